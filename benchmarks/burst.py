@@ -126,7 +126,7 @@ class _Watched:
         self.worst = max(self.worst, float(self.last.max()))
 
     def compute_expected(self) -> NDArray[np.float64]:
-        """What nodes would use without noise, if new pods used exactly their estimates."""
+        """Return what nodes would use without noise, if new pods used exactly their estimates."""
         return np.array([self._compute_node_expected(name) for name in self._names]) / (CORES * 1000)
 
     def _compute_node_expected(self, name: str) -> float:

@@ -90,7 +90,9 @@ async def compare(
 
 
 def _relate(results: list[dict[str, Any]]) -> None:
-    """How many times faster the core is than each, and how much each placement costs beside the core's."""
+    """Return how many times faster the core is than each, and how much each placement costs beside the
+    core's.
+    """
     ours = results[0]
     for each in results[1:]:
         if "seconds" in each:

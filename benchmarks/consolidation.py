@@ -62,7 +62,7 @@ class Running:
         return [uid for uid, (where, _) in self.tasks.items() if where == machine]
 
     def holds(self, moves: Mapping[str, str], without: Sequence[str]) -> bool:
-        """Whether the moves overcommit nothing, and leave nothing behind on machines that go."""
+        """Return whether the moves overcommit nothing, and leave nothing behind on machines that go."""
         left = {name: list(amounts) for name, amounts in self.machines.items()}
         for uid, (machine, amounts) in self.tasks.items():
             target = moves.get(uid, machine)
@@ -108,13 +108,13 @@ def trials_of(running: Running) -> Trials:
 
 
 def search(running: Running, tries: int = 1000, budget: int = UNLIMITED) -> Consolidation:
-    """What is found here."""
+    """Return what is found here."""
     trials = trials_of(running)
     return consolidate(trials, list(trials.machines), tries=tries, budget=budget)
 
 
 def by_prefix(running: Running, lifetimes: Mapping[str, float]) -> tuple[str, ...]:
-    """What is found by trying prefixes of the machines, in order of what their disruption costs.
+    """Return what is found by trying prefixes of the machines, in order of what their disruption costs.
 
     So does Karpenter: the cost is that of the pods, here one each, times the share of the machine's lifetime that is
     left.

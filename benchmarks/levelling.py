@@ -29,7 +29,8 @@ class Batch:
 def level(
     base: NDArray[np.float64], free: NDArray[np.float64], pods: Batch, *, largest_first: bool = True
 ) -> NDArray[np.float64]:
-    """What nodes use in truth beyond ``base`` once all pods are placed by what is expected of them: float64[nodes].
+    """Return what nodes use in truth beyond ``base`` once all pods are placed by what is expected of them:
+    float64[nodes].
 
     ``base``: float64[nodes], what is taken to be used already. ``free``: float64[nodes], what is left for requests;
     pods that fit no node stay out. All pods are known beforehand and go, largest first, where least is expected to be

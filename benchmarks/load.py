@@ -205,7 +205,7 @@ def _stream(
 
 
 def _ingest(scheduler: Scheduler, lock: threading.Lock, message: bytes) -> None:
-    """What the server does with a batch: parse, check, and apply it under the lock."""
+    """Return what the server does with a batch: parse, check, and apply it under the lock."""
     events = events_from_proto(pb.EventBatch.FromString(message).events)
     with lock:
         scheduler.apply(events)

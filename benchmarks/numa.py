@@ -121,7 +121,9 @@ def draw_zoned_cluster(scenario: Scenario) -> list[Event]:
 
 
 def _residents(rng: np.random.Generator) -> Int64:
-    """How many pods of each of ``RESIDENTS`` run in a zone: as many as stay below a level drawn for it."""
+    """Return how many pods of each of ``RESIDENTS`` run in a zone: as many as stay below a level drawn for
+    it.
+    """
     limit = np.array(list(ZONE.values())) * rng.random()
     there, used = np.zeros(len(RESIDENTS), dtype=np.int64), np.zeros(len(ZONE))
     for kind in rng.integers(0, len(RESIDENTS), size=MOST_RESIDENTS).tolist():

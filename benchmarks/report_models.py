@@ -26,7 +26,7 @@ _BURST_COLUMNS = {
 
 
 def load_sheets(report: Report) -> list[Sheet]:
-    """What the overlay adds to a round, and what a stream of reports costs."""
+    """Return what the overlay adds to a round, and what a stream of reports costs."""
     overlay, stream = report["overlay"], report["stream"]
     rows = [
         _pair(

@@ -149,7 +149,7 @@ def requests_sheets(report: Report) -> list[Sheet]:
 
 
 def judge_sheets(report: Report) -> list[Sheet]:
-    """What a real kube-scheduler says of placements and of pods left pending."""
+    """Return what a real kube-scheduler says of placements and of pods left pending."""
     rows = [
         ["bindings judged", number(report["bindings"])],
         ["pending pods judged", number(report["pending"])],

@@ -143,7 +143,7 @@ def print_comparison(report: dict[str, Any], console: Console) -> None:
 
 
 def print_optimum(report: dict[str, Any], console: Console) -> None:
-    """How many tasks were placed, by whom."""
+    """Return how many tasks were placed, by whom."""
     table = Table(
         title=f"{report['instances']:,} {report['family']} instances, {report['tasks']:,} tasks",
         show_header=False,
@@ -192,7 +192,7 @@ def print_memory(report: dict[str, Any], console: Console) -> None:
 
 
 def print_environment(machine: dict[str, Any], console: Console) -> None:
-    """Where it was measured, in a line."""
+    """Return where it was measured, in a line."""
     console.print(
         f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gib']} GiB, Python {machine['python']}, "
         f"OR-Tools {machine['packages']['ortools']}"

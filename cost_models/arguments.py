@@ -96,7 +96,7 @@ class Arguments:
 
 
 def is_number(value: object) -> bool:
-    """Whether a value is a number; true and false are none."""
+    """Return whether a value is a number; true and false are none."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 

@@ -50,7 +50,7 @@ def check_model(model: CostModel, more: Sequence[Case] = ()) -> None:
 
 
 def check_declaration(model: CostModel) -> None:
-    """What the model declares of itself is there, makes sense, and is spelt right; see `declarations`."""
+    """Return what the model declares of itself is there, makes sense, and is spelt right; see `declarations`."""
     for fault in declaration_faults(model):
         require(False, model, fault)
 

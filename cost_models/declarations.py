@@ -80,7 +80,7 @@ def _closest(name: str, known: Iterable[str], least: float) -> str:
 
 
 def _reads_like(value: object, field: str) -> bool:
-    """Whether a value may have been meant for a field."""
+    """Return whether a value may have been meant for a field."""
     if _FIELDS[field][0] is False:
         return isinstance(value, bool)
     return isinstance(value, (tuple, list, set, frozenset)) and all(isinstance(text, str) for text in value)

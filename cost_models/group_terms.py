@@ -73,5 +73,5 @@ class TopologyModel(CostModel, Protocol):
 
 
 def plans_groups(model: CostModel) -> TypeGuard[TopologyModel]:
-    """Whether a model knows rules for groups."""
+    """Return whether a model knows rules for groups."""
     return model.promises.groups

@@ -169,5 +169,5 @@ class ExpiringModel(CostModel, Protocol):
 
 
 def answers_expire(model: CostModel) -> TypeGuard[ExpiringModel]:
-    """Whether a model's answers by machine also change as time goes by."""
+    """Return whether a model's answers by machine also change as time goes by."""
     return model.promises.expires

@@ -114,5 +114,5 @@ class PairModel(CostModel, Protocol):
 
 
 def knows_pairs(model: CostModel) -> TypeGuard[PairModel]:
-    """Whether a model knows pairs."""
+    """Return whether a model knows pairs."""
     return model.promises.pairs

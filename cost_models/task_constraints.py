@@ -33,7 +33,7 @@ class TaskConstraint(Protocol):
         ...
 
     def allows(self, kind: int, machine: int) -> bool:
-        """Whether one more task of a kind may go to a machine."""
+        """Return whether one more task of a kind may go to a machine."""
         ...
 
     def add(self, kind: int, machine: int, count: int) -> None:
@@ -45,7 +45,9 @@ class TaskConstraint(Protocol):
         ...
 
     def save(self) -> Arrays:
-        """What it says now, as arrays of numbers, truth values or text, so that a saved round can be run again."""
+        """Return what it says now, as arrays of numbers, truth values or text, so that a saved round can be
+        run again.
+        """
         ...
 
 
@@ -69,5 +71,5 @@ class ConstrainingModel(CostModel, Protocol):
 
 
 def constrains(model: CostModel) -> TypeGuard[ConstrainingModel]:
-    """Whether a model has a constraint between tasks."""
+    """Return whether a model has a constraint between tasks."""
     return model.promises.constraints

@@ -218,7 +218,7 @@ class EmbeddedScheduler:
         return found
 
     def has_work(self) -> bool:
-        """Whether a round now could place something."""
+        """Return whether a round now could place something."""
         return self._scheduler.next_round_in() == 0.0
 
     def run_round(self) -> pb.RoundResult:

@@ -51,7 +51,9 @@ from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
 @OUTPUT
 @SAVE
 def failover(output: str, save: Path | None, **options: Any) -> None:
-    """How long no pod is bound when a leader, a standby, a solver or the API server ends, under a steady load."""
+    """Return how long no pod is bound when a leader, a standby, a solver or the API server ends, under a
+    steady load.
+    """
     from benchmarks.environment import environment
     from benchmarks.failover import FailoverOptions, run_failover
     from poseidon.testbed.harness.child import ChildDiedError

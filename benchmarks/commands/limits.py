@@ -43,7 +43,7 @@ def optimum(instances: int, family: str, seconds: float, seed: int, output: str,
 @OUTPUT
 @SAVE
 def growth(nodes: int, pods: int, classes: int, runs: int, seed: int, output: str, save: Path | None) -> None:
-    """How much longer a round takes with ten times the nodes, the pods, or the classes."""
+    """Return how much longer a round takes with ten times the nodes, the pods, or the classes."""
     from benchmarks.growth import measure_growth
     from benchmarks.tables import print_growth
 

@@ -22,7 +22,9 @@ from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
 @OUTPUT
 @SAVE
 def observability(output: str, save: Path | None, **options: Any) -> None:
-    """What metrics and traces cost: rounds, and both processes end to end, with both and with neither in turn."""
+    """Return what metrics and traces cost: rounds, and both processes end to end, with both and with neither
+    in turn.
+    """
     from benchmarks.observability import ObservabilityOptions, measure_observability
 
     emit(measure_observability(ObservabilityOptions(**options), progress=progress()), output, save)

@@ -26,7 +26,9 @@ from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
 @OUTPUT
 @SAVE
 def start(output: str, save: Path | None, **options: Any) -> None:
-    """How long bridge and solver take to know a cluster, and what memory they need for it; on the simulated cluster."""
+    """Return how long bridge and solver take to know a cluster, and what memory they need for it; on the
+    simulated cluster.
+    """
     from benchmarks.start import StartOptions, run_start
     from poseidon.testbed.harness.child import ChildDiedError
 

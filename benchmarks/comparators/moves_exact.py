@@ -75,7 +75,9 @@ def cheapest_with(
 def _crowding(
     model: cp_model.CpModel, problem: MoveProblem, machine: int, tasks: cp_model.IntVar, most: int
 ) -> cp_model.IntVar | None:
-    """What so many tasks add for one another: the upper envelope of its straight pieces; None for nothing."""
+    """Return what so many tasks add for one another: the upper envelope of its straight pieces; None for
+    nothing.
+    """
     crowd, step = int(problem.crowd[machine]), problem.step
     if not crowd or not most:
         return None

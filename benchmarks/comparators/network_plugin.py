@@ -52,7 +52,9 @@ def network_cost(
 
 
 def total_cost(site: Site, application: Application, machine: Int64) -> int:
-    """What all pairs of a pod and one that it depends on cost together: 0 on one machine, 1 in one zone."""
+    """Return what all pairs of a pod and one that it depends on cost together: 0 on one machine, 1 in one
+    zone.
+    """
     between = site.get_zone_costs()
     workload = np.repeat(np.arange(application.workloads), application.replicas)
     total = 0

@@ -25,7 +25,8 @@ FORBIDDEN = np.iinfo(np.int64).max
 
 
 def machines_to_find(machines: int) -> int:
-    """How many feasible nodes kube-scheduler looks for by default: 50 % - nodes / 125, at least 5 % and 100 nodes.
+    """Return how many feasible nodes kube-scheduler looks for by default: 50 % - nodes / 125, at least 5 %
+    and 100 nodes.
 
     Source: ``numFeasibleNodesToFind`` in kubernetes/pkg/scheduler/schedule_one.go.
     """

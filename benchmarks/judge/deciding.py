@@ -32,7 +32,7 @@ class Decision:
 
 
 async def plan(api: Api) -> Decision:
-    """What a plan over the objects of the API server says."""
+    """Return what a plan over the objects of the API server says."""
     with TemporaryDirectory(prefix="poseidon-judge-") as folder:
         path = Path(folder) / "cluster.json"
         document = {"apiVersion": "v1", "kind": "List", "items": await api.everything()}
@@ -47,7 +47,8 @@ async def plan(api: Api) -> Decision:
 
 
 async def by_processes(api: Api, stack: Stack, waiting: list[Object], before: int) -> Decision:
-    """What bridge and solver, which run and log in detail, have done once nothing has changed for a while.
+    """Return what bridge and solver, which run and log in detail, have done once nothing has changed for a
+    while.
 
     ``before``: so many bytes the bridge had logged before the first of the pods was created.
     """

@@ -95,7 +95,7 @@ class Judge:
         return False
 
     async def _why_not(self, key: str, node: str) -> str:
-        """What the scheduler says to the pod if it may use that node alone; it is not left there."""
+        """Return what the scheduler says to the pod if it may use that node alone; it is not left there."""
         pod = _prepare_pod(self._pods[key])
         affinity = pod["spec"].setdefault("affinity", {}).setdefault("nodeAffinity", {})
         required = affinity.setdefault(

@@ -45,7 +45,7 @@ class RandomCluster:
 
 
 def chance(draw: random.Random, share: float) -> bool:
-    """Whether something of that probability happens."""
+    """Return whether something of that probability happens."""
     return draw.random() < share
 
 

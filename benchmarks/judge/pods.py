@@ -15,7 +15,7 @@ PRIORITIES = {"lowest": 0, "low": 10, "middle": 100, "high": 1000}
 
 
 def pod_scaffold() -> list[Object]:
-    """What pods refer to, beside storage."""
+    """Return what pods refer to, beside storage."""
     classes = [
         make_object("PriorityClass", name, "scheduling.k8s.io/v1", value=value, preemptionPolicy="Never")
         for name, value in PRIORITIES.items()
@@ -47,7 +47,7 @@ def running_pods(draw: random.Random, nodes: list[Object]) -> list[Object]:
 
 
 def _resizing(draw: random.Random, cpu: int) -> Object:
-    """What a kubelet says of a pod that is resized in place, on its way up or down."""
+    """Return what a kubelet says of a pod that is resized in place, on its way up or down."""
     resizable = {"cpu": f"{draw.choice((cpu // 2, cpu, 2 * cpu))}m", "memory": draw.choice(("64Mi", "2Gi"))}
     allocated = {**resizable, "cpu": f"{draw.choice((cpu // 2, cpu, 2 * cpu))}m"}
     main = {

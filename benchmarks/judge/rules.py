@@ -32,7 +32,7 @@ TOLERATIONS: tuple[Object, ...] = (
 
 
 def node_rules(draw: random.Random, nodes: list[Object]) -> Object:
-    """What a pod asks of a node: parts of a pod's spec."""
+    """Return what a pod asks of a node: parts of a pod's spec."""
     spec: Object = {}
     if chance(draw, 0.15):
         spec["nodeSelector"] = draw.choice(({"disk": "ssd"}, {"disk": "nvme"}, {ZONE: "a"}, {"rack": "r1"}))
@@ -71,7 +71,7 @@ def _node_term(draw: random.Random, nodes: list[Object]) -> Object:
 
 
 def pod_rules(draw: random.Random, app: str) -> Object:
-    """What a pod asks of other pods: parts of its spec."""
+    """Return what a pod asks of other pods: parts of its spec."""
     affinity: Object = {}
     if chance(draw, 0.15):
         affinity["podAffinity"] = _inter_pod(draw, app, ZONE)

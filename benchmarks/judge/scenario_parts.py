@@ -107,23 +107,23 @@ async def places_of(api: Api, app: str) -> dict[str, str]:
 
 
 def is_running(pod: Object) -> bool:
-    """Whether a pod runs."""
+    """Return whether a pod runs."""
     return bool(pod["status"].get("phase") == "Running")
 
 
 def is_available(pod: Object) -> bool:
-    """Whether a pod runs and is to go on."""
+    """Return whether a pod runs and is to go on."""
     return is_running(pod) and "deletionTimestamp" not in pod["metadata"]
 
 
 def reason(pod: Object) -> str:
-    """What a pod's condition says of its scheduling."""
+    """Return what a pod's condition says of its scheduling."""
     conditions = pod["status"].get("conditions") or ()
     return next((each.get("message", "") for each in conditions if each["type"] == "PodScheduled"), "")
 
 
 async def runs(api: Api, app: str, count: int) -> bool:
-    """Whether so many pods of an application run, and no others are there."""
+    """Return whether so many pods of an application run, and no others are there."""
     pods = await pods_of(api, app)
     return len(pods) == count and all(map(is_available, pods))
 

@@ -66,7 +66,7 @@ class SeedResult:
 
 
 def one_reason_per_node(message: str) -> bool:
-    """Whether the figures of a message add up to its nodes, or it has none."""
+    """Return whether the figures of a message add up to its nodes, or it has none."""
     found = _COUNTS.match(message.split(_PREEMPTION, maxsplit=1)[0])
     if found is None:
         return True

@@ -95,7 +95,7 @@ class AlgorithmTarget:
         return self._scheduler.machine_states()
 
     def count_broken_rules(self) -> dict[str, int]:
-        """How many pods break which rule, by their manifests."""
+        """Return how many pods break which rule, by their manifests."""
         return self._books.count_broken_rules()
 
     def _tell(self, begin: float) -> None:

@@ -45,7 +45,9 @@ class Figures:
         self.parts[part] = self.parts.get(part, 0.0) + seconds
 
     def _times_bare_solve(self) -> float | None:
-        """How many times the solver's own seconds the rounds took; None where rounds are not timed by themselves."""
+        """Return how many times the solver's own seconds the rounds took; None where rounds are not timed by
+        themselves.
+        """
         inside = sum(each.solve_seconds for each in self.rounds)
         return self.parts["rounds"] / inside if inside and "rounds" in self.parts else None
 

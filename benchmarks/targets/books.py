@@ -119,16 +119,16 @@ class Books:
             self._manifests.pop(("Pod", uid), None)
 
     def count_broken_rules(self) -> dict[str, int]:
-        """How many of the pods that have been placed break which rule."""
+        """Return how many of the pods that have been placed break which rule."""
         objects = [msgspec.json.decode(raw) for raw in self._manifests.values()]
         return count_broken_rules(objects, self._node_of)
 
     def take_events(self) -> list[pb.Event]:
-        """What the solver has to be told, once."""
+        """Return what the solver has to be told, once."""
         return self._state.take_events()
 
     def take_reports(self) -> list[pb.BindingReport]:
-        """What has become of placements, once."""
+        """Return what has become of placements, once."""
         return self._state.take_reports()
 
     def on_round(self, result: pb.RoundResult) -> None:

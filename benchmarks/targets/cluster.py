@@ -174,7 +174,8 @@ class ClusterTarget:
         return figures
 
     async def verify(self) -> dict[str, object]:
-        """What the API server says in the end: nodes used, nodes that hold more than they have, Scheduled events.
+        """Return what the API server says in the end: nodes used, nodes that hold more than they have,
+        Scheduled events.
 
         ``rounds``: how many the scheduler has run in all.
         """

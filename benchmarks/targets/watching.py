@@ -83,7 +83,7 @@ class PodWatch:
         self._changed.set()
 
     def restart_pauses(self) -> None:
-        """What is bound from here on is another part of the run."""
+        """Return what is bound from here on is another part of the run."""
         self.first_bound = self.last_bound = self.longest_pause = 0.0
 
     def _note_pause(self, now: float) -> None:

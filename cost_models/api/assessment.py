@@ -126,7 +126,7 @@ class SavableLedger(Ledger, Protocol):
     model: ClassVar[str]
 
     def save(self) -> Arrays:
-        """What the ledger says now, as arrays of numbers, truth values or text: no objects."""
+        """Return what the ledger says now, as arrays of numbers, truth values or text: no objects."""
         ...
 
 
@@ -144,8 +144,8 @@ class Opening(Protocol):
         ...
 
     def opens(self, shape: int, machine: int, tasks: Collection[int]) -> bool:
-        """Whether a machine certainly takes one task of a shape once ``tasks`` are gone, if nobody else has come by
-        then. More tasks never turn it from true to false.
+        """Return whether a machine certainly takes one task of a shape once ``tasks`` are gone, if nobody
+        else has come by then. More tasks never turn it from true to false.
         """
         ...
 
@@ -198,7 +198,9 @@ class Assessment:
     reasons: Sequence[str] = ()
 
     def is_by_machine(self, machines: int) -> bool:
-        """Whether there is a figure for each of so many machines, and nothing but such figures, verdicts and texts."""
+        """Return whether there is a figure for each of so many machines, and nothing but such figures,
+        verdicts and texts.
+        """
         known = (*PAIRWISE, "reason", "reasons", "notes")
         more = [getattr(self, each.name) for each in fields(self) if each.name not in known]
         nothing = all(part is None or (isinstance(part, Sequence) and not part) for part in more)

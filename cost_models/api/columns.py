@@ -225,7 +225,9 @@ class MachineColumns:
         return len(self.names)
 
     def get_requested(self, column: int) -> Int64:
-        """What tasks request of a resource, or are assumed to need of it: int64[M]. It may exceed the capacity."""
+        """Return what tasks request of a resource, or are assumed to need of it: int64[M]. It may exceed the
+        capacity.
+        """
         taken = self.capacity[:, column] - self.free[:, column]
         return taken if self.unstated is None else taken + self.unstated[:, column]
 

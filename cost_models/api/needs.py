@@ -76,7 +76,7 @@ class Needs(_Declared):
 
     @classmethod
     def merge(cls, every: Iterable[Needs]) -> Needs:
-        """What at least one of ``every`` needs."""
+        """Return what at least one of ``every`` needs."""
         given = tuple(every)
         values: dict[str, Any] = {}
         for each in fields(cls):

@@ -61,7 +61,7 @@ class RecordParser(Generic[T]):
         self._last: Parsed[T] = Parsed()
 
     def read(self, payloads: Mapping[str, bytes]) -> Parsed[T]:
-        """What the payloads say: the same object as before if none has changed."""
+        """Return what the payloads say: the same object as before if none has changed."""
         last = self._last
         if payloads == last.payloads:
             return last

@@ -113,7 +113,9 @@ def _check_occupied(probe: Probe, answer: Assessment, occupied: Bool) -> None:
 
 
 def _check_returned(probe: Probe, rows: JointRows, returned: Returned) -> None:
-    """What rows get back is a figure per kind or per task, of at least 0, and no two machines share such a row."""
+    """Return what rows get back is a figure per kind or per task, of at least 0, and no two machines share
+    such a row.
+    """
     probe.require(not rows.shared, "joint.returned needs a row per machine")
     probe.array("joint.returned.owed", returned.owed, np.int64, rows.limit.shape)
     machines = probe.case.machines

@@ -50,7 +50,7 @@ class Probe:
         return answer
 
     def crowding(self, request: NDArray[np.int64]) -> Float64:
-        """What the model says of crowding; an exception counts as a failed check."""
+        """Return what the model says of crowding; an exception counts as a failed check."""
         try:
             return self.model.crowding(self.case.machines, request)
         except Exception as error:
@@ -103,7 +103,9 @@ def describe_value(value: object) -> str:
 
 
 def equal(one: Any, other: Any) -> bool:
-    """Whether two values (dataclasses, sequences, mappings, arrays) are equal throughout; NaN equals NaN."""
+    """Return whether two values (dataclasses, sequences, mappings, arrays) are equal throughout; NaN equals
+    NaN.
+    """
     if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
         # A structure of raw bytes would tell -0.0 from 0.0; floats alone can hold NaN.
         return one.dtype == other.dtype and np.array_equal(one, other, equal_nan=one.dtype.kind == "f")

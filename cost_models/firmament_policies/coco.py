@@ -94,7 +94,9 @@ class Coco(BaseModel):
         return self._compute_growth(machines, request.astype(np.float64), mixture)
 
     def _compute_growth(self, machines: MachineColumns, request: Float64, mixture: Float64) -> Float64:
-        """What one more task adds for the next of its type: its share of load, its part of S, and its penalty."""
+        """Return what one more task adds for the next of its type: its share of load, its part of S, and its
+        penalty.
+        """
         growth = mixture @ PENALTIES.diagonal() + mixture @ PENALTIES.sum(axis=1) * _fullness(machines)
         for column in self._columns(machines):
             capacity = machines.capacity[:, column].astype(np.float64)

@@ -134,8 +134,9 @@ class CpuMem(BaseModel):
     def _compute_taken_after(
         self, needs: Int64, machines: MachineColumns, resource: str, added: int = 0
     ) -> Iterator[tuple[Float64, NDArray[np.uint16]]]:
-        """What is taken of a resource on each machine, in thousandths, once a task with each of ``needs`` (int64[S, K])
-        is there: fourths of it, float64[M], and its floor, to which ``added`` is added; at most 1000.
+        """Return what is taken of a resource on each machine, in thousandths, once a task with each of
+        ``needs`` (int64[S, K]) is there: fourths of it, float64[M], and its floor, to which ``added`` is
+        added; at most 1000.
 
         A machine without any of it counts as full. Shapes ask for few different amounts, so what is taken after each is
         computed once.
@@ -171,7 +172,7 @@ class CpuMem(BaseModel):
 def compute_taken(
     machines: MachineColumns, column: int, availability: Availability, expiration: float = EXPIRATION_SECONDS
 ) -> Float64:
-    """What is taken of one resource on each machine: float64[M].
+    """Return what is taken of one resource on each machine: float64[M].
 
     Measured use does not know the tasks that came after it was measured; their requests are added, so that a burst does
     not fill a machine that looks idle until its next report.

@@ -25,7 +25,7 @@ GOLDEN_RATIO = 0.6180339887498949
 def forecast_tasks(
     machines: MachineColumns, shapes: ShapeBatch, types: Int64, present: Float64, table: Float64
 ) -> Float64:
-    """How many of the waiting tasks of each type will go to each machine: float64[TYPES, M].
+    """Return how many of the waiting tasks of each type will go to each machine: float64[TYPES, M].
 
     Machines with room are shared out among groups of the types that wait.
 
@@ -78,7 +78,7 @@ def best_grouping(
 
 
 def _interference(tasks: Float64, machines: int, table: Float64) -> float:
-    """What tasks of some types pay in all if each type is spread evenly, and alone, over the machines."""
+    """Return what tasks of some types pay in all if each type is spread evenly, and alone, over the machines."""
     each = tasks / machines
     whole = np.floor(each)
     alike = whole * (2 * each - whole - 1)  # ordered pairs of one type per machine

@@ -49,7 +49,9 @@ class ScarceResources(BaseModel):
 
 
 def is_extended(resource: str) -> bool:
-    """Whether a resource's name is one that clusters make up themselves (Kubernetes' IsExtendedResourceName)."""
+    """Return whether a resource's name is one that clusters make up themselves (Kubernetes'
+    IsExtendedResourceName).
+    """
     domain, slash, _ = resource.partition("/")
     return bool(slash) and domain != "kubernetes.io" and not domain.endswith(".kubernetes.io")
 

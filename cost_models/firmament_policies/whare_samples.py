@@ -60,7 +60,7 @@ class Sample:
 
 
 def merge_samples(samples: Mapping[str, Sample]) -> dict[str, Program]:
-    """What is known of each program.
+    """Return what is known of each program.
 
     Samples are added in order of name, so that equal records give equal means to the last digit.
     """

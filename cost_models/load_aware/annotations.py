@@ -97,7 +97,7 @@ def pod_annotations(row: ShapeRow) -> PodAnnotations:
 def _read(
     where: str, annotations: Mapping[str, str], key: str, read: Callable[[str], T], notes: list[str]
 ) -> T | None:
-    """What an annotation says; None if it is not there or, which is noted, cannot be read."""
+    """Return what an annotation says; None if it is not there or, which is noted, cannot be read."""
     text = annotations.get(key)
     if text is None:
         return None

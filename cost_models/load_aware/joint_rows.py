@@ -51,7 +51,9 @@ class Rooms:
 
 
 def refusal_reasons(settings: Settings) -> tuple[str, ...]:
-    """Why machines are refused: no report; then by resource, for the last use and for use over a period."""
+    """Return why machines are refused: no report; then by resource, for the last use and for use over a
+    period.
+    """
     reasons = [EXPIRED, MISSING]
     for name in settings.known:
         reasons += [

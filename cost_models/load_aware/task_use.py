@@ -180,7 +180,7 @@ class RunningTasks:
         return self.alone(position, places) * self.prod[self.assigned.kind[places]]
 
     def prod_use(self, position: int, places: Places) -> Float64:
-        """What prod tasks are taken to use, 0 of others: float64[N]."""
+        """Return what prod tasks are taken to use, 0 of others: float64[N]."""
         figures = self.get_used(position, places) + self.get_excess(position, places)
         view = np.where(self.active(places), figures, self.alone(position, places))
         return view * self.prod[self.assigned.kind[places]]

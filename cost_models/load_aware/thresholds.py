@@ -63,7 +63,7 @@ def thresholds(machines: MachineColumns, settings: Settings, custom: NodeAnnotat
 def allocatable_amounts(
     machines: MachineColumns, settings: Settings, own: Mapping[int, Mapping[str, int]]
 ) -> Int64:
-    """What machines offer in the resources that count, their own statements first: int64[M, R]."""
+    """Return what machines offer in the resources that count, their own statements first: int64[M, R]."""
     amounts = np.zeros((machines.count, len(settings.known)), dtype=np.int64)
     for position, name in enumerate(settings.known):
         column = machines.column(name)
@@ -77,7 +77,8 @@ def allocatable_amounts(
 
 
 def headroom(percent: Int64, allocatable: Int64, used: Int64, rounding: Rounding) -> Int64:
-    """How much more may be used without reaching a threshold: int64[M, R], negative where one is exceeded.
+    """Return how much more may be used without reaching a threshold: int64[M, R], negative where one is
+    exceeded.
 
     ``exact``: what is used must stay below ``percent`` of ``allocatable``. ``upstream``: its percentage, in floating
     point and rounded to a whole number, halves up, must not exceed ``percent``. ``NO_LIMIT`` where there is no

@@ -144,7 +144,7 @@ class NetworkOverhead(BaseModel):
         return judge_against_placed(terms, kind, placed)
 
     def _read(self, records: Mapping[str, Mapping[str, bytes]]) -> NetworkRecords:
-        """What is known; of objects with one name in several namespaces that in the first one counts."""
+        """Return what is known; of objects with one name in several namespaces that in the first one counts."""
         applications = self._groups.read(records.get(APP_GROUP, {}))
         topologies = self._topologies.read(records.get(TOPOLOGY, {}))
         named = [f"{namespace}/{self._topology}" for namespace in self._namespaces]

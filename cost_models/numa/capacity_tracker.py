@@ -81,7 +81,7 @@ class ZoneLedger:
         )
 
     def save(self) -> Arrays:
-        """What the zones have and what shapes ask of them; not what is remembered of it."""
+        """Return what the zones have and what shapes ask of them; not what is remembered of it."""
         room, requests = self.zones, self.zones.requests
         found = {name: getattr(room, name) for name in _ROOM}
         found |= {name: getattr(requests, name) for name in _REQUESTS}

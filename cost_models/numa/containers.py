@@ -25,7 +25,9 @@ UNLISTED = -1
 
 
 def slots_at(left: Int64, machines: Int64, threshold: Int64, taken: Int64) -> Int64:
-    """How many units each zone of ``machines[i]`` takes: int64[A, Z]; ``threshold``, ``taken``: int64[A, R]."""
+    """Return how many units each zone of ``machines[i]`` takes: int64[A, Z]; ``threshold``, ``taken``:
+    int64[A, R].
+    """
     zones = left.shape[2]
     slots = np.full((len(machines), zones), UNLIMITED // zones)
     for row in np.flatnonzero((threshold >= 0).any(axis=0)).tolist():
@@ -38,7 +40,7 @@ def slots_at(left: Int64, machines: Int64, threshold: Int64, taken: Int64) -> In
 
 
 def slots_everywhere(left: Int64, threshold: Int64, taken: Int64) -> Int64:
-    """How many of one unit each zone takes: int64[M, Z]; ``threshold``, ``taken``: int64[R]."""
+    """Return how many of one unit each zone takes: int64[M, Z]; ``threshold``, ``taken``: int64[R]."""
     slots = np.full(left.shape[1:], UNLIMITED // left.shape[2])
     for row in np.flatnonzero(threshold >= 0).tolist():
         here, each = left[row], int(taken[row])

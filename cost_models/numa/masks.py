@@ -59,7 +59,8 @@ def choose_sets(left: Int64, need: Int64, total: Int64, *, aligned_only: Bool) -
 
 
 def spread_over(left: Int64, taken: Int64, chosen: Bool) -> Int64:
-    """What to subtract from each zone so that ``taken`` comes out of the ``chosen`` ones, lowest first: int64[R, A, Z].
+    """Return what to subtract from each zone so that ``taken`` comes out of the ``chosen`` ones, lowest
+    first: int64[R, A, Z].
 
     ``left``: int64[R, A, Z]; ``taken``: int64[R, A]; ``chosen``: bool[A, Z]. What the zones do not have is left out.
     """

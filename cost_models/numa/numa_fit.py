@@ -185,7 +185,7 @@ def _opening(
     verdicts: FilterRows,
     valid: Bool,
 ) -> ZoneOpening | None:
-    """What evicting would open. Machines whose record does not count all tasks there are left alone."""
+    """Return what evicting would open. Machines whose record does not count all tasks there are left alone."""
     arrivals = machines.arrivals
     if arrivals is None:
         return None

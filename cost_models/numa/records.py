@@ -108,7 +108,7 @@ def _zones(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _amounts(zone: Mapping[str, Any], name: str) -> tuple[int, int, int]:
-    """What is available, allocatable and there at all; the latter two are at least what is available."""
+    """Return what is available, allocatable and there at all; the latter two are at least what is available."""
     given = zone["resources"][name]
     where = f"{name[:80]!r} of zone {zone['id']}"
     if not isinstance(given, dict) or "available" not in given:

@@ -29,12 +29,12 @@ ALWAYS_ALLOCATABLE = frozenset({"cpu", "memory", "pods", "ephemeral-storage"})
 
 
 def is_native(resource: str) -> bool:
-    """Whether a resource is aligned for guaranteed pods only: cpu, memory and huge pages."""
+    """Return whether a resource is aligned for guaranteed pods only: cpu, memory and huge pages."""
     return resource in ("cpu", "memory") or resource.startswith("hugepages-")
 
 
 def is_host_level(resource: str) -> bool:
-    """Whether a resource may well belong to no zone: storage and devices."""
+    """Return whether a resource may well belong to no zone: storage and devices."""
     return resource in ("ephemeral-storage", "storage") or "/" in resource
 
 
@@ -71,7 +71,7 @@ class Requests:
         return len(self.apps)
 
     def alignment(self, shapes: Int64) -> Alignment:
-        """What the containers of ``shapes`` (int64[A]) ask for, one by one."""
+        """Return what the containers of ``shapes`` (int64[A]) ask for, one by one."""
         containers = slice(1, int(self.apps[shapes].max(initial=1)) + 1)
         return Alignment(
             threshold=_last(self.threshold[shapes, containers]),
@@ -100,7 +100,9 @@ class PodRequests:
 def pods_of(
     rows: Sequence[ShapeRow], requests: Int64, names: Sequence[str], options: NumaOptions
 ) -> list[PodRequests]:
-    """What each shape asks for: ``requests``: int64[S, K], of the resources ``names``, for those without containers."""
+    """Return what each shape asks for: ``requests``: int64[S, K], of the resources ``names``, for those
+    without containers.
+    """
     return [
         _pod(row, dict(zip(names, request.tolist(), strict=False)), options)
         for row, request in zip(rows, requests, strict=True)

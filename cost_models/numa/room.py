@@ -52,7 +52,7 @@ class ZoneRoom:
     # --- how many ------------------------------------------------------------------------------------------------
 
     def count_room(self, shapes: Int64, machines: Int64) -> Int64:
-        """How many more tasks of ``shapes[i]`` fit ``machines[i]`` by themselves: int64[A].
+        """Return how many more tasks of ``shapes[i]`` fit ``machines[i]`` by themselves: int64[A].
 
         Exact up to ``SIMULATED``; larger figures are too low where a pod's containers are aligned one by one.
         """
@@ -81,7 +81,8 @@ class ZoneRoom:
         return room
 
     def first(self, shape: int) -> tuple[Int64, Bool]:
-        """What becomes of one task of a shape on each machine, and the zones that it takes: int64[M], bool[M, Z].
+        """Return what becomes of one task of a shape on each machine, and the zones that it takes: int64[M],
+        bool[M, Z].
 
         The former is -1 where it is admitted, else the unit that finds no zone (0: the pod as a whole), or for an init
         container its index and the number of units.
@@ -151,7 +152,7 @@ class ZoneRoom:
         return np.where(self.pod_scope[machines], 0, np.minimum(1, self.requests.apps[shapes]))
 
     def _slots(self, shapes: Int64, machines: Int64) -> Int64:
-        """How many tasks, aligned as one, each zone takes: int64[A, Z]."""
+        """Return how many tasks, aligned as one, each zone takes: int64[A, Z]."""
         unit = self._unit(shapes, machines)
         threshold, taken = self.requests.threshold[shapes, unit], self.requests.taken[shapes, unit]
         return slots_at(self.left, machines, threshold, taken)
@@ -270,7 +271,7 @@ class ZoneRoom:
 
 
 def _turns(machines: Int64) -> Int64:
-    """How many entries before it name the same machine: int64[A]."""
+    """Return how many entries before it name the same machine: int64[A]."""
     order = np.argsort(machines, kind="stable")
     ordered = machines[order]
     first = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if len(ordered) else ordered

@@ -75,7 +75,9 @@ class ZoneOpening:
         return self.open_to_it & fits.any(axis=1)
 
     def opens(self, shape: int, machine: int, tasks: Collection[int]) -> bool:
-        """Whether the machine would take one task of a shape once ``tasks`` are gone, and nobody else has come."""
+        """Return whether the machine would take one task of a shape once ``tasks`` are gone, and nobody else
+        has come.
+        """
         if not self.open_to_it[machine]:
             return False
         threshold = self.requests.threshold[shape, 0]
@@ -118,7 +120,8 @@ def exclusive_amounts(requests: Requests) -> Int64:
 
 
 def _world_without_room(lacking: Int64, given: Int64, parts: Int64) -> bool:
-    """Whether ``parts`` may have been where their going leaves every zone without room; True also if it takes too long.
+    """Return whether ``parts`` may have been where their going leaves every zone without room; True also if
+    it takes too long.
 
     ``lacking``: int64[Z, r], what each zone lacks (0 or less for nothing); ``given``: int64[Z, r], what it has given
     away; ``parts``: int64[N, r]. A part that can have been nowhere gives nothing back.
@@ -145,7 +148,7 @@ class _Worlds:
         self._steps = 0
 
     def lacks_room(self, index: int, begin: int) -> bool:
-        """Whether the parts from ``index`` on can go somewhere, equal ones from zone ``begin`` on."""
+        """Return whether the parts from ``index`` on can go somewhere, equal ones from zone ``begin`` on."""
         self._steps += 1
         if index == len(self._parts) or self._steps > MOST_WORLDS:
             return True

@@ -90,7 +90,7 @@ def replay(saved: SavedRound, solver: Solver, timer: Timer) -> Replay:
 
 
 def differing_tasks(one: Assignments, other: Assignments, machines: int) -> int:
-    """How many tasks change machine between two placements; tasks of a class are interchangeable."""
+    """Return how many tasks change machine between two placements; tasks of a class are interchangeable."""
     pairs = [placed.cls * max(1, machines) + placed.machine for placed in (one, other)]
     keys, at = np.unique(np.concatenate(pairs), return_inverse=True)
     difference: Int64 = np.zeros(len(keys), dtype=np.int64)

@@ -144,7 +144,9 @@ def _add_arc(graph: Graph, problem: PlacementProblem, source: int, target: int, 
 
 
 def _may_use(problem: PlacementProblem, cls: int, row: int) -> bool:
-    """Whether the machine is feasible for the class, within its pins, and has room for one task at the start."""
+    """Return whether the machine is feasible for the class, within its pins, and has room for one task at the
+    start.
+    """
     shape = int(problem.shape[cls])
     pinned = cls not in problem.pins or row in problem.pins[cls]
     fits = np.all(problem.requests[shape] <= np.maximum(problem.free[row], 0))

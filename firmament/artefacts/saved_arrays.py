@@ -144,7 +144,9 @@ class _Writer:
         self.entries |= {name: np.concatenate(pool) for name, pool in self._pools.items()}
 
     def _reference(self, value: object) -> Any:
-        """What stands for an array: the name of its own entry, or of a pool, its place there, and its size."""
+        """Return what stands for an array: the name of its own entry, or of a pool, its place there, and its
+        size.
+        """
         if isinstance(value, np.generic):
             return value.item()
         array = np.asarray(value)
@@ -173,7 +175,7 @@ class _Reader:
         return msgspec.msgpack.decode(structure, type=_Content, dec_hook=self._value)
 
     def _value(self, kind: Any, given: Any) -> Any:
-        """What stands for a value of a type that MessagePack does not know."""
+        """Return what stands for a value of a type that MessagePack does not know."""
         if get_origin(kind) is np.ndarray:
             return self._array(kind, given)
         saved = msgspec.convert(given, SavedByModel, dec_hook=self._value)
@@ -202,7 +204,9 @@ class _Reader:
 
 
 def _restore(reader: str, what: str, saved: SavedByModel) -> Any:
-    """What a model's ``reader`` makes of its arrays; ``what``: what the round did with it. Raises as ``content``."""
+    """Return what a model's ``reader`` makes of its arrays; ``what``: what the round did with it. Raises as
+    ``content``.
+    """
     try:
         return reader_of(saved.model, reader)(saved.arrays, *saved.sizes)
     except KeyError as error:

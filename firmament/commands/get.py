@@ -21,7 +21,9 @@ def get() -> None:
 @solver_options
 @output_option
 def clusters(*, target: str, cluster: str | None, timeout: float, output: str) -> None:
-    """Whether each cluster is live or ended, how many machines and tasks it has, and how many rounds were run."""
+    """Return whether each cluster is live or ended, how many machines and tasks it has, and how many rounds
+    were run.
+    """
     with asking(target, timeout) as client:
         known = client.clusters()
         names = list(known) if cluster is None else [cluster]

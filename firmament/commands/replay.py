@@ -116,7 +116,7 @@ def _print_table(replays: list[tuple[Path, Replay]]) -> None:
 
 
 def _compare_costs(done: Replay) -> str:
-    """What networkx says of the cost of the saved flow."""
+    """Return what networkx says of the cost of the saved flow."""
     if done.checked is None:
         return "-"
     return "agrees" if done.agrees else f"{done.checked:,}, not {done.bound:,}"

@@ -30,7 +30,7 @@ def task_document(task: pb.TaskState) -> Document:
 
 
 def machine_document(machine: pb.MachineState) -> Document:
-    """What a machine offers and what is left of it."""
+    """Return what a machine offers and what is left of it."""
     offered = {"allocatable": amounts(machine.allocatable), "free": amounts(machine.free)}
     return {"name": machine.name, "tasks": machine.tasks, **offered}
 

@@ -80,7 +80,7 @@ def lines(outcome: FlowOutcome) -> list[Line]:
 
 
 def _places(outcome: FlowOutcome) -> tuple[list[Point], int]:
-    """Where each node stands, by its number in the network, and how high the picture is.
+    """Return where each node stands, by its number in the network, and how high the picture is.
 
     networkx lays out the layers: classes, what stays unscheduled around the machines, and the sink.
     """
@@ -111,7 +111,7 @@ def _places(outcome: FlowOutcome) -> tuple[list[Point], int]:
 
 
 def _is_lost(outcome: FlowOutcome, line: Line) -> bool:
-    """Whether a line leads to or from an aggregator of what stays unscheduled."""
+    """Return whether a line leads to or from an aggregator of what stays unscheduled."""
     count = len(outcome.network.classes)
     return any(count <= node < 2 * count for node in (line.tail, line.head))
 

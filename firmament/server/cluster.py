@@ -83,7 +83,7 @@ class Fencing:
         self._lapses = float("-inf")
 
     def admits(self, number: int) -> bool:
-        """Whether a driver with this number may take over.
+        """Return whether a driver with this number may take over.
 
         While a driver is attached, and for ``GRACE_SECONDS`` after its stream broke (not after a goodbye), that is one
         whose number is not lower; one further ahead of the clock than ``AHEAD_SECONDS`` counts as lower than all that
@@ -219,7 +219,7 @@ class ServedCluster:
             return seconds
 
     def count_unreported(self, driver: Driver) -> int:
-        """How many placements the driver has been sent, or is about to be, and has not reported on."""
+        """Return how many placements the driver has been sent, or is about to be, and has not reported on."""
         with self._lock:
             self._check(driver)
             return self._scheduler.counts().assumed if self._scheduler is not None else 0

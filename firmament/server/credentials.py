@@ -37,7 +37,7 @@ class Clients:
         self._clusters = clusters
 
     def may(self, context: Any, cluster: str) -> bool:
-        """Whether the peer of a call may have to do with ``cluster``."""
+        """Return whether the peer of a call may have to do with ``cluster``."""
         if self._clusters is None:
             return True
         own = [each for name in names_of(context) for each in self._clusters.get(name, ())]

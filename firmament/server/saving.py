@@ -118,7 +118,7 @@ class ArtefactWriter:
             self._note_failure("Full", "rounds come faster than they can be saved")
 
     def idle(self) -> bool:
-        """Whether every round that was recorded has been saved or left out."""
+        """Return whether every round that was recorded has been saved or left out."""
         return self._queue.unfinished_tasks == 0
 
     def close(self, seconds: float = CLOSE_SECONDS) -> None:

@@ -106,7 +106,7 @@ def _encode_deltas(deltas: Sequence[Delta]) -> Iterator[bytes]:
 
 
 def _is_plain(delta: Delta) -> bool:
-    """Whether a delta is a placement and nothing else."""
+    """Return whether a delta is a placement and nothing else."""
     return delta == Delta(DeltaKind.PLACE, delta.uid, delta.machine)
 
 
@@ -160,12 +160,14 @@ def _varint(value: int) -> bytes:
 
 
 def _tag(field: int) -> bytes:
-    """What stands before a text or message in field ``field``."""
+    """Return what stands before a text or message in field ``field``."""
     return _varint(field << 3 | 2)
 
 
 def _heads(field: int, lengths: Iterable[int], then: bytes = b"") -> tuple[str, ...]:
-    """What stands before a text or message of each length in field ``field``, ``then`` being how that begins."""
+    """Return what stands before a text or message of each length in field ``field``, ``then`` being how that
+    begins.
+    """
     return tuple((_tag(field) + _varint(length) + then).decode("latin-1") for length in lengths)
 
 

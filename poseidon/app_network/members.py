@@ -206,7 +206,7 @@ class Members:
         return self._running[app_group]
 
     def has_pods(self, app_group: str) -> bool:
-        """Whether an application has a pod that has not ended."""
+        """Return whether an application has a pod that has not ended."""
         return app_group in self._present
 
     def sum_allocated(self) -> Levels:
@@ -219,7 +219,7 @@ class Members:
         return changed
 
     def take_moved(self) -> bool:
-        """Whether nodes, or pods on nodes, have changed."""
+        """Return whether nodes, or pods on nodes, have changed."""
         moved, self._moved = self._moved, False
         return moved
 

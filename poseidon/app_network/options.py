@@ -25,11 +25,11 @@ class NetworkOptions(Section):
     bandwidth_annotations: StrictBool = False
 
     def writes(self, records: Collection[str]) -> bool:
-        """Whether status is written where models read these kinds of records."""
+        """Return whether status is written where models read these kinds of records."""
         return self.controllers == "always" or (self.controllers == "auto" and are_read(records))
 
     def follows(self, records: Collection[str]) -> bool:
-        """Whether the objects are looked at at all where models read these kinds of records."""
+        """Return whether the objects are looked at at all where models read these kinds of records."""
         return are_read(records) or self.writes(records)
 
     def percentile_by(self, arguments: NetworkArguments) -> str:
@@ -50,5 +50,5 @@ class NetworkArguments(Section):
 
 
 def are_read(records: Collection[str]) -> bool:
-    """Whether applications and networks are among these kinds of records."""
+    """Return whether applications and networks are among these kinds of records."""
     return not APPLICATION_RECORDS.isdisjoint(records)

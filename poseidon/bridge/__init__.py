@@ -1,1 +1,1 @@
-"""The bridge as a process: what it follows, knows, tells the solver and writes."""
+"""The bridge as a process: what it follows, what it knows, what it sends to the solver, and what it writes."""

@@ -1,4 +1,4 @@
-"""What a bridge that does not lead yet would do: kept for a while, for the case that the leader leaves it undone."""
+"""Keeps for a while what a standby would do, in case the leader leaves it undone."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ from poseidon.lifecycle.actions import (
 )
 
 KEPT_SECONDS = 600.0
-"""What is to be done is done by the leader long before, and its successor is there soon after its end."""
+"""Long enough for a leader to act, and for its successor to take over."""
 
 _Key: TypeAlias = tuple[type, str]
 
 
 class HeldActions:
-    """The latest action of each kind about each object. ``clock`` is monotonic.
+    r"""The latest action of each kind about each object. ``clock`` is monotonic.
 
-    Events are not kept: whether a leader has written one cannot be seen, and told twice is worse than once too few.
+    Events are not kept: a standby cannot see whether the leader has written one, and twice is worse than not
+    at all.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -37,7 +38,7 @@ class HeldActions:
         return len(self._held)
 
     def add(self, actions: Iterable[Action]) -> None:
-        """Keep what is to be done, and forget what has been kept for too long."""
+        """Keep actions, and drop those that have been kept for too long."""
         now = self._clock()
         for action in actions:
             key = _key(action)
@@ -48,7 +49,9 @@ class HeldActions:
             del self._held[key]
 
     def take_actions(self, is_pending: Callable[[str], bool]) -> list[Action]:
-        """Return what is still to be done, once, the oldest first; ``is_pending``: whether the pod of a uid waits."""
+        """Return the actions that are still needed, once, the oldest first; ``is_pending``: whether the pod
+        of a uid waits.
+        """
         held, self._held = self._held, {}
         return [
             action

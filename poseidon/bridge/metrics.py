@@ -1,4 +1,4 @@
-"""Figures of the bridge: what it counts, and how many pods wait by what they wait for."""
+"""Metrics of the bridge: its counters, and how many pods wait for what."""
 
 from __future__ import annotations
 
@@ -84,11 +84,11 @@ class BridgeMetrics:
 
 
 def queue_of(record: PodRecord) -> str:
-    """Return which queue a pod is in, "" for one that waits for nothing that a scheduler decides.
+    r"""Return the queue that a pod is in, "" if it waits for no decision of a scheduler.
 
-    ``active``: the solver has not said yet why it gets no node; ``unschedulable``: it has. ``group``, ``claims``,
-    ``priority_class``: it is not offered before these are there, ``set_aside``: not at all. ``leaving_room``: it has a
-    node, where others are to go first.
+    ``active``: the solver has not yet said why the pod gets no node; ``unschedulable``: it has. ``group``,
+    ``claims``, ``priority_class``: the pod is not sent to the solver before these exist; ``set_aside``: it is
+    not sent at all. ``leaving_room``: it has a node, from which other pods must leave first.
     """
     if record.phase is Phase.WAITING:
         return "leaving_room"
@@ -108,13 +108,13 @@ def queue_of(record: PodRecord) -> str:
 
 
 class QueueDepths:
-    """A collector of Prometheus': looks at every one of ``records`` when it is asked, from whichever thread."""
+    """A collector for Prometheus: counts ``records`` when it is asked, from any thread."""
 
     def __init__(self, records: Callable[[], Iterable[PodRecord]]) -> None:
         self._records = records
 
     def describe(self) -> Iterator[GaugeMetricFamily]:
-        """Yield what it collects, without looking."""
+        """Yield the metrics without values."""
         yield from self._families()
 
     def collect(self) -> Iterator[GaugeMetricFamily]:

@@ -1,4 +1,4 @@
-"""The last rounds of the solver, kept for people who ask."""
+"""Keeps the solver's last rounds for people who ask."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class RoundHistory:
         self._rounds: OrderedDict[str, dict[str, Any]] = OrderedDict()
 
     def add(self, result: pb.RoundResult) -> None:
-        """Keep a round; the oldest goes."""
+        """Keep a round, and drop the oldest."""
         self._rounds[str(result.round)] = {
             "round": result.round,
             "at": self._wall(),

@@ -1,4 +1,4 @@
-"""The bridge as a running process: wires what is followed, the state, the session and the writers, and drains them."""
+"""The bridge as a running process: connects watches, state, session and writers, and drains them at the end."""
 
 from __future__ import annotations
 
@@ -38,19 +38,23 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 _log = logging.getLogger(__name__)
 
 _PLENTY = 500
-"""Bindings under way that keep the fastest API server busy for longer than a message to the solver is held back."""
+"""Bindings under way that keep the fastest API server busy for longer than a message to the solver is
+delayed.
+"""
 
 
 class RewoundError(Exception):
-    """The API server has come back with an older state: what is known of it, and what was done, need not be true."""
+    """The API server came back with an older state: what the bridge knows and has done may not be true any
+    more.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class BridgeProcess:
-    """What a process has once, for all its bridges.
+    r"""What all bridges of a process share.
 
-    ``stories`` are told what becomes of pods, ``rounds`` of what the solver decides, and ``traces`` of both.
-    ``leadership`` says whether this process may write; None: no other bridge stands by.
+    ``stories`` keep the steps of pods, ``rounds`` the solver's decisions, ``traces`` both. ``leadership``
+    says whether this process may write; None: no other bridge stands by.
     """
 
     environment: Environment
@@ -61,9 +65,9 @@ class BridgeProcess:
 
 
 class Bridge:
-    """One cluster's bridge to a solver, with metrics in ``registry``.
+    r"""One cluster's bridge to a solver, with metrics in ``registry``.
 
-    Until the leadership is this process's it follows the cluster, and neither talks to a solver nor writes anything.
+    Until this process leads, the bridge only follows the cluster: it neither talks to a solver nor writes.
     """
 
     def __init__(self, process: BridgeProcess, options: BridgeOptions, registry: CollectorRegistry) -> None:
@@ -143,7 +147,7 @@ class Bridge:
         )
 
     def _new_network_controller(self) -> NetworkController | None:
-        """Make what looks after applications and networks, None if nobody looks at them."""
+        """Create the controller of applications and networks, None if no model uses them."""
         options, book = self._options, self.state.applications
         if book is None:
             return None
@@ -162,7 +166,9 @@ class Bridge:
         )
 
     def unready(self) -> str:
-        """Say what is missing for placing pods, or for standing by to do so; "" if nothing. From any thread."""
+        """Say what is missing for placing pods, or for standing by; "" if nothing. May be called from any
+        thread.
+        """
         if not self._synced:
             return "the cluster is not known yet"
         return "no stream to a solver" if self._leads and not self._session.is_open else ""
@@ -170,7 +176,7 @@ class Bridge:
     # --- what a session asks its peer ----------------------------------------------------------------------
 
     def has_plenty_to_do(self) -> bool:
-        """Whether so many bindings are under way that no more are needed at once."""
+        """Return whether so many bindings are under way that no more are needed at once."""
         return self._writers.binder.unfinished > _PLENTY
 
     async def on_round(self, result: pb.RoundResult) -> None:
@@ -217,10 +223,10 @@ class Bridge:
     # --- running -------------------------------------------------------------------------------------------
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Bridge until ``stop`` is set, then finish what is under way. Raises whatever breaks a part.
+        r"""Bridge until ``stop`` is set, then finish the work under way. Raises whatever breaks a part.
 
-        Raises ``NeedsChangedError`` when the solver needs something else than it is told, likewise after what is under
-        way has been finished, and ``RewoundError``, at once, when the API server has gone back to an older state.
+        Raises ``NeedsChangedError`` when the solver needs other data, after finishing likewise, and
+        ``RewoundError``, at once, when the API server has gone back to an older state.
         """
         session = asyncio.create_task(self._session.run(), name="session")
         parts = [
@@ -246,7 +252,7 @@ class Bridge:
             raise next((each for each in broken if isinstance(each, RewoundError)), broken[0])
 
     async def _wait_for_rewind(self) -> None:
-        """End this bridge when the API server has gone back: what it believes to be bound may wait again."""
+        """End this bridge when the API server has gone back: pods that seemed to be bound may wait again."""
         await self._environment.rewinds.wait_beyond(self._rewinds)
         raise RewoundError
 
@@ -260,18 +266,19 @@ class Bridge:
             self._on_changed()
 
     async def _stand_by(self) -> None:
-        """Look what is to be done once this process leads."""
+        """Check what is to be done once this process leads."""
         await self._leadership.wait_elected()
         self._on_changed()
         await asyncio.Event().wait()
 
     async def _drain(self, session: asyncio.Task[None], *, leaves: bool) -> None:
-        """Finish bindings that are in flight, report them, write what waits; each within its time.
+        r"""Finish bindings in flight, report them, and write what waits; each within its time.
 
-        Who ``leaves`` lets others lead then, and no sooner: nothing is written without the Lease, not even an event.
+        A bridge that ``leaves`` gives up leadership after that, not before: without the Lease nothing is
+        written, not even an event.
         """
         self._draining = True
-        # What has not been posted yet is left to the successor, who begins with a new round anyway.
+        # Bindings that have not been posted are left to the successor, which begins with a new round.
         left = self._writers.binder.discard_waiting()
         _log.info("stopping bindings=%d left=%d", self._writers.binder.unfinished, left)
         await _wait_at_most(self._options.drain_bindings_seconds, self._writers.binder.wait_idle())
@@ -327,7 +334,7 @@ def _needs_changed(session: asyncio.Task[None]) -> bool:
 
 
 def _patient(options: BridgeOptions) -> BridgeConfiguration:
-    """Return the configuration; bindings of a dry run stay under way for ever."""
+    """Return options under which bindings of a dry run stay under way for ever."""
     if not options.dry_run:
         return options.configuration
     volumes = options.configuration.volumes.model_copy(update={"bind_timeout": math.inf})

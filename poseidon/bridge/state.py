@@ -1,7 +1,7 @@
-"""What the bridge knows, without any I/O: watch events, rounds, outcomes in; messages and actions out.
+r"""The state of the bridge, without any I/O: watch events, rounds and outcomes in; messages and actions out.
 
-Everything is keyed by uid and idempotent. The state of record is the API server's; this is a slim copy that
-can describe itself to a solver at any time.
+Everything is keyed by uid and idempotent. The API server holds the true state; this is a slim copy that can
+describe itself to a solver at any time.
 """
 
 from __future__ import annotations
@@ -63,9 +63,9 @@ class BridgeState(Stores):
         self._services_matter = configuration.pod_topology_spread.enabled
         super().__init__(configuration, needs, clock, wall, quarantine, stories or Stories(clock))
         self.custom_resources = self._custom_resources()
-        """What is to be followed for ``custom_records``: what some overlay reads."""
+        """Custom resources to follow for ``custom_records``: those that some overlay reads."""
         self.event_stream = EventStream(self)
-        """The same as ``snapshot`` and ``take_events``, one by one."""
+        """The same events as from ``snapshot`` and ``take_events``, one by one."""
         self._pods = Pods(frozenset(configuration.scheduler_names), self, clock)
         self._nodes = Nodes(self)
         volumes = self.volumes
@@ -103,7 +103,7 @@ class BridgeState(Stores):
             kinds.GROUP_MAP: self.gangs.group_maps_changed,
             kinds.POD: self.pods_changed,
         }
-        """What takes the objects of each kind that is known before pods are, and pods."""
+        """Receivers of the objects of each kind, for pods and for kinds that are loaded before pods."""
 
     def _refresh_claims_after(
         self, take: Callable[[Sequence[Change[T]]], None]
@@ -124,7 +124,7 @@ class BridgeState(Stores):
         return budgets, node_topology_resource(self.tasks.on_node, self.classes)
 
     def follows(self, kind: WatchedKind) -> bool:
-        """Whether it makes a difference which objects of a kind in ``takers`` exist."""
+        """Return whether it matters which objects of a kind in ``takers`` exist."""
         if kind is kinds.SERVICE:  # pods that only services keep apart would be told twice
             return self._services_matter
         return kind is not kinds.DAEMON_SET or self.classes.visibility.daemons
@@ -132,35 +132,35 @@ class BridgeState(Stores):
     # --- how things stand ----------------------------------------------------------------------------------
 
     def pending_count(self) -> int:
-        """How many pods wait for a node. Looks at every record; may be called from another thread."""
+        """Count the pods that wait for a node. Reads every record; may be called from another thread."""
         return sum(1 for record in self.records() if record.schedulable and not record.place)
 
     def records(self) -> Iterable[PodRecord]:
-        """Return all pods that the solver should know of, as they are; may be called from another thread."""
+        """Return all pods for the solver as they are; may be called from another thread."""
         return list(self.tasks)
 
     def get_creation_time(self, uid: str) -> float:
-        """Return when a pod was created, in seconds since the epoch; 0 if it is not known."""
+        """Return when a pod was created, in seconds since the epoch; 0 if that is unknown."""
         record = self.tasks.get(uid)
         return record.task.created if record is not None else 0.0
 
     def is_pending(self, uid: str) -> bool:
-        """Whether a pod waits for a node."""
+        """Return whether a pod waits for a node."""
         record = self.tasks.get(uid)
         return record is not None and record.schedulable and not record.place
 
     def list_held(self) -> dict[str, str]:
-        """Return why pods, by uid, are not offered to the solver although they are for it to place."""
+        """Return by uid why pods are not sent to the solver although this scheduler has to place them."""
         return {each.task.uid: each.waits_for for each in self.tasks if each.phase is Phase.HELD}
 
     # --- what sources of use ask ---------------------------------------------------------------------------
 
     def knows_node(self, name: str) -> bool:
-        """Whether there is a node of this name."""
+        """Return whether a node of this name exists."""
         return name in self.machines
 
     def node_of(self, namespace: str, name: str) -> str:
-        """Return where a pod runs or is being bound to, "" for nowhere and for a pod that is not known."""
+        """Return where a pod runs or is being bound to, "" for nowhere and for an unknown pod."""
         record = self.tasks.find_by_name(f"{namespace}/{name}")
         return record.place if record is not None else ""
 
@@ -172,7 +172,7 @@ class BridgeState(Stores):
     # --- what the solver and the writers say ---------------------------------------------------------------
 
     def on_round(self, result: pb.RoundResult) -> None:
-        """Take the result of a round."""
+        """Carry out the result of a round."""
         self.placements.on_round(result)
         if self.kept_places is not None:
             for group in result.unscheduled:
@@ -184,13 +184,13 @@ class BridgeState(Stores):
             self.storage.apply()
 
     def binding_ended(self, outcome: BindOutcome) -> None:
-        """Take the outcome of a binding."""
+        """Note the outcome of a binding."""
         self.placements.binding_ended(outcome)
         if self.storage.in_use:
             self.storage.apply()
 
     def expire(self) -> None:
-        """Give up what has taken too long, and say what was put off. To be called about every second."""
+        """Give up work that has taken too long, and write what was put off. Call it about every second."""
         self.storage.expire()
         if self.kept_places is not None:
             self.kept_places.expire()
@@ -200,22 +200,22 @@ class BridgeState(Stores):
     # --- what is to be said and done -----------------------------------------------------------------------
 
     def snapshot(self) -> list[pb.Event]:
-        """Return everything, for a solver that knows nothing; later events are relative to it.
+        r"""Return everything, for a solver that knows nothing; later events are relative to it.
 
-        Pods that are being bound stand in it as assumed on their nodes.
+        Pods that are being bound appear as assumed on their nodes.
         """
         return list(self.event_stream.snapshot())
 
     def take_events(self) -> list[pb.Event]:
-        """Return what the solver has to be told, once, in an order in which it can be applied."""
+        """Return the new events for the solver, once, in an order in which they can be applied."""
         return list(self.event_stream.take_events())
 
     def take_reports(self) -> list[pb.BindingReport]:
-        """Return what has become of the solver's deltas, once."""
+        """Return the outcomes of the solver's deltas, once."""
         return self.pending_bindings.take_reports()
 
     def take_actions(self) -> list[Action]:
-        """Return what has to be done, once."""
+        """Return the actions to carry out, once."""
         actions = self.actions[:]
         self.actions.clear()
         return actions

@@ -1,4 +1,4 @@
-"""The books of the bridge, each about one thing, and how they are wired together."""
+"""The stores of the bridge, each about one subject, and how they are connected."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ from poseidon.volumes.state import VolumeState
 
 
 class Stores:
-    """All books, empty at first. ``needs``: what the solver's models look at, in the words of ``Welcome``.
+    r"""All stores, empty at first. ``needs``: what the solver's models read, in the words of ``Welcome``.
 
-    ``applications`` is None if nobody looks at applications and networks. ``first_records`` are told the solver before
-    tasks, ``custom_records`` after them. ``actions`` are to be carried out, ``quarantine`` takes what cannot be dealt
-    with. ``clock`` is monotonic, ``wall`` tells seconds since the epoch.
+    ``applications`` is None if no model reads applications and networks. The solver gets ``first_records``
+    before tasks, ``custom_records`` after them. ``actions`` wait to be carried out, ``quarantine`` keeps what
+    could not be handled. ``clock`` is monotonic, ``wall`` returns seconds since the epoch.
     """
 
     def __init__(
@@ -112,5 +112,5 @@ class Stores:
         self.applications = NetworkBook(network, arguments, quarantine) if follows else None
 
     def _evicts(self, record: PodRecord) -> bool:
-        """Whether a pod may have others evicted at all."""
+        """Return whether a pod may have others evicted at all."""
         return not self.classes.message(record.task.task_class).never_preempts

@@ -1,4 +1,4 @@
-"""A bridge for as long as the process runs: begun again whenever the solver comes to need something else."""
+"""Runs a bridge as long as the process lives, and restarts it whenever the solver needs other data."""
 
 from __future__ import annotations
 
@@ -18,24 +18,27 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 _log = logging.getLogger(__name__)
 
 ASK_SECONDS = 5.0
-"""How long a bridge waits for a solver to say what it needs, before it begins with what old ones can use."""
+"""How long a bridge waits for the solver's needs before it begins with those of old solvers."""
 
 STANDBY_SECONDS = 60.0
-"""How often a bridge that stands by, and so has no stream to the solver, asks whether that is still so."""
+"""How often a standby, which has no stream to the solver, asks for its needs."""
 
 _PAUSE = 1.0
-"""Seconds, at most, until the cluster is read anew whose API server has gone back: all who follow it do so now."""
+"""Longest pause in seconds before the cluster is read anew after its API server has gone back: all clients do
+so at once.
+"""
 
 
 class Supervisor:
-    """Bridges to one solver, one after the other. What a bridge reads of the cluster depends on what the solver needs.
+    r"""Bridges to one solver, one after the other; what each reads of the cluster depends on the solver's
+    needs.
 
-    So the solver is asked first. One that needs something else later on, as it was upgraded or configured anew, or did
-    not answer at first, is not sent a snapshot: that bridge is ended as by SIGTERM, which lets bindings under way come
-    to their ends, and the next one reads the cluster anew. One that stands by asks from time to time, so that it need
-    not do so when it takes over.
+    So the solver is asked first. If its needs change later (after an upgrade, a new configuration, or because
+    it did not answer at first), it gets no snapshot. Instead the bridge ends as on SIGTERM, which lets
+    bindings under way finish, and the next bridge reads the cluster anew. A standby asks from time to time,
+    so that it need not do so when it takes over.
 
-    ``observer`` is a name of a cluster that is nobody's.
+    ``observer`` is a cluster name that no driver uses.
     """
 
     def __init__(
@@ -55,10 +58,12 @@ class Supervisor:
         self._ask_seconds = ask_seconds
         self._standby_seconds = standby_seconds
         self.registry = CollectorRegistry()
-        """Holds the metrics of the present bridge. They begin at zero with each, as those of a new process."""
+        """The metrics of the present bridge. They begin at zero with each bridge, as in a new process."""
 
     def unready(self) -> str:
-        """Say what is missing for placing pods, or for standing by to do so; "" if nothing. From any thread."""
+        """Say what is missing for placing pods, or for standing by; "" if nothing. May be called from any
+        thread.
+        """
         return self._present.unready() if self._present is not None else "asking the solver what it needs"
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -97,7 +102,7 @@ class Supervisor:
                 await asyncio.sleep(_PAUSE * self._process.environment.random.random())
 
     def _later(self, options: BridgeOptions) -> BridgeOptions:
-        """Return options of a later driver than the one before; one that only observes has none to outbid."""
+        """Return the options of a later driver than before; a mere observer has no other to outbid."""
         return replace(options, fencing=options.fencing and max(self._now(), options.fencing + 1))
 
     async def _run_bridge(self, options: BridgeOptions, stop: asyncio.Event) -> None:
@@ -115,7 +120,7 @@ class Supervisor:
             await asyncio.gather(running, changing, return_exceptions=True)
 
     async def _wait_for_changed_needs(self, needs: frozenset[str]) -> frozenset[str]:
-        """Return what the solver needs once that is something else, and this process still stands by."""
+        """Return the solver's needs once they have changed and this process still stands by."""
         while True:
             await asyncio.sleep(self._standby_seconds)
             if self._stands_by():

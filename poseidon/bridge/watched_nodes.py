@@ -1,4 +1,4 @@
-"""What nodes come to: machines, and what images, volumes, applications and samples have to know of them."""
+"""Translates watched nodes into machines, and informs images, volumes, applications and samples."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ KIND = "nodes"
 
 
 class Nodes:
-    """Takes nodes as they are now and brings ``stores`` up to date."""
+    """Receives changes of nodes and updates ``stores``."""
 
     def __init__(self, stores: Stores) -> None:
         self._stores = stores
 
     def take_changes(self, changes: Sequence[Change[Node]]) -> None:
-        """Take nodes as they are now."""
+        """Handle changes of nodes."""
         for change in changes:
             if change.object is None:
                 self._remove(change.uid)
@@ -31,7 +31,7 @@ class Nodes:
                 self._update(change.uid, change.object)
 
     def _update(self, uid: str, node: Node) -> None:
-        """Take a node as it is now; one that cannot be dealt with is not used, as if it were not there."""
+        """Update a node; one that cannot be handled is not used, as if it did not exist."""
         quarantine = self._stores.quarantine
         with quarantine.attempt(KIND, uid, name=node.metadata.name) as attempt:
             self._apply_change(uid, node)
@@ -44,7 +44,7 @@ class Nodes:
             self._forget(name)
 
     def _forget(self, name: str) -> None:
-        """Forget a node, in each book whatever goes wrong in another."""
+        """Forget a node in each store, even if another store fails."""
         stores = self._stores
         leave = [
             stores.gangs.topology.trees.node_gone,

@@ -1,4 +1,4 @@
-"""What pods, and the priority classes that they name, come to: records, jobs, groups, and why some wait."""
+"""Translates watched pods and priority classes: records, jobs, groups, and why some pods wait."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from poseidon.volumes.resolution import NOTHING
 ANY_SCHEDULER = "*"
 KIND = "pods"
 RUNNING = "Running"
-"""The phase of a pod that has a container which runs, or did."""
+"""The phase of a pod with a container that runs or has run."""
 
 
 class Pods:
-    """Takes pods as they are now and brings ``stores`` up to date.
+    r"""Receives changes of pods and updates ``stores``.
 
-    ``ours`` are the values of ``spec.schedulerName`` that are for this scheduler to place ("*": all). ``clock`` is
+    ``ours`` are the values of ``spec.schedulerName`` that this scheduler places ("*": all). ``clock`` is
     monotonic.
     """
 
@@ -43,7 +43,7 @@ class Pods:
         self._unowned: dict[str, Pod] = {}
 
     def take_changes(self, changes: Sequence[Change[Pod]]) -> None:
-        """Take pods as they are now."""
+        """Handle changes of pods."""
         for change in changes:
             if change.object is not None:
                 self._update_pod(change.uid, change.object)
@@ -52,9 +52,9 @@ class Pods:
         self._settle()
 
     def offer(self, uid: str) -> None:
-        """Let the solver look at a pod that something holds back, for it to be explained.
+        r"""Send a pod to the solver that something holds back, so that it can be explained.
 
-        What its claims wait for is a fault of the pod then, which every node refuses.
+        Whatever its claims wait for then counts as a fault of the pod, for which every node refuses it.
         """
         stores = self._stores
         record, reason = stores.tasks.get(uid), stores.volumes.resolution(uid).reason
@@ -66,7 +66,7 @@ class Pods:
         stores.tasks.hold(record, group="", claims="", priority="", fault="")
 
     def take_priority_classes(self, changes: Sequence[Change[PriorityClass]]) -> None:
-        """Take priority classes as they are now. They count for pods seen from here on, as in admission."""
+        """Handle changes of priority classes. As in admission, they count only for pods seen later."""
         for change in changes:
             if change.object is not None:
                 self._priority_names[change.uid] = change.object.metadata.name
@@ -84,7 +84,7 @@ class Pods:
             self._update_pod(uid, pod)
 
     def take_daemon_sets(self, changes: Sequence[Change[ScaledOwner]]) -> None:
-        """Take DaemonSets as they are now; pods that came before theirs become its pods."""
+        """Handle changes of DaemonSets; pods that came before their DaemonSet become its pods."""
         known = self._stores.daemon_sets
         for change in changes:
             if change.object is not None:
@@ -96,7 +96,7 @@ class Pods:
         self._settle()
 
     def take_services(self, changes: Sequence[Change[Service]]) -> None:
-        """Take services as they are now."""
+        """Handle changes of services."""
         tasks = self._stores.tasks
         for uid, spread in self._stores.spreading.take_services(changes).items():
             record = tasks.get(uid)
@@ -111,7 +111,7 @@ class Pods:
             self._stores.gangs.apply()
 
     def _update_pod(self, uid: str, pod: Pod) -> None:
-        """Take a pod as it is now; one that cannot be dealt with stays pending, and counts where it runs."""
+        """Update a pod; one that cannot be handled stays pending, and counts where it runs."""
         stores = self._stores
         try:
             self._apply_change(uid, pod)
@@ -130,7 +130,7 @@ class Pods:
                 stores.applications.members.pod_changed(uid, pod)
 
     def _forget(self, uid: str) -> None:
-        """Forget a pod, in each book whatever goes wrong in another."""
+        """Forget a pod in each store, even if another store fails."""
         stores = self._stores
         leave = [
             stores.history.forget_pod,
@@ -161,7 +161,7 @@ class Pods:
         schedulable = ours and disposition is Disposition.PENDING
         placed = disposition is Disposition.BOUND or (known is not None and bool(known.place))
         if disposition is Disposition.FINISHED or not (placed or schedulable):
-            # Not for us, or not now. One that is being bound stays until the outcome is known.
+            # Not ours, or not now. A pod that is being bound stays until the outcome is known.
             if disposition is Disposition.FINISHED:
                 self._note_finished(uid, pod, known, ours=ours)
             self._note_ended(uid)
@@ -172,7 +172,7 @@ class Pods:
             and task.scheduled != known.task.scheduled
             and not stores.classes.visibility.timed
         ):
-            # The solver knows for itself when it placed a pod: no message is due when a kubelet writes that it began.
+            # The solver knows that it placed a pod: it needs no message when the kubelet starts it.
             task = replace(task, scheduled=known.task.scheduled)
         place = pod.spec.node_name or (known.place if known is not None else "")
         claims, resolution, group_wait = attachable_of(pod), NOTHING, ""
@@ -203,7 +203,7 @@ class Pods:
             stores.pending_reasons.consider_wait(record)
 
     def _translate(self, uid: str, pod: Pod, *, ours: bool) -> Task:
-        """Return what a pod comes to by itself."""
+        """Translate a pod by itself."""
         stores = self._stores
         task = pod_translation.task(pod, stores.classes, self._priorities)
         if stores.classes.visibility.daemons:
@@ -211,7 +211,7 @@ class Pods:
         spread = stores.spreading.group(uid, pod)
         if spread:
             task = replace(task, spread=spread)
-        # Nothing is decided about pods of other schedulers, so their jobs do not matter.
+        # The bridge decides nothing about pods of other schedulers, so their jobs do not matter.
         return task if ours else replace(task, job="")
 
     def _note_finished(self, uid: str, pod: Pod, known: PodRecord | None, *, ours: bool) -> None:
@@ -222,7 +222,7 @@ class Pods:
     def _apply_kept_place(
         self, places: KeptPlaces, pod: Pod, task: Task, disposition: Disposition, *, ours: bool
     ) -> Task:
-        """The task; if a place is kept for it, it may go there alone."""
+        """Return the task; if a place is kept for it, it may go only there."""
         if ours and disposition is Disposition.BOUND:
             places.note_running(pod, task)
         elif ours and disposition is Disposition.PENDING:
@@ -232,7 +232,9 @@ class Pods:
         return task
 
     def release_kept_place(self, uid: str) -> None:
-        """A pod has found no place: let it go back if it might have gone to its kept place alone, and then anywhere."""
+        """Let a pod that found no place go back to its old node, if it was limited to its kept place; then
+        anywhere.
+        """
         places = self._stores.kept_places
         if places is None or not places.release(uid):
             return
@@ -254,7 +256,7 @@ class Pods:
     def _update(self, pod: Pod, record: PodRecord, task: Task, *, ours: bool) -> None:
         if task != record.task:
             former, record.task = record.task.job, task
-            # In this order: what is known of a job is forgotten with its last member.
+            # In this order: a job is forgotten with its last member.
             self._join(pod, record)
             self._stores.jobs.leave(former)
         node = pod.spec.node_name
@@ -277,7 +279,7 @@ class Pods:
         if group is not None:
             group_job = groups.job(group)
             jobs.join(group_job)
-            # Others of the same owner may have been met before.
+            # Others of the same owner may have come before.
             jobs.replace(group_job)
         elif not jobs.join_known(job_id):
             job = pod_translation.job(pod.metadata)
@@ -285,14 +287,14 @@ class Pods:
                 jobs.join(job)
 
     def _note_owner(self, uid: str, pod: Pod) -> None:
-        """Keep a pod whose DaemonSet is not known yet."""
+        """Remember a pod whose DaemonSet is not known yet."""
         if find_daemon_set(pod) is not None and not self._stores.daemon_sets.owns(pod):
             self._unowned[uid] = pod
         else:
             self._unowned.pop(uid, None)
 
     def _priority_wait(self, uid: str, pod: Pod) -> str:
-        """Return why a pod's importance is not known yet, or ""."""
+        """Return why a pod's priority is not known yet, or ""."""
         try:
             self._priorities.priority(pod.spec)
         except UnknownPriorityClassError as error:
@@ -318,7 +320,7 @@ class Pods:
 
 
 def _read_reported_reason(pod: Pod) -> str:
-    """Return why the pod is unschedulable as its own condition says, so that a restart repeats nothing."""
+    """Return why the pod is unschedulable according to its own condition, so that a restart repeats nothing."""
     condition = pod.condition("PodScheduled")
     if condition is None or condition.status != "False" or condition.reason != "Unschedulable":
         return ""

@@ -1,4 +1,4 @@
-"""What the bridge follows: the order in which collections become known, and when all that matters is."""
+"""Follows collections in order, and says when all that matters is known."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from poseidon.metrics_sources.all_sources import Utilisation
 
 
 class Watching:
-    """Feeds ``state`` from the API server and from sources of measured use; calls ``changed`` when it has.
+    r"""Feeds ``state`` from the API server and from sources of measured use; calls ``changed`` afterwards.
 
-    Owners of pods are followed from the moment in which a gang is a share of one's pods (``follow_owners``).
-    ``network`` looks after applications and networks, None if nobody looks at them. ``native_pod_groups`` are those of
-    Kubernetes itself.
+    Owners of pods are followed once a gang's size is a share of an owner's pods (``follow_owners``).
+    ``network`` is the controller of applications and networks, None if no model uses them.
+    ``native_pod_groups`` are those of Kubernetes itself.
     """
 
     def __init__(
@@ -70,27 +70,27 @@ class Watching:
         )
 
     def follow_owners(self, kinds: Iterable[str]) -> None:
-        """Follow owners of these kinds: they have come to matter."""
+        """Follow owners of these kinds from now on."""
         for kind in kinds:
             if kind in self._scaled:
                 self._scaled[kind][0].set()
 
     @property
     def has_settled(self) -> bool:
-        """Whether the solver would see the cluster as it is; a first round that does not could go badly wrong."""
+        """Whether the solver would see the cluster as it is; a round before that could go badly wrong."""
         known = self._nodes.has_synced and self._pods.has_synced and self._utilisation.has_settled
         known = known and (self._network is None or self._network.has_settled)
         return known and all(each.has_synced for each in self._custom)
 
     def parts(self) -> Iterator[tuple[str, Coroutine[Any, Any, None]]]:
-        """Yield what has to run until it is cancelled, with names."""
+        """Yield the parts to run until cancelled, with names."""
         yield "nodes", self._nodes.run()
         for each in self._before_pods:
             yield each.path, each.run()
         for wanted, reflector in self._scaled.values():
             yield "owners of gangs", _once(wanted, reflector)
         yield "pods", self._pods.run(self._before_pods)
-        # What a source says of a pod is understood once the pod is known.
+        # A source's figures about a pod make sense once the pod is known.
         known = self._nodes, self._pods
         yield "utilisation", _run_after(known, self._utilisation)
         if self._network is not None:  # what is written of an application counts its pods
@@ -105,7 +105,7 @@ class Watching:
 
 
 async def _run_after(known: Iterable[Reflector[Any]], part: Utilisation | NetworkController) -> None:
-    """Run a part once what it depends on is known."""
+    """Run a part once the collections that it needs are known."""
     for each in known:
         await each.wait_synced()
     await part.run()

@@ -1,4 +1,4 @@
-"""What the bridge writes with: actions are handed to their writers, and what has become of them to the state."""
+"""Hands actions to their writers, and the outcomes to the state."""
 
 from __future__ import annotations
 
@@ -50,10 +50,12 @@ _SHOWN = 200
 
 
 class Writers:
-    """Carries out actions, bindings by ``binder``; tells ``state`` what has become of them, and calls ``changed`` then.
+    r"""Carries out actions, bindings with ``binder``; reports the outcomes to ``state``, and then calls
+    ``changed``.
 
-    ``pod_groups_path``: where all PodGroups of Kubernetes itself are at present. ``traces`` are told how bindings end.
-    In a dry run actions are logged: bindings stay under way for ever, so that the solver keeps their places.
+    ``pod_groups_path``: the present path of all PodGroups of Kubernetes itself. ``traces`` follow how
+    bindings end. In a dry run actions are logged: bindings stay under way for ever, so that the solver keeps
+    their places.
     """
 
     def __init__(
@@ -101,7 +103,7 @@ class Writers:
         self._how = self._table()
 
     def _table(self) -> dict[type[Action], Callable[[Any], None]]:
-        """Return what carries out each kind of action."""
+        """Return the writer of each kind of action."""
         return {
             Bind: self._bind,
             AnnounceScheduled: self._announce_scheduled,
@@ -125,7 +127,7 @@ class Writers:
         }
 
     def dispatch(self, actions: Iterable[Action]) -> None:
-        """Queue what has to be done; what cannot be queued holds up nothing else."""
+        """Queue actions; one that cannot be queued holds up no other."""
         for action in actions:
             try:
                 if self._dry_run:
@@ -136,14 +138,14 @@ class Writers:
                 self._quarantine.set_aside("actions", type(action).__name__, error, name=str(action)[:_SHOWN])
 
     async def wait_drained(self) -> None:
-        """Wait until nothing that tells people waits to be written, and no pod is between two writes."""
+        """Wait until no message for people waits to be written, and no pod is between two writes."""
         telling = (
             self._events, self._conditions, self._statuses, self._group_conditions, self._topology,
         )  # fmt: skip
         await asyncio.gather(self._recovery.wait_settled(), *(each.wait_drained() for each in telling))
 
     def parts(self) -> Iterator[tuple[str, Coroutine[Any, Any, None]]]:
-        """Yield what has to run until it is cancelled, with names."""
+        """Yield the parts to run until cancelled, with names."""
         yield "binder", self.binder.run()
         yield "bindings", self._follow_up()
         yield "claims", self._claims.run()
@@ -192,11 +194,11 @@ class Writers:
             self._state.binding_ended(outcome)
             if self._traces is not None:
                 self._traces.binding_ended(outcome)
-        # The state knows at once, since others are asked about next.
+        # The state must know at once, since others are asked about next.
         self._ended.set()
 
     async def _follow_up(self) -> None:
-        """Do what follows from bindings that have ended, once for all answers that came together, for ever."""
+        """Do, for ever, what follows from ended bindings, once for all answers that came together."""
         while True:
             await self._ended.wait()
             self._ended.clear()

@@ -90,7 +90,7 @@ def get_chosen_solvers() -> Solvers:
 
 
 def names_cluster() -> bool:
-    """Whether the command was told of an API server, and not left to find one."""
+    """Return whether the command was told of an API server, and not left to find one."""
     return any(get_chosen_context())
 
 

@@ -92,12 +92,12 @@ class PodTracker:
         return self._bound
 
     def is_bound(self, name: PodName) -> bool:
-        """Whether a pod that was announced is bound, or has been."""
+        """Return whether a pod that was announced is bound, or has been."""
         life = self._lives.get(name)
         return life is not None and bool(life.node)
 
     def has_bound_since(self, announced: int) -> bool:
-        """Whether a pod is bound that is not among the first so many which were announced."""
+        """Return whether a pod is bound that is not among the first so many which were announced."""
         return any(life.node for life in islice(self._lives.values(), announced, None))
 
     @property

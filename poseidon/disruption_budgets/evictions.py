@@ -23,13 +23,15 @@ _MOST_UNCONFIRMED = 2000
 
 
 def is_known_unready(pod: Pod) -> bool:
-    """Whether a pod says that it is not ready; one that says nothing, as in files of people, counts as ready."""
+    """Return whether a pod says that it is not ready; one that says nothing, as in files of people, counts as
+    ready.
+    """
     ready = pod.condition("Ready")
     return ready is not None and ready.status != "True"
 
 
 def is_counted(budget: DisruptionBudget) -> bool:
-    """Whether the controller has counted a budget since its latest change."""
+    """Return whether the controller has counted a budget since its latest change."""
     return budget.status is not None and budget.status.observed_generation >= budget.metadata.generation
 
 

@@ -1,1 +1,1 @@
-"""The API server: its objects, how it is reached, watched and written to."""
+"""The API server: its objects, and the code that reaches, watches and writes them."""

@@ -1,4 +1,4 @@
-"""What all parts that talk to one API server share."""
+"""What all parts that use one API server share."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 
 class WatchOptions(Section):
-    """The section ``watch``.
+    r"""The section ``watch``.
 
-    ``reconcile_period`` (15 min): how often what is known of each resource is compared with what the API server has.
+    ``reconcile_period`` (15 min): how often each resource's known objects are compared with the API server's.
     0: never.
     """
 
@@ -38,21 +38,22 @@ class WatchOptions(Section):
 
 @dataclass(frozen=True, slots=True)
 class ReflectorOptions:
-    """Sizes and times (seconds) of a reflector.
-
-    ``watch_seconds`` is the range that each watch's server-side time-out is drawn from; the client gives up
-    on a silent stream ``read_margin`` later. ``absent_seconds`` is the pause between tries of a resource that
-    is not served. ``broken_watches`` is the number of watches in a row that fail without progress after which
-    to list anew.
-    """
+    """Sizes and times of a reflector."""
 
     page_size: int = 1000
+    """Objects per page of a list."""
     watch_seconds: tuple[float, float] = (300.0, 600.0)
+    """Range in seconds from which each watch's server-side time-out is drawn."""
     read_margin: float = 15.0
+    """Seconds after that time-out until the client gives up a silent stream."""
     absent_seconds: float = 20.0
+    """Seconds between tries of a resource that is not served."""
     broken_watches: int = 5
+    """Number of watches in a row that fail without progress before a new list."""
     backoff_initial: float = 0.2
+    """First pause after a failure, in seconds."""
     backoff_cap: float = 10.0
+    """Longest pause after failures, in seconds."""
 
 
 _NEVER_COMPARED = WatchOptions(reconcile_period=0)
@@ -64,20 +65,25 @@ def _create_unused_metrics() -> KubeMetrics:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """The way to an API server, and what a process has once. ``random`` is for jitter.
-
-    ``clock`` is monotonic, ``wall`` tells seconds since the epoch. What cannot be dealt with goes to ``quarantine``.
-    ``watch`` and ``reflector`` say how resources are followed; ``rewinds`` is told when the server has gone back to an
-    older state.
-    """
+    """The connection to one API server, and other things that a process has once."""
 
     transport: Transport
+    """Sends all requests to the API server."""
     metrics: KubeMetrics = field(default_factory=_create_unused_metrics)
+    """Counters of the traffic."""
     random: Random = field(default_factory=Random)
+    """Source of jitter."""
     clock: Callable[[], float] = time.monotonic
+    """Monotonic seconds."""
     wall: Callable[[], float] = time.time
+    """Seconds since the epoch."""
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    """Waits for some seconds."""
     quarantine: Quarantine = field(default_factory=Quarantine)
+    """Collects objects that could not be handled."""
     watch: WatchOptions = _NEVER_COMPARED
+    """How often known objects are compared with the server's."""
     reflector: ReflectorOptions = ReflectorOptions()
+    """Sizes and times of all reflectors."""
     rewinds: Rewinds = field(default_factory=Rewinds)
+    """Notes when the server has gone back to an older state."""

@@ -1,8 +1,8 @@
-"""Objects that could not be dealt with: set aside one by one, so that none of them holds up the others.
+r"""Sets aside objects that could not be handled, one by one, so that none holds up the others.
 
-Whatever is read was written by somebody who may not wish this cluster well, and the object is still there after a
-restart. So every change of an object, and everything that is done for one, goes through here: what raises sets its
-object aside, which is counted by kind and logged once; the next change of the object tries again.
+Anybody with access may have written an object, perhaps to do harm, and it is still there after a restart. So
+each change of an object, and each action for one, goes through here. If it raises, the object is set aside,
+counted by kind, and logged once; its next change is tried again.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _LONGEST_REASON = 300
 
 
 class Quarantine:
-    """What has been set aside, by kind and key (an object's uid or name), with the reason.
+    r"""Objects that are set aside, by kind and key (an object's uid or name), with the reason.
 
-    ``count`` is called with the kind whenever something fails. Not thread-safe.
+    ``count`` is called with the kind at each failure. Not thread-safe.
     """
 
     def __init__(self, count: Callable[[str], None] | None = None) -> None:
@@ -47,7 +47,7 @@ class Quarantine:
         return self._reasons.get(kind, {}).get(key, "")
 
     def set_aside(self, kind: str, key: str, error: Exception, *, name: str = "") -> str:
-        """Set something aside because of an error; returns the reason. ``name`` is what people know it by."""
+        """Set something aside because of an error; return the reason. ``name`` is shown to people."""
         reason = _reason(error)
         if self._count is not None:
             self._count(kind)
@@ -66,21 +66,22 @@ class Quarantine:
         return reason
 
     def release(self, kind: str, key: str) -> None:
-        """Something has been dealt with, or exists no longer."""
+        """Forget an object that has been handled, or does not exist any more."""
         known = self._reasons.get(kind)
         if known:
             known.pop(key, None)
 
     def attempt(self, kind: str, key: str, *, name: str = "") -> Attempt:
-        """Return a context in which something is dealt with: what is raised in it sets that aside, and ends there."""
+        """Return a context that handles an object: an exception in it sets the object aside, and ends there."""
         return Attempt(self, kind, key, name)
 
     def deliver(
         self, kind: str, take: Callable[[Sequence[Change[T]]], None], changes: Sequence[Change[T]]
     ) -> None:
-        """Hand changes over: all at once, or one by one if that fails, so that only those at fault are set aside.
+        r"""Pass changes on: all at once, or one by one if that fails, so that only the faulty ones are set
+        aside.
 
-        ``take`` may be given a change again, also one that it has seen half of.
+        ``take`` may get a change twice, also one that it has handled in part.
         """
         try:
             take(changes)
@@ -108,7 +109,7 @@ class Quarantine:
 
 @dataclass(slots=True)
 class Attempt:
-    """A context that sets something aside instead of raising; ``failed`` says afterwards whether it has."""
+    """A context that sets an object aside instead of raising; ``failed`` then says whether it did."""
 
     quarantine: Quarantine
     kind: str
@@ -139,7 +140,7 @@ def _reason(error: Exception) -> str:
 
 
 def _where(error: Exception) -> str:
-    """Return module and line of this project that an error came from, for those who mend it."""
+    """Return module and line in this project where an error was raised."""
     frames = [each for each in traceback.extract_tb(error.__traceback__) if "poseidon" in each.filename]
     if not frames:
         return "?"

@@ -91,7 +91,7 @@ class Election:
         return self._deadline
 
     def may_write(self) -> bool:
-        """Whether this process may change the cluster now."""
+        """Return whether this process may change the cluster now."""
         return self.role is Role.LEADER and self._clock() < self._deadline
 
     def observe(self, lease: Lease | None) -> None:

@@ -79,7 +79,7 @@ class Elector:
         return self._election.role
 
     def may_write(self) -> bool:
-        """Whether this process may change the cluster now."""
+        """Return whether this process may change the cluster now."""
         return self._election.may_write()
 
     async def wait_elected(self) -> None:

@@ -42,7 +42,9 @@ class Asked(NamedTuple):
 
 
 def outranks(guest: Task, victim: Task) -> bool:
-    """Whether ``victim`` may go for ``guest``: by their own priority; of equal ones, both in groups, by the groups'."""
+    """Return whether ``victim`` may go for ``guest``: by their own priority; of equal ones, both in groups,
+    by the groups'.
+    """
     if guest.priority != victim.priority:
         return guest.priority > victim.priority
     if guest.group_priority is None or victim.group_priority is None or victim.priority >= SYSTEM_CRITICAL:
@@ -172,7 +174,7 @@ class EvictionRate:
         self._at = clock()
 
     def allows(self, count: int) -> bool:
-        """Whether ``count`` pods may go together now; if so, they count."""
+        """Return whether ``count`` pods may go together now; if so, they count."""
         now = self._clock()
         burst = float(self._limits.burst)
         self._left = min(burst, self._left + (now - self._at) * self._limits.per_second)

@@ -83,7 +83,7 @@ class Jobs:
             self._been_whole.discard(job_id)
 
     def has_been_whole(self, job_id: str) -> bool:
-        """Whether a gang is known to have been whole."""
+        """Return whether a gang is known to have been whole."""
         return job_id in self._been_whole
 
     def _as_told(self, job_id: str) -> pb.Job:

@@ -252,7 +252,8 @@ class KeptPlaces:
         return began + _LONGEST
 
     def _has_share(self, namespace: str) -> bool:
-        """Whether a namespace may have one more place; where all are in use, the one that has most gives one up.
+        """Return whether a namespace may have one more place; where all are in use, the one that has most
+        gives one up.
 
         Nobody has fewer by that than the other. A place for which no pod is leaving yet goes first, the latest.
         """

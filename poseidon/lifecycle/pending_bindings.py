@@ -33,7 +33,7 @@ class Dependencies:
             self._followers.setdefault(leader, []).append(uid)
 
     def holds(self, uid: str) -> bool:
-        """Whether a task is held back."""
+        """Return whether a task is held back."""
         return uid in self._unmet
 
     def drop(self, uid: str) -> None:

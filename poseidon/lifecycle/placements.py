@@ -122,7 +122,7 @@ class Placements:
             self.pending.begin(record, delta.depends_on, staying)
 
     def _can_be_placed(self, delta: pb.Delta) -> bool:
-        """Whether a pod may have others make way for it on a node."""
+        """Return whether a pod may have others make way for it on a node."""
         record = self.tasks.get(delta.task)
         if record is None or record.node or not record.offered:
             return False

@@ -130,7 +130,7 @@ class Tasks:
         self._changed[uid] = None
 
     def resync(self, record: PodRecord) -> None:
-        """What the solver makes of this task is unclear: say how it stands, also if that is nowhere."""
+        """Return what the solver makes of this task is unclear: say how it stands, also if that is nowhere."""
         record.told = None
         self._to_resync.add(record.task.uid)
         self.mark(record.task.uid)
@@ -217,7 +217,9 @@ class Tasks:
 
     @staticmethod
     def _report_will_do(record: PodRecord) -> bool:
-        """Whether the solver assumes the task where it is being bound, so that the report will settle it."""
+        """Return whether the solver assumes the task where it is being bound, so that the report will settle
+        it.
+        """
         return record.in_flight and record.awaits_report and record.node in ("", record.binding)
 
     def _charge(self, record: PodRecord) -> None:

@@ -111,13 +111,15 @@ def _recreations(pod: Pod) -> int:
 
 
 def is_refused(pod: Pod) -> bool:
-    """Whether the kubelet of its node refused the pod for a reason that another node may cure."""
+    """Return whether the kubelet of its node refused the pod for a reason that another node may cure."""
     status = pod.status
     return status.phase == "Failed" and bool(pod.spec.node_name) and another_node_may_cure(status.reason)
 
 
 def may_have_run(pod: Pod) -> bool:
-    """Whether anything of the pod may ever have run: a kubelet that restarts also refuses pods that did."""
+    """Return whether anything of the pod may ever have run: a kubelet that restarts also refuses pods that
+    did.
+    """
     status = pod.status
     initialized = pod.condition("Initialized")
     return (initialized is not None and initialized.status == "True") or any(

@@ -112,7 +112,7 @@ def keep(kind: str, cut: dict[str, Any], annotations: Collection[str] = ()) -> d
 
 
 def is_kept(annotation: str) -> bool:
-    """Whether placement reads an annotation."""
+    """Return whether placement reads an annotation."""
     return annotation in ANNOTATIONS or annotation.startswith(ANNOTATION_PREFIX)
 
 

@@ -51,12 +51,14 @@ SUFFIXES = (".yaml", ".yml", ".json")
 
 
 def resembles_manifest(text: str) -> bool:
-    """Whether text that cannot be parsed was meant to hold an object: it names an API version and a kind."""
+    """Return whether text that cannot be parsed was meant to hold an object: it names an API version and a
+    kind.
+    """
     return bool(_API_VERSION.search(text) and _KIND.search(text))
 
 
 def has_template_actions(text: str) -> bool:
-    """Whether text has places that a template engine fills in, as those of Helm charts have."""
+    """Return whether text has places that a template engine fills in, as those of Helm charts have."""
     return bool(_ACTION.search(text))
 
 

@@ -150,7 +150,7 @@ def _file(inventory: Inventory, kind: ObjectKind, found: Any) -> None:
 
 
 def is_read(group: str, kind: str) -> bool:
-    """Whether objects of a kind are read here."""
+    """Return whether objects of a kind are read here."""
     return (group, kind) in BY_NAME
 
 

@@ -64,7 +64,7 @@ def unread(documents: Iterable[Document], templates: Sequence[Document]) -> Iter
 
 
 def holds_pods(value: object) -> bool:
-    """Whether an object has a template of pods somewhere inside, at any depth.
+    """Return whether an object has a template of pods somewhere inside, at any depth.
 
     That is ``*template.spec.containers``, or without the ``spec``, and ``podSpec.containers``.
     """

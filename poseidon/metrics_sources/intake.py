@@ -42,7 +42,7 @@ class ClusterView(Protocol):
     """Nodes and pods as the bridge knows them at the moment."""
 
     def knows_node(self, name: str) -> bool:
-        """Whether there is a node of this name."""
+        """Return whether there is a node of this name."""
         ...
 
     def node_of(self, namespace: str, name: str) -> str:

@@ -27,7 +27,7 @@ class SampleBook:
         self._told: dict[str, float] = {}
 
     def __len__(self) -> int:
-        """How many nodes have a sample. May be called from another thread."""
+        """Return how many nodes have a sample. May be called from another thread."""
         return len(set().union(*(list(samples) for samples in self._by_source.values())))
 
     def put(self, source: str, sample: pb.MachineSample) -> None:
@@ -84,5 +84,7 @@ class SampleBook:
 
 
 def _is_overruled(former: pb.MachineSample, later: pb.MachineSample) -> bool:
-    """Whether ``former``, of the preferred source, is so old beside ``later`` that its source has evidently stopped."""
+    """Return whether ``former``, of the preferred source, is so old beside ``later`` that its source has
+    evidently stopped.
+    """
     return later.time - former.time > MISSED_REPORTS * max(former.report_interval, later.report_interval)

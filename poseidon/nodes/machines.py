@@ -70,7 +70,7 @@ def machine(node: Node, annotations: frozenset[str] = frozenset()) -> tuple[pb.M
 
 
 def is_ready(node: Node) -> bool:
-    """Whether the node's Ready condition is True; a node without one, as people write them, is ready."""
+    """Return whether the node's Ready condition is True; a node without one, as people write them, is ready."""
     return all(
         condition.status == "True" for condition in node.status.conditions if condition.type == "Ready"
     )
@@ -177,7 +177,9 @@ class Machines:
         self._outbox.begin_stream()
 
     def has_returned(self, name: str) -> bool:
-        """Whether the stream's solver was told that a machine is gone which is there now, perhaps anew."""
+        """Return whether the stream's solver was told that a machine is gone which is there now, perhaps
+        anew.
+        """
         return name in self._told_gone
 
     def take_removed(self) -> list[str]:

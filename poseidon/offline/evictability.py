@@ -35,7 +35,9 @@ _MEMORY = "Memory"
 
 
 def goes_with_its_node(pod: Pod) -> bool:
-    """Whether a pod ends before its node does, or with it: one that is being deleted, of a DaemonSet, or static."""
+    """Return whether a pod ends before its node does, or with it: one that is being deleted, of a DaemonSet,
+    or static.
+    """
     owner = pod.metadata.controller()
     static = MIRROR_ANNOTATION in pod.metadata.annotations or (owner is not None and owner.kind == "Node")
     return pod.metadata.deletion_timestamp is not None or find_daemon_set(pod) is not None or static

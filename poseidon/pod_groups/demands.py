@@ -270,7 +270,7 @@ def list_ignored_by_native(found: NativePodGroup) -> str:
 
 
 def _is_disrupted_whole(mode: object) -> bool:
-    """Whether a ``spec.disruptionMode`` says so: a text until v1alpha2, ``all: {}`` from v1alpha3 on."""
+    """Return whether a ``spec.disruptionMode`` says so: a text until v1alpha2, ``all: {}`` from v1alpha3 on."""
     return (
         mode in _ALL if isinstance(mode, str) else isinstance(mode, dict) and not mode.keys().isdisjoint(_ALL)
     )

@@ -144,7 +144,7 @@ def bundle(gangs: tuple[str, ...]) -> Membership:
 
 
 def is_mirror(pod: Pod) -> bool:
-    """Whether a pod stands in the API for a static one: only its kubelet places it, or lets it go."""
+    """Return whether a pod stands in the API for a static one: only its kubelet places it, or lets it go."""
     return MIRROR_ANNOTATION in pod.metadata.annotations and bool(pod.spec.node_name)
 
 

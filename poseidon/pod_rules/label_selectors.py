@@ -72,7 +72,7 @@ def label_key_requirements(
 
 
 def _is_merged(selector: LabelSelector, key: str, operator: str) -> bool:
-    """Whether the condition stands in the selector already, as the API server writes it."""
+    """Return whether the condition stands in the selector already, as the API server writes it."""
     return any(
         each.key == key and each.operator == operator and len(each.values) == 1
         for each in selector.match_expressions

@@ -149,7 +149,9 @@ def _list_needed_labels(spec: PodSpec) -> Iterator[str]:
 
 
 def is_tolerated(taint: Taint | pb.Taint, tolerations: Iterable[Toleration | pb.Toleration]) -> bool:
-    """Whether one of the tolerations lets a pod onto a node with the taint; the protocol's have the API's fields."""
+    """Return whether one of the tolerations lets a pod onto a node with the taint; the protocol's have the
+    API's fields.
+    """
     return any(_tolerates(each, taint) for each in tolerations)
 
 

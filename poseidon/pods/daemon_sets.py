@@ -41,7 +41,7 @@ class DaemonSets:
             del self._uids[key]
 
     def owns(self, pod: Pod) -> bool:
-        """Whether a DaemonSet of the pod's namespace controls it."""
+        """Return whether a DaemonSet of the pod's namespace controls it."""
         owner = find_daemon_set(pod)
         if owner is None:
             return False

@@ -248,7 +248,7 @@ class Mover:
 
 
 def _waits_in_vain(pod: Pod) -> bool:
-    """Whether a scheduler says that it has found no node for a pod."""
+    """Return whether a scheduler says that it has found no node for a pod."""
     scheduled = pod.condition("PodScheduled")
     return scheduled is not None and scheduled.status == "False" and scheduled.reason == "Unschedulable"
 
@@ -283,7 +283,9 @@ async def carry_out(planned: PlannedMoves, mover: Mover, access: ClusterAccess) 
 async def _is_freed(
     node: str, planned: PlannedMoves, outcomes: Sequence[MoveOutcome], access: ClusterAccess
 ) -> bool:
-    """Whether a node is as it was to be: all pods that were to leave it have places elsewhere, and none has come."""
+    """Return whether a node is as it was to be: all pods that were to leave it have places elsewhere, and
+    none has come.
+    """
     wanted = {move.pod for wave in planned.waves.waves for move in wave if move.source == node}
     made = {each.move.pod: each for each in outcomes if each.result in (Result.MOVED, Result.ELSEWHERE)}
     for name in wanted:

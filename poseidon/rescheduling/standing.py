@@ -37,7 +37,7 @@ class Permission:
         }
 
     def allows(self, pod: Pod) -> bool:
-        """Whether a pod may be moved as far as its owners are concerned."""
+        """Return whether a pod may be moved as far as its owners are concerned."""
         metadata = pod.metadata
         return self._allows(
             f"pod {metadata.namespace}/{metadata.name}: annotation",

@@ -24,7 +24,9 @@ class Audience:
         self._came.set()
 
     def looks(self, subject: str = "") -> bool:
-        """Whether somebody has looked at a subject, or at anything, lately; an open stream counts as anything."""
+        """Return whether somebody has looked at a subject, or at anything, lately; an open stream counts as
+        anything.
+        """
         if not subject and self.streams:
             return True
         at = self._asked_at.get(subject)

@@ -57,7 +57,7 @@ class AttachedVolumes:
         return {node for node, _ in changed}, users
 
     def has_any(self, node: str) -> bool:
-        """Whether attachments of a machine are known."""
+        """Return whether attachments of a machine are known."""
         return node in self._on
 
     def volume_of(self, key: str) -> Attached | None:
@@ -81,7 +81,9 @@ class AttachedVolumes:
         )
 
     def is_left(self, key: str) -> bool:
-        """Whether the volume of a claim, or a disk, is attached to a machine that no pod with it is on."""
+        """Return whether the volume of a claim, or a disk, is attached to a machine that no pod with it is
+        on.
+        """
         found = self.volume_of(key)
         nodes = self.nodes_of(key)
         return found is not None and any(found.volume not in self._find_held(node) for node in nodes)

@@ -35,7 +35,7 @@ class _Group:
         return self.pairs != (ANYWHERE,)
 
     def admits(self, name: str, labels: Mapping[str, str]) -> bool:
-        """Whether a machine reaches them."""
+        """Return whether a machine reaches them."""
         return reaches(self.rules, name, labels)
 
 

@@ -67,11 +67,11 @@ class Catalogue:
         return self._provisions.known.get(storage_class)
 
     def states_capacity(self, driver: str) -> bool:
-        """Whether a driver says how much it can make, and where; what it does not say it cannot make."""
+        """Return whether a driver says how much it can make, and where; what it does not say it cannot make."""
         return driver in self._drivers.values()
 
     def is_unbound_of(self, key: str, storage_class: str) -> bool:
-        """Whether a claim is of a class and not bound yet."""
+        """Return whether a claim is of a class and not bound yet."""
         claim = self._claims.known.get(key)
         return claim is not None and not claim.bound and claim.storage_class == storage_class
 

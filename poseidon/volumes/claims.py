@@ -42,7 +42,7 @@ class Users:
             del self._users[key]
 
     def has_several(self, key: str) -> bool:
-        """Whether more than one pod uses a claim."""
+        """Return whether more than one pod uses a claim."""
         return isinstance(known := self._users.get(key), set) and len(known) > 1
 
     def list_users(self, key: str) -> AbstractSet[str]:
@@ -98,10 +98,10 @@ class Holders:
         return self._on.get(node, ())
 
     def is_shared(self, key: str, node: str) -> bool:
-        """Whether several pods on a machine use a claim."""
+        """Return whether several pods on a machine use a claim."""
         return len(self._placed.get((key, node), ())) > 1
 
     def holds(self, key: str, node: str, uid: str) -> bool:
-        """Whether a placed pod is the one that holds the claim on its machine."""
+        """Return whether a placed pod is the one that holds the claim on its machine."""
         there = self._placed.get((key, node))
         return there is not None and there[0] == uid

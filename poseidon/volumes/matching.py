@@ -17,7 +17,7 @@ _Terms = tuple[tuple[tuple["Condition", ...], tuple["Condition", ...]], ...]
 
 
 def suits(offer: Offer, profile: Profile) -> bool:
-    """Whether a volume is large enough, of the right classes and modes, and bears the right labels.
+    """Return whether a volume is large enough, of the right classes and modes, and bears the right labels.
 
     As ``FindMatchingVolume`` of Kubernetes' component helpers.
     """
@@ -32,7 +32,9 @@ def suits(offer: Offer, profile: Profile) -> bool:
 
 
 def implies(profile: Profile, other: Profile) -> bool:
-    """Whether every volume that suits ``profile`` suits ``other`` as well, as far as the profiles tell."""
+    """Return whether every volume that suits ``profile`` suits ``other`` as well, as far as the profiles
+    tell.
+    """
     return (
         profile.storage_class == other.storage_class
         and profile.attributes_class == other.attributes_class
@@ -44,7 +46,7 @@ def implies(profile: Profile, other: Profile) -> bool:
 
 
 def reaches(rules: Rules, name: str, labels: Mapping[str, str]) -> bool:
-    """Whether a machine of this name and these labels satisfies all rules."""
+    """Return whether a machine of this name and these labels satisfies all rules."""
     return all(any(_term_holds(term, name, labels) for term in _terms(rule)) for rule in rules)
 
 
@@ -85,7 +87,7 @@ def _term_holds(
 
 
 def holds(condition: Condition, labels: Mapping[str, str]) -> bool:
-    """Whether labels satisfy a condition; NotIn holds also where there is no such label."""
+    """Return whether labels satisfy a condition; NotIn holds also where there is no such label."""
     key, operator, values = condition
     found = labels.get(key)
     if operator == "In":
@@ -100,7 +102,7 @@ def holds(condition: Condition, labels: Mapping[str, str]) -> bool:
 
 
 def _compares(found: str, operator: str, values: tuple[str, ...]) -> bool:
-    """Whether Gt or Lt holds; what is no integer compares with nothing."""
+    """Return whether Gt or Lt holds; what is no integer compares with nothing."""
     try:
         left, right = int(found), int(values[0])
     except (ValueError, IndexError):

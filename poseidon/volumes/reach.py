@@ -19,7 +19,7 @@ class Reachable(Protocol):
     """The machines that reach it, by name."""
 
     def admits(self, name: str, labels: Mapping[str, str]) -> bool:
-        """Whether a machine of this name and these labels reaches it."""
+        """Return whether a machine of this name and these labels reaches it."""
 
 
 G = TypeVar("G", bound=Reachable)

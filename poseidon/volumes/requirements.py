@@ -223,7 +223,7 @@ class AttachLimits:
         return name, self._replace(name, stated)
 
     def counts(self, driver: str) -> bool:
-        """Whether volumes of a driver are counted."""
+        """Return whether volumes of a driver are counted."""
         return driver in self._stated
 
     def amounts(self, name: str) -> Iterator[tuple[str, int]]:

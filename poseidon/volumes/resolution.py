@@ -203,11 +203,11 @@ def _problem_of_volume(storage: Catalogue, wanted: PodClaim) -> str:
 
 
 def _is_without_volume(storage: Catalogue, claim: Claim) -> bool:
-    """Whether a claim is bound to a volume that does not exist."""
+    """Return whether a claim is bound to a volume that does not exist."""
     return claim.bound and storage.volume(claim.volume) is None
 
 
 def _waits(storage: Catalogue, claim: Claim) -> bool:
-    """Whether an unbound claim is to be bound only once a node has been chosen."""
+    """Return whether an unbound claim is to be bound only once a node has been chosen."""
     provision = storage.provision(claim.storage_class)
     return provision is not None and provision.waits and not claim.volume

@@ -39,7 +39,7 @@ class _Part:
         return self.storage_class, self.largest, self.capacity
 
     def admits(self, _: str, labels: Mapping[str, str]) -> bool:
-        """Whether it speaks of a machine."""
+        """Return whether it speaks of a machine."""
         return all(holds(condition, labels) for condition in self.conditions)
 
 

@@ -43,7 +43,7 @@ class CountedDocuments(yaml.constructor.BaseConstructor):
 
 
 def is_plain(text: str) -> bool:
-    """Whether text can hold no alias, so that nothing in it is multiplied."""
+    """Return whether text can hold no alias, so that nothing in it is multiplied."""
     return "*" not in text or "&" not in text
 
 

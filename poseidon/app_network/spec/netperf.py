@@ -78,7 +78,7 @@ def measurement_keys(percentile: str, pair: NodePair) -> Mapping[str, str]:
 
 
 def is_measurement(key: str) -> bool:
-    """Whether a key of a ConfigMap is of either form."""
+    """Return whether a key of a ConfigMap is of either form."""
     return _KEY.fullmatch(key) is not None
 
 

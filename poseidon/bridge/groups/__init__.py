@@ -1,1 +1,1 @@
-"""Groups of pods in the bridge: gangs and topology groups, from their objects to what is written of them."""
+"""Groups of pods in the bridge: gangs and topology groups, from their objects to their statuses."""

@@ -1,4 +1,4 @@
-"""What groups mean for the pods that the bridge knows: their jobs, whom to hold back, and what is said of it."""
+"""Applies groups to the bridge's pods: their jobs, which pods must wait, and what to write about them."""
 
 from __future__ import annotations
 

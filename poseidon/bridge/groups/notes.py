@@ -1,4 +1,4 @@
-"""What is said of groups, only what is new: to the solver as records, and on their objects and pods."""
+"""Reports news about groups: to the solver as records, to people on objects and pods."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ class GroupConditions:
 
 
 def _as_found(found: NativePodGroup) -> _Told:
-    """What the object says already."""
+    """Return what the object says already."""
     for each in found.status.conditions:
         if each.type == ConditionType.POD_GROUP_SCHEDULED:
             return _Told(each.status, reasons_of(each.message), each.last_transition_time)

@@ -1,4 +1,6 @@
-"""Topology groups in the bridge: ConfigMaps in, records for the solver and what is written back out."""
+"""Topology groups in the bridge: reads their ConfigMaps, sends records to the solver, and writes results
+back.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events on their way: cut into messages, numbered until they are acknowledged, and timed until they are answered."""
+"""Batches of events: cut to size, numbered until acknowledged, and timed until answered."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def split_items(items: Sequence[T], most: int) -> Iterator[Sequence[T]]:
 
 
 def split_events(events: Iterable[pb.Event], max_events: int, max_bytes: int) -> Iterator[pb.ClientMessage]:
-    """Yield the events in order, in non-empty batches of at most ``max_events`` and about ``max_bytes``.
+    r"""Yield the events in order, in non-empty batches of at most ``max_events`` and about ``max_bytes``.
 
-    Batches are yet to be numbered. Events are copied into them one by one, so that a hundred thousand that are made on
-    the way never exist at the same time: each by itself takes ten times as much memory as in a batch.
+    Batches have no number yet. Events are copied into them one by one, so a hundred thousand new events never
+    exist at the same time: each takes ten times as much memory by itself as in a batch.
     """
     message = pb.ClientMessage()
     size = 0
@@ -41,7 +41,9 @@ def split_events(events: Iterable[pb.Event], max_events: int, max_bytes: int) ->
 
 
 class Window:
-    """Numbers the batches of a stream, from 1, and bounds how many are unacknowledged. Those are kept."""
+    """Numbers the batches of a stream, from 1, keeps those that are unacknowledged, and bounds how many these
+    are.
+    """
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -52,7 +54,9 @@ class Window:
         self._heard = 0
 
     def acknowledge(self, sequence: int) -> None:
-        """The solver has applied every batch up to ``sequence``; the same as before if it is at work on the next."""
+        """Note that the solver has applied every batch up to ``sequence``; the same number again means that
+        it is at work.
+        """
         self._heard += 1
         for number in range(self._acknowledged + 1, min(sequence, self._sent) + 1):
             self._batches.pop(number, None)
@@ -65,9 +69,10 @@ class Window:
         return self._acknowledged + 1 if self._sent > self._acknowledged else None
 
     async def silent(self, seconds: float) -> int:
-        """Wait until a batch has lain about for ``seconds``, or up to twice that, without a word of the solver.
+        r"""Wait until a batch has waited for ``seconds``, or up to twice that, without a message from the
+        solver.
 
-        Returns its number. gRPC answers probes also where the solver's work hangs; a solver that is at work repeats its
+        Returns its number. gRPC answers probes even if the solver hangs; a solver that is at work repeats its
         acknowledgement.
         """
         while True:
@@ -77,12 +82,12 @@ class Window:
                 return oldest
 
     def event(self, sequence: int, index: int) -> pb.Event | None:
-        """Return an event of a batch that is not acknowledged, None if there is none such."""
+        """Return an event of an unacknowledged batch, None if there is none."""
         batch = self._batches.get(sequence)
         return batch.events.events[index] if batch is not None and index < len(batch.events.events) else None
 
     async def number(self, batch: pb.ClientMessage) -> None:
-        """Wait for room, and give a batch its number."""
+        """Wait for room in the window, and give a batch its number."""
         while self._sent - self._acknowledged >= self._size:
             self._moved.clear()
             await self._moved.wait()
@@ -92,9 +97,9 @@ class Window:
 
 
 class AnswerTimes:
-    """Times of one stream: of each message with new pods one is followed, so that counting costs next to nothing.
+    r"""Measures the answers on one stream: one pod per message, so that counting costs next to nothing.
 
-    ``clock`` is monotonic; ``observe`` gets seconds. Of pods that find no place the oldest are forgotten.
+    ``clock`` is monotonic; ``observe`` gets seconds. If pods find no place, the oldest are forgotten.
     """
 
     def __init__(self, clock: Callable[[], float], observe: Callable[[float], None]) -> None:
@@ -103,7 +108,7 @@ class AnswerTimes:
         self._told: dict[str, float] = {}
 
     def note_sent(self, events: Iterable[pb.Event]) -> None:
-        """Be told of what is being sent."""
+        """Note the events that are being sent."""
         for event in events:
             if event.WhichOneof("body") == "tasks" and event.tasks.uids:
                 self._told.setdefault(event.tasks.uids[0], self._clock())
@@ -112,7 +117,7 @@ class AnswerTimes:
             del self._told[next(iter(self._told))]
 
     def note_answers(self, deltas: Iterable[pb.Delta]) -> None:
-        """Be told of what the solver decides."""
+        """Note the decisions of the solver."""
         if not self._told:
             return
         for delta in deltas:

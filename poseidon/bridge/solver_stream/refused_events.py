@@ -1,7 +1,8 @@
-"""Events that the solver would not take: left out from then on, so that none of them stops all others.
+r"""Leaves out events that the solver has refused, so that none of them stops all others.
 
-A batch with a malformed event changes nothing and ends the stream, and the snapshot of the next stream would hold the
-event again. So what was refused is remembered by its content: once the object changes, it is told again.
+A batch with a malformed event changes nothing and ends the stream, and the snapshot of the next stream would
+contain the event again. So a refused event is remembered by its content; once the object changes, it is sent
+again.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ MOST_REMEMBERED = 10_000
 
 
 class EventRefusedError(ValueError):
-    """What the solver says of an event."""
+    """The solver's message about an event."""
 
 
 class RefusedEvents:
@@ -30,7 +31,7 @@ class RefusedEvents:
         self._uids: set[str] = set()
 
     def note(self, event: pb.Event, reason: str) -> None:
-        """The solver has refused an event."""
+        """Note that the solver has refused an event."""
         self._reasons[_content(event)] = reason
         if len(self._reasons) > MOST_REMEMBERED:
             del self._reasons[next(iter(self._reasons))]
@@ -42,10 +43,10 @@ class RefusedEvents:
         self._quarantine.release(KIND, shorten(reason))
 
     def filter_refused(self, events: Iterable[pb.Event]) -> Iterator[pb.Event]:
-        """Yield events without those that were refused.
+        r"""Yield events without the refused ones.
 
-        A class is described as one that is placed nowhere, since tasks refer to it, and those that run count. Of an
-        event about many tasks the halves are told, until only the one at fault is left out.
+        A refused class is sent as one that fits nowhere, since tasks refer to it, and running ones count. A
+        refused event about many tasks is sent in halves, until only the faulty task is left out.
         """
         for event in events:
             body = event.WhichOneof("body")

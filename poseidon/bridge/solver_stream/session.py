@@ -64,7 +64,9 @@ class Peer(Protocol):
         """Be told that the solver does not take an event: it would end the next stream as it has ended this one."""
 
     def has_plenty_to_do(self) -> bool:
-        """Whether what the solver has placed so far keeps the peer busy for a while: more need not come at once."""
+        """Return whether what the solver has placed so far keeps the peer busy for a while: more need not
+        come at once.
+        """
 
     async def on_round(self, result: pb.RoundResult) -> None:
         """Take the result of a round. The next one is read when this returns; cancelled if the stream is lost.

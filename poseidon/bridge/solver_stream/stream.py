@@ -1,4 +1,4 @@
-"""One stream to the solver: how it is opened, the greeting, what the solver needs, and why the stream ended."""
+"""One stream to the solver: opening it, the greeting, the solver's needs, and why the stream ended."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _REFUSALS = frozenset(
 )
 _REFUSED_EVENT = re.compile(r"EventBatch (\d{1,18}): event (\d{1,9}): (.*)", re.ASCII | re.DOTALL)
 FIRST_MINOR = 2
-"""The minor version of the protocol from which on servers say what they need."""
+"""The first minor version of the protocol in which servers say what they need."""
 
 _MOST_BYTES = 1 << 20
 _HELLO_SECONDS, _KEEPALIVE_SECONDS = 2.0, 20.0
@@ -43,7 +43,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 1.0
 
 
 class HelloRefusedError(Exception):
-    """The solver will not talk to this driver: its version, or a newer driver's fencing number."""
+    """The solver refuses this driver, because of its version or a newer driver's fencing number."""
 
 
 class StreamLostError(Exception):
@@ -51,15 +51,15 @@ class StreamLostError(Exception):
 
 
 class CredentialsChangedError(Exception):
-    """The files of this side's certificate hold something else than when the stream was opened."""
+    """The certificate files have changed since the stream was opened."""
 
 
 def open_channel(
     target: str, max_message_bytes: int, keepalive_seconds: float, tls: TlsContents | None = None
 ) -> aio.Channel:
-    """Return a channel for one stream to the solver at ``target``; to be closed by the caller.
+    r"""Return a channel for one stream to the solver at ``target``; the caller closes it.
 
-    A connection on which nothing has come for ``keepalive_seconds`` is probed. Without ``tls`` nothing is encrypted.
+    A connection without data for ``keepalive_seconds`` is probed. Without ``tls`` nothing is encrypted.
     """
     options = [
         ("grpc.max_send_message_length", max_message_bytes),
@@ -68,11 +68,11 @@ def open_channel(
         ("grpc.keepalive_timeout_ms", 10_000),
         # A stream may be idle for hours; gRPC would probe it twice at that pace, and then once a minute.
         ("grpc.http2.max_pings_without_data", 0),
-        # The solver never compresses, and a few bytes that somebody did could become very many.
+        # The solver never compresses, and a few compressed bytes from somebody else could become very many.
         ("grpc.compression_enabled_algorithms_bitset", 1),
-        # Each attempt is to try the connection afresh: the back-off is ours, not the channel's.
+        # Each attempt must try the connection afresh: the back-off is ours, not the channel's.
         ("grpc.use_local_subchannel_pool", 1),
-        # The solver is a neighbour; proxies are for the way out.
+        # The solver is nearby; proxies are for the way out.
         ("grpc.enable_http_proxy", 0),
     ]
     if tls is None:
@@ -81,7 +81,7 @@ def open_channel(
 
 
 def credentials(tls: TlsFiles | None) -> TlsContents | None:
-    """Return what the files of this side's certificate hold now. Raises ``StreamLostError``."""
+    """Return the present content of this side's certificate files. Raises ``StreamLostError``."""
     try:
         return tls.read() if tls is not None else None
     except TlsError as error:
@@ -89,9 +89,10 @@ def credentials(tls: TlsFiles | None) -> TlsContents | None:
 
 
 async def credentials_changed(tls: TlsFiles | None, shown: TlsContents | None, seconds: float) -> None:
-    """Raise ``CredentialsChangedError`` once the files hold something else: no channel can change its own.
+    r"""Raise ``CredentialsChangedError`` once the files have changed, because a channel cannot change its
+    certificate.
 
-    They are looked at every so many ``seconds``. That they are gone for a moment is no reason to end what works.
+    The files are checked every ``seconds``. If they are missing for a moment, a working stream goes on.
     """
     while True:
         await asyncio.sleep(seconds)
@@ -126,7 +127,7 @@ async def greet(call: Call, target: str, hello: pb.Hello, seconds: float) -> pb.
 
 
 async def end_of(call: Call, target: str, *, greeting: bool) -> Exception:
-    """Say why a call is over."""
+    """Return the error that says why a call is over."""
     code, details = await call.code(), await call.details()
     if greeting and code in _REFUSALS:
         return HelloRefusedError(f"{target}: {details}")
@@ -134,7 +135,7 @@ async def end_of(call: Call, target: str, *, greeting: bool) -> Exception:
 
 
 class Refusal(NamedTuple):
-    """An event that the solver has refused: its batch's number, its place in it from 0 on, and why."""
+    """An event that the solver has refused: the batch's number, the event's place in it from 0 on, and why."""
 
     batch: int
     event: int
@@ -142,18 +143,18 @@ class Refusal(NamedTuple):
 
 
 def refusal_of(code: grpc.StatusCode, details: str) -> Refusal | None:
-    """Return which event a stream has ended for, None if it was not for an event."""
+    """Return the event for which a stream has ended, None if it has ended for something else."""
     found = _REFUSED_EVENT.match(details) if code is grpc.StatusCode.INVALID_ARGUMENT else None
     return Refusal(int(found[1]), int(found[2]), " ".join(found[3].split())) if found is not None else None
 
 
 def describe_error(target: str, error: aio.AioRpcError) -> str:
-    """Say what a call failed with, in one line."""
+    """Say in one line why a call failed."""
     return f"{target}: {error.code().name}: {' '.join((error.details() or '').split())}"
 
 
 class NeedsChangedError(Exception):
-    """The solver needs other things than it is being told: all has to be read anew. ``needs``: what it needs."""
+    """The solver needs other data than it gets, so everything must be read anew. ``needs``: what it needs."""
 
     def __init__(self, needs: frozenset[str]) -> None:
         super().__init__("the solver's models look at something else than before")
@@ -161,9 +162,10 @@ class NeedsChangedError(Exception):
 
 
 def needs_of(welcome: pb.Welcome) -> frozenset[str]:
-    """Return what a solver needs, in the words of ``Welcome``.
+    r"""Return what a solver needs, in the words of ``Welcome``.
 
-    One that is too old to say gets all that such solvers can use, and the kinds of records that they name.
+    A solver that is too old to say gets all that such solvers can use, and the kinds of records that it
+    names.
     """
     if (welcome.version_major, welcome.version_minor) >= (VERSION_MAJOR, FIRST_MINOR):
         return frozenset(welcome.needs)
@@ -179,11 +181,11 @@ async def ask(
     random: Random,
     tls: TlsFiles | None = None,
 ) -> frozenset[str] | None:
-    """Ask the solvers at ``targets`` what they need, one after the other, for up to ``seconds``; return what the first
-    says that answers, None if none did, or it refused.
+    r"""Ask the solvers at ``targets`` in turn what they need, for up to ``seconds``; return the first answer,
+    or None.
 
-    It is greeted as a driver of ``cluster``, which must be nobody else's, and which it forgets at once: whoever drives
-    the true one goes on meanwhile.
+    The call greets a solver as a driver of ``cluster``, which no other may use, and which the solver forgets
+    at once: the driver of the true cluster goes on meanwhile.
     """
     hello = hello_of(cluster, client)
     backoff = Backoff(random, _FIRST_PAUSE, _LONGEST_PAUSE)

@@ -32,7 +32,7 @@ class TreeArguments(Section):
 
 
 def trees_are_read(records: Collection[str]) -> bool:
-    """Whether the tree and its groups are among these kinds of records."""
+    """Return whether the tree and its groups are among these kinds of records."""
     return not TREE_RECORDS.isdisjoint(records)
 
 
@@ -139,7 +139,7 @@ class Trees:
         return [*found, *self._maps.list_ignored(_TREE)]
 
     def _subject(self, found: ConfigMap) -> str | None:
-        """What does not describe this cluster's tree is none of ours."""
+        """Return what does not describe this cluster's tree is none of ours."""
         metadata = found.metadata
         ours = TREE_MAP_LABEL in metadata.labels and (metadata.namespace or "default") == self.namespace
         return _TREE if ours else None

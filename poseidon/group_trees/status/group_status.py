@@ -154,7 +154,7 @@ class GroupLife:
         return Outlook(data, self._labels(members), self.state in PASSING and not situation.problem)
 
     def _look_at_nobody(self, situation: Situation, remark: str) -> Outlook:
-        """What was said last stays true, but for a group that was on its way."""
+        """Return what was said last stays true, but for a group that was on its way."""
         self.is_empty = True
         text = situation.problem or remark
         data: dict[str, str | None] = {"preemptor": self.preemptor or None}

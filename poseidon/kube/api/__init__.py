@@ -1,1 +1,1 @@
-"""Kubernetes objects, as far as a scheduler looks at them, and where the API serves them."""
+"""Kubernetes objects, with the fields that a scheduler reads, and the paths where the API serves them."""

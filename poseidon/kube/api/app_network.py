@@ -1,7 +1,7 @@
-"""AppGroup and NetworkTopology of diktyo-io, and ConfigMap, as far as scheduling looks at them.
+r"""AppGroup and NetworkTopology of diktyo-io, and ConfigMap, with the fields that a scheduler reads.
 
-Specs and statuses stay as they were written: whoever reads them has to say what is wrong in them, field by field, and
-to leave alone what is not his. `poseidon.app_network` does both.
+Specs and statuses stay as people wrote them: `poseidon.app_network` reports each faulty field, and leaves
+other programs' fields alone.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from poseidon.kube.parsing.readable import MAX_DEPTH
 
 
 class _FreeForm(KubeStruct, frozen=True):
-    """An object whose spec and status are values of any shape, but none so deep that it cannot be gone through."""
+    """An object whose spec and status are values of any shape, with limited depth."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: Any = None
@@ -27,11 +27,11 @@ class _FreeForm(KubeStruct, frozen=True):
 
 
 class AppGroup(_FreeForm, frozen=True):
-    """appgroup.diktyo.x-k8s.io AppGroup: the workloads of an application, and who of them talks to whom."""
+    """appgroup.diktyo.x-k8s.io AppGroup: the workloads of an application, and which of them talk to which."""
 
 
 class NetworkTopology(_FreeForm, frozen=True):
-    """networktopology.diktyo.x-k8s.io NetworkTopology: what it costs to talk between regions and zones."""
+    """networktopology.diktyo.x-k8s.io NetworkTopology: the cost of traffic between regions and zones."""
 
 
 class ConfigMap(KubeStruct, frozen=True):

@@ -1,4 +1,4 @@
-"""Where the collections of the API are: every group, version and path that is read."""
+"""The collections of the API: each group, version and path that the bridge reads."""
 
 from __future__ import annotations
 
@@ -75,13 +75,13 @@ NATIVE_POD_GROUPS = Resource(
 """1.36 serves v1alpha2, 1.37 v1beta1 and v1alpha3."""
 BUDGETS = Resource("poddisruptionbudgets", "/apis/policy/v1/poddisruptionbudgets", DisruptionBudget)
 DAEMON_SETS = Resource("daemonsets", "/apis/apps/v1/daemonsets", ScaledOwner)
-"""As far as their metadata; followed only where it makes a difference whose pods a DaemonSet's are."""
+"""Only their metadata. The bridge follows them only if it matters which pods a DaemonSet owns."""
 SCALED_OWNERS: dict[str, Resource[ScaledOwner]] = {
     "ReplicaSet": Resource("replicasets", "/apis/apps/v1/replicasets", ScaledOwner),
     "StatefulSet": Resource("statefulsets", "/apis/apps/v1/statefulsets", ScaledOwner),
     "Job": Resource("jobs", "/apis/batch/v1/jobs", ScaledOwner),
 }
-"""Owners by kind; followed only once some pod's gang is a share of its owner's pods."""
+"""Owners by kind. The bridge follows them once a gang's size is a share of its owner's pods."""
 
 APP_GROUP_VERSION = "appgroup.diktyo.x-k8s.io/v1alpha1"
 TOPOLOGY_VERSION = "networktopology.diktyo.x-k8s.io/v1alpha1"
@@ -91,23 +91,23 @@ NETWORK_TOPOLOGIES = Resource(
 )
 
 NODE_METRICS = Resource("nodemetrics", "/apis/slo.koordinator.sh/v1alpha1/nodemetrics", NodeMetric)
-"""Koordinator's, where it runs."""
+"""Koordinator's objects, if it is installed."""
 
 CONFIG_MAPS = Resource("configmaps", "/api/v1/configmaps", ConfigMap)
-"""All of them; only single ones are ever followed, see ``config_map``, and those with a label."""
+"""All ConfigMaps. The bridge follows only single ones (``config_map``) and those with a label."""
 
 
 def config_map(namespace: str, name: str) -> Resource[ConfigMap]:
-    """Return the collection that holds this ConfigMap alone."""
+    """Return the collection that holds only this ConfigMap."""
     path = f"/api/v1/namespaces/{namespace}/configmaps"
     return Resource(CONFIG_MAPS.name, path, ConfigMap, field_selector=f"metadata.name={name}")
 
 
 TREE_MAP_LABEL = "sakkara.topology"
-"""Label, of whatever value, of the ConfigMap that describes the cluster's tree."""
+"""Label, with any value, of the ConfigMap that describes the cluster's tree."""
 
 GROUP_MAP_LABEL = "sakkara.group"
-"""Label, of whatever value, of a ConfigMap that describes a group."""
+"""Label, with any value, of a ConfigMap that describes a group."""
 
 GROUP_MAPS = Resource("group-configmaps", CONFIG_MAPS.path, ConfigMap, label_selector=GROUP_MAP_LABEL)
 

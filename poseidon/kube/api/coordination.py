@@ -1,4 +1,4 @@
-"""coordination.k8s.io/v1: the Lease by which processes agree which of them leads."""
+"""coordination.k8s.io/v1: the Lease by which processes agree on their leader."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from poseidon.kube.api.metadata import KubeStruct, ObjectMeta
 
 
 class LeaseSpec(KubeStruct, frozen=True):
-    """What a Lease says. ``holder_identity`` "" is nobody; times are RFC 3339 with microseconds."""
+    """The content of a Lease. ``holder_identity`` is "" if nobody holds it; times are RFC 3339 with
+    microseconds.
+    """
 
     holder_identity: str = ""
     lease_duration_seconds: int = 0

@@ -1,8 +1,8 @@
-"""From bytes of the API server, or from parsed manifests, to structs.
+r"""Decodes the API server's bytes, and parsed manifests, into structs.
 
-The fast path decodes JSON straight into structs. Where that fails the value is made readable (see ``readable``),
-decoded generically, nulls are taken out (Kubernetes treats them as absent) and the rest is converted, so that one
-odd object spoils no list of 100,000, and fields need not be declared nullable.
+The fast path decodes JSON straight into structs. If that fails, the value is made readable (see ``readable``)
+and decoded generically; nulls, which Kubernetes treats as absent, are dropped, and the rest is converted. So
+one odd object does not spoil a list of 100,000, and no field need be declared nullable.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ T = TypeVar("T", bound=KubeStruct)
 
 
 class MalformedObjectError(ValueError):
-    """An object that is not what its kind says. ``field`` is a path such as ``spec.containers[0].name``."""
+    """An object that does not fit its kind. ``field`` is a path such as ``spec.containers[0].name``."""
 
     def __init__(self, field: str, problem: str) -> None:
         super().__init__(f"{field}: {problem}" if field else problem)
@@ -37,7 +37,7 @@ class WatchEvent(Struct, frozen=True, gc=False):
 
 
 class Rejected(Struct, frozen=True):
-    """An item of a list that could not be decoded, with as much of its metadata as could."""
+    """An item of a list that could not be decoded, with the metadata that could."""
 
     metadata: ObjectMeta
     problem: str
@@ -62,13 +62,13 @@ class _RawPage(KubeStruct, frozen=True):
 
 
 class MetadataOnly(KubeStruct, frozen=True):
-    """An object of any kind, of which only the metadata are looked at."""
+    """An object of any kind, reduced to its metadata."""
 
     metadata: ObjectMeta = ObjectMeta()
 
 
 _UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-"""What a decoder raises for input that it does not take."""
+"""Exceptions that a decoder raises for bad input."""
 
 
 class _RawMetadata(KubeStruct, frozen=True):
@@ -124,7 +124,9 @@ def decode_object(raw: bytes | msgspec.Raw, kind: type[T]) -> T:
 
 
 def decode_metadata(raw: bytes | msgspec.Raw) -> ObjectMeta:
-    """Decode what metadata a broken object has: all of it, else name, namespace and uid, else nothing."""
+    """Decode the metadata of a broken object: all of it if possible, else name, namespace and uid, else
+    nothing.
+    """
     text = readable(bytes(raw))
     for decode in (_METADATA.decode, lambda given: _decode_tolerant(given, MetadataOnly)):
         try:
@@ -157,11 +159,11 @@ def convert_object(value: object, kind: type[T]) -> T:
 
 
 def drop_nulls(value: Any) -> Any:
-    """Return a copy without map entries whose value is null. Nulls inside lists stay: they are mistakes.
+    r"""Return a copy without map entries whose value is null. Nulls inside lists stay: they are mistakes.
 
-    Labels and annotations without a value have the empty one, as the API server reads them.
-    Parts that are shared (YAML aliases) are copied once and stay shared, so that a few lines which stand for
-    billions of entries remain a few. Raises ``RecursionError`` for a value that contains itself.
+    Labels and annotations without a value get the empty one, as the API server reads them. Shared parts (YAML
+    aliases) are copied once and stay shared, so a few lines that stand for billions of entries stay small.
+    Raises ``RecursionError`` for a value that contains itself.
     """
     copies: dict[int, Any] = {}
 
@@ -193,7 +195,7 @@ def _texts(given: dict[Any, Any]) -> dict[Any, Any]:
 
 
 def explain_malformed(error: msgspec.MsgspecError) -> MalformedObjectError:
-    """Put msgspec's message in the words of someone who writes manifests."""
+    """Translate msgspec's message into the words of somebody who writes manifests."""
     text = str(error)
     problem, _, path = text.partition(" - at ")
     about_key = "`key` in " in path or path.startswith("key")

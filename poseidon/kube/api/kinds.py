@@ -1,8 +1,8 @@
-"""The table of kinds: every kind of object that placement knows, in the order in which a bridge comes to know them.
+r"""The table of kinds: every kind of object that placement reads, in the order in which the bridge loads them.
 
-Watches, offline commands, support bundles and the rights that ``poseidon doctor`` asks about go by this table, and
-tests hold the roles in ``deploy/`` against it. A new kind takes a struct to decode to, a collection, an entry here, and
-something that takes its objects (``BridgeState.takers``, or a part that follows it by itself).
+Watches, offline commands, support bundles and the rights that ``poseidon doctor`` checks all use this table,
+and tests compare the roles in ``deploy/`` with it. A new kind needs a struct, a collection, an entry here,
+and code that takes its objects (``BridgeState.takers``, or a part that follows it itself).
 """
 
 from __future__ import annotations
@@ -20,46 +20,46 @@ from poseidon.kube.api.resource import Resource
 
 @dataclass(frozen=True, slots=True)
 class ObjectKind:
-    """A kind of objects, as manifests name it, and how files of it are taken."""
+    """A kind of objects, as manifests name it, and how commands read files of it."""
 
     group: str
     """The API group without version, "" for the core's."""
     name: str
-    """What manifests state as ``kind``."""
+    """The ``kind`` in manifests."""
     struct: type[KubeStruct]
-    """What objects in files decode to."""
+    """The struct that objects in files decode to."""
     cluster_scoped: bool = False
     """Whether its objects are in no namespace."""
     left_out: bool = False
-    """Whether an object that makes no sense is left out of files with a warning; others are refused."""
+    """Whether commands skip a faulty object in a file with a warning; they refuse those of other kinds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchedKind(ObjectKind):
-    """A kind whose objects are followed in a cluster."""
+    """A kind whose objects the bridge follows in a cluster."""
 
     resource: Resource[Any]
     """The collection in which an API server keeps them."""
     role: str = ""
-    """Folder below ``deploy/`` whose role allows to follow it, "" for the bridge's own."""
+    """Folder below ``deploy/`` whose role allows following it, "" for the bridge's own."""
     verbs: tuple[str, ...] = ("list", "watch")
-    """What the bridge does with it."""
+    """The verbs that the bridge needs."""
     bundled: bool = True
-    """Whether live commands and support bundles read its collection; workloads are told by their pods."""
+    """Whether live commands and support bundles read its collection. They infer workloads from their pods."""
 
     @property
     def plural(self) -> str:
-        """What the API calls the collection."""
+        """The API's name of the collection."""
         return self.resource.path.rpartition("/")[2]
 
     @property
     def api_version(self) -> str:
-        """What manifests of it state as ``apiVersion``, in the version that is asked for first."""
+        """The ``apiVersion`` in manifests: the version that is asked for first."""
         return self.resource.path.removeprefix("/apis/").removeprefix("/api/").rpartition("/")[0]
 
 
 def _make_kind(resource: Resource[Any], name: str, **fields: Any) -> WatchedKind:
-    """Return a kind whose objects are kept in ``resource``; the path there names the group."""
+    """Return a kind whose objects are in ``resource``; its path names the group."""
     group = "" if resource.path.startswith("/api/v1/") else resource.path.split("/")[2]
     return WatchedKind(group, name, **{"struct": resource.kind, "resource": resource, **fields})
 
@@ -106,16 +106,16 @@ OWNERS = tuple(
 )
 
 GROUPS = (POD_GROUP, WORKLOAD, NATIVE_POD_GROUP, SIGS_POD_GROUP, VOLCANO_POD_GROUP)
-"""Kinds whose objects say which pods go together."""
+"""Kinds that say which pods go together."""
 
 BEFORE_PODS = (
     NODE,
-    # A pod's priority may depend on them, and is settled when the pod is first seen.
+    # A pod's priority may depend on them. It is fixed when the bridge first sees the pod.
     PRIORITY_CLASS,
-    # Rules between pods may refer to namespaces by label: no round before these are known.
+    # Rules between pods may select namespaces by label, so these must be known before the first round.
     NAMESPACE,
     SERVICE,
-    # A claim that is not known yet would count as one that does not exist.
+    # An unknown claim would count as one that does not exist.
     STORAGE_CLASS,
     CSI_NODE,
     CSI_DRIVER,
@@ -123,16 +123,16 @@ BEFORE_PODS = (
     VOLUME_ATTACHMENT,
     VOLUME,
     CLAIM,
-    # An owner that is not known yet would count as one that does not exist.
+    # An unknown owner would count as one that does not exist.
     DAEMON_SET,
-    # Nor should a pod be told that its group does not exist before all groups are known.
+    # No pod should hear that its group does not exist before all groups are known.
     *GROUPS,
     GROUP_MAP,
 )
-"""Kinds that are known before pods are, in this order."""
+"""Kinds that the bridge loads before pods, in this order."""
 
 AFTER_PODS = (APP_GROUP, NETWORK_TOPOLOGY, BUDGET, NODE_TOPOLOGY, NODE_METRIC, *OWNERS)
-"""Kinds whose objects say something of pods that are known, or of their owners."""
+"""Kinds that say something about known pods, or about their owners."""
 
 FILES_ALONE = (
     ObjectKind("", "LimitRange", LimitRange),
@@ -144,16 +144,18 @@ FILES_ALONE = (
     ObjectKind("metrics.k8s.io", "PodMetrics", PodMetrics, left_out=True),
     ObjectKind("node.k8s.io", "RuntimeClass", RuntimeClass, cluster_scoped=True),
 )
-"""Kinds that offline commands read: in a cluster controllers, admission or sources of use have done with them."""
+"""Kinds that only offline commands read. In a cluster, controllers, admission or sources of use have already
+applied them.
+"""
 
 FOLLOWED = (*BEFORE_PODS, POD, *AFTER_PODS)
-"""Kinds that an API server keeps, as a bridge follows them."""
+"""Kinds that the bridge follows at an API server."""
 
 KINDS: tuple[ObjectKind, ...] = (*FOLLOWED, *FILES_ALONE)
 """All kinds."""
 
 BY_NAME = {(kind.group, kind.name): kind for kind in KINDS}
-"""By group and name, as manifests state them."""
+"""All kinds by group and name, as manifests state them."""
 
 CLUSTER_SCOPED = frozenset(kind.name for kind in KINDS if kind.cluster_scoped)
 """Names of kinds whose objects are in no namespace."""

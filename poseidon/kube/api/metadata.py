@@ -1,4 +1,4 @@
-"""What objects of all kinds share: how fields are read, metadata, statuses, conditions, names and times."""
+"""What objects of all kinds share: decoding of fields, metadata, statuses, conditions, names and times."""
 
 from __future__ import annotations
 
@@ -10,27 +10,28 @@ from typing import Annotated, NamedTuple, TypeAlias
 from msgspec import Meta, Struct, field
 
 Number: TypeAlias = str | int | float
-"""A quantity as written: API servers send strings, people write numbers too."""
+"""A quantity as written: API servers send strings, people also write numbers."""
 
 Resources: TypeAlias = dict[str, Number]
 
 SMALLEST, LARGEST = -(2**63), 2**63 - 1
 Integer: TypeAlias = Annotated[int, Meta(ge=SMALLEST, le=LARGEST)]
-"""A whole number as the API server stores them. Others are refused where objects are decoded, not where they are
-reckoned with: some would be too large to be written again."""
+"""A whole number within the API server's range. Others are refused when decoded: some would be too large to
+write again.
+"""
 
 
 class KubeStruct(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """Base of all objects of the API, as far as a scheduler looks at them.
+    r"""Base of all API objects, with the fields that a scheduler reads.
 
-    Unknown fields are skipped while decoding, absent ones take Kubernetes' own defaults; `decoding` says how nulls
-    and malformed objects are treated. Attributes are in snake_case, wire names in camelCase. Lists become tuples, so
-    that an empty one costs nothing. They are trees, so nothing can leak through ``gc=False``.
+    Decoding skips unknown fields and gives absent ones Kubernetes' defaults; `decoding` says how nulls and
+    malformed objects are treated. Attributes are in snake_case, wire names in camelCase. Lists become tuples,
+    so an empty one costs nothing. Objects are trees, so ``gc=False`` cannot leak.
     """
 
 
 class OwnerReference(KubeStruct, frozen=True):
-    """Who created an object; the one with ``controller`` set manages it."""
+    """The creator of an object; the one with ``controller`` set manages it."""
 
     api_version: str = ""
     kind: str = ""
@@ -40,7 +41,9 @@ class OwnerReference(KubeStruct, frozen=True):
 
 
 class ObjectMeta(KubeStruct, frozen=True):
-    """Metadata. Times are RFC 3339 text as sent; ``deletion_timestamp`` is set once deletion is asked for."""
+    """Metadata. Times are RFC 3339 text as sent; ``deletion_timestamp`` is set once somebody has asked for
+    deletion.
+    """
 
     name: str = ""
     generate_name: str = ""
@@ -69,13 +72,13 @@ class ListMeta(KubeStruct, frozen=True):
 
 
 class StatusDetails(KubeStruct, frozen=True):
-    """Details of a `Status`, as far as clients act on them."""
+    """Details of a `Status` that clients act on."""
 
     retry_after_seconds: Integer = 0
 
 
 class Status(KubeStruct, frozen=True):
-    """What the API server answers instead of an object: an error, or the outcome of an action."""
+    """The API server's answer in place of an object: an error, or the outcome of an action."""
 
     status: str = ""
     message: str = ""
@@ -95,7 +98,7 @@ class Condition(KubeStruct, frozen=True):
 
 
 class PodRef(NamedTuple):
-    """One pod; ``uid`` tells it from an earlier or later namesake."""
+    """One pod; ``uid`` tells it apart from other pods of the same name."""
 
     uid: str
     namespace: str
@@ -106,7 +109,7 @@ class PodRef(NamedTuple):
 
     @property
     def path(self) -> str:
-        """Where the API server has it."""
+        """The object's path on the API server."""
         return f"/api/v1/namespaces/{self.namespace}/pods/{self.name}"
 
 
@@ -124,15 +127,14 @@ class ObjectRef(NamedTuple):
 
 
 EARLIEST, LATEST = -62_135_596_800.0, 253_402_300_799.0
-"""From the beginning of the year 1 to the end of 9999, which are all times that can be written again."""
+"""The first second of the year 1 and the last of 9999: only times between them can be written again."""
 
 
 @lru_cache(maxsize=4096)  # pods of a burst were created within a few seconds
 def seconds(time: str | None) -> float | None:
-    """Return an RFC 3339 time in seconds since the epoch, None for none and for text that is not a time.
+    r"""Return an RFC 3339 time in seconds since the epoch; None for no time, or text that is not one.
 
-    What lies before ``EARLIEST`` or after ``LATEST`` where its offset is none counts as no time: nothing here could
-    write it.
+    Times outside ``EARLIEST`` to ``LATEST`` count as none, because they could not be written again.
     """
     if not time:
         return None

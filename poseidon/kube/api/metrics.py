@@ -1,7 +1,8 @@
-"""Objects that report measured use, as msgspec structs.
+r"""Objects that report measured use, as msgspec structs.
 
-NodeMetric follows ``slo.koordinator.sh/v1alpha1``, NodeMetrics and PodMetrics ``metrics.k8s.io/v1beta1``. Amounts are
-declared as anything at all: a single odd one is then left out where it is read, and spoils no object.
+NodeMetric follows ``slo.koordinator.sh/v1alpha1``; NodeMetrics and PodMetrics follow
+``metrics.k8s.io/v1beta1``. Amounts may have any type here: the reader then drops a single odd one, and keeps
+the rest of the object.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from poseidon.kube.api.metadata import Integer, KubeStruct, ObjectMeta
 
 
 class ResourceMap(KubeStruct, frozen=True):
-    """Amounts by resource. Devices, which stand beside them, are not read."""
+    """Amounts by resource. Devices are not read."""
 
     resources: dict[str, Any] = field(default_factory=dict)
 
@@ -29,7 +30,7 @@ class AggregatedUsage(KubeStruct, frozen=True):
 
 
 class NodeMetricInfo(KubeStruct, frozen=True):
-    """What is in use on the node; ``system_usage`` is what neither pods nor host applications use."""
+    """Use of the node; ``system_usage`` is the part that belongs to neither pods nor host applications."""
 
     node_usage: ResourceMap = ResourceMap()
     aggregated_node_usages: tuple[AggregatedUsage | None, ...] = ()
@@ -37,7 +38,7 @@ class NodeMetricInfo(KubeStruct, frozen=True):
 
 
 class PodMetricInfo(KubeStruct, frozen=True):
-    """What one pod uses; ``priority`` is its class as koordlet sees it, such as "koord-prod"."""
+    """Use of one pod; ``priority`` is its class as koordlet sees it, such as "koord-prod"."""
 
     namespace: str = ""
     name: str = ""
@@ -46,19 +47,19 @@ class PodMetricInfo(KubeStruct, frozen=True):
 
 
 class CollectPolicy(KubeStruct, frozen=True):
-    """How koordlet is told to report."""
+    """How koordlet is asked to report."""
 
     report_interval_seconds: Integer | None = None
 
 
 class NodeMetricSpec(KubeStruct, frozen=True):
-    """What is asked of koordlet."""
+    """The settings of koordlet."""
 
     metric_collect_policy: CollectPolicy = CollectPolicy()
 
 
 class NodeMetricStatus(KubeStruct, frozen=True):
-    """What koordlet reports. ``node_metric`` is None until it has measured something."""
+    """Koordlet's report. ``node_metric`` is None until it has measured something."""
 
     update_time: str | None = None
     node_metric: NodeMetricInfo | None = None
@@ -111,7 +112,7 @@ class PodMetrics(KubeStruct, frozen=True):
 
 
 class Series(KubeStruct, frozen=True):
-    """One element of an instant vector: labels, and (seconds since the epoch, value as text)."""
+    """One element of an instant vector: labels, and a sample (seconds since the epoch, value as text)."""
 
     metric: dict[str, str] = field(default_factory=dict)
     value: tuple[float, str] | None = None
@@ -125,7 +126,7 @@ class QueryData(KubeStruct, frozen=True):
 
 
 class QueryAnswer(KubeStruct, frozen=True):
-    """What ``/api/v1/query`` answers."""
+    """The answer of ``/api/v1/query``."""
 
     status: str = ""
     data: QueryData = QueryData()

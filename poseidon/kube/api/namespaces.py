@@ -1,4 +1,4 @@
-"""Objects by which a namespace limits its pods: core/v1 LimitRange and ResourceQuota."""
+"""Objects that limit the pods of a namespace: core/v1 LimitRange and ResourceQuota."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from poseidon.kube.api.metadata import KubeStruct, ObjectMeta, Resources
 
 
 class LimitRangeItem(KubeStruct, frozen=True):
-    """What is given to, and asked of, each container or pod (``type``)."""
+    """Defaults and limits of each container or pod (``type``)."""
 
     type: str = ""
     max: Resources = field(default_factory=dict)
@@ -32,7 +32,7 @@ class LimitRange(KubeStruct, frozen=True):
 
 
 class ScopeRequirement(KubeStruct, frozen=True):
-    """A condition on the pods that a quota is about."""
+    """A condition on the pods that a quota counts."""
 
     scope_name: str = ""
     operator: str = ""
@@ -40,13 +40,13 @@ class ScopeRequirement(KubeStruct, frozen=True):
 
 
 class ScopeSelector(KubeStruct, frozen=True):
-    """Conditions that all have to hold."""
+    """Conditions that must all hold."""
 
     match_expressions: tuple[ScopeRequirement, ...] = ()
 
 
 class ResourceQuotaSpec(KubeStruct, frozen=True):
-    """How much there may be, by names such as ``requests.cpu`` and ``pods``, and of which pods."""
+    """The limits, by names such as ``requests.cpu`` and ``pods``, and which pods count."""
 
     hard: Resources = field(default_factory=dict)
     scopes: tuple[str, ...] = ()
@@ -54,7 +54,7 @@ class ResourceQuotaSpec(KubeStruct, frozen=True):
 
 
 class ResourceQuotaStatus(KubeStruct, frozen=True):
-    """How much there is."""
+    """The amounts in use."""
 
     used: Resources = field(default_factory=dict)
 

@@ -1,6 +1,7 @@
-"""NodeResourceTopology of topology.node.k8s.io, as far as scheduling looks at it; v1alpha2 and v1alpha1 alike.
+r"""NodeResourceTopology of topology.node.k8s.io (v1alpha2 and v1alpha1), with the fields that a scheduler
+reads.
 
-The group has no spec or status: everything stands at the top level.
+The group has no spec or status: all fields are at the top level.
 """
 
 from __future__ import annotations
@@ -9,33 +10,33 @@ from poseidon.kube.api.metadata import KubeStruct, Number, ObjectMeta
 
 
 class ManagedFields(KubeStruct, frozen=True):
-    """Who wrote some fields last; ``time`` is RFC 3339 text."""
+    """The last writer of some fields; ``time`` is RFC 3339 text."""
 
     time: str | None = None
 
 
 class TrackedMeta(ObjectMeta, frozen=True):
-    """Metadata with the times of changes, which nothing else in these objects states."""
+    """Metadata with the times of changes, which these objects state nowhere else."""
 
     managed_fields: tuple[ManagedFields, ...] = ()
 
 
 class Attribute(KubeStruct, frozen=True):
-    """A named word of the exporter."""
+    """A name and value from the exporter."""
 
     name: str = ""
     value: str = ""
 
 
 class ZoneCost(KubeStruct, frozen=True):
-    """The distance to another zone, as the firmware's table has it."""
+    """The distance to another zone, from the firmware's table."""
 
     name: str = ""
     value: Number = 0
 
 
 class ZoneResource(KubeStruct, frozen=True):
-    """What a zone has of one resource."""
+    """A zone's amounts of one resource."""
 
     name: str = ""
     capacity: Number | None = None
@@ -53,7 +54,7 @@ class Zone(KubeStruct, frozen=True):
 
 
 class NodeResourceTopology(KubeStruct, frozen=True):
-    """topology.node.k8s.io NodeResourceTopology; it bears its node's name."""
+    """topology.node.k8s.io NodeResourceTopology; it has the name of its node."""
 
     metadata: TrackedMeta = TrackedMeta()
     topology_policies: tuple[str, ...] = ()

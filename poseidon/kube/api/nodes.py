@@ -1,4 +1,4 @@
-"""core/v1 Node, other objects that pods refer to by name, and services, which refer to pods."""
+"""core/v1 Node, other objects that pods name, and Service."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ class Taint(KubeStruct, frozen=True):
 
 
 class NodeSpec(KubeStruct, frozen=True):
-    """What an administrator asks of a node."""
+    """Spec of a Node: what an administrator sets."""
 
     unschedulable: bool = False
     taints: tuple[Taint, ...] = ()
 
 
 class ContainerImage(KubeStruct, frozen=True):
-    """An image that is on a node, with all names that it is known under there."""
+    """An image on a node, with all its names there."""
 
     names: tuple[str, ...] = ()
     size_bytes: int = 0  # bounded where it is read
 
 
 class NodeStatus(KubeStruct, frozen=True):
-    """What the kubelet reports of a node. ``allocatable`` is None when it has not been reported at all."""
+    """Status of a Node, from its kubelet. ``allocatable`` is None if the kubelet has not reported it."""
 
     capacity: Resources = field(default_factory=dict)
     allocatable: Resources | None = None
@@ -58,20 +58,20 @@ class PriorityClass(KubeStruct, frozen=True):
 
 
 class RuntimeOverhead(KubeStruct, frozen=True):
-    """What each pod of a runtime class needs beside its containers."""
+    """Resources that each pod of a runtime class needs in addition to its containers."""
 
     pod_fixed: Resources = field(default_factory=dict)
 
 
 class RuntimeScheduling(KubeStruct, frozen=True):
-    """Which nodes run a runtime class."""
+    """The nodes that run a runtime class."""
 
     node_selector: dict[str, str] = field(default_factory=dict)
     tolerations: tuple[Toleration, ...] = ()
 
 
 class RuntimeClass(KubeStruct, frozen=True):
-    """node.k8s.io/v1 RuntimeClass: what admission adds to the pods that name it."""
+    """node.k8s.io/v1 RuntimeClass: what admission adds to pods that name it."""
 
     metadata: ObjectMeta = ObjectMeta()
     overhead: RuntimeOverhead = RuntimeOverhead()
@@ -85,7 +85,7 @@ class Namespace(KubeStruct, frozen=True):
 
 
 class ServiceSpec(KubeStruct, frozen=True):
-    """Spec of a Service, as far as it says which pods it is about; an empty selector is about none."""
+    """Spec of a Service: the pods that it selects; an empty selector selects none."""
 
     selector: dict[str, str] = field(default_factory=dict)
 

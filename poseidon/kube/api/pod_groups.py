@@ -1,4 +1,4 @@
-"""Objects that say which pods belong together, and how many of a kind may be disrupted."""
+"""Objects that say which pods belong together, and how many of them may be disrupted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from poseidon.kube.api.pod_rules import LabelSelector
 
 
 class PodGroupSpec(KubeStruct, frozen=True):
-    """``schedule_timeout_seconds`` None: as the scheduler is configured. ``min_resources``: amounts by resource."""
+    """Spec of a PodGroup. ``schedule_timeout_seconds`` None: the scheduler's default. ``min_resources``:
+    amounts by resource.
+    """
 
     min_member: Integer = 0
     schedule_timeout_seconds: Integer | None = None
@@ -19,7 +21,7 @@ class PodGroupSpec(KubeStruct, frozen=True):
 
 
 class PodGroupStatus(KubeStruct, frozen=True):
-    """What a controller has written; counts are of pods."""
+    """Status of a PodGroup, from its controller; counts are of pods."""
 
     phase: str = ""
     occupied_by: str = ""
@@ -31,7 +33,7 @@ class PodGroupStatus(KubeStruct, frozen=True):
 
 
 class PodGroup(KubeStruct, frozen=True):
-    """scheduling.x-k8s.io/v1alpha1 PodGroup: pods that bear its name in a label are placed together."""
+    """scheduling.x-k8s.io/v1alpha1 PodGroup: pods with its name in a label are placed together."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: PodGroupSpec = PodGroupSpec()
@@ -39,14 +41,14 @@ class PodGroup(KubeStruct, frozen=True):
 
 
 class SigsPodGroup(KubeStruct, frozen=True):
-    """scheduling.sigs.k8s.io/v1alpha1 PodGroup: that of scheduler-plugins before v0.24, and of Koordinator."""
+    """scheduling.sigs.k8s.io/v1alpha1 PodGroup: used by scheduler-plugins before v0.24, and by Koordinator."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: PodGroupSpec = PodGroupSpec()
 
 
 class VolcanoPodGroupSpec(KubeStruct, frozen=True):
-    """How many pods go together, in all and of each task, and what is asked for beside it."""
+    """How many pods go together, in all and per task, and further requirements."""
 
     min_member: Integer = 0
     min_task_member: dict[str, Integer] = field(default_factory=dict)
@@ -58,20 +60,20 @@ class VolcanoPodGroupSpec(KubeStruct, frozen=True):
 
 
 class VolcanoPodGroup(KubeStruct, frozen=True):
-    """scheduling.volcano.sh/v1beta1 PodGroup: pods bear its name in an annotation."""
+    """scheduling.volcano.sh/v1beta1 PodGroup: pods have its name in an annotation."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: VolcanoPodGroupSpec = VolcanoPodGroupSpec()
 
 
 class GangPolicy(KubeStruct, frozen=True):
-    """All or nothing, from so many pods on."""
+    """All or nothing, for at least this many pods."""
 
     min_count: Integer = 0
 
 
 class GroupPolicy(KubeStruct, frozen=True):
-    """How pods of a group are placed: together if ``gang`` is given, else each by itself."""
+    """How to place the pods of a group: together if ``gang`` is given, else one by one."""
 
     gang: GangPolicy | None = None
 
@@ -97,21 +99,22 @@ class Workload(KubeStruct, frozen=True):
 
 
 class TopologyConstraint(KubeStruct, frozen=True):
-    """All pods of a group go to nodes with one value of a label."""
+    """All pods of a group must be on nodes with one value of a label."""
 
     key: str = ""
 
 
 class SchedulingConstraints(KubeStruct, frozen=True):
-    """Where the pods of a group may go together."""
+    """Where the pods of a group may go."""
 
     topology: tuple[TopologyConstraint, ...] = ()
 
 
 class NativePodGroupSpec(KubeStruct, frozen=True):
-    """How the pods of a group are placed. ``disruption_mode`` is a text until v1alpha2 and a union from v1alpha3 on.
+    r"""Spec of Kubernetes' own PodGroup. ``disruption_mode`` is a text until v1alpha2 and a union from
+    v1alpha3 on.
 
-    ``priority`` is what admission has made of ``priority_class_name``.
+    Admission sets ``priority`` from ``priority_class_name``.
     """
 
     scheduling_policy: GroupPolicy = GroupPolicy()
@@ -122,7 +125,7 @@ class NativePodGroupSpec(KubeStruct, frozen=True):
 
 
 class NativePodGroupStatus(KubeStruct, frozen=True):
-    """What schedulers and controllers have written."""
+    """Status that schedulers and controllers write."""
 
     conditions: tuple[Condition, ...] = ()
 
@@ -136,9 +139,9 @@ class NativePodGroup(KubeStruct, frozen=True):
 
 
 class DisruptionBudgetSpec(KubeStruct, frozen=True):
-    """Which pods a budget is about, and how many of them must stay, or may be away; in pods or percent.
+    r"""The pods of a budget, and how many of them must stay or may be away; in pods or percent.
 
-    ``unhealthy_pod_eviction_policy``: whether those that are not ready may always be evicted ("AlwaysAllow").
+    ``unhealthy_pod_eviction_policy``: whether pods that are not ready may always be evicted ("AlwaysAllow").
     """
 
     selector: LabelSelector | None = None
@@ -148,9 +151,9 @@ class DisruptionBudgetSpec(KubeStruct, frozen=True):
 
 
 class DisruptionBudgetStatus(KubeStruct, frozen=True):
-    """What the controller has counted, for the spec of generation ``observed_generation``.
+    r"""Counts of the controller, for the spec of generation ``observed_generation``.
 
-    ``disrupted_pods``: evictions that it has not seen yet, by the names of the pods.
+    ``disrupted_pods``: names of pods whose evictions the controller has not counted yet.
     """
 
     disruptions_allowed: Integer = 0
@@ -167,7 +170,7 @@ class GenerationMeta(ObjectMeta, frozen=True):
 
 
 class DisruptionBudget(KubeStruct, frozen=True):
-    """policy/v1 PodDisruptionBudget; ``status`` is None while no controller has counted."""
+    """policy/v1 PodDisruptionBudget; ``status`` is None until a controller has counted."""
 
     metadata: GenerationMeta = GenerationMeta()
     spec: DisruptionBudgetSpec = DisruptionBudgetSpec()
@@ -175,7 +178,7 @@ class DisruptionBudget(KubeStruct, frozen=True):
 
 
 class ScaleSpec(KubeStruct, frozen=True):
-    """How many pods an owner is to have: ``replicas``, or a Job's ``parallelism`` and ``completions``."""
+    """The wanted number of pods: ``replicas``, or a Job's ``parallelism`` and ``completions``."""
 
     replicas: Integer | None = None
     parallelism: Integer | None = None
@@ -183,13 +186,13 @@ class ScaleSpec(KubeStruct, frozen=True):
 
 
 class ScaleStatus(KubeStruct, frozen=True):
-    """How many pods of a Job have succeeded."""
+    """The number of a Job's pods that have succeeded."""
 
     succeeded: Integer = 0
 
 
 class ScaledOwner(KubeStruct, frozen=True):
-    """A ReplicaSet, StatefulSet or Job, as far as it says how many pods it is to have."""
+    """A ReplicaSet, StatefulSet or Job, reduced to its wanted number of pods."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: ScaleSpec = ScaleSpec()

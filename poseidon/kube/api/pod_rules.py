@@ -1,4 +1,4 @@
-"""Rules of a pod about nodes and other pods: selectors, affinity, spread and tolerations."""
+"""A pod's rules about nodes and other pods: selectors, affinity, spread and tolerations."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ class NodeSelector(KubeStruct, frozen=True):
 
 
 class PreferredSchedulingTerm(KubeStruct, frozen=True):
-    """A term and what matching it is worth (1..100)."""
+    """A term, and the points for matching it (1..100)."""
 
     weight: Integer = 0
     preference: NodeSelectorTerm = NodeSelectorTerm()
 
 
 class NodeAffinity(KubeStruct, frozen=True):
-    """Rules about nodes that hold at scheduling time."""
+    """Rules about nodes that hold when the pod is scheduled."""
 
     required: NodeSelector | None = field(default=None, name="requiredDuringSchedulingIgnoredDuringExecution")
     preferred: tuple[PreferredSchedulingTerm, ...] = field(
@@ -60,9 +60,9 @@ class NodeAffinity(KubeStruct, frozen=True):
 
 
 class PodAffinityTerm(KubeStruct, frozen=True):
-    """Pods by labels and namespaces, and the node label whose values are the domains.
+    r"""Pods by labels and namespaces, and the node label whose values are the domains.
 
-    Without ``namespaces`` and ``namespace_selector`` (None) the namespace of the pod itself is meant.
+    Without ``namespaces`` and ``namespace_selector`` (None), the pod's own namespace counts.
     """
 
     label_selector: LabelSelector | None = None
@@ -74,14 +74,14 @@ class PodAffinityTerm(KubeStruct, frozen=True):
 
 
 class WeightedPodAffinityTerm(KubeStruct, frozen=True):
-    """A term and what it is worth (1..100)."""
+    """A term, and the points for meeting it (1..100)."""
 
     weight: Integer = 0
     pod_affinity_term: PodAffinityTerm = PodAffinityTerm()
 
 
 class PodAffinity(KubeStruct, frozen=True):
-    """Rules about other pods that hold at scheduling time: core/v1 PodAffinity and PodAntiAffinity."""
+    """Rules about other pods that hold when the pod is scheduled: core/v1 PodAffinity and PodAntiAffinity."""
 
     required: tuple[PodAffinityTerm, ...] = field(
         default=(), name="requiredDuringSchedulingIgnoredDuringExecution"
@@ -100,7 +100,7 @@ class Affinity(KubeStruct, frozen=True):
 
 
 class TopologySpreadConstraint(KubeStruct, frozen=True):
-    """How evenly pods are to be spread over the values of a node label. Policies left out are ""."""
+    """How evenly pods spread over the values of a node label. Policies that are not set are ""."""
 
     max_skew: Integer = 0
     topology_key: str = ""

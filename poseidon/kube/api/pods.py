@@ -1,4 +1,4 @@
-"""core/v1 Pod and its containers, as far as a scheduler looks at them."""
+"""core/v1 Pod and its containers, with the fields that a scheduler reads."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class ResourceRequirements(KubeStruct, frozen=True):
 
 
 class ContainerPort(KubeStruct, frozen=True):
-    """A port of a container; ``host_port`` 0 means that it takes none of the node's. "" stands for TCP."""
+    """A port of a container; ``host_port`` 0: it uses no port of the node. Protocol "" means TCP."""
 
     container_port: Integer = 0
     host_port: Integer = 0
@@ -27,13 +27,13 @@ class ContainerPort(KubeStruct, frozen=True):
 
 
 class RestartRule(KubeStruct, frozen=True):
-    """What happens if a container ends in a certain way."""
+    """What to do when a container ends in a certain way."""
 
     action: str = ""
 
 
 class Container(KubeStruct, frozen=True):
-    """A container as a scheduler sees it. An init container with ``restart_policy`` "Always" is a sidecar."""
+    """A container. An init container with ``restart_policy`` "Always" is a sidecar."""
 
     name: str = ""
     image: str = ""
@@ -51,23 +51,23 @@ class Terminated(KubeStruct, frozen=True):
 
 
 class Running(KubeStruct, frozen=True):
-    """Since when a container has been running."""
+    """The time since when a container has been running."""
 
     started_at: str | None = None
 
 
 class ContainerState(KubeStruct, frozen=True):
-    """What a container does at present; neither while it waits to be started."""
+    """A container's present state; neither field is set while it waits to start."""
 
     terminated: Terminated | None = None
     running: Running | None = None
 
 
 class ContainerStatus(KubeStruct, frozen=True):
-    """How far a container has come.
+    r"""The status of a container.
 
-    ``resources`` is what it runs with, None where the kubelet does not say; ``allocated_resources`` are the requests
-    that its kubelet has granted.
+    ``resources`` are those it runs with, None if the kubelet does not say; ``allocated_resources`` are the
+    requests that its kubelet has granted.
     """
 
     name: str = ""
@@ -90,13 +90,13 @@ class SchedulingGate(KubeStruct, frozen=True):
 
 
 class ClaimSource(KubeStruct, frozen=True):
-    """A volume that a PersistentVolumeClaim provides."""
+    """A volume from a PersistentVolumeClaim."""
 
     claim_name: str = ""
 
 
 class PersistentVolumeClaimSpec(KubeStruct, frozen=True):
-    """What a claim asks for. ``storage_class_name`` is None until the default class has been filled in."""
+    """Spec of a claim. ``storage_class_name`` is None until the default class has been filled in."""
 
     access_modes: tuple[str, ...] = ()
     resources: ResourceRequirements = ResourceRequirements()
@@ -108,20 +108,20 @@ class PersistentVolumeClaimSpec(KubeStruct, frozen=True):
 
 
 class ClaimTemplate(KubeStruct, frozen=True):
-    """The claim that is made for a pod with an ephemeral volume."""
+    """The claim that is created for a pod with an ephemeral volume."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: PersistentVolumeClaimSpec = PersistentVolumeClaimSpec()
 
 
 class EphemeralSource(KubeStruct, frozen=True):
-    """A volume whose claim is made for the pod and goes with it; it is named POD-VOLUME."""
+    """A volume whose claim is created for the pod and deleted with it; the claim is named POD-VOLUME."""
 
     volume_claim_template: ClaimTemplate = ClaimTemplate()
 
 
 class EmptyDir(KubeStruct, frozen=True):
-    """A folder that is made for the pod on its node and goes with it; a ``medium`` of "Memory" is none of the disk."""
+    """A folder that exists as long as the pod; with ``medium`` "Memory" it uses no disk."""
 
     medium: str = ""
 
@@ -168,14 +168,14 @@ class PortworxDisk(KubeStruct, frozen=True):
 
 
 class IscsiDisk(KubeStruct, frozen=True):
-    """A disk over iSCSI, mounted without a claim; ``iqn`` names it."""
+    """An iSCSI disk, mounted without a claim; ``iqn`` names it."""
 
     iqn: str = ""
     read_only: bool = False
 
 
 class RbdImage(KubeStruct, frozen=True):
-    """An image of Ceph's, mounted without a claim; the same under each of its ``monitors``."""
+    """A Ceph image, mounted without a claim; it is the same under each of its ``monitors``."""
 
     monitors: tuple[str, ...] = ()
     pool: str = "rbd"
@@ -184,7 +184,7 @@ class RbdImage(KubeStruct, frozen=True):
 
 
 class PodVolume(KubeStruct, frozen=True):
-    """A volume of a pod, as far as a scheduler looks at it."""
+    """A volume of a pod, with the fields that a scheduler reads."""
 
     name: str = ""
     persistent_volume_claim: ClaimSource | None = None
@@ -202,7 +202,7 @@ class PodVolume(KubeStruct, frozen=True):
 
 
 class WorkloadReference(KubeStruct, frozen=True):
-    """The group of a Workload that a pod is in; each replica key makes a group of its own."""
+    """The group of a Workload that a pod belongs to; each replica key forms its own group."""
 
     name: str = ""
     pod_group: str = ""
@@ -210,13 +210,13 @@ class WorkloadReference(KubeStruct, frozen=True):
 
 
 class SchedulingGroup(KubeStruct, frozen=True):
-    """The scheduling.k8s.io PodGroup that a pod is in."""
+    """The scheduling.k8s.io PodGroup that a pod belongs to."""
 
     pod_group_name: str = ""
 
 
 class PodSpec(KubeStruct, frozen=True):
-    """What a pod asks of a scheduler. ``priority`` is None until admission has resolved the class's name."""
+    """A pod's requests to the scheduler. ``priority`` is None until admission has resolved the class's name."""
 
     node_name: str = ""
     scheduler_name: str = ""
@@ -244,9 +244,10 @@ class PodSpec(KubeStruct, frozen=True):
 
 
 class PodStatus(KubeStruct, frozen=True):
-    """How far a pod has come, and why it failed if it did. ``container_statuses`` are of regular containers.
+    r"""The status of a pod. ``container_statuses`` are of regular containers.
 
-    ``resources`` and ``allocated_resources`` are of the pod as a whole, as those of a container.
+    ``resources`` and ``allocated_resources`` concern the pod as a whole, and mean the same as for a
+    container.
     """
 
     phase: str = ""
@@ -270,7 +271,7 @@ class Pod(KubeStruct, frozen=True):
 
     @property
     def terminal(self) -> bool:
-        """Whether it has ended, and with that given back what it used."""
+        """Whether the pod has ended, and so uses no resources any more."""
         return self.status.phase in ("Succeeded", "Failed")
 
     def condition(self, kind: str) -> Condition | None:
@@ -283,9 +284,9 @@ class Pod(KubeStruct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class PodClaim:
-    """A claim as a pod uses it, by ``namespace/name``; an ``ephemeral`` one must have been made for the pod.
+    r"""A claim of a pod, by ``namespace/name``; an ``ephemeral`` one must have been created for the pod.
 
-    ``disk``: no claim but a disk that is mounted without one.
+    ``disk``: not a claim, but a disk that is mounted without one.
     """
 
     key: str
@@ -299,18 +300,19 @@ class PodClaim:
 
 
 DISK = "^"
-"""Parts the kind of a disk that is mounted without a claim from its name in what such disks are known by."""
+"""Separates the kind of a disk without a claim from its name."""
 
 
 def claims_of(pod: Pod) -> tuple[PodClaim, ...]:
-    """Return the claims that a pod uses, each once, in the order of its volumes."""
+    """Return the claims of a pod, each once, in the order of its volumes."""
     return tuple(each for each in attachable_of(pod) if not each.disk)
 
 
 def attachable_of(pod: Pod) -> tuple[PodClaim, ...]:
-    """Return the claims that a pod uses, and the disks that it mounts without one and that a CSI driver attaches.
+    r"""Return a pod's claims, and its disks without a claim that a CSI driver attaches.
 
-    Each once, in the order of its volumes. The claim of an ephemeral volume is named after pod and volume.
+    Each appears once, in the order of the volumes. The claim of an ephemeral volume is named after pod and
+    volume.
     """
     if not pod.spec.volumes:
         return ()
@@ -331,10 +333,10 @@ def attachable_of(pod: Pod) -> tuple[PodClaim, ...]:
 
 
 def _disk_key(volume: PodVolume) -> str:
-    """Return the kind of a disk and what its driver knows it by, "" for other volumes.
+    r"""Return the kind of a disk and the name that its driver uses, "" for other volumes.
 
-    Names are those that the API server's translation gives such a volume (``k8s.io/csi-translation-lib``), as they
-    stand in VolumeAttachments: pods with the same disk share an attachment.
+    The API server's translation (``k8s.io/csi-translation-lib``) gives these names, and VolumeAttachments
+    have them: pods with the same disk share an attachment.
     """
     kind = name = ""
     if volume.gce_persistent_disk is not None:

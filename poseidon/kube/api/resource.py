@@ -1,4 +1,4 @@
-"""A collection of the API: where it is, what its objects decode to, and how it is told that they change."""
+"""A collection of the API: its path, the struct of its objects, and the form of their changes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ T = TypeVar("T", bound=KubeStruct)
 
 
 class Change(NamedTuple, Generic[T]):
-    """An object as it is now, or its absence (``object`` None). ``uid`` tells it from a namesake."""
+    """An object as it is now, or its absence (``object`` None). ``uid`` tells it apart from others of the
+    same name.
+    """
 
     uid: str
     object: T | None
@@ -19,21 +21,22 @@ class Change(NamedTuple, Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Resource(Generic[T]):
-    """A collection of the API.
-
-    ``path`` is that of the collection over all namespaces, ``name`` what logs and metrics call it, ``kind``
-    the struct that its objects decode to. ``field_selector`` and ``label_selector`` pick some of them, "" all.
-    ``other_paths`` lead to the same objects in other versions, for servers that do not serve the first. Unless it is
-    ``required``, one that may not be read (403) counts as one that is not served.
-    """
+    """A collection of the API."""
 
     name: str
+    """Its name in logs and metrics."""
     path: str
+    """Path of the collection over all namespaces."""
     kind: type[T]
+    """The struct that its objects decode to."""
     field_selector: str = ""
+    """Selects some of the objects by fields, "" for all."""
     label_selector: str = ""
+    """Selects some of the objects by labels, "" for all."""
     other_paths: tuple[str, ...] = ()
+    """Paths of the same objects in other versions, for servers without the first."""
     required: bool = False
+    """Whether reading it must be allowed. If not, 403 counts like a collection that is not served."""
 
     def versions(self) -> tuple[Resource[T], ...]:
         """Return it once per path, the preferred first."""

@@ -1,4 +1,4 @@
-"""The kinds that say where a pod's volumes can be reached, as far as a scheduler looks at them."""
+"""Kinds that say where a pod's volumes can be reached, with the fields that a scheduler reads."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 """Annotation of a claim: the volume controller has finished binding it."""
 
 BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
-"""Annotation: the binding was made by a machine, and may be undone when the other side goes away."""
+"""Annotation: a controller made the binding, and may undo it when the other side goes away."""
 
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
-"""Annotation of a claim: the node that a scheduler has chosen, for which a volume is to be provisioned."""
+"""Annotation of a claim: the node that a scheduler has chosen, and for which a volume is to be provisioned.
+"""
 
 LEGACY_CLASS = "volume.beta.kubernetes.io/storage-class"
-"""Annotation that names the storage class; it outranks the field, as in Kubernetes."""
+"""Annotation that names the storage class; it overrides the field, as in Kubernetes."""
 
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
-"""Annotation of the storage class that claims get which name none."""
+"""Annotation of the storage class that claims without a class get."""
 
 LEGACY_DEFAULT_CLASS = "storageclass.beta.kubernetes.io/is-default-class"
-"""The same as it was written before Kubernetes 1.6, and is still heeded."""
+"""The same annotation as before Kubernetes 1.6, which still counts."""
 
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
 WAIT_FOR_FIRST_CONSUMER = "WaitForFirstConsumer"
@@ -32,7 +33,7 @@ READ_WRITE_ONCE_POD = "ReadWriteOncePod"
 
 
 class ObjectReference(KubeStruct, frozen=True):
-    """Names another object; ``uid`` tells it from a namesake and may be empty."""
+    """A reference to another object; ``uid`` tells it apart from others of the same name, and may be empty."""
 
     kind: str = ""
     namespace: str = ""
@@ -48,7 +49,7 @@ class CsiSource(KubeStruct, frozen=True):
 
 
 class InTreeSource(KubeStruct, frozen=True):
-    """A volume of a former built-in driver; only that it is one matters here."""
+    """A volume of a former built-in driver; nothing else about it matters here."""
 
 
 class VolumeNodeAffinity(KubeStruct, frozen=True):
@@ -58,7 +59,7 @@ class VolumeNodeAffinity(KubeStruct, frozen=True):
 
 
 class PersistentVolumeSpec(KubeStruct, frozen=True):
-    """What a volume offers, to whom it is given, and where it can be reached."""
+    """A volume's capacity, the claim that it is given to, and where it can be reached."""
 
     capacity: Resources = field(default_factory=dict)
     access_modes: tuple[str, ...] = ()
@@ -78,7 +79,7 @@ class PersistentVolumeSpec(KubeStruct, frozen=True):
 
 
 class PersistentVolumeStatus(KubeStruct, frozen=True):
-    """How far a volume has come: Pending, Available, Bound, Released or Failed."""
+    """A volume's phase: Pending, Available, Bound, Released or Failed."""
 
     phase: str = ""
 
@@ -92,7 +93,7 @@ class PersistentVolume(KubeStruct, frozen=True):
 
 
 class PersistentVolumeClaimStatus(KubeStruct, frozen=True):
-    """How far a claim has come: Pending, Bound or Lost."""
+    """A claim's phase: Pending, Bound or Lost."""
 
     phase: str = ""
 
@@ -128,7 +129,7 @@ class StorageClass(KubeStruct, frozen=True):
 
     @property
     def waits(self) -> bool:
-        """Whether a claim is bound only once a pod that uses it has been given a node."""
+        """Whether a claim is bound only after a pod that uses it has got a node."""
         return self.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER
 
 
@@ -152,22 +153,25 @@ class CsiNodeSpec(KubeStruct, frozen=True):
 
 
 class CsiDriverSpec(KubeStruct, frozen=True):
-    """``storage_capacity``: the driver says in CSIStorageCapacity objects how much it can make, and where."""
+    """Spec of a CSI driver. ``storage_capacity``: it publishes CSIStorageCapacity objects, which say how much
+    it can create, and where.
+    """
 
     storage_capacity: bool | None = None
 
 
 class CsiDriver(KubeStruct, frozen=True):
-    """storage.k8s.io/v1 CSIDriver; it bears the name of the driver."""
+    """storage.k8s.io/v1 CSIDriver; it has the name of the driver."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: CsiDriverSpec = CsiDriverSpec()
 
 
 class CsiStorageCapacity(KubeStruct, frozen=True):
-    """storage.k8s.io/v1 CSIStorageCapacity: what volumes of a class can be made where the nodes of a part reach them.
+    r"""storage.k8s.io/v1 CSIStorageCapacity: the size of volumes of a class that can be created for some
+    nodes.
 
-    Without ``node_topology`` no node does.
+    Without ``node_topology`` it applies to no node.
     """
 
     metadata: ObjectMeta = ObjectMeta()
@@ -178,21 +182,21 @@ class CsiStorageCapacity(KubeStruct, frozen=True):
 
 
 class CsiNode(KubeStruct, frozen=True):
-    """storage.k8s.io/v1 CSINode; it bears the name of its node."""
+    """storage.k8s.io/v1 CSINode; it has the name of its node."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: CsiNodeSpec = CsiNodeSpec()
 
 
 class VolumeAttachmentSource(KubeStruct, frozen=True):
-    """What is attached: a volume by its name, or one that a pod mounts without a claim."""
+    """The attached volume: by its name, or as one that a pod mounts without a claim."""
 
     persistent_volume_name: str = ""
     inline_volume_spec: PersistentVolumeSpec | None = None
 
 
 class VolumeAttachmentSpec(KubeStruct, frozen=True):
-    """``attacher``: the name of the CSI driver."""
+    """Spec of an attachment. ``attacher`` is the name of the CSI driver."""
 
     attacher: str = ""
     node_name: str = ""
@@ -200,7 +204,9 @@ class VolumeAttachmentSpec(KubeStruct, frozen=True):
 
 
 class VolumeAttachment(KubeStruct, frozen=True):
-    """storage.k8s.io/v1 VolumeAttachment: a volume is attached to a node, or about to be, or to be detached."""
+    """storage.k8s.io/v1 VolumeAttachment: a volume that is attached to a node, or is being attached or
+    detached.
+    """
 
     metadata: ObjectMeta = ObjectMeta()
     spec: VolumeAttachmentSpec = VolumeAttachmentSpec()

@@ -1,4 +1,4 @@
-"""The kinds that own pods, as far as it takes to know which pods they will create."""
+"""Kinds that own pods, with the fields that say which pods they will create."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from poseidon.kube.api.storage import PersistentVolumeClaim
 
 
 class PodTemplate(KubeStruct, frozen=True):
-    """What every pod of a workload looks like."""
+    """The template of a workload's pods."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: PodSpec = PodSpec()
@@ -21,9 +21,9 @@ class Ordinals(KubeStruct, frozen=True):
 
 
 class ReplicaSpec(KubeStruct, frozen=True):
-    """Spec of a ReplicaSet, ReplicationController, Deployment or StatefulSet.
+    r"""Spec of a ReplicaSet, ReplicationController, Deployment or StatefulSet.
 
-    The fields after the template are of the last.
+    Only StatefulSets have the fields after the template.
     """
 
     replicas: int = 1
@@ -62,7 +62,7 @@ class JobSpec(KubeStruct, frozen=True):
 
 
 class JobStatus(KubeStruct, frozen=True):
-    """How far a Job has come."""
+    """Status of a Job."""
 
     succeeded: int = 0
     conditions: tuple[Condition, ...] = ()
@@ -77,7 +77,7 @@ class Job(KubeStruct, frozen=True):
 
     @property
     def over(self) -> bool:
-        """Whether it has completed or failed for good."""
+        """Whether it has completed, or failed for good."""
         return any(
             condition.status == "True" and condition.type in ("Complete", "Failed")
             for condition in self.status.conditions

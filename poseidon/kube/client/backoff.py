@@ -27,5 +27,5 @@ class Backoff:
         return step * (0.5 + 0.5 * self.random.random())
 
     def reset(self) -> None:
-        """Forget all failures: something worked."""
+        """Forget all failures, because something has worked."""
         self.failures = 0

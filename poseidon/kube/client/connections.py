@@ -1,7 +1,7 @@
-"""Kept-open connections that carry small requests at a fraction of what a full HTTP client spends on each.
+r"""Connections that stay open and carry small requests, at a fraction of a full HTTP client's cost.
 
-Thousands of bindings a second are as many requests of a few hundred bytes; what a general client does for each
-costs several times what the system calls do.
+Thousands of bindings a second are as many requests of a few hundred bytes. What a general client does for
+each request costs several times as much as the system calls.
 """
 
 from __future__ import annotations
@@ -27,12 +27,14 @@ class IdleClosedError(ConnectionResetError):
 
 
 class NotPermittedError(Exception):
-    """A request was not sent, as whoever is asked before each did not permit it."""
+    """A request was not sent, because ``permit`` did not allow it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where connections lead. ``tls`` is None for plain HTTP; ``server_name`` is whom its certificate has to name."""
+    """Where connections lead. ``tls`` is None for plain HTTP; ``server_name`` is the name that its
+    certificate must have.
+    """
 
     host: str
     port: int
@@ -52,9 +54,9 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class PoolOptions:
-    """Seconds: to open a connection, and from a request to its reply (or up to a tenth more).
+    r"""Times of connections, in seconds: to open one, and from a request to its reply (or up to a tenth more).
 
-    A connection that was idle for ``idle`` is not used again: servers close those that they forget.
+    A connection that was idle for ``idle`` is not used again: servers close such connections.
     """
 
     connect: float = 10.0
@@ -63,9 +65,10 @@ class PoolOptions:
 
 
 class ConnectionPool:
-    """Connections to one server, as many as there are requests at a time; the latest used first.
+    r"""Connections to one server, one per request in flight; the one used last is used first.
 
-    ``clock`` is monotonic. ``permit`` is asked right before each request is sent. All calls come from one event loop.
+    ``clock`` is monotonic. ``permit`` is asked right before each request is sent. All calls come from one
+    event loop.
     """
 
     def __init__(
@@ -85,10 +88,10 @@ class ConnectionPool:
         self._next_look: asyncio.TimerHandle | None = None
 
     async def exchange(self, request: bytes) -> Reply:
-        """Send a whole request, and return its reply.
+        r"""Send a whole request, and return its reply.
 
-        Raises ``OSError`` (a ``TimeoutError`` or an ``IdleClosedError`` among them) or ``MalformedReplyError``; it is
-        unknown then whether the request has been carried out. It is never sent twice, and not at all when
+        Raises ``OSError`` (such as ``TimeoutError`` or ``IdleClosedError``) or ``MalformedReplyError``; the
+        server may then have carried out the request or not. It is never sent twice, and not at all when
         ``NotPermittedError`` is raised.
         """
         reused = self._reuse()
@@ -106,7 +109,7 @@ class ConnectionPool:
         return reply
 
     def use_tls(self, tls: ssl.SSLContext) -> None:
-        """Open further connections with this; those that idle are closed, others when they have got their replies."""
+        """Use ``tls`` for further connections; idle ones are closed, others after their replies."""
         if self._address.tls is None:
             return
         self._address = replace(self._address, tls=tls)
@@ -137,7 +140,7 @@ class ConnectionPool:
             self._drop(self._idle.popleft()[0])
 
     def _look(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Give up what is late, now and from time to time."""
+        """End requests that have waited too long, now and from time to time."""
         # A timer for every request would cost as much as sending it.
         self._drop_long_idle()
         now = loop.time()
@@ -179,7 +182,7 @@ class ConnectionPool:
 
 
 class _Connection(asyncio.Protocol):
-    """One connection; one request at a time. ``tls`` is what it was opened with."""
+    """One connection with one request at a time. ``tls`` is the context that it was opened with."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, tls: ssl.SSLContext | None) -> None:
         self.tls = tls
@@ -197,7 +200,7 @@ class _Connection(asyncio.Protocol):
         return self._transport is not None and not self._transport.is_closing()
 
     def send(self, request: bytes, seconds: float) -> asyncio.Future[Reply]:
-        """Send a request; return its reply to come, which is an error if it takes so long, or is none.
+        r"""Send a request; return a future of its reply, which fails if it takes too long or does not come.
 
         Raises ``ConnectionResetError`` if the connection is closed.
         """
@@ -215,14 +218,14 @@ class _Connection(asyncio.Protocol):
             self._transport.abort()
 
     def give_up_if_late(self, now: float) -> None:
-        """End the wait for a reply that has not come in time."""
+        """Stop waiting for a reply that is late."""
         if self._answer is not None and not self._answer.done() and now >= self._late_at:
             self._answer.set_exception(TimeoutError())
 
     # --- what the event loop says --------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # Those of other event loops need not inherit from asyncio's.
+        # Streams of other event loops need not inherit from asyncio's.
         self._transport = cast(asyncio.Transport, transport)
 
     def data_received(self, data: bytes) -> None:
@@ -253,7 +256,7 @@ class _Connection(asyncio.Protocol):
             self._answer.set_exception(unfinished)
 
     def _read(self, data: bytes) -> Reply | None:
-        """Take what has come of the reply; return it once it is whole."""
+        """Feed data to the reply; return it once it is whole."""
         if self._reader is None:
             reply = read_whole(data)
             if reply is not None:
@@ -273,15 +276,16 @@ AddressInfo: TypeAlias = (
 SILENT_SECONDS = 15
 PROBE_SECONDS = 5
 PROBES = 3
-"""A connection on which nothing comes is probed after ``SILENT_SECONDS`` and every ``PROBE_SECONDS`` from then on, and
-is broken off after so many probes without an answer: half a minute in all."""
+"""A connection is probed after ``SILENT_SECONDS`` without data, then every ``PROBE_SECONDS``, and closed
+after this many probes without an answer: half a minute in all.
+"""
 
 # Not every system can be told all of them.
 _OPTIONS = (("TCP_KEEPIDLE", SILENT_SECONDS), ("TCP_KEEPINTVL", PROBE_SECONDS), ("TCP_KEEPCNT", PROBES))
 
 
 def probing_socket(address: AddressInfo) -> socket.socket:
-    """Return a socket for an address, as ``getaddrinfo`` gives it, that probes its silent peer."""
+    """Return a socket for an address from ``getaddrinfo`` that probes a silent peer."""
     family, kind, protocol, _, _ = address
     made = socket.socket(family, kind, protocol)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

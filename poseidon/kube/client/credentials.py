@@ -1,6 +1,7 @@
-"""Credentials towards an API server, followed while they rotate: tokens, client certificates, authorities, plug-ins.
+r"""Credentials for an API server, loaded again as they rotate: tokens, client certificates, authorities,
+plug-ins.
 
-Nothing here does network I/O, but files are read and plug-ins run: call from a thread.
+Nothing here does network I/O, but files are read and plug-ins run: call it from a thread.
 """
 
 from __future__ import annotations
@@ -13,14 +14,15 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 _BEFORE_EXPIRY_SECONDS = 30.0
-"""How long before they expire credentials are asked for anew, so that none expire on the way to the server."""
+"""Credentials are loaded again this long before they expire, so that none expires on the way to the server.
+"""
 
 
 class Credentials(NamedTuple):
-    """How to identify oneself, and whom to trust, at present.
+    r"""The present credentials: how this process identifies itself, and whom it trusts.
 
-    ``authorization`` is the value of the Authorization header, "" for none. ``tls`` is None where the connection has no
-    certificates of its own to follow; a new object means that new connections are to be opened with it.
+    ``authorization`` is the value of the Authorization header, "" for none. ``tls`` is None if the connection
+    has no certificates of its own; a new object means that new connections must use it.
     """
 
     authorization: str = ""
@@ -28,28 +30,28 @@ class Credentials(NamedTuple):
 
 
 class CredentialSource(Protocol):
-    """Where credentials come from. May block, and may raise anything that files and plug-ins raise."""
+    """A source of credentials. It may block, and raise whatever files and plug-ins raise."""
 
     def read(self, *, refused: bool = False) -> Credentials:
-        """Return the credentials of the moment; ``refused``: the server did not accept the last ones."""
+        """Return the present credentials; ``refused``: the server did not accept the last ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class HeaderCredentials:
-    """Credentials that are an Authorization header and nothing else, read anew each time."""
+    """Credentials that are only an Authorization header, read anew each time."""
 
     header: Callable[[], str]
 
     def read(self, *, refused: bool = False) -> Credentials:  # noqa: ARG002 - asking anew is all that can be done
-        """Return what the header is by now."""
+        """Return the present header."""
         return Credentials(self.header())
 
 
 class Loaded(NamedTuple):
-    """Credentials as they were loaded.
+    r"""Credentials and the files that they came from.
 
-    ``files`` are those that they came from, ``tls_files`` those among them that ``credentials.tls`` was made of.
-    ``expires_at`` is in seconds since the epoch, None if nothing is known of an end.
+    ``tls_files`` are those of the ``files`` that ``credentials.tls`` was made of. ``expires_at`` is in
+    seconds since the epoch, None if unknown.
     """
 
     credentials: Credentials
@@ -59,10 +61,11 @@ class Loaded(NamedTuple):
 
 
 class FollowedCredentials:
-    """Credentials that are loaded again when one of their files changes, when they expire, or when they are refused.
+    r"""Credentials that are loaded again when one of their files changes, when they expire, or when they are
+    refused.
 
-    ``load`` may be slow (it runs plug-ins) and may raise: then the next call tries again. ``wall`` tells seconds since
-    the epoch. As long as no certificate has changed the TLS context stays the same object.
+    ``load`` may be slow (it runs plug-ins) and may raise: then the next call tries again. ``wall`` returns
+    seconds since the epoch. The TLS context stays the same object until a certificate changes.
     """
 
     def __init__(self, load: Callable[[], Loaded], loaded: Loaded, wall: Callable[[], float]) -> None:
@@ -73,7 +76,7 @@ class FollowedCredentials:
         self._tls_state = _state_of(loaded.tls_files)
 
     def read(self, *, refused: bool = False) -> Credentials:
-        """Return the credentials of the moment. Raises what ``load`` raises."""
+        """Return the present credentials. Raises what ``load`` raises."""
         if refused or self._is_stale():
             state = _state_of(
                 self._loaded.files
@@ -99,7 +102,7 @@ class FollowedCredentials:
 
 
 def _state_of(files: Sequence[str]) -> tuple[object, ...]:
-    """Return what differs once a file has been written anew or replaced, also behind a symbolic link."""
+    """Return a value that changes when a file is written or replaced, also behind a symbolic link."""
     return tuple(_file_state(name) for name in files)
 
 

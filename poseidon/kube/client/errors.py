@@ -1,4 +1,4 @@
-"""What can go wrong between this process and an API server, as typed errors with one-line messages."""
+"""Errors between this process and an API server, with types and one-line messages."""
 
 from __future__ import annotations
 
@@ -42,12 +42,14 @@ class ApiError(KubeError):
 
     @property
     def replaced(self) -> bool:
-        """Whether the object is not the one that was meant, but another one of its name: kube-apiserver's words."""
+        """Whether the object under this name is another one than the request meant, in kube-apiserver's
+        words.
+        """
         return self.conflict and _REPLACED.search(self.message) is not None
 
     @property
     def outrun(self) -> bool:
-        """Whether some other write came in between, so that the same request may succeed the next time."""
+        """Whether another write came in between, so that the same request may succeed next time."""
         return self.conflict and not self.replaced and not self.already_exists
 
     @property
@@ -57,12 +59,14 @@ class ApiError(KubeError):
 
     @property
     def ahead(self) -> bool:
-        """Whether a resource version is asked for that has yet to come, in the words of kube-apiserver or of etcd."""
+        """Whether the requested resource version does not exist yet, in the words of kube-apiserver or etcd."""
         return "Too large resource version" in self.message or "is a future revision" in self.message
 
     @property
     def already_exists(self) -> bool:
-        """Whether an object of that name exists: perhaps this client's, made by a try whose answer was lost."""
+        """Whether an object of that name exists; an earlier try of this client, whose answer was lost, may
+        have created it.
+        """
         return self.conflict and self.reason == "AlreadyExists"
 
     @property
@@ -82,7 +86,7 @@ class ApiError(KubeError):
 
 
 class UnsendableError(ApiError, ValueError):
-    """A request that cannot be put into words, as its path holds what no path can: as if the server had refused it."""
+    """A request with a path that HTTP cannot express; it counts as refused by the server."""
 
     def __init__(self, path: str) -> None:
         shown = path if len(path) <= _LONGEST_SHOWN else f"{path[:_LONGEST_SHOWN]}…"
@@ -90,17 +94,18 @@ class UnsendableError(ApiError, ValueError):
 
 
 class NotLeaderError(ApiError):
-    """A request that was not sent, as this process may change nothing at present."""
+    """A request that was not sent, because this process is not the leader."""
 
     def __init__(self, method: str, path: str) -> None:
         super().__init__(HTTPStatus.FORBIDDEN, "NotLeader", f"{method} {path}: this process does not lead")
 
 
 class UnreachableError(KubeError):
-    """No complete answer came: refused, reset, timed out, bad TLS. It may have been carried out.
+    r"""No complete answer came: refused, reset, timed out, bad TLS. The server may have carried out the
+    request.
 
-    ``idle_closed``: the server closed a connection that had been idle just as it was used again. That is ordinary, and
-    says nothing about how busy the server is.
+    ``idle_closed``: the server closed an idle connection just as it was used again. That is normal, and says
+    nothing about how busy the server is.
     """
 
     def __init__(self, message: str, *, idle_closed: bool = False) -> None:
@@ -109,7 +114,7 @@ class UnreachableError(KubeError):
 
 
 def one_line(error: BaseException) -> str:
-    """Return what an error says, in one line without credentials; its kind if it says nothing."""
+    """Return an error's message in one line without credentials; its type if it has none."""
     return redact_credentials(" ".join(str(error).split())) or type(error).__name__
 
 

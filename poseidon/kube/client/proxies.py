@@ -1,4 +1,4 @@
-"""Which hosts are reached without the proxy that the environment names."""
+"""Decides which hosts are reached without the proxy that the environment names."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 
 def bypasses_proxy(host: str, port: int, no_proxy: str) -> bool:
-    """Whether ``no_proxy`` excepts a host; this machine, which no proxy could reach, is always excepted.
+    r"""Return whether ``no_proxy`` excludes a host; this machine is always excluded, because no proxy could
+    reach it.
 
-    Entries are separated by commas and read as Go's ``httpproxy`` does, on which kubectl relies: ``*``, an address, a
-    network in CIDR form, or a name that stands for itself and the domains below it (with a leading dot, for these
-    alone); any but a network may end in ``:PORT``. An entry of any other form excepts nothing.
+    Entries are separated by commas and read as in Go's ``httpproxy``, which kubectl uses: ``*``, an address,
+    a network in CIDR form, or a name that covers itself and the domains below it (with a leading dot, only
+    these). All but networks may end in ``:PORT``. Entries of other forms exclude nothing.
     """
     host = host.lower().rstrip(".")
     address = _address(host)

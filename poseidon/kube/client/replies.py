@@ -1,7 +1,7 @@
-"""Replies of an HTTP/1.1 server, read out of whatever pieces a connection brings. Does no I/O.
+r"""Parses replies of an HTTP/1.1 server from the pieces that a connection brings. Does no I/O.
 
-Nearly all replies to small writes come whole, in one piece, with a length: those are read at once. All others are
-for h11. Headers that do not say when to ask again are not looked at.
+Nearly all replies to small writes come in one piece, with a length, and are read at once. All others go
+through h11. Of the headers, only Retry-After matters.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import NamedTuple
 import h11
 
 _MAX_UNFINISHED = 1 << 16
-"""Bytes of a head, or of a line between chunks, that may come without an end."""
+"""Longest head, or line between chunks, in bytes."""
 _PLAIN_STATUS_LINE = re.compile(rb"HTTP/1\.1 ([2-5]\d\d) ([^\r\n]*)(?=\r\n)")
 _BODILESS = frozenset({int(HTTPStatus.NO_CONTENT), int(HTTPStatus.NOT_MODIFIED)})
 _FIRST_REFUSAL = int(HTTPStatus.BAD_REQUEST)
 
 
 class MalformedReplyError(Exception):
-    """What came is not a reply of an HTTP/1.1 server."""
+    """The data is not a reply of an HTTP/1.1 server."""
 
 
 class Reply(NamedTuple):
@@ -34,9 +34,10 @@ class Reply(NamedTuple):
 
 
 def read_whole(data: bytes) -> Reply | None:
-    """Return the reply that ``data`` is, if it is a whole one of the usual kind: with a length, and nothing special.
+    r"""Return the reply in ``data`` if it is complete and of the usual kind: with a length, and nothing
+    special.
 
-    That is what nearly all are, in one piece. Any other is for a ``ReplyReader``, from its beginning.
+    Nearly all replies are. Pass any other to a ``ReplyReader``, from its beginning.
     """
     line = _PLAIN_STATUS_LINE.match(data)
     end = data.find(b"\r\n\r\n")
@@ -70,9 +71,9 @@ class ReplyReader:
         self._body = bytearray()
 
     def feed(self, data: bytes) -> Reply | None:
-        """Take what the connection brought; return the reply once it is whole. Raises ``MalformedReplyError``.
+        r"""Add data from the connection; return the reply once it is whole. Raises ``MalformedReplyError``.
 
-        Nothing may be fed after that. A server that sends more than was asked for gets no other request.
+        Feed nothing after that. A server that sends more than its reply gets no further request.
         """
         if not data:
             return None  # which h11 would take for the end of the connection
@@ -127,7 +128,7 @@ class ReplyReader:
 
 
 def _field(fields: bytes, name: bytes) -> bytes:
-    """Return the value of a header out of a head in lower case, b"" without one."""
+    """Return the value of a header from a head in lower case, b"" if it is missing."""
     begin = fields.find(b"\r\n" + name + b":")
     if begin < 0:
         return b""

@@ -1,7 +1,7 @@
-"""Where the API server is and how to identify oneself to it: kubeconfig or in-cluster settings.
+r"""Loads the API server's address and credentials: from a kubeconfig, or from the pod's service account.
 
-The official package reads the files (contexts, exec plug-ins, rotating tokens); this module turns its result
-into what an HTTP client needs. The package is imported when settings are loaded, not before.
+The official package reads the files (contexts, exec plug-ins, rotating tokens); this module converts its
+result for an HTTP client. The package is imported only when settings are loaded.
 """
 
 from __future__ import annotations
@@ -30,10 +30,11 @@ _PORTS = {"http": 80, "https": 443}
 
 @dataclass(frozen=True, slots=True)
 class ConnectionSettings:
-    """How to reach an API server.
+    r"""How to reach an API server.
 
-    ``server`` has no trailing slash. ``tls`` is None for plain HTTP. ``credentials`` are asked for again from time
-    to time, since tokens and certificates rotate and those of plug-ins expire; their ``tls`` replaces ``tls``.
+    ``server`` has no trailing slash. ``tls`` is None for plain HTTP. ``credentials`` are read again from time
+    to time, since tokens and certificates rotate and those of plug-ins expire; their ``tls`` replaces
+    ``tls``.
     """
 
     server: str
@@ -110,7 +111,7 @@ def _load(source: str | None, context: str | None, where: str) -> tuple[Configur
     except SettingsError as error:
         raise SettingsError(f"{where}: {error}") from error
     except Exception as error:
-        # The package lets errors of its parsers through (YAML, base64, types); all mean the same here.
+        # Errors of the package's parsers (YAML, base64, types) all mean the same here.
         raise SettingsError(f"{where}: {one_line(error)}") from error
     server = str(configuration.host)
     parts = urlsplit(server)
@@ -150,7 +151,7 @@ def _load_kubeconfig(
 
 
 def _user_of(config: Any, context: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
-    """Return what a kubeconfig says of a context's user, and the file that says so."""
+    """Return the user of a kubeconfig's context, and the file that defines it."""
     name = context["context"].get("user")
     if not name or not config.safe_get("users"):
         return {}, "."

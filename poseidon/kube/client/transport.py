@@ -1,8 +1,8 @@
-"""HTTP to an API server: raw bytes in, raw bytes out, typed errors. The only module that makes requests.
+r"""HTTP to an API server: raw bytes in, raw bytes out, typed errors. No other module makes requests.
 
-Lists and watches go through a full HTTP client; so does everything if a proxy is in the way. Writes, which are small
-and may be thousands a second, have kept-open connections of their own. Nothing is decoded here but the ``Status``
-bodies of errors.
+Lists and watches use a full HTTP client; behind a proxy, so does everything else. Writes, which are small and
+may be thousands a second, use connections of their own that stay open. Nothing is decoded here except the
+``Status`` bodies of errors.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 _MAX_MESSAGE = 500
 _MAX_RETRY_AFTER = 60.0
-"""The longest wait that a server's Retry-After is heeded for, in seconds; API servers ask for one or a few."""
+"""The longest Retry-After that is obeyed, in seconds; API servers ask for one or a few."""
 # Plain numbers: looking up a member of an enumeration takes longer than comparing it.
 _NO_SUCCESS = int(HTTPStatus.MULTIPLE_CHOICES)
 _UNAUTHORIZED = int(HTTPStatus.UNAUTHORIZED)
 _TARGET = re.compile(r"/[!-~]*")
-"""What may stand between method and version of a request: no blanks, no line ends."""
+"""Text that may stand between method and version of a request: no blanks, no line ends."""
 _CONNECT_SECONDS = 10.0
 _IDLE_SECONDS = 60.0
 _RENEWAL_SECONDS = 1.0
-"""How often at most credentials are asked for again because a request was refused."""
+"""Shortest time between loading credentials again because a request was refused."""
 
 
 class Transport:
@@ -185,7 +185,7 @@ class Transport:
     async def _exchange(
         self, method: str, path: str, query: Mapping[str, str] | None, body: bytes | None, media_type: str
     ) -> bytes:
-        """Ask, with a ``body`` of a media type, or else for an answer of that."""
+        """Send a request with a ``body`` of a media type, or one that asks for an answer of that type."""
         writes = self._writes if body is not None else None
         try:
             for last in (False, True):
@@ -201,7 +201,8 @@ class Transport:
                         method, path, self._timeout, query, body, media_type
                     ) as response:
                         reply = await _read(response)
-                # What was refused for its credentials was not carried out: with new ones it is made again.
+                # A request that was refused for its credentials was not carried out: it is sent again with
+                # new ones.
                 if reply.status != _UNAUTHORIZED or last or not await self._renew(used):
                     if reply.status >= _NO_SUCCESS:
                         raise _refusal(reply)
@@ -261,11 +262,11 @@ class Transport:
         )
 
     def _identity(self) -> tuple[str | None, ssl.SSLContext | None]:
-        """Return what requests identify themselves with at present."""
+        """Return what identifies this process in requests now."""
         return self._headers.get("Authorization"), self._tls
 
     async def _renew(self, used: tuple[str | None, ssl.SSLContext | None]) -> bool:
-        """Return whether there are other credentials than ``used``, asking for them if that is due."""
+        """Return whether other credentials than ``used`` exist; load them if that is due."""
         if self._settings.credentials is None:
             return False
         async with self._renewing:
@@ -276,7 +277,7 @@ class Transport:
         return self._identity() != used
 
     async def _authorize(self, *, refused: bool = False) -> None:
-        """Ask for credentials if that is due; on failure keep the former ones, which may still be valid."""
+        """Load credentials if that is due; on failure keep the old ones, which may still be valid."""
         if self._clock() < self._authorized_until:
             return
         async with self._authorizing:
@@ -295,7 +296,7 @@ class Transport:
             self._authorized_until = self._clock() + self._refresh_seconds
 
     def _use(self, credentials: Credentials) -> None:
-        """Identify all further requests by these; where certificates are others, on other connections too."""
+        """Use these credentials from now on; if their certificates differ, open new connections."""
         if credentials.authorization:
             self._headers = {**self._headers, "Authorization": credentials.authorization}
             self._heads.clear()
@@ -306,7 +307,7 @@ class Transport:
 
 
 async def _whole_lines(content: aiohttp.StreamReader) -> AsyncGenerator[list[bytes], None]:
-    """Split what comes into lines, as many at a time as each read completes."""
+    """Split the content into lines, and yield all that each read completes."""
     rest = b""
     async for chunk in content.iter_any():
         lines = (rest + chunk).split(b"\n") if rest else chunk.split(b"\n")

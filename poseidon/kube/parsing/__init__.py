@@ -1,1 +1,1 @@
-"""Text of Kubernetes objects as values: quantities, times, labels, JSON; and what is wrong with it."""
+"""Parses text in Kubernetes objects: quantities, times, labels, JSON; and reports what is wrong with it."""

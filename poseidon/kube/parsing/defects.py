@@ -1,4 +1,4 @@
-"""What is wrong with an object, field by field."""
+"""Reports what is wrong with an object, field by field."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 LONGEST_FIELD, LONGEST_PROBLEM = 300, 500
-"""Characters that are shown: what is wrong is told many times, and what was written may be a megabyte."""
+"""Characters that are shown: a fault is reported many times, and the faulty text may be a megabyte."""
 
 MOST_LISTED = 20
 
@@ -17,16 +17,16 @@ def shorten(text: str, most: int = 80) -> str:
 
 
 def list_defects(defects: Sequence[Defect], most: int = MOST_LISTED) -> str:
-    """Return defects as one text; of many the first ones."""
+    """Return defects as one text; if there are many, only the first ones."""
     text = "; ".join(str(defect) for defect in defects[:most])
     return text if len(defects) <= most else f"{text}; and {len(defects) - most} more"
 
 
 @dataclass(frozen=True, slots=True)
 class Defect:
-    """One thing that is wrong: ``field`` is a path in the object, ``problem`` says what and what to do.
+    r"""One fault: ``field`` is a path in the object, ``problem`` says what is wrong and what to do.
 
-    Its text is short, whatever the object says.
+    Its text is short, whatever the object contains.
     """
 
     field: str
@@ -37,5 +37,5 @@ class Defect:
         return f"{shorten(self.field, LONGEST_FIELD)}: {problem}" if self.field else problem
 
     def prefix_path(self, prefix: str) -> Defect:
-        """Return the same defect of an object that lies at ``prefix`` within another one."""
+        """Return the same defect for an object that is part of another one, at ``prefix``."""
         return Defect(f"{prefix}.{self.field}" if self.field else prefix, self.problem)

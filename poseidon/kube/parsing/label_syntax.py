@@ -1,4 +1,4 @@
-"""What the API server accepts as the key or the value of a label (apimachinery, util/validation)."""
+"""Checks label keys and values as the API server does (apimachinery, util/validation)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def value_fault(value: str) -> str:
 
 
 def label_defects(labels: Mapping[str, str], path: str) -> Iterator[Defect]:
-    """Yield what is wrong with a map of labels that stands at ``path``."""
+    """Yield what is wrong with a map of labels at ``path``."""
     for key, value in labels.items():
         for fault in filter(None, (key_fault(key), value_fault(value))):
             yield Defect(f"{path}[{key}]" if key else path, fault)

@@ -12,7 +12,7 @@ import re
 from functools import lru_cache
 
 MAX_AMOUNT = 2**53
-"""Largest amount that is accepted; above it, sums over a machine could leave 64 bits."""
+"""Largest accepted amount; above it, sums over a machine could exceed 64 bits."""
 
 _MAX_LENGTH = 64
 _MAX_POWER = 100
@@ -35,11 +35,11 @@ class AbsurdQuantityError(QuantityError):
 
 
 def amount(resource: str, value: str | float, *, down: bool = False) -> int:
-    """Return ``value`` in the protocol's unit for ``resource``: milli-cores for cpu, else whole units.
+    r"""Return ``value`` in the protocol's unit for ``resource``: milli-cores for cpu, else whole units.
 
-    More than ``MAX_AMOUNT`` (`1E` of memory, `10Pi` of storage) counts as so much: the API server takes it, and people
-    write it for "without limit". ``down``: fractions of the unit are dropped. Raises ``QuantityError`` for anything
-    that is not a quantity, or is negative.
+    More than ``MAX_AMOUNT`` (`1E` of memory, `10Pi` of storage) counts as ``MAX_AMOUNT``: the API server
+    accepts it, and people write it for "without limit". ``down``: round fractions of the unit down. Raises
+    ``QuantityError`` if it is not a quantity, or negative.
     """
     try:
         found = _scale(_text(value), 3 if resource == "cpu" else 0, down=down)
@@ -63,7 +63,7 @@ def milli_units(value: str | float) -> int:
 
 
 def _text(value: str | float) -> str:
-    """Bring a number to the text that JSON would carry; refuses a bool, which Python calls an int."""
+    """Convert a number to the text that JSON would contain; refuse a bool, which Python counts as an int."""
     if isinstance(value, bool):
         raise QuantityError(f"{str(value).lower()} is not a quantity; write a number such as 500m or 2Gi")
     if isinstance(value, int):
@@ -100,7 +100,7 @@ def _scale(text: str, decimals: int, *, down: bool = False) -> int:
 
 
 def _times_power_of_ten(mantissa: int, exponent: int, *, down: bool) -> int:
-    """Return ``mantissa * 10**exponent`` rounded up or ``down``, without building numbers that cannot matter."""
+    """Return ``mantissa * 10**exponent`` rounded up or ``down``, without building huge numbers."""
     if mantissa == 0:
         return 0
     # A mantissa has at most 64 digits and 60 bits of suffix: beyond these powers it is far too large, or a

@@ -1,8 +1,8 @@
-"""Makes JSON decodable that no decoder here takes as it is: odd characters, huge numbers, and values nested too deeply.
+r"""Makes JSON decodable that the decoders here refuse: odd characters, huge numbers, and values nested too
+deeply.
 
-One odd object must spoil neither the list that it stands in nor the stream that it comes by. The API server itself
-writes no broken characters and no huge numbers, but what stands between it and this client may, and it does store
-deep values.
+One odd object must spoil neither its list nor its stream. The API server itself writes no broken characters
+and no huge numbers, but a proxy in between may, and the server does store deep values.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MAX_DEPTH: Final = 100
 """Levels of lists and maps that are read. Kubernetes' own objects have about twenty."""
 
 TOO_DEEP: Final = b'"(nested too deeply)"'
-"""Stands for a value that lies deeper: a text, which no field takes that was meant to hold a list or a map."""
+"""Replaces a value that is nested deeper: a text, which no field for a list or a map accepts."""
 
 _TOKENS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]|-?\d[\d.eE+-]*', re.DOTALL)
 _WHOLE = re.compile(rb"-?\d+")
@@ -35,11 +35,11 @@ _LARGEST_FLOAT = repr(sys.float_info.max).encode()
 
 
 def readable(raw: bytes) -> bytes:
-    r"""Return JSON that says the same as far as it can be read.
+    r"""Return JSON with the same content, as far as it can be read.
 
-    Bytes that are no UTF-8, and escapes that are half a pair (``\ud800``), become U+FFFD, as Go's decoder has it; a
-    value that lies deeper than ``MAX_DEPTH`` becomes ``TOO_DEEP``; whole numbers of more than 64 bits become the
-    largest of 64, others the largest that there is. What is no JSON at all stays none.
+    Invalid UTF-8 and escapes that are half a pair (``\ud800``) become U+FFFD, as in Go's decoder; values
+    deeper than ``MAX_DEPTH`` become ``TOO_DEEP``; whole numbers beyond 64 bits become the largest of 64,
+    others the largest number there is. Text that is not JSON stays as it is.
     """
     text = repair_characters(raw.decode("utf-8", "replace").encode())
     parts, kept = [], 0
@@ -50,7 +50,7 @@ def readable(raw: bytes) -> bytes:
 
 
 def repair_characters(text: bytes) -> bytes:
-    """Return JSON in which escapes that are half a pair have become U+FFFD: they could not be written again."""
+    """Replace escapes that are half a pair by U+FFFD, because they could not be written again."""
     return _ESCAPES.sub(_whole_character, text) if _HALVES.search(text) else text
 
 
@@ -61,7 +61,7 @@ def _whole_character(match: re.Match[bytes]) -> bytes:
 
 
 def _cuts(text: bytes) -> Iterator[tuple[int, int, bytes]]:
-    """Yield where values begin and end that cannot be read, and what stands there instead."""
+    """Yield the begin and end of unreadable values, with their replacements."""
     depth, begin = 0, 0
     for token in _TOKENS.finditer(text):
         found = token.group()

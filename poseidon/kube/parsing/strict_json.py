@@ -1,7 +1,7 @@
-"""JSON that people and programs wrote into annotations and ConfigMaps: read only if it can be written again.
+r"""Reads JSON from annotations and ConfigMaps, only if it can be written again.
 
-Python's reader takes more than JSON: numbers that are none, halves of characters that no message can hold, and values
-so deep that nobody can go through them without running out of stack. All of that is refused here, with words.
+Python's reader accepts more than JSON: NaN and infinity, halves of characters, and values so deep that
+walking through them would overflow the stack. This reader refuses all of these with a message.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from collections.abc import Callable
 from typing import Any, Final, NoReturn
 
 MAX_LENGTH: Final = 2**20
-"""Characters of a text; the API server takes no larger ConfigMap."""
+"""Longest text in characters; the API server accepts no larger ConfigMap."""
 
 MAX_DEPTH: Final = 64
-"""Levels of lists and maps."""
+"""Deepest nesting of lists and maps."""
 
 MAX_DIGITS: Final = 400
-"""Digits of a number: more than the largest that JSON readers elsewhere can hold has."""
+"""Most digits of a number: one more than other JSON readers can hold."""
 
 _TOKENS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.DOTALL)
 
@@ -31,11 +31,13 @@ def compact(value: Any) -> bytes:
 
 
 class JsonError(ValueError):
-    """A text that is not read; the message says why, to be put behind the name of its field."""
+    """A text that was refused; the message says why, and fits behind the name of the field."""
 
 
 def loads(text: str, pairs: Pairs | None = None) -> Any:
-    """Return the value of a text; ``pairs``, if given, makes a map of its entries. Raises ``JsonError``."""
+    """Return the value of a text; ``pairs``, if given, builds each map from its entries. Raises
+    ``JsonError``.
+    """
     if len(text) > MAX_LENGTH:
         raise JsonError(f"has {len(text)} characters; write at most {MAX_LENGTH}")
     if _depth(text) > MAX_DEPTH:

@@ -1,1 +1,1 @@
-"""Lists and watches: handlers are kept informed of what there is, whatever breaks."""
+"""Lists and watches: they keep handlers up to date, whatever breaks."""

@@ -1,4 +1,4 @@
-"""Lists of a resource, page by page."""
+"""Reads lists of a resource, page by page."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ T = TypeVar("T", bound=KubeStruct)
 
 
 async def pages(transport: Transport, resource: Resource[T], limit: int) -> AsyncGenerator[Page[T], None]:
-    """Yield the pages of one consistent list, each of at most ``limit`` objects.
+    r"""Yield the pages of one consistent list, each of at most ``limit`` objects.
 
-    The next page is on its way while the caller works on this one. Raises ``KubeError``; an ``ApiError`` that
-    is ``expired`` means that the list took longer than the server remembers and has to begin anew.
+    The next page is requested while the caller works on this one. Raises ``KubeError``; an ``ApiError`` that
+    is ``expired`` means that the server has forgotten the list's version, and the list must begin anew.
     """
     fetch = asyncio.create_task(_fetch(transport, resource, {"limit": str(limit)}))
     try:
@@ -42,17 +42,18 @@ async def pages(transport: Transport, resource: Resource[T], limit: int) -> Asyn
 
 
 class Present(NamedTuple):
-    """The version that a collection has come to, and that of one of its objects, "" if it is not there."""
+    """The present version of a collection, and of one of its objects ("" if that does not exist)."""
 
     version: str
     of_object: str
 
 
 async def look(transport: Transport, resource: Resource[Any], newest: ObjectMeta) -> Present:
-    """Look at a collection as it is, and at one of its objects (or any, if it has no name), by one small request.
+    r"""Read the present version of a collection and of one object (any, if it has no name), in one small
+    request.
 
-    A list of one name in one namespace is a single read for the API server, and needs no other right than the list of
-    all. Raises ``KubeError``.
+    A list of one name in one namespace costs the API server a single read, and needs no other right than the
+    list of all. Raises ``KubeError``.
     """
     resource = replace(resource, kind=MetadataOnly)
     query = {"limit": "1"}
@@ -70,9 +71,9 @@ async def look(transport: Transport, resource: Resource[Any], newest: ObjectMeta
 async def versions_at(
     transport: Transport, resource: Resource[Any], limit: int, version: str
 ) -> dict[str, str]:
-    """Return the versions by uid of the objects as they were at exactly ``version``, read ``limit`` at a time.
+    r"""Return the versions of the objects by uid, as of exactly ``version``; read ``limit`` at a time.
 
-    Only metadata are asked for. Raises as ``pages`` does, also when that version is remembered no more.
+    Only metadata are requested. Raises as ``pages`` does, also if the server has forgotten that version.
     """
     resource = replace(resource, kind=MetadataOnly)
     query = {"limit": str(limit), "resourceVersion": version, "resourceVersionMatch": "Exact"}

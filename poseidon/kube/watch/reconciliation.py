@@ -1,7 +1,7 @@
-"""Whether what a reflector has handed over is what the API server has: compared from time to time, by metadata alone.
+r"""Compares from time to time what a reflector has passed on with the API server's objects, by metadata only.
 
-A list of exactly the version that a watch has come to has the same objects, each in the same version. Whatever differs
-was lost on the way, or made up, and no later event would tell of it.
+A list at exactly the watch's version has the same objects, each in the same version. A difference was lost on
+the way, or made up, and no later event would correct it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MOST_NAMED = 5
 
 
 class Known(NamedTuple):
-    """What is known of a ``resource`` as of a ``version``: the versions of its objects by uid."""
+    """The known objects of a ``resource`` as of a ``version``: their versions by uid."""
 
     resource: Resource[Any]
     version: str
@@ -36,10 +36,10 @@ async def reconcile(
     list_anew: Callable[[], None],
     wanted: asyncio.Event,
 ) -> None:
-    """Compare for ever, every period, a quarter of it earlier or later, and when it is ``wanted``.
+    r"""Compare for ever: every period, a quarter of it earlier or later, and when ``wanted`` is set.
 
-    With a period of 0 that is only when it is wanted. ``known`` returns what is known, None while that is of no one
-    version; ``list_anew`` is called where it differs.
+    With a period of 0, compare only when ``wanted``. ``known`` returns the known objects, or None while they
+    belong to no single version; ``list_anew`` is called if they differ.
     """
     metrics, period = environment.metrics, environment.watch.reconcile_period
     while True:
@@ -59,7 +59,7 @@ async def reconcile(
 
 
 async def _compare(environment: Environment, known: Known) -> tuple[str, int]:
-    """Return how it went, in the words of the metric, and how many objects differ."""
+    """Return the result in the words of the metric, and the number of objects that differ."""
     name = known.resource.name
     try:
         limit = environment.reflector.page_size

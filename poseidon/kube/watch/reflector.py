@@ -1,12 +1,12 @@
-"""Tells of all objects of one resource: list, watch, recover from whatever breaks.
+r"""Follows all objects of one resource: list, watch, and recover from whatever breaks.
 
-A list comes in pages, each handed on as it arrives. The watch starts at the list's version and asks for
-bookmarks, so that after a broken stream it resumes where it stopped. When the server has forgotten that
-version (410) the reflector lists anew and reports what has vanished in between. An absent API group (404) is
-no error: it is tried again slowly, so that a resource which is installed later is picked up; one that is served in
-another version by now goes on under that. From time to time what
-has been handed over is compared with what the server has, and after each outage. A server that has come back with an
-older state than it had is found out by its versions, and everything is listed anew, of all resources.
+A list comes in pages, and each is passed on as it arrives. The watch starts at the list's version and asks
+for bookmarks, so that it resumes after a broken stream. When the server has forgotten that version (410), the
+reflector lists again and reports objects that have vanished. An absent API group (404) is no error: the
+reflector tries it again slowly, so a group that is installed later is found; if the server now has another
+version of it, that one is used. From time to time, and after each outage, the known objects are compared with
+the server's. Smaller versions show that the server came back with an older state; then all resources are
+listed again.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ _log = logging.getLogger(__name__)
 
 
 class Reflector(Generic[T]):
-    """Lists and watches one resource until cancelled.
+    r"""Lists and watches one resource until cancelled.
 
-    ``take`` is given changes batch by batch, in the order of the server, from the event loop's thread; it must not
-    block. An object may come again unchanged; an absence may come for an unknown uid. A change at which it raises goes
-    to quarantine. ``changed`` is called after each batch, and when the first list is complete, or the resource turns
-    out not to be served at all. ``run`` returns only by cancellation.
+    ``take`` gets changes batch by batch, in the server's order, from the event loop's thread; it must not
+    block. An object may come again unchanged; an absence may come for an unknown uid. If it raises for a
+    change, that goes to quarantine. ``changed`` is called after each batch, and when the first list is
+    complete or the resource turns out not to be served. ``run`` returns only by cancellation.
     """
 
     def __init__(
@@ -79,12 +79,12 @@ class Reflector(Generic[T]):
 
     @property
     def has_synced(self) -> bool:
-        """Whether a complete list has been handed over, or the resource is known not to be served."""
+        """Whether a complete list has been passed on, or the resource is not served."""
         return self._synced.is_set()
 
     @property
     def path(self) -> str:
-        """Under which of the resource's paths its objects are served, as far as is known."""
+        """The path under which the objects are served, as far as known."""
         return self._served.path
 
     async def wait_synced(self) -> None:
@@ -92,7 +92,7 @@ class Reflector(Generic[T]):
         await self._synced.wait()
 
     async def run(self, after: Iterable[Reflector[Any]] = ()) -> None:
-        """Tell for ever, once those before are known."""
+        """Follow the resource for ever, once the resources before it are known."""
         for each in after:
             await each.wait_synced()
         async with asyncio.TaskGroup() as parts:
@@ -118,7 +118,7 @@ class Reflector(Generic[T]):
     # --- list ----------------------------------------------------------------------------------------------
 
     async def _list(self) -> None:
-        """Hand over everything there is, and the absence of what was there before."""
+        """Pass on all objects, and the absence of those that are gone."""
         self._metrics.relists.labels(self._resource.name, self._relist_reason).inc()
         versions = self._resource.versions()
         for self._served in versions:
@@ -138,7 +138,7 @@ class Reflector(Generic[T]):
                 version = page.resource_version
                 for rejected in page.rejected:
                     self._reject(rejected.metadata, rejected.problem)
-                    # It still exists: what is known of it stays as it was.
+                    # It still exists, so its last known state stays.
                     seen[rejected.metadata.uid] = rejected.metadata.resource_version
                 batch = [Change(_metadata(item).uid, item) for item in page.items]
                 metadata = (_metadata(item) for item in page.items)
@@ -191,7 +191,7 @@ class Reflector(Generic[T]):
             raise UnreachableError(f"watch of {self.path}: ended at once")
 
     def _take_lines(self, lines: Sequence[bytes]) -> None:
-        """Hand over the changes of some watch lines as one batch; then raise the error among them, if any."""
+        """Pass on the changes of some watch lines as one batch; then raise the first error among them."""
         batch: list[Change[T]] = []
         error: ApiError | None = None
         counts: dict[str, int] = {}
@@ -216,7 +216,7 @@ class Reflector(Generic[T]):
 
     def _take_event(self, event: WatchEvent, batch: list[Change[T]]) -> None:
         if event.type not in ("ADDED", "MODIFIED"):
-            # Of a bookmark, and of an object that is gone, only the metadata matter.
+            # Of a bookmark or a deleted object, only the metadata matter.
             metadata = decode_metadata(event.object)
             if event.type == "DELETED":
                 if metadata.uid == self._last_changed.uid:
@@ -243,10 +243,11 @@ class Reflector(Generic[T]):
     # --- a server with an older state ----------------------------------------------------------------------
 
     async def _has_gone_back(self) -> bool:
-        """Look before a watch is resumed: from a version that has yet to come it would be silent.
+        r"""Check before resuming a watch whether the server has gone back: the watch would be silent until its
+        version exists.
 
-        The object that changed last tells also of a server that has been written to so often since that its version
-        does not. Where it is gone, or the server was away for longer, all that is known is compared.
+        The object that changed last also shows it on a server whose version has caught up since. If that
+        object is gone, or the server was away for longer, all known objects are compared.
         """
         last = self._last_changed
         present = await look(self._transport, self._served, last)
@@ -263,7 +264,7 @@ class Reflector(Generic[T]):
         return True
 
     def _compare_versions(self, version: str, listed: Mapping[str, str]) -> None:
-        """Look for a smaller version than is known: of a list, or of an object."""
+        """Compare the version of a list or of an object with the known one."""
         known = self._known
         if is_before(version, self._newest):
             self._note_rewind(version)
@@ -285,7 +286,7 @@ class Reflector(Generic[T]):
         self._rewinds_heeded = rewinds.count
 
     async def _watch_rewinds(self) -> None:
-        """List anew, and expect any version, whenever somebody else has noted that the server has gone back."""
+        """List again, and accept any version, whenever another part has noted that the server has gone back."""
         rewinds = self._environment.rewinds
         while True:
             count = await rewinds.wait_beyond(self._rewinds_heeded)
@@ -297,7 +298,7 @@ class Reflector(Generic[T]):
     # --- reconciliation ------------------------------------------------------------------------------------
 
     def _as_known(self) -> Known | None:
-        """What has been handed over, None while a list is under way, or the resource is not served."""
+        """Return the known objects; None during a list, or if the resource is not served."""
         return Known(self._served, self._version, dict(self._known)) if self._version else None
 
     def _check_drift(self) -> None:
@@ -320,7 +321,7 @@ class Reflector(Generic[T]):
             self._metrics.watch_errors.labels(self._resource.name, "expired").inc()
             _log.info("version expired, listing anew resource=%s", self._resource.name)
             self._relist("expired")
-            # At once the first time; a server that keeps saying so gets a pause.
+            # At once the first time; pause if the server keeps saying so.
             if self._backoff.failures:
                 await asyncio.sleep(self._backoff.next())
             else:
@@ -337,7 +338,8 @@ class Reflector(Generic[T]):
         first = self._backoff.failures == 0
         delay = max(self._backoff.next(), at_least)
         self._broken_in_a_row += 1
-        # Every failure at debug, the first of a streak for people: an outage is one line, not thousands.
+        # Each failure at debug level, the first of a streak at a higher one: an outage is one line, not
+        # thousands.
         _log.log(
             logging.WARNING if first else logging.DEBUG,
             'api server request failed, retrying resource=%s server=%s in=%.1fs error="%s"',

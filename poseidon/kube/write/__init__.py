@@ -1,1 +1,3 @@
-"""Writes: bindings, evictions, events, conditions, statuses; in parallel, retried, behind what is more urgent."""
+"""Writes to the API server: bindings, evictions, events, conditions, statuses; in parallel, with retries,
+urgent ones first.
+"""

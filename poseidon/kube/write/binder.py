@@ -1,8 +1,7 @@
-"""Posts bindings in parallel over kept-open connections, as many at a time as the server can do with, and says what
-became of each.
+r"""Posts bindings in parallel over connections that stay open, and reports the outcome of each.
 
-A binding carries the pod's uid as a precondition: a namesake that was created meanwhile is
-never bound.
+The number in flight adapts to the server. A binding has the pod's uid as a precondition: another pod that has
+got the same name is never bound.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _ASSIGNED = re.compile(r'already assigned to node "([^"]*)"')
 
 
 class BindRequest(NamedTuple):
-    """One pod to be bound to one node."""
+    """One pod to bind to one node."""
 
     uid: str
     namespace: str
@@ -34,17 +33,17 @@ class BindRequest(NamedTuple):
 
 
 class BindResult(Enum):
-    """What became of a binding."""
+    """The result of a binding."""
 
     BOUND = "bound"
     ELSEWHERE = "elsewhere"
     """The pod runs on another node already."""
     GONE = "gone"
-    """The pod does not exist any more, is being deleted, or a namesake has taken its place."""
+    """The pod does not exist any more, is being deleted, or another one has its name."""
     FAILED = "failed"
-    """Not bound, but it may succeed another time."""
+    """Not bound, but a later try may succeed."""
     WITHHELD = "withheld"
-    """Not posted: the node would not take the pod any more."""
+    """Not posted: the node would not accept the pod any more."""
 
 
 class BindOutcome(NamedTuple):
@@ -57,29 +56,33 @@ class BindOutcome(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ConcurrencyOptions:
-    """A limit between ``least`` and ``most``, at first ``initial``.
-
-    Rates are compared over periods of at least ``period_seconds``. A step up multiplies the limit by ``growth``, and
-    is kept if the rate grows by at least the share ``worth``; after one that was not, ``hold_periods`` pass. A server
-    that turns requests away has the limit multiplied by ``shrink``.
-    """
+    """How the number of requests in flight adapts."""
 
     initial: int = 64
+    """Requests in flight at first."""
     least: int = 8
+    """Fewest requests in flight."""
     most: int = 256
+    """Most requests in flight."""
     period_seconds: float = 0.5
+    """Shortest period over which a rate is measured."""
     growth: float = 1.25
+    """Factor of a step up."""
     worth: float = 0.05
+    """Share by which the rate must grow for a step up to stay."""
     shrink: float = 0.7
+    """Factor when the server turns requests away."""
     hold_periods: int = 8
+    """Periods without a step after one that did not pay."""
 
 
 class AdaptiveLimit:
-    """Climbs as long as more requests in flight are answered at a higher rate, and backs off when told to.
+    r"""A limit on requests in flight: it grows while that raises the rate of answers, and shrinks on
+    rejections.
 
-    ``clock`` is monotonic. What a server does best with is not known beforehand: over a long way hundreds in flight
-    hide the latency, and a busy server gains nothing from more than a few dozen. Only periods in which work always
-    waited say anything.
+    ``clock`` is monotonic. The best value is unknown beforehand: over a long way, hundreds in flight hide the
+    latency, and a busy server gains nothing from more than a few dozen. Only periods in which work was always
+    waiting count.
     """
 
     def __init__(self, clock: Callable[[], float], options: ConcurrencyOptions | None = None) -> None:
@@ -92,11 +95,11 @@ class AdaptiveLimit:
         self._begin()
 
     def __call__(self) -> int:
-        """Return the limit at present."""
+        """Return the present limit."""
         return self._limit
 
     def note_success(self, waiting: int) -> None:
-        """A request has been carried out, and so many others wait at that moment."""
+        """Note that a request has been carried out, while ``waiting`` others waited."""
         if not waiting:
             self._begin()
             return
@@ -107,7 +110,9 @@ class AdaptiveLimit:
             self._begin()
 
     def note_rejection(self) -> None:
-        """The server was too busy for a request, or in trouble; at most once per period that makes a difference."""
+        """Note that the server was too busy for a request, or in trouble; this counts at most once per
+        period.
+        """
         now = self._clock()
         if now < self._may_shrink_at:
             return
@@ -122,7 +127,7 @@ class AdaptiveLimit:
         self._answers = 0
 
     def _judge(self, rate: float) -> None:
-        """Go on climbing, step back, or hold, after a period with this rate."""
+        """Step up, step back, or stay, after a period with this rate."""
         before, self._before = self._before, None
         if before is not None and rate < before[1] * (1 + self._options.worth):
             self._limit = before[0]
@@ -138,10 +143,10 @@ class AdaptiveLimit:
 
 @dataclass(frozen=True, slots=True)
 class BinderOptions(RetryOptions):
-    """``concurrency`` bounds the number of bindings in flight.
+    r"""``concurrency`` bounds the bindings in flight.
 
-    ``lull_seconds`` is how long after a binding less urgent writes wait for the next: longer than a round of the solver
-    in a burst usually takes. What they put in flight in such a gap would delay the bindings that follow it.
+    After a binding, less urgent writes wait ``lull_seconds`` for the next one: longer than a round of the
+    solver usually takes in a burst. Writes in such a gap would delay the bindings that follow.
     """
 
     lull_seconds: float = 0.2
@@ -149,11 +154,11 @@ class BinderOptions(RetryOptions):
 
 
 class Binder(WorkerPool[BindRequest]):
-    """Binds pods until cancelled.
+    r"""Binds pods until cancelled.
 
-    ``on_outcome`` is called once per request, from the event loop's thread. Posting is idempotent: a binding
-    that had been carried out although its answer was lost counts as bound when it is posted again.
-    ``refusal`` is asked right before a binding is posted, and returns why it must not be, or "".
+    ``on_outcome`` is called once per request, from the event loop's thread. Posting is idempotent: if an
+    answer was lost, the next try finds the pod bound, and counts as bound. ``refusal`` is asked right before
+    a binding is posted, and returns why it must not be, or "".
     """
 
     def __init__(
@@ -180,7 +185,7 @@ class Binder(WorkerPool[BindRequest]):
         self._durations = {result: metrics.bind_duration.labels(result.value) for result in BindResult}
 
     async def wait_quiet(self) -> None:
-        """Wait until nothing has waited or been in flight for ``lull_seconds``."""
+        """Wait until no binding has waited or been in flight for ``lull_seconds``."""
         while True:
             await self.wait_idle()
             rest = self._ended_at + self._options.lull_seconds - self._clock()
@@ -205,7 +210,7 @@ class Binder(WorkerPool[BindRequest]):
         tries: Tries | None = None  # most succeed at once
         perhaps_done = False
         while True:
-            # No await between asking and giving the place back: others are asked with it free.
+            # No await between asking and returning the place: others must see it free.
             refused = "" if perhaps_done else self._refusal(request)
             if refused:
                 return BindOutcome(request, BindResult.WITHHELD, refused)
@@ -217,7 +222,7 @@ class Binder(WorkerPool[BindRequest]):
                     self._adaptive.note_rejection()
                 outcome = judge(request, error)
                 tries = tries or Tries(self._options, self._random, self._clock, since=started)
-                # It may if the server is in trouble, or another write came in between.
+                # Another try may succeed if the server is in trouble, or another write came in between.
                 may_help = error.transient or (error.conflict and outcome.result is BindResult.FAILED)
                 pause = tries.pause(error, may_help=may_help)
                 if pause is None:
@@ -266,7 +271,7 @@ def binding_body(request: BindRequest) -> bytes:
 
 
 def judge(request: BindRequest, error: ApiError) -> BindOutcome:
-    """Say what a final refusal means. The words of a 409 are those of kube-apiserver's binding storage."""
+    """Return what a final refusal means. The words of a 409 are those of kube-apiserver's binding storage."""
     if error.not_found:
         return BindOutcome(request, BindResult.GONE, "the pod is gone")
     if error.conflict:

@@ -1,4 +1,4 @@
-"""Writes what begins the binding of a claim: the chosen node, or the volume that it gets."""
+"""Writes that begin the binding of a claim: its chosen node, or its volume."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ _AT_A_TIME = 16
 
 
 class SelectNode(NamedTuple):
-    """Tell a claim's provisioner for which node to make a volume; ``pod`` is the uid of the pod behind it."""
+    """Name to a claim's provisioner the node for which to create a volume; ``pod`` is the uid of the pod that
+    needs it.
+    """
 
     pod: str
     namespace: str
@@ -29,26 +31,33 @@ class SelectNode(NamedTuple):
 
 
 class GiveVolume(NamedTuple):
-    """Give a volume to a claim, if it is still as it was at ``version``."""
+    """Give a volume to a claim, if the claim is still at ``version``."""
 
     pod: str
+    """Uid of the pod that needs the claim."""
     namespace: str
+    """Namespace of the claim."""
     claim: str
+    """Name of the claim."""
     claim_uid: str
+    """Uid of the claim."""
     volume: str
+    """Name of the volume."""
     volume_uid: str
+    """Uid of the volume."""
     version: str
+    """Resource version of the volume; if it has changed, the write is refused."""
 
 
 ClaimWrite: TypeAlias = SelectNode | GiveVolume
 
 
 class ClaimWriter(WorkerPool[ClaimWrite]):
-    """Writes until cancelled.
+    r"""Writes until cancelled.
 
-    ``on_refused`` is told of each write that has failed for good, with the reason. Success is not told: what
-    follows from it is seen by watching claims and volumes. Uids in the patches see to it that namesakes are left
-    alone; writing twice does no harm.
+    ``on_refused`` is called for each write that has failed for good, with the reason. Success is not
+    reported: the watches of claims and volumes show it. The patches contain uids, so they change no other
+    object of the same name; writing twice does no harm.
     """
 
     def __init__(
@@ -72,7 +81,7 @@ class ClaimWriter(WorkerPool[ClaimWrite]):
             self._on_refused(write, reason)
 
     async def _write(self, write: ClaimWrite) -> str:
-        """Write with retries; returns why it cannot be done, "" if it is done."""
+        """Write with retries; return why that is impossible, "" if it is done."""
         path, body = patch_of(write)
         transport = self._environment.transport
         tries = Tries(self._options, self._environment.random)

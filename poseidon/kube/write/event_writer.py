@@ -1,8 +1,8 @@
-"""The recorder of events: about pods and their groups in kube-scheduler's words, and warnings about other objects.
+r"""Writes events: about pods and their groups in kube-scheduler's words, and warnings about other objects.
 
-Every pod has at most one event object per reason: when its state changes again, that object's count, message
-and time are updated, so that neither flapping states nor restarts flood a cluster with events. The name of a warning
-follows from what it says: saying the same again, also by another process, renews it.
+Each pod has at most one event object per reason. When the pod's state changes again, that object's count,
+message and time are updated, so neither flapping states nor restarts flood a cluster with events. A warning's
+name depends on its content: the same warning again, also from another process, renews it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _REMEMBERED = 100_000
 
 
 class _Write(NamedTuple):
-    """``renews``: an event of this name says the same already, and only its time is to be brought up to date."""
+    """An event to write. ``renews``: an event of this name exists, and only its time changes."""
 
     name: str
     about: ObjectRef
@@ -49,10 +49,10 @@ class _Posted(NamedTuple):
 
 
 class EventWriter(WriteBehind[_Write]):
-    """Writes events behind bindings. ``kind`` is what metrics call them.
+    r"""Writes events after bindings. ``kind`` is their name in metrics.
 
-    ``component`` is the name that the events report as their source, ``instance`` that of this process.
-    ``wait_quiet`` returns once no binding waits.
+    ``component`` is the source that the events name, ``instance`` this process. ``wait_quiet`` returns once
+    no binding waits.
     """
 
     def __init__(
@@ -75,26 +75,26 @@ class EventWriter(WriteBehind[_Write]):
         self._posted: OrderedDict[str, _Posted] = OrderedDict()
 
     def write_scheduled(self, pod: PodRef, node: str) -> None:
-        """Say that a pod has been bound."""
+        """Write that a pod has been bound."""
         self.withdraw((pod.uid, EventReason.FAILED_SCHEDULING))
         self.say(pod, EventReason.SCHEDULED, f"Successfully assigned {pod.namespace}/{pod.name} to {node}")
 
     def warn(self, about: ObjectRef, reason: EventReason, message: str) -> None:
-        """Say what is wrong with an object, or renew the event that says so."""
+        """Write a warning about an object, or renew the same one."""
         said = hashlib.sha256(f"{about.uid}\0{reason}\0{message}".encode()).hexdigest()[:16]
         name = f"{about.name[:_MAX_NAME]}.{said}"
         write = _Write(name, about, reason, message, self._wall(), renews=True)
         self.put((about.uid, reason), write)
 
     def withdraw_failure(self, uid: str) -> None:
-        """Forget a failure that still waits: the pod is being bound."""
+        """Drop a failure that has not been written yet, because the pod is being bound."""
         self.withdraw((uid, EventReason.FAILED_SCHEDULING))
 
     def say(self, about: ObjectRef | PodRef, reason: EventReason, message: str) -> None:
-        """Say something about a pod or a group, such as why it stays pending. Callers report changes only."""
+        """Write an event about a pod or a group, such as why it is pending. Callers report changes only."""
         if isinstance(about, PodRef):
             about = ObjectRef("v1", "Pod", about.uid, about.namespace, about.name)
-        # Named here, so that a try whose answer is lost is not followed by a second event.
+        # Named here, so that a repeated try after a lost answer creates no second event.
         self._serial += 1
         name = f"{about.name[:_MAX_NAME]}.{self._serial:x}"
         self.put((about.uid, reason), _Write(name, about, reason, message, self._wall()))
@@ -118,7 +118,7 @@ class EventWriter(WriteBehind[_Write]):
             self._posted.pop(write.about.uid, None)
 
     async def _repeat(self, write: _Write, posted: _Posted) -> bool:
-        """Update the event that was posted before; False when the server has let it expire."""
+        """Update the event that was posted before; return False if the server has let it expire."""
         change = {
             "count": posted.times + 1,
             "lastTimestamp": timestamp(write.at),

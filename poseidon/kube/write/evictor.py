@@ -1,6 +1,6 @@
-"""Has pods leave their nodes: through the eviction subresource, which disruption budgets may refuse.
+r"""Evicts pods through the eviction subresource, which disruption budgets may refuse.
 
-Where the scheduler has found that nothing else helps, a pod is deleted as kube-scheduler deletes its victims: with a
+If the scheduler has found no other way, the pod is deleted as kube-scheduler deletes its victims: with a
 condition that says why, and the pod's own grace period.
 """
 
@@ -31,7 +31,7 @@ _SEVERAL_BUDGETS = "more than one PodDisruptionBudget"
 
 
 class EvictionRequest(NamedTuple):
-    """One pod to leave one node. ``beyond_budget``: whatever disruption budgets say."""
+    """One pod to evict from one node. ``beyond_budget``: even if disruption budgets do not allow it."""
 
     pod: PodRef
     node: str
@@ -45,9 +45,9 @@ class EvictionRequest(NamedTuple):
 
 
 class EvictionOutcome(NamedTuple):
-    """The end of a request: ``refusal`` is "" where the pod goes, or is gone, else why it stays.
+    r"""The result of a request: ``refusal`` is "" if the pod leaves or is gone, else why it stays.
 
-    ``gone``: it was not there any more, and whether by this request is not known.
+    ``gone``: it did not exist any more; this request or another may have removed it.
     """
 
     request: EvictionRequest
@@ -56,9 +56,10 @@ class EvictionOutcome(NamedTuple):
 
 
 class Evictor(WorkerPool[EvictionRequest]):
-    """Evicts until cancelled. ``on_outcome`` is called once per request, from the event loop's thread.
+    r"""Evicts until cancelled. ``on_outcome`` is called once per request, from the event loop's thread.
 
-    Every request names the pod's uid, so that a namesake is left alone; asking twice does no harm.
+    Each request contains the pod's uid, so it never evicts another pod of the same name; asking twice does no
+    harm.
     """
 
     def __init__(
@@ -80,7 +81,7 @@ class Evictor(WorkerPool[EvictionRequest]):
         super().submit(request)
 
     def withdraw(self, uid: str) -> None:
-        """Do not evict a pod after all, unless it has been asked to leave: its outcome is a refusal then."""
+        """Cancel the eviction of a pod that has not been asked to leave; its outcome is then a refusal."""
         self._requested.discard(uid)
 
     async def _carry_out(self, request: EvictionRequest) -> None:
@@ -93,7 +94,7 @@ class Evictor(WorkerPool[EvictionRequest]):
         self._on_outcome(outcome)
 
     async def _evict(self, request: EvictionRequest) -> EvictionOutcome:
-        """Ask until there is an answer that asking again would not change."""
+        """Ask until an answer comes that another try would not change."""
         tries = Tries(self._options, self._environment.random, self._environment.clock)
         delete = request.beyond_budget
         while True:
@@ -103,10 +104,10 @@ class Evictor(WorkerPool[EvictionRequest]):
                 await (self._delete(request) if delete else post_eviction(self._transport, request.pod))
             except ApiError as error:
                 if error.not_found or error.replaced:
-                    # Gone, or a namesake has its place: the pod that was meant is not there any more.
+                    # The pod is gone, or another one has its name.
                     return EvictionOutcome(request, gone=True)
                 if not delete and _SEVERAL_BUDGETS in error.message:
-                    # The subresource cannot tell whether all of them allow it; the solver has counted each.
+                    # The subresource cannot check several budgets at once; the solver has counted each.
                     delete = True
                     continue
                 refused = is_budget_refusal(error)
@@ -138,7 +139,7 @@ class Evictor(WorkerPool[EvictionRequest]):
 
 
 async def post_eviction(transport: Transport, pod: PodRef, **options: int) -> bytes:
-    """Ask once for a pod to be evicted, and none that has taken its name. Raises ``KubeError``."""
+    """Ask once for the eviction of this pod and no other of its name. Raises ``KubeError``."""
     body = {
         "apiVersion": "policy/v1",
         "kind": "Eviction",
@@ -149,7 +150,7 @@ async def post_eviction(transport: Transport, pod: PodRef, **options: int) -> by
 
 
 def is_budget_refusal(error: ApiError) -> bool:
-    """Whether a disruption budget does not let a pod go at present."""
+    """Return whether a disruption budget forbids the eviction at present."""
     return error.throttled and _BUDGET_REFUSAL in error.message
 
 

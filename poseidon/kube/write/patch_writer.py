@@ -1,4 +1,4 @@
-"""Writes that are one patch each, behind bindings: conditions, statuses, nominations, labels, ConfigMaps."""
+"""Writes that are one patch each, after bindings: conditions, statuses, nominations, labels, ConfigMaps."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ from poseidon.kube.write.workqueue import WriteBehind, WriteBehindOptions
 
 _INVALID = 422
 _ALREADY_BOUND = "already bound to a node"
-"""Words of kube-apiserver's validation of a pod's status: one that has been bound needs no nomination and gets none."""
+"""Words of kube-apiserver's validation of a pod's status: a bound pod needs no nomination and gets none."""
 
 
 class Patch(NamedTuple):
-    """What is sent where. It bears the object's uid, so that the server refuses it if a namesake has its place."""
+    """A patch and its path. It contains the object's uid, so the server refuses it for another object of that
+    name.
+    """
 
     path: str
     body: Mapping[str, Any]
@@ -30,18 +32,19 @@ class Patch(NamedTuple):
 
 
 class PatchWrite(Protocol):
-    """A write about the object that ``uid`` tells from all others."""
+    """A write about the object with this ``uid``."""
 
     @property
     def uid(self) -> str:
         """The uid of the object."""
 
     def patch(self) -> Patch:
-        """Return the patch that carries it out."""
+        """Return the patch."""
 
 
 class PatchWriter(WriteBehind[PatchWrite]):
-    """Writes patches of one ``kind``, as metrics call it; of each object the latest, with what an earlier one adds.
+    r"""Writes patches of one ``kind``, as metrics call it; of each object the latest, merged with earlier
+    ones.
 
     ``wait_quiet`` returns once no binding waits.
     """
@@ -99,9 +102,10 @@ class _Unscheduled(NamedTuple):
 
 
 class ConditionWriter(PatchWriter):
-    """Writes ``PodScheduled=False`` with kube-scheduler's reasons, for people and autoscalers.
+    r"""Writes ``PodScheduled=False`` with kube-scheduler's reasons, for people and autoscalers.
 
-    ``Unschedulable`` has autoscalers add nodes; ``SchedulerError``, for what has not been decided, does not.
+    On ``Unschedulable`` autoscalers add nodes; on ``SchedulerError``, for pods that are not decided, they do
+    not.
     """
 
     def __init__(
@@ -116,7 +120,7 @@ class ConditionWriter(PatchWriter):
     def unschedulable(
         self, pod: PodRef, message: str, *, was_unschedulable: bool, undecided: bool = False
     ) -> None:
-        """Set the condition. With ``was_unschedulable`` its status was False already, and its time stays."""
+        """Set the condition. With ``was_unschedulable``, its status was False before and keeps its time."""
         waiting = self.waiting(pod.uid)
         if waiting is not None:
             was_unschedulable = isinstance(waiting, _Unscheduled) and waiting.since is None
@@ -136,13 +140,13 @@ class Nomination(NamedTuple):
         return self.pod.uid
 
     def patch(self) -> Patch:
-        """Return it as a patch of the pod's status."""
+        """Return the nomination as a patch of the pod's status."""
         body = {"metadata": {"uid": self.pod.uid}, "status": {"nominatedNodeName": self.node or None}}
         return Patch(f"{self.pod.path}/status", body)
 
 
 class LabelWrite(NamedTuple):
-    """New values of labels of a pod, None for those to be removed."""
+    """New values of a pod's labels, None for labels to remove."""
 
     pod: PodRef
     labels: Mapping[str, str | None]
@@ -153,11 +157,11 @@ class LabelWrite(NamedTuple):
         return self.pod.uid
 
     def merge_with(self, earlier: LabelWrite) -> LabelWrite:
-        """Return this write with what an ``earlier`` one of the same pod, which was not made, adds."""
+        """Return this write merged with an ``earlier`` one of the same pod that was not made."""
         return self._replace(labels={**earlier.labels, **self.labels})
 
     def patch(self) -> Patch:
-        """Return it as a patch of the pod."""
+        """Return the write as a patch of the pod."""
         return Patch(self.pod.path, {"metadata": {"uid": self.pod.uid, "labels": dict(self.labels)}})
 
 
@@ -165,7 +169,7 @@ class LabelWrite(NamedTuple):
 
 
 class MapWrite(NamedTuple):
-    """New values in the data and annotations of a ConfigMap, None for keys to be removed."""
+    """New values in the data and annotations of a ConfigMap, None for keys to remove."""
 
     uid: str
     namespace: str
@@ -174,20 +178,20 @@ class MapWrite(NamedTuple):
     annotations: Mapping[str, str | None]
 
     def merge_with(self, earlier: MapWrite) -> MapWrite:
-        """Return this write with what an ``earlier`` one of the same ConfigMap, which was not made, adds."""
+        """Return this write merged with an ``earlier`` one of the same ConfigMap that was not made."""
         return self._replace(
             data={**earlier.data, **self.data}, annotations={**earlier.annotations, **self.annotations}
         )
 
     def patch(self) -> Patch:
-        """Return it as a patch of the ConfigMap."""
+        """Return the write as a patch of the ConfigMap."""
         noted = {"annotations": dict(self.annotations)} if self.annotations else {}
         body = {"metadata": {"uid": self.uid, **noted}, "data": dict(self.data)}
         return Patch(f"/api/v1/namespaces/{self.namespace}/configmaps/{self.name}", body)
 
 
 def merge_writes(write: Any, earlier: object) -> Any:
-    """Return a write, or another action, with what an ``earlier`` one adds, of the same object, which was not made."""
+    """Return a write merged with an ``earlier`` one about the same object that was not made."""
     match write, earlier:
         case (MapWrite(), MapWrite()) | (LabelWrite(), LabelWrite()):
             return write.merge_with(earlier)
@@ -203,14 +207,14 @@ class GroupStatusWrite(NamedTuple):
     status: PodGroupStatus
 
     def patch(self) -> Patch:
-        """Return it as a patch of the PodGroup's status."""
+        """Return the write as a patch of the PodGroup's status."""
         path = f"/apis/scheduling.x-k8s.io/v1alpha1/namespaces/{self.namespace}/podgroups/{self.name}/status"
         status = {**_NO_STATUS, **msgspec.to_builtins(self.status)}
         return Patch(path, {"metadata": {"uid": self.uid}, "status": status})
 
 
 _NO_STATUS = {"phase": "", "scheduled": 0, "running": 0, "succeeded": 0, "failed": 0}
-"""What is written in any case, as the former status may say something else."""
+"""Written always, because the old status may say something else."""
 
 
 class GroupConditionWrite(NamedTuple):
@@ -222,11 +226,11 @@ class GroupConditionWrite(NamedTuple):
     condition: Condition
 
     def patch(self) -> Patch:
-        """Return it as a patch of the PodGroup's status, in the latest version."""
+        """Return the write as a patch of the PodGroup's status, in the latest version."""
         return self.build_patch(NATIVE_POD_GROUPS.path)
 
     def build_patch(self, served: str) -> Patch:
-        """Return it as a patch of the PodGroup's status, ``served`` being the path of all PodGroups."""
+        """Return the write as a patch of the PodGroup's status; ``served`` is the path of all PodGroups."""
         version, _, plural = served.rpartition("/")
         condition = {"reason": "", "message": "", **msgspec.to_builtins(self.condition)}
         path = f"{version}/namespaces/{self.namespace}/{plural}/{self.name}/status"
@@ -234,9 +238,9 @@ class GroupConditionWrite(NamedTuple):
 
 
 class GroupConditionWriter(PatchWriter):
-    """Writes a condition of Kubernetes' own PodGroups; others are left alone.
+    r"""Writes a condition of Kubernetes' own PodGroups, and keeps their other conditions.
 
-    ``served`` tells under which path all PodGroups are at present.
+    ``served`` returns the present path of all PodGroups.
     """
 
     def __init__(
@@ -255,7 +259,7 @@ class GroupConditionWriter(PatchWriter):
 
 
 def _conditions(path: str, uid: str, condition: Mapping[str, str]) -> Patch:
-    """Return a patch that sets one condition and leaves all others alone."""
+    """Return a patch that sets one condition and keeps all others."""
     return Patch(
         path, {"metadata": {"uid": uid}, "status": {"conditions": [condition]}}, STRATEGIC_MERGE_PATCH
     )

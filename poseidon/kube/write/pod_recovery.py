@@ -1,8 +1,8 @@
-"""Creates refused pods again under their names, or deletes what their controllers have replaced.
+r"""Creates refused pods again under their names, or deletes those that their controllers have replaced.
 
-A name can be given again only once the object is gone, so that between the two steps nothing but this process
-knows the pod. Therefore everything that could stand in the way of creating it is found out before it is deleted,
-and from then on creating is tried until it works.
+A name is free only once the old object is gone, so between the two steps only this process knows the pod.
+Therefore it checks everything that could prevent the creation before it deletes the pod, and then tries to
+create it until that works.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _log = logging.getLogger(__name__)
 
 _RETRIES = RetryOptions(attempts=5, backoff_initial=0.2, backoff_cap=5.0)
 _STUBBORN = 60
-"""How often a refusal (4xx) of what had been allowed a moment ago is met with another try."""
+"""How often to try again after a refusal (4xx) of a request that was allowed a moment ago."""
 _PROBE_SUFFIX = "-"
 
 
 class PodRecovery:
-    """Carries out recoveries, each in its own task: they are rare, and wait most of the time.
+    r"""Carries out recoveries, each in its own task: they are rare, and mostly wait.
 
-    ``annotation`` is where a recreated pod says how often that has happened to it.
+    A recreated pod's ``annotation`` says how often it has been recreated.
     """
 
     def __init__(self, environment: Environment, annotation: str) -> None:
@@ -50,7 +50,7 @@ class PodRecovery:
         self._settled.set()
 
     def recreate(self, pod: PodRef, times: int, delay: float) -> None:
-        """Create a failed pod again after ``delay`` seconds, for the ``times``-th time."""
+        """Create a failed pod again after ``delay`` seconds, as its recreation number ``times``."""
         self._waiting.put_nowait(self._guard(pod, self._recreate(pod, times, delay)))
 
     def delete(self, pod: PodRef) -> None:
@@ -58,7 +58,7 @@ class PodRecovery:
         self._waiting.put_nowait(self._guard(pod, self._delete_replaced(pod)))
 
     async def wait_settled(self) -> None:
-        """Wait until no pod is known to this process alone."""
+        """Wait until no pod is between deletion and creation."""
         await self._settled.wait()
 
     async def run(self) -> None:
@@ -68,7 +68,7 @@ class PodRecovery:
                 group.create_task(await self._waiting.get())
 
     async def _guard(self, pod: PodRef, work: Awaitable[str]) -> None:
-        """Do one recovery, count it, and keep its failure from the others."""
+        """Run one recovery, count it, and keep its failure from the others."""
         try:
             result = await work
         except KubeError as error:
@@ -93,7 +93,7 @@ class PodRecovery:
             _log.warning('refused pod is left as it is pod=%s because="%s"', pod, obstacle)
             return "left"
         body = successor(found, {self._annotation: str(times)})
-        # Rights, quotas and admission have their say while the pod still exists, under a name of no consequence.
+        # Rights, quotas and admission are checked while the pod still exists, under a temporary name.
         probe = {**body, "metadata": {**body["metadata"], "generateName": pod.name[:50] + _PROBE_SUFFIX}}
         del probe["metadata"]["name"]
         await self._persist(lambda: self._transport.post(f"{path}?dryRun=All", msgspec.json.encode(probe)))
@@ -109,7 +109,7 @@ class PodRecovery:
                 self._settled.set()
 
     async def _find(self, pod: PodRef) -> Object | None:
-        """Return the pod if it is still there, failed, and not being deleted."""
+        """Return the pod if it still exists, has failed, and is not being deleted."""
         raw = await self._persist(lambda: self._transport.find(pod.path))
         if raw is None:
             return None
@@ -119,10 +119,10 @@ class PodRecovery:
         return found if current and (found.get("status") or {}).get("phase") == "Failed" else None
 
     async def _delete(self, pod: PodRef) -> bool:
-        """Delete this very pod; False if it is gone, or a namesake has its place.
+        r"""Delete this very pod; return False if it is gone, or another one has its name.
 
-        By eviction, which no budget refuses to a pod that has failed. A DELETE would be sent twice by the HTTP
-        library when its answer is lost, and the second answer, 404, would not say whose doing that is.
+        Eviction is used, which no budget refuses for a failed pod. The HTTP library would send a DELETE twice
+        if its answer is lost, and the second answer, 404, would not say who deleted the pod.
         """
         lost = False
 
@@ -138,13 +138,13 @@ class PodRecovery:
             await self._persist(attempt)
         except ApiError as error:
             if error.not_found or error.replaced:
-                # After an answer that was lost, its absence is our own doing.
+                # If an answer was lost, this process itself may have deleted the pod.
                 return lost and error.not_found
             raise
         return True
 
     async def _create(self, pod: PodRef, path: str, body: Object) -> str:
-        """Create the pod; there is no way back, so only a namesake ends the tries."""
+        """Create the pod; there is no way back, so only another pod of this name ends the tries."""
         encoded = msgspec.json.encode(body)
         backoff = Backoff(self._random, 0.2, 10.0)
         refusals = 0
@@ -153,7 +153,7 @@ class PodRecovery:
                 await self._transport.post(path, encoded)
             except ApiError as error:
                 if error.already_exists:
-                    # Somebody else took the name, or the answer to an earlier try was lost.
+                    # Another pod has the name, or an earlier try succeeded and its answer was lost.
                     return "recreated"
                 refusals += not error.transient and not error.outrun
                 if refusals >= _STUBBORN:
@@ -172,14 +172,14 @@ class PodRecovery:
                 return "recreated"
 
     async def _persist(self, attempt: Callable[[], Awaitable[T]]) -> T:
-        """Make a request, a few times if the server is in trouble. Raises ``KubeError``."""
+        """Send a request, several times if the server is in trouble. Raises ``KubeError``."""
         return await Tries(_RETRIES, self._random).persist(attempt, self._sleep, outrun)
 
 
 def successor(pod: Object, annotations: dict[str, str]) -> Object:
-    """Return the manifest of the same pod as it was before any scheduler saw it, with more annotations.
+    r"""Return the manifest of the same pod as before any scheduler saw it, with added annotations.
 
-    What the API server or admission decides anew is left out: identity, node, status, resolved priority.
+    Fields that the API server or admission sets anew are left out: identity, node, status, resolved priority.
     """
     given = pod["metadata"]
     metadata: Object = {
@@ -199,9 +199,9 @@ _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 def drop_environment(pod: Object) -> Object:
-    """Return a manifest fit for a log: without what containers get as their environment, which may be secret.
+    r"""Return a manifest fit for a log: without the containers' environment, which may be secret.
 
-    What kubectl keeps of the whole manifest in an annotation is left out with it.
+    The annotation in which kubectl keeps the whole manifest is left out too.
     """
     metadata, spec = dict(pod["metadata"]), dict(pod["spec"])
     notes = metadata.get("annotations") or {}
@@ -222,7 +222,7 @@ def _obstacle(pod: Object) -> str:
         return "finalizers keep its name taken"
     for entry in metadata.get("managedFields") or ():
         fields = (entry.get("fieldsV1") or {}).get("f:spec") or {}
-        # A binding leaves no trace among the managed fields: whoever is named there chose the node.
+        # A binding leaves no entry in the managed fields: a manager of this field chose the node otherwise.
         if "f:nodeName" in fields:
             return f"its node was chosen by {entry.get('manager', 'its creator')}"
     return ""

@@ -1,7 +1,7 @@
-"""Queues of requests that change something: workers that carry them out, tries of each, and writes that may wait.
+r"""Queues of requests that change something: workers, retries, and writes that may wait.
 
 Events and conditions inform people and autoscalers; bindings start pods. On a busy API server the former must
-not cost the latter anything, so workers let urgent work go first, but not for ever.
+not slow the latter, so workers let urgent work go first, but not for ever.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ _RESULTS = ("written", "obsolete", "failed", "dropped")
 
 @dataclass(frozen=True, slots=True)
 class RetryOptions:
-    """``attempts`` is how often a request is made at most; pauses grow from the first back-off (seconds) to the cap.
+    r"""``attempts`` is how often a request is sent at most; pauses grow from the first back-off (seconds) to
+    the cap.
 
-    Answers of a server that is too busy (429) are not counted as attempts for ``throttled_seconds``.
+    For ``throttled_seconds``, answers of a server that is too busy (429) do not count as attempts.
     """
 
     attempts: int = 5
@@ -40,9 +41,10 @@ class RetryOptions:
 
 
 class Tries:
-    """The tries of one request, which began ``since`` (None: now). ``random`` draws jitter, ``clock`` is monotonic.
+    r"""The tries of one request, which began ``since`` (None: now). ``random`` draws jitter, ``clock`` is
+    monotonic.
 
-    Without a clock answers of a busy server are counted from the first.
+    Without a clock, answers of a busy server count from the first.
     """
 
     def __init__(
@@ -60,10 +62,11 @@ class Tries:
         self._patient_until = begun + options.throttled_seconds
 
     def pause(self, error: KubeError, *, may_help: bool | None = None) -> float | None:
-        """Count a try that ended with ``error``; return the seconds to wait before the next, None if none is due.
+        r"""Count a try that failed with ``error``; return the seconds to wait before the next, None to give
+        up.
 
-        ``may_help`` says whether another try may end otherwise; by default the kind of the error does. The pause is
-        at least what the server asks for.
+        ``may_help`` decides whether another try may succeed; by default the kind of error decides. The pause
+        is at least as long as the server asks for.
         """
         answer = error if isinstance(error, ApiError) else None
         patient = self._clock is not None and self._clock() < self._patient_until
@@ -82,9 +85,9 @@ class Tries:
         sleep: Callable[[float], Awaitable[None]],
         may_help: Callable[[ApiError], bool | None] = lambda _: None,
     ) -> T:
-        """Make a request until it succeeds; raises the ``KubeError`` after which no other try is due.
+        r"""Send a request until it succeeds; raise the ``KubeError`` of the last try.
 
-        ``may_help`` decides about a refusal as ``pause`` has it.
+        ``may_help`` means the same as in ``pause``.
         """
         while True:
             try:
@@ -98,15 +101,16 @@ class Tries:
 
 
 def outrun(error: ApiError) -> bool | None:
-    """Let a request be made again that another write came in between of; all others as their kind has it."""
+    """Return whether to try again: after another write came in between, or if the kind of error allows it."""
     return True if error.outrun else None
 
 
 class WorkerPool(Generic[W]):
-    """Carries out requests, oldest first, until cancelled.
+    r"""Carries out requests, oldest first, until cancelled.
 
-    ``perform`` carries out one; what it raises ends the pool. ``limit`` tells how many may be in flight at present; it
-    is asked again after each request. Ten thousand requests are ten thousand entries of a queue, and not as many tasks.
+    ``perform`` carries out one; an exception in it ends the pool. ``limit`` returns how many may be in
+    flight; it is asked again after each request. Ten thousand requests are entries of a queue, not ten
+    thousand tasks.
     """
 
     def __init__(self, perform: Callable[[W], Awaitable[None]], limit: Callable[[], int]) -> None:
@@ -136,7 +140,7 @@ class WorkerPool(Generic[W]):
         self._wanted.set()
 
     def discard_waiting(self) -> int:
-        """Drop the requests that are not being carried out yet. Returns how many."""
+        """Drop the requests that have not begun. Returns how many."""
         count = len(self._waiting)
         self._waiting.clear()
         self._note_if_idle()
@@ -174,14 +178,14 @@ class WorkerPool(Generic[W]):
 
 @dataclass(frozen=True, slots=True)
 class WriteBehindOptions(RetryOptions):
-    """Limits of a queue.
+    r"""Limits of a queue of writes.
 
-    ``bound`` is how many writes may wait (more are dropped and counted). ``patience`` is how many seconds after its
-    submission a write lets urgent work go first: longer than most bursts last. ``workers`` is how many writes are in
-    flight at most. They are as many as bindings usually are, so that in a burst that outlasts patience late writes
-    get a share which keeps them from falling behind for good: with half of what the server can take, they come twice
-    as late as that at most. ``late`` is how many of those that have been patient enough are in flight at most while
-    urgent work goes on, for writes whose patience is short; None: no fewer than ``workers``.
+    ``bound`` is how many writes may wait (more are dropped and counted). For ``patience`` seconds after its
+    submission, a write lets urgent work go first: longer than most bursts last. ``workers`` is how many
+    writes are in flight at most. They are as many as bindings usually are: in a burst longer than patience,
+    late writes then get half of the server's capacity, and finish at most twice as late. ``late`` is how many
+    writes with exhausted patience are in flight at most during urgent work, for writes with short patience;
+    None: as many as ``workers``.
     """
 
     workers: int = 128
@@ -192,19 +196,19 @@ class WriteBehindOptions(RetryOptions):
 
 
 class _Waiting(NamedTuple, Generic[W]):
-    """A write that waits; by ``until`` (the event loop's time) it has let urgent work go first long enough."""
+    """A write that waits; from ``until`` (the event loop's time) on it no longer lets urgent work go first."""
 
     write: W
     until: float
 
 
 class WriteBehind(Generic[W]):
-    """A bounded queue of writes of one ``kind``, by key.
+    r"""A bounded queue of writes of one ``kind``, by key.
 
-    ``perform`` carries out one write and raises ``KubeError``, or anything else for one that cannot be made, which is
-    dropped then; ``wait_quiet`` returns once no urgent work is left. A write whose object is gone (404, or its
-    namespace about to be), has become another or is there already (409) is dropped silently; other refusals are logged
-    once until a write succeeds again.
+    ``perform`` carries out one write and raises ``KubeError``, or another exception for an impossible write,
+    which is then dropped; ``wait_quiet`` returns once no urgent work is left. A write is dropped silently if
+    its object is gone (404, or its namespace is being deleted), has changed or exists already (409); other
+    refusals are logged once until a write succeeds again.
     """
 
     def __init__(
@@ -236,7 +240,7 @@ class WriteBehind(Generic[W]):
         self._complained = False
 
     def put(self, key: Hashable, write: W) -> None:
-        """Queue a write; it takes the place of one with the same key that still waits."""
+        """Queue a write; it replaces one with the same key that still waits."""
         earlier = self._waiting.get(key)
         if earlier is not None:
             self._waiting[key] = _Waiting(write, earlier.until)
@@ -255,7 +259,7 @@ class WriteBehind(Generic[W]):
         return waiting.write if waiting is not None else None
 
     def withdraw(self, key: Hashable) -> None:
-        """Forget the write of a key that still waits. One that is being written is not stopped."""
+        """Drop the waiting write of a key. A write in flight is not stopped."""
         self._waiting.pop(key, None)
         self._note_if_drained()
 
@@ -275,7 +279,7 @@ class WriteBehind(Generic[W]):
         self._active.add(key)
         try:
             is_quiet = False
-            # Where late writes are not limited, those that have waited long enough need not know.
+            # If late writes are not limited, those out of patience need not know.
             if self._late is not None or asyncio.get_running_loop().time() < waiting.until:
                 is_quiet = await self._is_quiet_by(waiting.until)
             async with nullcontext() if is_quiet or self._late is None else self._late:
@@ -292,7 +296,7 @@ class WriteBehind(Generic[W]):
             self._drained.set()
 
     async def _is_quiet_by(self, until: float) -> bool:
-        """Wait until no urgent work is left, or until a time; returns whether none is. One that has passed: now."""
+        """Wait until no urgent work is left, or until a time; return whether none is left."""
         try:
             async with asyncio.timeout_at(until):
                 await self._wait_quiet()

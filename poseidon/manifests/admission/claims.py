@@ -87,7 +87,7 @@ class ClaimAdmission:
                 used[name] = used.get(name, 0) + amount
 
     def _count_what_quotas_tell(self) -> None:
-        """Where the status of a quota has more than the claims of the input come to, that counts."""
+        """Return where the status of a quota has more than the claims of the input come to, that counts."""
         for quota in (each for quotas in self._quotas.values() for each in quotas):
             used = self._used[get_qualified_name(quota.metadata)]
             for name, value in quota.status.used.items():

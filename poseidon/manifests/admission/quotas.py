@@ -177,12 +177,12 @@ def _scopes(quota: ResourceQuota) -> list[str]:
 
 
 def limits_pods_alone(quota: ResourceQuota) -> bool:
-    """Whether a quota has a scope: those that are known are of pods, and no claim has any."""
+    """Return whether a quota has a scope: those that are known are of pods, and no claim has any."""
     return bool(_scopes(quota))
 
 
 def _covers(quota: ResourceQuota, pod: Pod) -> bool:
-    """Whether a quota is about a pod; one with a scope that is not known is about none."""
+    """Return whether a quota is about a pod; one with a scope that is not known is about none."""
     if any(scope not in _SCOPES for scope in _scopes(quota)):
         return False
     return all(_SCOPES[scope](pod) for scope in quota.spec.scopes) and all(

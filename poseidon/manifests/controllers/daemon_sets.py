@@ -40,7 +40,7 @@ _TOLERATED_ON_HOST_NETWORK = ("node.kubernetes.io/network-unavailable", "NoSched
 
 
 def admits(spec: PodSpec, node: Node) -> bool:
-    """Whether node name, node selector, required affinity and hard taints let the pod run on the node."""
+    """Return whether node name, node selector, required affinity and hard taints let the pod run on the node."""
     name, labels = node.metadata.name, node.metadata.labels
     if spec.node_name and spec.node_name != name:
         return False
@@ -57,7 +57,7 @@ def admits(spec: PodSpec, node: Node) -> bool:
 
 
 def matches(term: NodeSelectorTerm, node: Node) -> bool:
-    """Whether all conditions of a term hold on a node; a term without conditions matches nothing."""
+    """Return whether all conditions of a term hold on a node; a term without conditions matches nothing."""
     fields = {NAME_FIELD: node.metadata.name}
     conditions = [(each, node.metadata.labels) for each in term.match_expressions]
     conditions += [(each, fields) for each in term.match_fields]

@@ -63,12 +63,14 @@ def play_volume_controllers(
 
 
 def is_made(volume: PersistentVolume) -> bool:
-    """Whether a volume is one that the played controllers have made, and no object of the input."""
+    """Return whether a volume is one that the played controllers have made, and no object of the input."""
     return PROVISIONED_BY in volume.metadata.annotations and not was_held(volume.metadata)
 
 
 def was_held(metadata: ObjectMeta) -> bool:
-    """Whether an API server has held the object, so that admission and controllers have done what they do."""
+    """Return whether an API server has held the object, so that admission and controllers have done what they
+    do.
+    """
     return bool(metadata.resource_version)
 
 
@@ -266,7 +268,7 @@ class _Binder:
 
     @staticmethod
     def _both_held(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
-        """Whether the controller has seen both already, and not bound them."""
+        """Return whether the controller has seen both already, and not bound them."""
         return was_held(claim.metadata) and was_held(volume.metadata)
 
 

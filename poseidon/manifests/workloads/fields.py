@@ -89,7 +89,7 @@ _OVER = frozenset({"Complete", "Completed", "Succeeded", "Failed", "Finished"})
 
 
 def is_over(value: Value) -> bool:
-    """Whether an object's conditions say that it has ended, for better or worse."""
+    """Return whether an object's conditions say that it has ended, for better or worse."""
     return any(
         each.get("type") in _OVER and each.get("status") == "True"
         for each in items(value, "status", "conditions")

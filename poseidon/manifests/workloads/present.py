@@ -152,6 +152,6 @@ def _labels(metadata: Value) -> dict[str, str]:
 
 
 def is_leaving(value: Value) -> bool:
-    """Whether an object is being deleted."""
+    """Return whether an object is being deleted."""
     metadata = value.get("metadata")
     return isinstance(metadata, Mapping) and metadata.get("deletionTimestamp") is not None

@@ -142,7 +142,7 @@ class _Expander:
         return pods, groups
 
     def _is_there(self, value: Value, namespace: str, pod_set: PodSet) -> bool:
-        """Whether the controller of a set is an object of the input, which is expanded by itself."""
+        """Return whether the controller of a set is an object of the input, which is expanded by itself."""
         owner = self._known.get(namespace, *pod_set.owner)
         return owner is not None and owner is not value
 

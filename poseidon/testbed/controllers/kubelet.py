@@ -140,7 +140,9 @@ class KubeletSimulation:
         self._admission.leave(record.uid)
 
     def _can_mount(self, pod: Object) -> bool:
-        """Whether all claims of a pod are bound to volumes that its node reaches; until then it does not start."""
+        """Return whether all claims of a pod are bound to volumes that its node reaches; until then it does
+        not start.
+        """
         names = claim_names(pod)
         if not names:
             return True

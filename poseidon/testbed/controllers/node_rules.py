@@ -70,12 +70,12 @@ def suits(spec: Object, node: Object) -> bool:
 
 
 def is_reached(volume: Object, node: Object) -> bool:
-    """Whether a node satisfies a volume's node affinity."""
+    """Return whether a node satisfies a volume's node affinity."""
     return _is_selected((volume["spec"].get("nodeAffinity") or {}).get("required"), node)
 
 
 def _is_selected(selector: Object | None, node: Object) -> bool:
-    """Whether a NodeSelector selects a node; an absent or empty one does."""
+    """Return whether a NodeSelector selects a node; an absent or empty one does."""
     if not selector:
         return True
     labels, fields = node["metadata"].get("labels") or {}, {"metadata.name": node["metadata"]["name"]}
@@ -108,12 +108,12 @@ def claim_names(pod: Object) -> list[str]:
 
 
 def is_bound(claim: Object) -> bool:
-    """Whether a claim has been bound for good."""
+    """Return whether a claim has been bound for good."""
     return bool(claim["spec"].get("volumeName")) and BIND_COMPLETED in annotations_of(claim)
 
 
 def is_for(volume: Object, claim: Object) -> bool:
-    """Whether a volume is given to a claim, by name and, where it says so, by uid."""
+    """Return whether a volume is given to a claim, by name and, where it says so, by uid."""
     given = volume["spec"].get("claimRef") or {}
     metadata = claim["metadata"]
     return (
@@ -124,7 +124,7 @@ def is_for(volume: Object, claim: Object) -> bool:
 
 
 def is_fit(volume: Object, claim: Object) -> bool:
-    """Whether a volume is free and what a claim asks for."""
+    """Return whether a volume is free and what a claim asks for."""
     offered, asked = volume["spec"], claim["spec"]
     return (
         not offered.get("claimRef")

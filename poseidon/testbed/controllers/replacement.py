@@ -60,5 +60,7 @@ class PodReplacement:
 
 
 def _is_replaced_early(pod: Object, owner: Object) -> bool:
-    """Whether a pod that is being deleted is replaced before it has ended: names are free only afterwards."""
+    """Return whether a pod that is being deleted is replaced before it has ended: names are free only
+    afterwards.
+    """
     return "deletionTimestamp" in pod["metadata"] and owner["kind"] != _KEEPS_NAMES

@@ -82,7 +82,7 @@ class Access:
         return given.strip() if self.token and kind.lower() == "bearer" else ""
 
     def knows(self, token: str) -> bool:
-        """Whether this is the token."""
+        """Return whether this is the token."""
         return bool(self.token) and _same(token, self.token)
 
     def _trusts(self, peer: str) -> bool:
@@ -93,7 +93,9 @@ class Access:
         return any(address in network for network in self.proxies)
 
     def _is_own(self, host: str) -> bool:
-        """Whether a Host header names this program: an address, which nobody can have resolved otherwise, or a name."""
+        """Return whether a Host header names this program: an address, which nobody can have resolved
+        otherwise, or a name.
+        """
         try:
             name = urlsplit(f"//{host}").hostname or ""
         except ValueError:
@@ -108,7 +110,7 @@ class Access:
 
 
 def _same(given: str, wanted: str) -> bool:
-    """Whether two texts are equal, in a time that tells nothing; what is given may be any bytes."""
+    """Return whether two texts are equal, in a time that tells nothing; what is given may be any bytes."""
     return hmac.compare_digest(given.encode("utf-8", "surrogateescape"), wanted.encode())
 
 
@@ -132,7 +134,7 @@ def check_exposure(host: str, access: Access) -> None:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches an address; a name other than localhost may be anything."""
+    """Return whether only this machine reaches an address; a name other than localhost may be anything."""
     try:
         return ip_address(host).is_loopback
     except ValueError:

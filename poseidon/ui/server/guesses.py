@@ -17,7 +17,7 @@ class Guesses:
         self._wrong: OrderedDict[str, tuple[float, int]] = OrderedDict()
 
     def too_many(self, peer: str) -> bool:
-        """Whether no further token is looked at for now."""
+        """Return whether no further token is looked at for now."""
         begun, count = self._wrong.get(peer, (0.0, 0))
         return count >= MOST and self._clock() - begun < SECONDS
 

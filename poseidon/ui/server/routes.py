@@ -50,7 +50,7 @@ class Routes:
             router.add_get(f"{PREFIX}{path}", handler)
 
     async def session(self, request: web.Request) -> web.Response:
-        """What is looked at."""
+        """Return what is looked at."""
         value = {**self._known.session(), "poseidon": poseidon.__version__}
         return self._answers.fresh(request, value, self._known.versions.get("session"))
 

@@ -41,7 +41,7 @@ def trees(known: Known, members: Members) -> list[dict[str, Any]]:
 
 
 def is_tree_group(known: Known, member: Membership) -> bool:
-    """Whether a group is placed by a tree."""
+    """Return whether a group is placed by a tree."""
     return member.source.kind == TOPOLOGY_GROUP or known.groups.sources.topology(member) is not None
 
 
