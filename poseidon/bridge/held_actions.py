@@ -24,7 +24,7 @@ _Key: TypeAlias = tuple[type, str]
 
 
 class HeldActions:
-    r"""The latest action of each kind about each object. ``clock`` is monotonic.
+    """The latest action of each kind about each object. ``clock`` is monotonic.
 
     Events are not kept: a standby cannot see whether the leader has written one, and twice is worse than not
     at all.

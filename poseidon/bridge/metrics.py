@@ -84,7 +84,7 @@ class BridgeMetrics:
 
 
 def queue_of(record: PodRecord) -> str:
-    r"""Return the queue that a pod is in, "" if it waits for no decision of a scheduler.
+    """Return the queue that a pod is in, "" if it waits for no decision of a scheduler.
 
     ``active``: the solver has not yet said why the pod gets no node; ``unschedulable``: it has. ``group``,
     ``claims``, ``priority_class``: the pod is not sent to the solver before these exist; ``set_aside``: it is

@@ -51,7 +51,7 @@ class RewoundError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class BridgeProcess:
-    r"""What all bridges of a process share.
+    """What all bridges of a process share.
 
     ``stories`` keep the steps of pods, ``rounds`` the solver's decisions, ``traces`` both. ``leadership``
     says whether this process may write; None: no other bridge stands by.
@@ -65,7 +65,7 @@ class BridgeProcess:
 
 
 class Bridge:
-    r"""One cluster's bridge to a solver, with metrics in ``registry``.
+    """One cluster's bridge to a solver, with metrics in ``registry``.
 
     Until this process leads, the bridge only follows the cluster: it neither talks to a solver nor writes.
     """
@@ -223,7 +223,7 @@ class Bridge:
     # --- running -------------------------------------------------------------------------------------------
 
     async def run(self, stop: asyncio.Event) -> None:
-        r"""Bridge until ``stop`` is set, then finish the work under way. Raises whatever breaks a part.
+        """Bridge until ``stop`` is set, then finish the work under way. Raises whatever breaks a part.
 
         Raises ``NeedsChangedError`` when the solver needs other data, after finishing likewise, and
         ``RewoundError``, at once, when the API server has gone back to an older state.
@@ -272,7 +272,7 @@ class Bridge:
         await asyncio.Event().wait()
 
     async def _drain(self, session: asyncio.Task[None], *, leaves: bool) -> None:
-        r"""Finish bindings in flight, report them, and write what waits; each within its time.
+        """Finish bindings in flight, report them, and write what waits; each within its time.
 
         A bridge that ``leaves`` gives up leadership after that, not before: without the Lease nothing is
         written, not even an event.

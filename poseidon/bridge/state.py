@@ -1,4 +1,4 @@
-r"""The state of the bridge, without any I/O: watch events, rounds and outcomes in; messages and actions out.
+"""The state of the bridge, without any I/O: watch events, rounds and outcomes in; messages and actions out.
 
 Everything is keyed by uid and idempotent. The API server holds the true state; this is a slim copy that can
 describe itself to a solver at any time.
@@ -200,7 +200,7 @@ class BridgeState(Stores):
     # --- what is to be said and done -----------------------------------------------------------------------
 
     def snapshot(self) -> list[pb.Event]:
-        r"""Return everything, for a solver that knows nothing; later events are relative to it.
+        """Return everything, for a solver that knows nothing; later events are relative to it.
 
         Pods that are being bound appear as assumed on their nodes.
         """

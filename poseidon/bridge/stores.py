@@ -41,7 +41,7 @@ from poseidon.volumes.state import VolumeState
 
 
 class Stores:
-    r"""All stores, empty at first. ``needs``: what the solver's models read, in the words of ``Welcome``.
+    """All stores, empty at first. ``needs``: what the solver's models read, in the words of ``Welcome``.
 
     ``applications`` is None if no model reads applications and networks. The solver gets ``first_records``
     before tasks, ``custom_records`` after them. ``actions`` wait to be carried out, ``quarantine`` keeps what

@@ -30,7 +30,7 @@ so at once.
 
 
 class Supervisor:
-    r"""Bridges to one solver, one after the other; what each reads of the cluster depends on the solver's
+    """Bridges to one solver, one after the other; what each reads of the cluster depends on the solver's
     needs.
 
     So the solver is asked first. If its needs change later (after an upgrade, a new configuration, or because

@@ -26,7 +26,7 @@ RUNNING = "Running"
 
 
 class Pods:
-    r"""Receives changes of pods and updates ``stores``.
+    """Receives changes of pods and updates ``stores``.
 
     ``ours`` are the values of ``spec.schedulerName`` that this scheduler places ("*": all). ``clock`` is
     monotonic.
@@ -52,7 +52,7 @@ class Pods:
         self._settle()
 
     def offer(self, uid: str) -> None:
-        r"""Send a pod to the solver that something holds back, so that it can be explained.
+        """Send a pod to the solver that something holds back, so that it can be explained.
 
         Whatever its claims wait for then counts as a fault of the pod, for which every node refuses it.
         """

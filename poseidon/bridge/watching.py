@@ -19,7 +19,7 @@ from poseidon.metrics_sources.all_sources import Utilisation
 
 
 class Watching:
-    r"""Feeds ``state`` from the API server and from sources of measured use; calls ``changed`` afterwards.
+    """Feeds ``state`` from the API server and from sources of measured use; calls ``changed`` afterwards.
 
     Owners of pods are followed once a gang's size is a share of an owner's pods (``follow_owners``).
     ``network`` is the controller of applications and networks, None if no model uses them.

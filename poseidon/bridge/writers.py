@@ -50,7 +50,7 @@ _SHOWN = 200
 
 
 class Writers:
-    r"""Carries out actions, bindings with ``binder``; reports the outcomes to ``state``, and then calls
+    """Carries out actions, bindings with ``binder``; reports the outcomes to ``state``, and then calls
     ``changed``.
 
     ``pod_groups_path``: the present path of all PodGroups of Kubernetes itself. ``traces`` follow how

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class WatchOptions(Section):
-    r"""The section ``watch``.
+    """The section ``watch``.
 
     ``reconcile_period`` (15 min): how often each resource's known objects are compared with the API server's.
     0: never.

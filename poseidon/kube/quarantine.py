@@ -1,4 +1,4 @@
-r"""Sets aside objects that could not be handled, one by one, so that none holds up the others.
+"""Sets aside objects that could not be handled, one by one, so that none holds up the others.
 
 Anybody with access may have written an object, perhaps to do harm, and it is still there after a restart. So
 each change of an object, and each action for one, goes through here. If it raises, the object is set aside,
@@ -26,7 +26,7 @@ _LONGEST_REASON = 300
 
 
 class Quarantine:
-    r"""Objects that are set aside, by kind and key (an object's uid or name), with the reason.
+    """Objects that are set aside, by kind and key (an object's uid or name), with the reason.
 
     ``count`` is called with the kind at each failure. Not thread-safe.
     """
@@ -78,7 +78,7 @@ class Quarantine:
     def deliver(
         self, kind: str, take: Callable[[Sequence[Change[T]]], None], changes: Sequence[Change[T]]
     ) -> None:
-        r"""Pass changes on: all at once, or one by one if that fails, so that only the faulty ones are set
+        """Pass changes on: all at once, or one by one if that fails, so that only the faulty ones are set
         aside.
 
         ``take`` may get a change twice, also one that it has handled in part.

@@ -1,4 +1,4 @@
-r"""Detects an API server that came back with an older state, for example restored from a backup.
+"""Detects an API server that came back with an older state, for example restored from a backup.
 
 Versions of objects only grow. A list or an object with a smaller version than before proves that the server
 has lost the changes in between. A watch would not show it: from a version that does not exist yet, it is

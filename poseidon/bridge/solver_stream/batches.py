@@ -20,7 +20,7 @@ def split_items(items: Sequence[T], most: int) -> Iterator[Sequence[T]]:
 
 
 def split_events(events: Iterable[pb.Event], max_events: int, max_bytes: int) -> Iterator[pb.ClientMessage]:
-    r"""Yield the events in order, in non-empty batches of at most ``max_events`` and about ``max_bytes``.
+    """Yield the events in order, in non-empty batches of at most ``max_events`` and about ``max_bytes``.
 
     Batches have no number yet. Events are copied into them one by one, so a hundred thousand new events never
     exist at the same time: each takes ten times as much memory by itself as in a batch.
@@ -69,7 +69,7 @@ class Window:
         return self._acknowledged + 1 if self._sent > self._acknowledged else None
 
     async def silent(self, seconds: float) -> int:
-        r"""Wait until a batch has waited for ``seconds``, or up to twice that, without a message from the
+        """Wait until a batch has waited for ``seconds``, or up to twice that, without a message from the
         solver.
 
         Returns its number. gRPC answers probes even if the solver hangs; a solver that is at work repeats its
@@ -97,7 +97,7 @@ class Window:
 
 
 class AnswerTimes:
-    r"""Measures the answers on one stream: one pod per message, so that counting costs next to nothing.
+    """Measures the answers on one stream: one pod per message, so that counting costs next to nothing.
 
     ``clock`` is monotonic; ``observe`` gets seconds. If pods find no place, the oldest are forgotten.
     """

@@ -1,4 +1,4 @@
-"""What the solver has to be told: everything to one that knows nothing, and what has changed since."""
+"""The events for the solver: everything for one that knows nothing, then only changes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _Where: TypeAlias = tuple[str, bool]
 
 
 class EventStream:
-    """Turns what has changed in ``stores`` into events, each once per stream."""
+    """Turns changes in ``stores`` into events, each once per stream."""
 
     def __init__(self, stores: Stores) -> None:
         self._stores = stores
@@ -26,7 +26,7 @@ class EventStream:
     def snapshot(self) -> Iterator[pb.Event]:
         """Yield everything, for a solver that knows nothing; later events are relative to it.
 
-        Pods that are being bound stand in it as assumed on their nodes.
+        Pods that are being bound appear as assumed on their nodes.
         """
         stores = self._stores
         for book in (
@@ -44,15 +44,15 @@ class EventStream:
         return self.take_events()
 
     def note_refused(self, event: pb.Event, reason: str) -> None:
-        """The solver has refused an event: it is left out until what it is about changes."""
+        """Leave out an event that the solver has refused, until its object changes."""
         if self._refused is None:
             self._refused = RefusedEvents(self._stores.quarantine)
         self._refused.note(event, reason)
 
     def take_events(self) -> Iterator[pb.Event]:
-        """Yield what the solver has to be told, once, in an order in which it can be applied.
+        """Yield the new events for the solver, once, in an order in which they can be applied.
 
-        To be gone through at once and to its end: nothing may change meanwhile.
+        Iterate at once and to the end: nothing may change meanwhile.
         """
         events = self._all_events()
         return iter(self.filter_refused(events))
@@ -71,7 +71,8 @@ class EventStream:
         yield from self._events("machines", self._machine_events)
         if stores.history.changed:
             yield from self._events("run times", stores.history.take_events)
-        # No round may place a group without its rules, or look at the labels of namespaces that it does not know.
+        # No round may place a group without its rules, or use labels of namespaces that the solver does not
+        # know.
         yield from self._events("records that tasks need", stores.first_records.take_events)
         if stores.jobs.changed:
             yield from self._events("jobs", lambda: (pb.Event(job=job) for job in stores.jobs.take_changed()))
@@ -89,7 +90,7 @@ class EventStream:
         yield from self._events("ended classes", self._remove_ended_classes)
 
     def _events(self, what: str, take: Callable[[], Iterable[pb.Event]]) -> Iterator[pb.Event]:
-        """Yield events of one kind; what goes wrong with them does not hold up those of other kinds."""
+        """Yield events of one kind; a failure does not hold up other kinds."""
         with self._attempt(what):
             yield from take()
 
@@ -105,7 +106,7 @@ class EventStream:
             yield pb.Event(machine=machine)
 
     def _task_events(self) -> Iterator[pb.Event]:
-        """Yield what has become of tasks, behind the classes and jobs that they refer to for the first time."""
+        """Yield changes of tasks, after the classes and jobs that they refer to for the first time."""
         stores = self._stores
         removed, placed, waiting = stores.tasks.take_updates()
         tasks = [*(task for task, _, _ in placed), *waiting]
@@ -123,7 +124,7 @@ class EventStream:
         yield from encode_pending(waiting)
 
     def _remove_ended_classes(self) -> list[pb.Event]:
-        """Forget the classes that no pod has any more; to be called when the solver has been told of all tasks."""
+        """Remove classes that no pod has any more; call it when the solver knows all tasks."""
         stores = self._stores
         gone = stores.classes.forget_unused()
         if not gone:
@@ -135,7 +136,7 @@ class EventStream:
         return [pb.Event(class_removed=number) for number in told]
 
     def _tell_applications(self) -> None:
-        """Let models know what is in force, if one looks at it."""
+        """Write on applications and networks what is in force, if a model uses them."""
         stores = self._stores
         if stores.applications is None or stores.classes.visibility.records.isdisjoint(APPLICATION_RECORDS):
             return
@@ -182,7 +183,7 @@ def encode_placed(placed: Iterable[tuple[Task, str, bool]]) -> Iterator[pb.Event
 
 
 def _alike(tasks: Iterable[tuple[Task, _Where]]) -> Iterator[tuple[_Where, list[Task]]]:
-    """Yield tasks that travel together, in order of first appearance: those to which all the same applies."""
+    """Yield groups of tasks to which all the same applies, in order of first appearance."""
     batches: dict[tuple[object, ...], tuple[_Where, list[Task]]] = {}
     for task, where in tasks:
         key = where, task.task_class, task.job, task.priority, task.group_priority, task.spread
@@ -194,9 +195,9 @@ def _alike(tasks: Iterable[tuple[Task, _Where]]) -> Iterator[tuple[_Where, list[
 
 
 def _describe(batch: pb.TaskBatch | pb.BoundTasks, members: Sequence[Task]) -> None:
-    """Say what applies to all of ``members``, and who they are.
+    """Describe what applies to all of ``members``, and list them.
 
-    Filled in place: a message that is handed to a constructor is copied, and there may be a hundred thousand tasks.
+    The message is filled in place: a constructor would copy it, and there may be a hundred thousand tasks.
     """
     task = members[0]
     batch.task_class, batch.job, batch.priority = task.task_class, task.job, task.priority

@@ -1,4 +1,4 @@
-r"""Leaves out events that the solver has refused, so that none of them stops all others.
+"""Leaves out events that the solver has refused, so that none of them stops all others.
 
 A batch with a malformed event changes nothing and ends the stream, and the snapshot of the next stream would
 contain the event again. So a refused event is remembered by its content; once the object changes, it is sent
@@ -43,7 +43,7 @@ class RefusedEvents:
         self._quarantine.release(KIND, shorten(reason))
 
     def filter_refused(self, events: Iterable[pb.Event]) -> Iterator[pb.Event]:
-        r"""Yield events without the refused ones.
+        """Yield events without the refused ones.
 
         A refused class is sent as one that fits nowhere, since tasks refer to it, and running ones count. A
         refused event about many tasks is sent in halves, until only the faulty task is left out.

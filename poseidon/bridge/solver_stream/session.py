@@ -1,7 +1,7 @@
-"""The stream to the solver: hello, snapshot, live events and reports out; acknowledgements and rounds in.
+"""The stream to the solver: sends hello, snapshot, events and reports; receives acknowledgements and rounds.
 
-A stream that breaks is replaced by a new one with a full snapshot: the solver keeps nothing between streams,
-and the bridge knows at any time what a snapshot has to say.
+A broken stream is replaced by a new one with a full snapshot: the solver keeps nothing between streams, and
+the bridge can make a snapshot at any time.
 """
 
 from __future__ import annotations
@@ -45,74 +45,82 @@ _log = logging.getLogger(__name__)
 
 
 class DistrustedError(Exception):
-    """The solver is not to be listened to for a while: what it asks for makes no sense."""
+    """The solver asks for things that make no sense, so the bridge leaves it alone for a while."""
 
 
 class Peer(Protocol):
-    """What a session speaks for: the state of the bridge. All calls come from the event loop's thread."""
+    """The state behind a session. All calls come from the event loop's thread."""
 
     def snapshot(self) -> Iterable[pb.Event]:
         """Return everything, for a solver that knows nothing; later events are relative to it."""
 
     def take_events(self) -> Iterable[pb.Event]:
-        """Return what has changed since the last call. It is gone through at once, before anything else changes."""
+        """Return the changes since the last call. The caller iterates at once, before anything else changes."""
 
     def take_reports(self) -> Sequence[pb.BindingReport]:
-        """Return what has become of deltas since the last call."""
+        """Return the outcomes of deltas since the last call."""
 
     def note_refused(self, event: pb.Event, reason: str) -> None:
-        """Be told that the solver does not take an event: it would end the next stream as it has ended this one."""
+        """Note that the solver has refused an event, which would end the next stream as it ended this one."""
 
     def has_plenty_to_do(self) -> bool:
-        """Return whether what the solver has placed so far keeps the peer busy for a while: more need not
-        come at once.
+        """Return whether the placements so far keep the peer busy for a while, so that more need not come at
+        once.
         """
 
     async def on_round(self, result: pb.RoundResult) -> None:
-        """Take the result of a round. The next one is read when this returns; cancelled if the stream is lost.
+        """Carry out the result of a round. The next one is read when this returns; cancelled if the stream is
+        lost.
 
-        Raises ``DistrustedError`` to have the solver left alone for a while.
+        Raises ``DistrustedError`` to leave the solver alone for a while.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class SessionOptions:
-    """Sizes and times (seconds) of a session.
-
-    ``window`` is how many event batches may be unacknowledged. ``linger`` is how long changes are gathered
-    before they are sent, ``busy_linger`` while the peer has plenty to do: each message costs both sides about as much
-    as several bindings. After a hello was refused, because another driver is there or for what only people can mend,
-    pauses grow from ``refused_initial`` to ``refused_seconds``, which is also how long a distrusted solver is left
-    alone. A stream that lasted ``stable_seconds`` resets the back-off. A connection on which nothing has come for
-    ``keepalive_seconds`` is probed. With ``tls`` both sides show certificates; its files are looked at every
-    ``tls_check_seconds``.
-    """
+    """Sizes and times of a session."""
 
     batch_events: int = 2000
+    """Most events per batch."""
     batch_bytes: int = 1 << 20
+    """Largest size of a batch, about, in bytes."""
     window: int = 16
+    """Most unacknowledged batches."""
     linger: float = 0.005
+    """Seconds for which changes are gathered before they are sent."""
     busy_linger: float = 0.025
+    """The same while the peer has plenty to do: a message costs both sides about as much as several bindings.
+    """
     hello_seconds: float = 10.0
+    """Longest wait for the answer to hello."""
     refused_initial: float = 1.0
+    """First pause after the solver refused a hello, in seconds."""
     refused_seconds: float = 10.0
+    """Longest pause after refusals, and the pause for a distrusted solver."""
     stable_seconds: float = 10.0
+    """A stream that lasted this long resets the back-off."""
     backoff_initial: float = 0.2
+    """First pause after a lost stream, in seconds."""
     backoff_cap: float = 10.0
+    """Longest pause after lost streams, in seconds."""
     max_message_bytes: int = 64 << 20
+    """Largest message of the solver, in bytes."""
     keepalive_seconds: float = 20.0
+    """A connection without data for this long is probed."""
     tls: TlsFiles | None = None
+    """Certificate files of both sides; None: no encryption."""
     tls_check_seconds: float = 5.0
+    """Seconds between checks of these files."""
 
 
 class Session:
-    """Keeps a stream to one of the solvers at ``targets`` for the ``peer``: to the next one when that stream is lost.
+    """Keeps a stream to one of the solvers at ``targets``; if it is lost, to the next one.
 
-    ``needs``: what the peer tells; a solver that needs anything else ends ``run``; None: whatever solvers need.
-    ``start`` allows the first snapshot; ``wake`` says that the peer has something to send; ``is_open``: the solver has
-    answered hello on the present stream. ``fencing`` must
-    be larger than that of any earlier driver of the cluster. What the solver knows of an ``ephemeral`` cluster is
-    forgotten when its session ends. That a stream has gone silent as ``stream`` has it is found out within twice that.
+    ``peer`` is the state behind it. ``needs``: the data that the peer sends; ``run`` ends if the solver needs
+    others; None: any will do. ``start`` allows the first snapshot; ``wake`` says that the peer has something
+    to send; ``is_open``: the solver has answered hello on the present stream. ``fencing`` must be larger than
+    that of any earlier driver of the cluster. The solver forgets an ``ephemeral`` cluster when its session
+    ends. A silent stream is noticed within twice the time that ``stream`` names.
     """
 
     def __init__(
@@ -159,11 +167,11 @@ class Session:
         self._started.set()
 
     def wake(self) -> None:
-        """The peer has events or reports to send."""
+        """Announce that the peer has events or reports to send."""
         self._wake.set()
 
     def drain(self) -> None:
-        """Send what there is, then end the stream and ``run``."""
+        """Send what is left, then end the stream and ``run``."""
         self._draining = True
         self._started.set()
         self._wake.set()
@@ -262,7 +270,7 @@ class Session:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     def _note_refusal(self, window: Window, code: grpc.StatusCode, details: str | None) -> None:
-        """Say which event it was, if the stream has ended because of one."""
+        """Report the event for which the stream has ended, if it has ended for one."""
         refusal = refusal_of(code, details or "")
         event = window.event(refusal.batch, refusal.event) if refusal is not None else None
         if refusal is not None and event is not None:
@@ -271,7 +279,7 @@ class Session:
             self._backoff.reset()
 
     async def _watch(self, window: Window) -> None:
-        """Raise ``StreamLostError`` once a batch lies about and the solver says nothing of it."""
+        """Raise ``StreamLostError`` once a batch waits and the solver stays silent."""
         oldest = await window.silent(self._silence_timeout)
         self._metrics.silences.inc()
         raise StreamLostError(
@@ -317,14 +325,14 @@ class Session:
                 return
 
     def _batches(self, events: Iterable[pb.Event]) -> deque[pb.ClientMessage]:
-        """Cut events into messages. Raises ``StreamLostError`` where they cannot be made, for a snapshot to follow."""
+        """Cut events into messages. Raises ``StreamLostError`` if that fails, so that a snapshot follows."""
         try:
             return deque(split_events(events, self._options.batch_events, self._options.batch_bytes))
         except Exception as error:
             raise StreamLostError(f"events for {self._target} cannot be made: {error!r}") from error
 
     async def _send_batches(self, call: Call, window: Window, batches: deque[pb.ClientMessage]) -> int:
-        """Number batches and send them; what has been sent is let go. Returns how many events they held."""
+        """Number batches, send them and drop them. Returns how many events they held."""
         count = 0
         while batches:
             message = batches.popleft()
@@ -342,7 +350,7 @@ class Session:
         self._metrics.connected.set(is_open)
 
     def _complain(self, level: int, what: str, error: Exception) -> None:
-        """Log a failure; the same one again only at debug, so that an outage is one line."""
+        """Log a failure; the same one again only at debug level, so that an outage is one line."""
         text = str(error)
         _log.log(level if text != self._last_complaint else logging.DEBUG, '%s error="%s"', what, text)
         self._last_complaint = text

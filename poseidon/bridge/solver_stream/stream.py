@@ -57,7 +57,7 @@ class CredentialsChangedError(Exception):
 def open_channel(
     target: str, max_message_bytes: int, keepalive_seconds: float, tls: TlsContents | None = None
 ) -> aio.Channel:
-    r"""Return a channel for one stream to the solver at ``target``; the caller closes it.
+    """Return a channel for one stream to the solver at ``target``; the caller closes it.
 
     A connection without data for ``keepalive_seconds`` is probed. Without ``tls`` nothing is encrypted.
     """
@@ -89,7 +89,7 @@ def credentials(tls: TlsFiles | None) -> TlsContents | None:
 
 
 async def credentials_changed(tls: TlsFiles | None, shown: TlsContents | None, seconds: float) -> None:
-    r"""Raise ``CredentialsChangedError`` once the files have changed, because a channel cannot change its
+    """Raise ``CredentialsChangedError`` once the files have changed, because a channel cannot change its
     certificate.
 
     The files are checked every ``seconds``. If they are missing for a moment, a working stream goes on.
@@ -162,7 +162,7 @@ class NeedsChangedError(Exception):
 
 
 def needs_of(welcome: pb.Welcome) -> frozenset[str]:
-    r"""Return what a solver needs, in the words of ``Welcome``.
+    """Return what a solver needs, in the words of ``Welcome``.
 
     A solver that is too old to say gets all that such solvers can use, and the kinds of records that it
     names.
@@ -181,7 +181,7 @@ async def ask(
     random: Random,
     tls: TlsFiles | None = None,
 ) -> frozenset[str] | None:
-    r"""Ask the solvers at ``targets`` in turn what they need, for up to ``seconds``; return the first answer,
+    """Ask the solvers at ``targets`` in turn what they need, for up to ``seconds``; return the first answer,
     or None.
 
     The call greets a solver as a driver of ``cluster``, which no other may use, and which the solver forgets

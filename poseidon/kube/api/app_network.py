@@ -1,4 +1,4 @@
-r"""AppGroup and NetworkTopology of diktyo-io, and ConfigMap, with the fields that a scheduler reads.
+"""AppGroup and NetworkTopology of diktyo-io, and ConfigMap, with the fields that a scheduler reads.
 
 Specs and statuses stay as people wrote them: `poseidon.app_network` reports each faulty field, and leaves
 other programs' fields alone.

@@ -1,4 +1,4 @@
-r"""Decodes the API server's bytes, and parsed manifests, into structs.
+"""Decodes the API server's bytes, and parsed manifests, into structs.
 
 The fast path decodes JSON straight into structs. If that fails, the value is made readable (see ``readable``)
 and decoded generically; nulls, which Kubernetes treats as absent, are dropped, and the rest is converted. So
@@ -159,7 +159,7 @@ def convert_object(value: object, kind: type[T]) -> T:
 
 
 def drop_nulls(value: Any) -> Any:
-    r"""Return a copy without map entries whose value is null. Nulls inside lists stay: they are mistakes.
+    """Return a copy without map entries whose value is null. Nulls inside lists stay: they are mistakes.
 
     Labels and annotations without a value get the empty one, as the API server reads them. Shared parts (YAML
     aliases) are copied once and stay shared, so a few lines that stand for billions of entries stay small.

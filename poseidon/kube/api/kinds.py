@@ -1,4 +1,4 @@
-r"""The table of kinds: every kind of object that placement reads, in the order in which the bridge loads them.
+"""The table of kinds: every kind of object that placement reads, in the order in which the bridge loads them.
 
 Watches, offline commands, support bundles and the rights that ``poseidon doctor`` checks all use this table,
 and tests compare the roles in ``deploy/`` with it. A new kind needs a struct, a collection, an entry here,

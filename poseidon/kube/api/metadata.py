@@ -22,7 +22,7 @@ write again.
 
 
 class KubeStruct(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    r"""Base of all API objects, with the fields that a scheduler reads.
+    """Base of all API objects, with the fields that a scheduler reads.
 
     Decoding skips unknown fields and gives absent ones Kubernetes' defaults; `decoding` says how nulls and
     malformed objects are treated. Attributes are in snake_case, wire names in camelCase. Lists become tuples,
@@ -132,7 +132,7 @@ EARLIEST, LATEST = -62_135_596_800.0, 253_402_300_799.0
 
 @lru_cache(maxsize=4096)  # pods of a burst were created within a few seconds
 def seconds(time: str | None) -> float | None:
-    r"""Return an RFC 3339 time in seconds since the epoch; None for no time, or text that is not one.
+    """Return an RFC 3339 time in seconds since the epoch; None for no time, or text that is not one.
 
     Times outside ``EARLIEST`` to ``LATEST`` count as none, because they could not be written again.
     """

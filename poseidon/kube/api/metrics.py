@@ -1,4 +1,4 @@
-r"""Objects that report measured use, as msgspec structs.
+"""Objects that report measured use, as msgspec structs.
 
 NodeMetric follows ``slo.koordinator.sh/v1alpha1``; NodeMetrics and PodMetrics follow
 ``metrics.k8s.io/v1beta1``. Amounts may have any type here: the reader then drops a single odd one, and keeps

@@ -1,4 +1,4 @@
-r"""NodeResourceTopology of topology.node.k8s.io (v1alpha2 and v1alpha1), with the fields that a scheduler
+"""NodeResourceTopology of topology.node.k8s.io (v1alpha2 and v1alpha1), with the fields that a scheduler
 reads.
 
 The group has no spec or status: all fields are at the top level.

@@ -111,7 +111,7 @@ class SchedulingConstraints(KubeStruct, frozen=True):
 
 
 class NativePodGroupSpec(KubeStruct, frozen=True):
-    r"""Spec of Kubernetes' own PodGroup. ``disruption_mode`` is a text until v1alpha2 and a union from
+    """Spec of Kubernetes' own PodGroup. ``disruption_mode`` is a text until v1alpha2 and a union from
     v1alpha3 on.
 
     Admission sets ``priority`` from ``priority_class_name``.
@@ -139,7 +139,7 @@ class NativePodGroup(KubeStruct, frozen=True):
 
 
 class DisruptionBudgetSpec(KubeStruct, frozen=True):
-    r"""The pods of a budget, and how many of them must stay or may be away; in pods or percent.
+    """The pods of a budget, and how many of them must stay or may be away; in pods or percent.
 
     ``unhealthy_pod_eviction_policy``: whether pods that are not ready may always be evicted ("AlwaysAllow").
     """
@@ -151,7 +151,7 @@ class DisruptionBudgetSpec(KubeStruct, frozen=True):
 
 
 class DisruptionBudgetStatus(KubeStruct, frozen=True):
-    r"""Counts of the controller, for the spec of generation ``observed_generation``.
+    """Counts of the controller, for the spec of generation ``observed_generation``.
 
     ``disrupted_pods``: names of pods whose evictions the controller has not counted yet.
     """

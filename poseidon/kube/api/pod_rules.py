@@ -60,7 +60,7 @@ class NodeAffinity(KubeStruct, frozen=True):
 
 
 class PodAffinityTerm(KubeStruct, frozen=True):
-    r"""Pods by labels and namespaces, and the node label whose values are the domains.
+    """Pods by labels and namespaces, and the node label whose values are the domains.
 
     Without ``namespaces`` and ``namespace_selector`` (None), the pod's own namespace counts.
     """

@@ -64,7 +64,7 @@ class ContainerState(KubeStruct, frozen=True):
 
 
 class ContainerStatus(KubeStruct, frozen=True):
-    r"""The status of a container.
+    """The status of a container.
 
     ``resources`` are those it runs with, None if the kubelet does not say; ``allocated_resources`` are the
     requests that its kubelet has granted.
@@ -244,7 +244,7 @@ class PodSpec(KubeStruct, frozen=True):
 
 
 class PodStatus(KubeStruct, frozen=True):
-    r"""The status of a pod. ``container_statuses`` are of regular containers.
+    """The status of a pod. ``container_statuses`` are of regular containers.
 
     ``resources`` and ``allocated_resources`` concern the pod as a whole, and mean the same as for a
     container.
@@ -284,7 +284,7 @@ class Pod(KubeStruct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class PodClaim:
-    r"""A claim of a pod, by ``namespace/name``; an ``ephemeral`` one must have been created for the pod.
+    """A claim of a pod, by ``namespace/name``; an ``ephemeral`` one must have been created for the pod.
 
     ``disk``: not a claim, but a disk that is mounted without one.
     """
@@ -309,7 +309,7 @@ def claims_of(pod: Pod) -> tuple[PodClaim, ...]:
 
 
 def attachable_of(pod: Pod) -> tuple[PodClaim, ...]:
-    r"""Return a pod's claims, and its disks without a claim that a CSI driver attaches.
+    """Return a pod's claims, and its disks without a claim that a CSI driver attaches.
 
     Each appears once, in the order of the volumes. The claim of an ephemeral volume is named after pod and
     volume.
@@ -333,7 +333,7 @@ def attachable_of(pod: Pod) -> tuple[PodClaim, ...]:
 
 
 def _disk_key(volume: PodVolume) -> str:
-    r"""Return the kind of a disk and the name that its driver uses, "" for other volumes.
+    """Return the kind of a disk and the name that its driver uses, "" for other volumes.
 
     The API server's translation (``k8s.io/csi-translation-lib``) gives these names, and VolumeAttachments
     have them: pods with the same disk share an attachment.

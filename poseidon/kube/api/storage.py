@@ -168,7 +168,7 @@ class CsiDriver(KubeStruct, frozen=True):
 
 
 class CsiStorageCapacity(KubeStruct, frozen=True):
-    r"""storage.k8s.io/v1 CSIStorageCapacity: the size of volumes of a class that can be created for some
+    """storage.k8s.io/v1 CSIStorageCapacity: the size of volumes of a class that can be created for some
     nodes.
 
     Without ``node_topology`` it applies to no node.

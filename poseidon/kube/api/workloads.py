@@ -21,7 +21,7 @@ class Ordinals(KubeStruct, frozen=True):
 
 
 class ReplicaSpec(KubeStruct, frozen=True):
-    r"""Spec of a ReplicaSet, ReplicationController, Deployment or StatefulSet.
+    """Spec of a ReplicaSet, ReplicationController, Deployment or StatefulSet.
 
     Only StatefulSets have the fields after the template.
     """

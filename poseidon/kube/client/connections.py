@@ -1,4 +1,4 @@
-r"""Connections that stay open and carry small requests, at a fraction of a full HTTP client's cost.
+"""Connections that stay open and carry small requests, at a fraction of a full HTTP client's cost.
 
 Thousands of bindings a second are as many requests of a few hundred bytes. What a general client does for
 each request costs several times as much as the system calls.
@@ -54,7 +54,7 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class PoolOptions:
-    r"""Times of connections, in seconds: to open one, and from a request to its reply (or up to a tenth more).
+    """Times of connections, in seconds: to open one, and from a request to its reply (or up to a tenth more).
 
     A connection that was idle for ``idle`` is not used again: servers close such connections.
     """
@@ -65,7 +65,7 @@ class PoolOptions:
 
 
 class ConnectionPool:
-    r"""Connections to one server, one per request in flight; the one used last is used first.
+    """Connections to one server, one per request in flight; the one used last is used first.
 
     ``clock`` is monotonic. ``permit`` is asked right before each request is sent. All calls come from one
     event loop.
@@ -88,7 +88,7 @@ class ConnectionPool:
         self._next_look: asyncio.TimerHandle | None = None
 
     async def exchange(self, request: bytes) -> Reply:
-        r"""Send a whole request, and return its reply.
+        """Send a whole request, and return its reply.
 
         Raises ``OSError`` (such as ``TimeoutError`` or ``IdleClosedError``) or ``MalformedReplyError``; the
         server may then have carried out the request or not. It is never sent twice, and not at all when
@@ -200,7 +200,7 @@ class _Connection(asyncio.Protocol):
         return self._transport is not None and not self._transport.is_closing()
 
     def send(self, request: bytes, seconds: float) -> asyncio.Future[Reply]:
-        r"""Send a request; return a future of its reply, which fails if it takes too long or does not come.
+        """Send a request; return a future of its reply, which fails if it takes too long or does not come.
 
         Raises ``ConnectionResetError`` if the connection is closed.
         """

@@ -1,4 +1,4 @@
-r"""Credentials for an API server, loaded again as they rotate: tokens, client certificates, authorities,
+"""Credentials for an API server, loaded again as they rotate: tokens, client certificates, authorities,
 plug-ins.
 
 Nothing here does network I/O, but files are read and plug-ins run: call it from a thread.
@@ -19,7 +19,7 @@ _BEFORE_EXPIRY_SECONDS = 30.0
 
 
 class Credentials(NamedTuple):
-    r"""The present credentials: how this process identifies itself, and whom it trusts.
+    """The present credentials: how this process identifies itself, and whom it trusts.
 
     ``authorization`` is the value of the Authorization header, "" for none. ``tls`` is None if the connection
     has no certificates of its own; a new object means that new connections must use it.
@@ -48,7 +48,7 @@ class HeaderCredentials:
 
 
 class Loaded(NamedTuple):
-    r"""Credentials and the files that they came from.
+    """Credentials and the files that they came from.
 
     ``tls_files`` are those of the ``files`` that ``credentials.tls`` was made of. ``expires_at`` is in
     seconds since the epoch, None if unknown.
@@ -61,7 +61,7 @@ class Loaded(NamedTuple):
 
 
 class FollowedCredentials:
-    r"""Credentials that are loaded again when one of their files changes, when they expire, or when they are
+    """Credentials that are loaded again when one of their files changes, when they expire, or when they are
     refused.
 
     ``load`` may be slow (it runs plug-ins) and may raise: then the next call tries again. ``wall`` returns

@@ -101,7 +101,7 @@ class NotLeaderError(ApiError):
 
 
 class UnreachableError(KubeError):
-    r"""No complete answer came: refused, reset, timed out, bad TLS. The server may have carried out the
+    """No complete answer came: refused, reset, timed out, bad TLS. The server may have carried out the
     request.
 
     ``idle_closed``: the server closed an idle connection just as it was used again. That is normal, and says

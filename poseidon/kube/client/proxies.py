@@ -6,7 +6,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 
 def bypasses_proxy(host: str, port: int, no_proxy: str) -> bool:
-    r"""Return whether ``no_proxy`` excludes a host; this machine is always excluded, because no proxy could
+    """Return whether ``no_proxy`` excludes a host; this machine is always excluded, because no proxy could
     reach it.
 
     Entries are separated by commas and read as in Go's ``httpproxy``, which kubectl uses: ``*``, an address,

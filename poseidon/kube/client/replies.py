@@ -1,4 +1,4 @@
-r"""Parses replies of an HTTP/1.1 server from the pieces that a connection brings. Does no I/O.
+"""Parses replies of an HTTP/1.1 server from the pieces that a connection brings. Does no I/O.
 
 Nearly all replies to small writes come in one piece, with a length, and are read at once. All others go
 through h11. Of the headers, only Retry-After matters.
@@ -34,7 +34,7 @@ class Reply(NamedTuple):
 
 
 def read_whole(data: bytes) -> Reply | None:
-    r"""Return the reply in ``data`` if it is complete and of the usual kind: with a length, and nothing
+    """Return the reply in ``data`` if it is complete and of the usual kind: with a length, and nothing
     special.
 
     Nearly all replies are. Pass any other to a ``ReplyReader``, from its beginning.
@@ -71,7 +71,7 @@ class ReplyReader:
         self._body = bytearray()
 
     def feed(self, data: bytes) -> Reply | None:
-        r"""Add data from the connection; return the reply once it is whole. Raises ``MalformedReplyError``.
+        """Add data from the connection; return the reply once it is whole. Raises ``MalformedReplyError``.
 
         Feed nothing after that. A server that sends more than its reply gets no further request.
         """

@@ -1,4 +1,4 @@
-r"""Loads the API server's address and credentials: from a kubeconfig, or from the pod's service account.
+"""Loads the API server's address and credentials: from a kubeconfig, or from the pod's service account.
 
 The official package reads the files (contexts, exec plug-ins, rotating tokens); this module converts its
 result for an HTTP client. The package is imported only when settings are loaded.
@@ -30,7 +30,7 @@ _PORTS = {"http": 80, "https": 443}
 
 @dataclass(frozen=True, slots=True)
 class ConnectionSettings:
-    r"""How to reach an API server.
+    """How to reach an API server.
 
     ``server`` has no trailing slash. ``tls`` is None for plain HTTP. ``credentials`` are read again from time
     to time, since tokens and certificates rotate and those of plug-ins expire; their ``tls`` replaces

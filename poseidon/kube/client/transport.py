@@ -1,4 +1,4 @@
-r"""HTTP to an API server: raw bytes in, raw bytes out, typed errors. No other module makes requests.
+"""HTTP to an API server: raw bytes in, raw bytes out, typed errors. No other module makes requests.
 
 Lists and watches use a full HTTP client; behind a proxy, so does everything else. Writes, which are small and
 may be thousands a second, use connections of their own that stay open. Nothing is decoded here except the

@@ -35,7 +35,7 @@ class AbsurdQuantityError(QuantityError):
 
 
 def amount(resource: str, value: str | float, *, down: bool = False) -> int:
-    r"""Return ``value`` in the protocol's unit for ``resource``: milli-cores for cpu, else whole units.
+    """Return ``value`` in the protocol's unit for ``resource``: milli-cores for cpu, else whole units.
 
     More than ``MAX_AMOUNT`` (`1E` of memory, `10Pi` of storage) counts as ``MAX_AMOUNT``: the API server
     accepts it, and people write it for "without limit". ``down``: round fractions of the unit down. Raises

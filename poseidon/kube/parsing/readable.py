@@ -1,4 +1,4 @@
-r"""Makes JSON decodable that the decoders here refuse: odd characters, huge numbers, and values nested too
+"""Makes JSON decodable that the decoders here refuse: odd characters, huge numbers, and values nested too
 deeply.
 
 One odd object must spoil neither its list nor its stream. The API server itself writes no broken characters
@@ -78,7 +78,7 @@ def _cuts(text: bytes) -> Iterator[tuple[int, int, bytes]]:
 
 
 def _clamp(number: bytes) -> bytes:
-    """Return a number that can be read; what is none stays none."""
+    """Return a readable number; other text stays as it is."""
     sign = b"-" if number[:1] == b"-" else b""
     if _WHOLE.fullmatch(number):
         digits = number.lstrip(b"-")

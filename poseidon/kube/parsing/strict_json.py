@@ -1,4 +1,4 @@
-r"""Reads JSON from annotations and ConfigMaps, only if it can be written again.
+"""Reads JSON from annotations and ConfigMaps, only if it can be written again.
 
 Python's reader accepts more than JSON: NaN and infinity, halves of characters, and values so deep that
 walking through them would overflow the stack. This reader refuses all of these with a message.

@@ -20,7 +20,7 @@ T = TypeVar("T", bound=KubeStruct)
 
 
 async def pages(transport: Transport, resource: Resource[T], limit: int) -> AsyncGenerator[Page[T], None]:
-    r"""Yield the pages of one consistent list, each of at most ``limit`` objects.
+    """Yield the pages of one consistent list, each of at most ``limit`` objects.
 
     The next page is requested while the caller works on this one. Raises ``KubeError``; an ``ApiError`` that
     is ``expired`` means that the server has forgotten the list's version, and the list must begin anew.
@@ -49,7 +49,7 @@ class Present(NamedTuple):
 
 
 async def look(transport: Transport, resource: Resource[Any], newest: ObjectMeta) -> Present:
-    r"""Read the present version of a collection and of one object (any, if it has no name), in one small
+    """Read the present version of a collection and of one object (any, if it has no name), in one small
     request.
 
     A list of one name in one namespace costs the API server a single read, and needs no other right than the
@@ -71,7 +71,7 @@ async def look(transport: Transport, resource: Resource[Any], newest: ObjectMeta
 async def versions_at(
     transport: Transport, resource: Resource[Any], limit: int, version: str
 ) -> dict[str, str]:
-    r"""Return the versions of the objects by uid, as of exactly ``version``; read ``limit`` at a time.
+    """Return the versions of the objects by uid, as of exactly ``version``; read ``limit`` at a time.
 
     Only metadata are requested. Raises as ``pages`` does, also if the server has forgotten that version.
     """

@@ -1,4 +1,4 @@
-r"""Compares from time to time what a reflector has passed on with the API server's objects, by metadata only.
+"""Compares from time to time what a reflector has passed on with the API server's objects, by metadata only.
 
 A list at exactly the watch's version has the same objects, each in the same version. A difference was lost on
 the way, or made up, and no later event would correct it.
@@ -36,7 +36,7 @@ async def reconcile(
     list_anew: Callable[[], None],
     wanted: asyncio.Event,
 ) -> None:
-    r"""Compare for ever: every period, a quarter of it earlier or later, and when ``wanted`` is set.
+    """Compare for ever: every period, a quarter of it earlier or later, and when ``wanted`` is set.
 
     With a period of 0, compare only when ``wanted``. ``known`` returns the known objects, or None while they
     belong to no single version; ``list_anew`` is called if they differ.

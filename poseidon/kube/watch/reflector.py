@@ -1,4 +1,4 @@
-r"""Follows all objects of one resource: list, watch, and recover from whatever breaks.
+"""Follows all objects of one resource: list, watch, and recover from whatever breaks.
 
 A list comes in pages, and each is passed on as it arrives. The watch starts at the list's version and asks
 for bookmarks, so that it resumes after a broken stream. When the server has forgotten that version (410), the
@@ -40,7 +40,7 @@ _log = logging.getLogger(__name__)
 
 
 class Reflector(Generic[T]):
-    r"""Lists and watches one resource until cancelled.
+    """Lists and watches one resource until cancelled.
 
     ``take`` gets changes batch by batch, in the server's order, from the event loop's thread; it must not
     block. An object may come again unchanged; an absence may come for an unknown uid. If it raises for a
@@ -243,7 +243,7 @@ class Reflector(Generic[T]):
     # --- a server with an older state ----------------------------------------------------------------------
 
     async def _has_gone_back(self) -> bool:
-        r"""Check before resuming a watch whether the server has gone back: the watch would be silent until its
+        """Check before resuming a watch whether the server has gone back: the watch would be silent until its
         version exists.
 
         The object that changed last also shows it on a server whose version has caught up since. If that

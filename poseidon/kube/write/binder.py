@@ -1,4 +1,4 @@
-r"""Posts bindings in parallel over connections that stay open, and reports the outcome of each.
+"""Posts bindings in parallel over connections that stay open, and reports the outcome of each.
 
 The number in flight adapts to the server. A binding has the pod's uid as a precondition: another pod that has
 got the same name is never bound.
@@ -77,7 +77,7 @@ class ConcurrencyOptions:
 
 
 class AdaptiveLimit:
-    r"""A limit on requests in flight: it grows while that raises the rate of answers, and shrinks on
+    """A limit on requests in flight: it grows while that raises the rate of answers, and shrinks on
     rejections.
 
     ``clock`` is monotonic. The best value is unknown beforehand: over a long way, hundreds in flight hide the
@@ -143,7 +143,7 @@ class AdaptiveLimit:
 
 @dataclass(frozen=True, slots=True)
 class BinderOptions(RetryOptions):
-    r"""``concurrency`` bounds the bindings in flight.
+    """``concurrency`` bounds the bindings in flight.
 
     After a binding, less urgent writes wait ``lull_seconds`` for the next one: longer than a round of the
     solver usually takes in a burst. Writes in such a gap would delay the bindings that follow.
@@ -154,7 +154,7 @@ class BinderOptions(RetryOptions):
 
 
 class Binder(WorkerPool[BindRequest]):
-    r"""Binds pods until cancelled.
+    """Binds pods until cancelled.
 
     ``on_outcome`` is called once per request, from the event loop's thread. Posting is idempotent: if an
     answer was lost, the next try finds the pod bound, and counts as bound. ``refusal`` is asked right before

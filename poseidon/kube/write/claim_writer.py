@@ -53,7 +53,7 @@ ClaimWrite: TypeAlias = SelectNode | GiveVolume
 
 
 class ClaimWriter(WorkerPool[ClaimWrite]):
-    r"""Writes until cancelled.
+    """Writes until cancelled.
 
     ``on_refused`` is called for each write that has failed for good, with the reason. Success is not
     reported: the watches of claims and volumes show it. The patches contain uids, so they change no other

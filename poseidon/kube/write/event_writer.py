@@ -1,4 +1,4 @@
-r"""Writes events: about pods and their groups in kube-scheduler's words, and warnings about other objects.
+"""Writes events: about pods and their groups in kube-scheduler's words, and warnings about other objects.
 
 Each pod has at most one event object per reason. When the pod's state changes again, that object's count,
 message and time are updated, so neither flapping states nor restarts flood a cluster with events. A warning's
@@ -49,7 +49,7 @@ class _Posted(NamedTuple):
 
 
 class EventWriter(WriteBehind[_Write]):
-    r"""Writes events after bindings. ``kind`` is their name in metrics.
+    """Writes events after bindings. ``kind`` is their name in metrics.
 
     ``component`` is the source that the events name, ``instance`` this process. ``wait_quiet`` returns once
     no binding waits.

@@ -1,4 +1,4 @@
-r"""Evicts pods through the eviction subresource, which disruption budgets may refuse.
+"""Evicts pods through the eviction subresource, which disruption budgets may refuse.
 
 If the scheduler has found no other way, the pod is deleted as kube-scheduler deletes its victims: with a
 condition that says why, and the pod's own grace period.
@@ -45,7 +45,7 @@ class EvictionRequest(NamedTuple):
 
 
 class EvictionOutcome(NamedTuple):
-    r"""The result of a request: ``refusal`` is "" if the pod leaves or is gone, else why it stays.
+    """The result of a request: ``refusal`` is "" if the pod leaves or is gone, else why it stays.
 
     ``gone``: it did not exist any more; this request or another may have removed it.
     """
@@ -56,7 +56,7 @@ class EvictionOutcome(NamedTuple):
 
 
 class Evictor(WorkerPool[EvictionRequest]):
-    r"""Evicts until cancelled. ``on_outcome`` is called once per request, from the event loop's thread.
+    """Evicts until cancelled. ``on_outcome`` is called once per request, from the event loop's thread.
 
     Each request contains the pod's uid, so it never evicts another pod of the same name; asking twice does no
     harm.

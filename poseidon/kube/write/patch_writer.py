@@ -43,7 +43,7 @@ class PatchWrite(Protocol):
 
 
 class PatchWriter(WriteBehind[PatchWrite]):
-    r"""Writes patches of one ``kind``, as metrics call it; of each object the latest, merged with earlier
+    """Writes patches of one ``kind``, as metrics call it; of each object the latest, merged with earlier
     ones.
 
     ``wait_quiet`` returns once no binding waits.
@@ -102,7 +102,7 @@ class _Unscheduled(NamedTuple):
 
 
 class ConditionWriter(PatchWriter):
-    r"""Writes ``PodScheduled=False`` with kube-scheduler's reasons, for people and autoscalers.
+    """Writes ``PodScheduled=False`` with kube-scheduler's reasons, for people and autoscalers.
 
     On ``Unschedulable`` autoscalers add nodes; on ``SchedulerError``, for pods that are not decided, they do
     not.
@@ -238,7 +238,7 @@ class GroupConditionWrite(NamedTuple):
 
 
 class GroupConditionWriter(PatchWriter):
-    r"""Writes a condition of Kubernetes' own PodGroups, and keeps their other conditions.
+    """Writes a condition of Kubernetes' own PodGroups, and keeps their other conditions.
 
     ``served`` returns the present path of all PodGroups.
     """

@@ -1,4 +1,4 @@
-r"""Creates refused pods again under their names, or deletes those that their controllers have replaced.
+"""Creates refused pods again under their names, or deletes those that their controllers have replaced.
 
 A name is free only once the old object is gone, so between the two steps only this process knows the pod.
 Therefore it checks everything that could prevent the creation before it deletes the pod, and then tries to
@@ -33,7 +33,7 @@ _PROBE_SUFFIX = "-"
 
 
 class PodRecovery:
-    r"""Carries out recoveries, each in its own task: they are rare, and mostly wait.
+    """Carries out recoveries, each in its own task: they are rare, and mostly wait.
 
     A recreated pod's ``annotation`` says how often it has been recreated.
     """
@@ -119,7 +119,7 @@ class PodRecovery:
         return found if current and (found.get("status") or {}).get("phase") == "Failed" else None
 
     async def _delete(self, pod: PodRef) -> bool:
-        r"""Delete this very pod; return False if it is gone, or another one has its name.
+        """Delete this very pod; return False if it is gone, or another one has its name.
 
         Eviction is used, which no budget refuses for a failed pod. The HTTP library would send a DELETE twice
         if its answer is lost, and the second answer, 404, would not say who deleted the pod.
@@ -177,7 +177,7 @@ class PodRecovery:
 
 
 def successor(pod: Object, annotations: dict[str, str]) -> Object:
-    r"""Return the manifest of the same pod as before any scheduler saw it, with added annotations.
+    """Return the manifest of the same pod as before any scheduler saw it, with added annotations.
 
     Fields that the API server or admission sets anew are left out: identity, node, status, resolved priority.
     """
@@ -199,7 +199,7 @@ _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 def drop_environment(pod: Object) -> Object:
-    r"""Return a manifest fit for a log: without the containers' environment, which may be secret.
+    """Return a manifest fit for a log: without the containers' environment, which may be secret.
 
     The annotation in which kubectl keeps the whole manifest is left out too.
     """

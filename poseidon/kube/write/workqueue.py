@@ -1,4 +1,4 @@
-r"""Queues of requests that change something: workers, retries, and writes that may wait.
+"""Queues of requests that change something: workers, retries, and writes that may wait.
 
 Events and conditions inform people and autoscalers; bindings start pods. On a busy API server the former must
 not slow the latter, so workers let urgent work go first, but not for ever.
@@ -28,7 +28,7 @@ _RESULTS = ("written", "obsolete", "failed", "dropped")
 
 @dataclass(frozen=True, slots=True)
 class RetryOptions:
-    r"""``attempts`` is how often a request is sent at most; pauses grow from the first back-off (seconds) to
+    """``attempts`` is how often a request is sent at most; pauses grow from the first back-off (seconds) to
     the cap.
 
     For ``throttled_seconds``, answers of a server that is too busy (429) do not count as attempts.
@@ -41,7 +41,7 @@ class RetryOptions:
 
 
 class Tries:
-    r"""The tries of one request, which began ``since`` (None: now). ``random`` draws jitter, ``clock`` is
+    """The tries of one request, which began ``since`` (None: now). ``random`` draws jitter, ``clock`` is
     monotonic.
 
     Without a clock, answers of a busy server count from the first.
@@ -62,7 +62,7 @@ class Tries:
         self._patient_until = begun + options.throttled_seconds
 
     def pause(self, error: KubeError, *, may_help: bool | None = None) -> float | None:
-        r"""Count a try that failed with ``error``; return the seconds to wait before the next, None to give
+        """Count a try that failed with ``error``; return the seconds to wait before the next, None to give
         up.
 
         ``may_help`` decides whether another try may succeed; by default the kind of error decides. The pause
@@ -85,7 +85,7 @@ class Tries:
         sleep: Callable[[float], Awaitable[None]],
         may_help: Callable[[ApiError], bool | None] = lambda _: None,
     ) -> T:
-        r"""Send a request until it succeeds; raise the ``KubeError`` of the last try.
+        """Send a request until it succeeds; raise the ``KubeError`` of the last try.
 
         ``may_help`` means the same as in ``pause``.
         """
@@ -106,7 +106,7 @@ def outrun(error: ApiError) -> bool | None:
 
 
 class WorkerPool(Generic[W]):
-    r"""Carries out requests, oldest first, until cancelled.
+    """Carries out requests, oldest first, until cancelled.
 
     ``perform`` carries out one; an exception in it ends the pool. ``limit`` returns how many may be in
     flight; it is asked again after each request. Ten thousand requests are entries of a queue, not ten
@@ -178,7 +178,7 @@ class WorkerPool(Generic[W]):
 
 @dataclass(frozen=True, slots=True)
 class WriteBehindOptions(RetryOptions):
-    r"""Limits of a queue of writes.
+    """Limits of a queue of writes.
 
     ``bound`` is how many writes may wait (more are dropped and counted). For ``patience`` seconds after its
     submission, a write lets urgent work go first: longer than most bursts last. ``workers`` is how many
@@ -203,7 +203,7 @@ class _Waiting(NamedTuple, Generic[W]):
 
 
 class WriteBehind(Generic[W]):
-    r"""A bounded queue of writes of one ``kind``, by key.
+    """A bounded queue of writes of one ``kind``, by key.
 
     ``perform`` carries out one write and raises ``KubeError``, or another exception for an impossible write,
     which is then dropped; ``wait_quiet`` returns once no urgent work is left. A write is dropped silently if
