@@ -81,19 +81,22 @@ class Remedy:
 
 @dataclass(frozen=True, slots=True)
 class PodExplanation:
-    """Verdicts by node, in order of names. ``node``: where the pod runs, "" if nowhere.
-
-    ``standing``: what becomes of it, None if that is not known. ``outlook``: what a round now would not do for a pod
-    that waits, and how far its group is; ``cures``: what would give it a place.
-    """
+    """The answer of an explanation."""
 
     pod: str
+    """Name of the pod, ``namespace/name``."""
     node: str
+    """The node that it runs on, "" if none."""
     nodes: Mapping[str, Verdict]
+    """Verdicts by node, in order of names."""
     warnings: tuple[str, ...]
+    """Lines for people about the input."""
     outlook: tuple[str, ...] = ()
+    """What a round now would not do for a waiting pod, and how far its group is."""
     standing: PodStanding | None = None
+    """What a round now does with the pod, None if unknown."""
     cures: tuple[Remedy, ...] = ()
+    """Changes that would give it a place."""
 
     @property
     def chosen(self) -> str:

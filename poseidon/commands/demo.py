@@ -138,13 +138,21 @@ def _load(manifests: tuple[str, ...], nodes: int, pods: int) -> Workload:
 @dataclass(slots=True)
 class _Run:
     workload: Workload
+    """Nodes and pods of the demonstration."""
     config: Path | None
+    """Configuration file, None for the defaults."""
     timeout: float
+    """Seconds until it gives up."""
     output: str
+    """Format of the report."""
     keep: bool
+    """Whether processes go on afterwards, until Ctrl-C."""
     page: bool = False
+    """Whether to open the dashboard."""
     received: int = 0
+    """Signals received so far."""
     kept: bool = False
+    """Whether it has reported, and now waits for Ctrl-C."""
 
     async def run(self, folder: Path) -> int:
         """Run until done or told to end; return the exit status."""

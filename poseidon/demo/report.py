@@ -16,23 +16,29 @@ from poseidon.demo.verification import Occupancy
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What came of it.
-
-    ``seconds`` from the first creation to the last binding; latencies in seconds from creation to binding, as a
-    watcher of the API server sees it, None without any binding. ``pending`` counts by the scheduler's message.
-    ``machine``: how busy it was meanwhile, with whatever ran there.
-    """
+    """The results of a demonstration."""
 
     pods: int
+    """Pods created."""
     bound: int
+    """Pods bound."""
     bound_twice: int
+    """Pods that were bound to two nodes; there must be none."""
     rounds: int
+    """Rounds of the solver."""
     seconds: float
+    """Time from the first creation to the last binding."""
     p50: float | None
+    """Median seconds from creation to binding, as a watcher of the API server sees it; None without bindings.
+    """
     p99: float | None
+    """The same for the 99th percentile."""
     occupancy: Occupancy
+    """How full the nodes are."""
     pending: Mapping[str, int] = field(default_factory=dict)
+    """Pending pods by the scheduler's message."""
     machine: MachineUse | None = None
+    """How busy the machine was, with all its programs."""
 
     @property
     def pods_per_second(self) -> float:

@@ -31,15 +31,25 @@ class Storage:
     """
 
     volumes: VolumeState
+    """Claims and volumes, and which pods use them."""
     tasks: Tasks
+    """The pods for the solver."""
     machines: Machines
+    """The nodes as machines."""
     placements: Placements
+    """Decides what to post for a round."""
     pending_reasons: PendingReasons
+    """Says why pods stay pending."""
     classes: ClassTable
+    """Task classes of the pods."""
     actions: list[Action]
+    """Receives the actions to carry out."""
     clock: Callable[[], float]
+    """Monotonic seconds."""
     quarantine: Quarantine
+    """Keeps objects that could not be handled."""
     in_use: bool = field(default=False, init=False)
+    """Whether any pod has used claims. Until then, news of pods and bindings do not concern volumes."""
 
     def translate(self, claims: tuple[PodClaim, ...], task: Task, place: str) -> tuple[Task, Resolution]:
         """Return the task of a pod with what its claims ask for, and what they mean besides."""

@@ -64,23 +64,30 @@ class Dependencies:
 
 @dataclass(slots=True, eq=False, repr=False)
 class PendingBindings:
-    """Binds placed pods once nothing holds them back any more.
+    """Binds placed pods once nothing holds them back any more, and reports the outcome to the solver.
 
-    A pod whose place others have to leave is bound once they are gone; its status names the node until then. One that
-    leans on others is bound once they are. Claims of a pod are bound before it is, by ``volumes``; its status names the
-    node meanwhile, as with kube-scheduler (KEP-5278), so that nobody takes the node away for lack of use, and the room
-    stays the pod's if it has to be bound anew. What comes of it is reported to the solver. ``clock`` is monotonic; what
-    has to be done is added to ``actions``.
+    If other pods must leave the place, the pod is bound once they are gone; until then its status names the
+    node. If it depends on other pods, it is bound after them. Its claims are bound first; meanwhile its
+    status names the node, as with kube-scheduler (KEP-5278). So no autoscaler removes the node as unused, and
+    the pod keeps its place if it has to be bound again.
     """
 
     tasks: Tasks
+    """The pods for the solver."""
     volumes: VolumeState
+    """Binds the claims of pods."""
     pending_reasons: PendingReasons
+    """Says why pods stay pending."""
     nominations: Nominations
+    """The nodes that pods' statuses name."""
     actions: list[Action]
+    """Receives the actions to carry out."""
     clock: Callable[[], float]
+    """Monotonic seconds."""
     _reports: list[pb.BindingReport] = field(default_factory=list, init=False)
+    """Reports for the solver, not taken yet."""
     dependencies: Dependencies = field(default_factory=Dependencies, init=False)
+    """Which pods must be bound before others."""
 
     def absent(self, record: PodRecord) -> Absent:
         """Return who is counted on a pod's node and takes nothing there, beside itself, whose binding is to be posted.

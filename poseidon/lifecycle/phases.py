@@ -175,56 +175,69 @@ def next_phase(phase: Phase, event: Event) -> Phase:
 
 
 class SentState(NamedTuple):
-    """How a task stands in a solver's books; ``machine`` is "" while it is pending there.
-
-    ``initialized`` is when it was, 0 for not yet and where no model asks; ``assumed``: its binding is under way; the
-    others as in ``Task``.
-    """
+    """The state of a task as last sent to a solver."""
 
     machine: str
+    """Its machine, "" while it is pending."""
     task_class: int
+    """Number of its class."""
     job: str
+    """Id of its job."""
     priority: int
+    """Value of its PriorityClass."""
     initialized: float = 0.0
+    """When the pod was initialized, 0 for not yet, or if no model asks."""
     group_priority: int | None = None
+    """Order of its group among others of the same priority, None without one."""
     spread: str = ""
+    """Group that default spread keeps apart, "" for none."""
     assumed: bool = False
+    """Whether its binding is under way."""
 
 
 class PodRecord(Struct, eq=False, gc=False):
-    """One pod that a solver should know of.
+    """One pod for the solver.
 
-    ``phase``, ``node`` and ``binding`` are written by ``Tasks.move`` alone, what holds it back by ``Tasks.hold``.
-    ``schedulable``: it is for this scheduler to place, and may be placed now. ``node`` is where the API server says
-    that it runs, "" if nowhere. ``binding`` is the node that this process is binding it to, or has bound it to.
-    ``told`` is what the current stream's solver was told last. ``message`` is the reason last reported for its being
-    unschedulable, "" if none was, and ``announced_at`` when that was, by the monotonic clock; ``said_here``: by this
-    process, not by one before it or by the one that leads. ``waits_for`` is why it is not offered to the solver
-    although it is schedulable, in words for people, "" if it is: because it could not be dealt with (``fault``), or for
-    its priority class, its group, or its claims. ``claims_refuse`` is why its claims let it have no node at present,
-    although it is offered, "" if they do. ``ran``: something of it may have run on its node. ``nominated`` is the node
-    that its status names as the one where pods make way for it, as far as is known here. ``announced``: its event that
-    it has been bound is under way or written. ``uses_claims``: it has volumes of claims, which ``volumes`` know.
+    Only ``Tasks.move`` writes ``phase``, ``node`` and ``binding``; only ``Tasks.hold`` writes why it is held
+    back.
     """
 
     task: Task
+    """The pod in the terms of the protocol."""
     schedulable: bool
+    """Whether this scheduler may place it now."""
     phase: Phase = Phase.HELD
+    """Its phase in the lifecycle."""
     node: str = ""
+    """Its node according to the API server, "" if none."""
     binding: str = ""
+    """The node that this process binds it to, or has bound it to, "" if none."""
     told: SentState | None = None
+    """Its state as last sent on the present stream, None if not sent."""
     message: str = ""
+    """The last reported reason why it is unschedulable, "" if none was."""
     group_wait: str = ""
+    """Why it waits for its group, "" if it does not."""
     claims_wait: str = ""
+    """Why it waits for its claims, "" if it does not."""
     claims_refuse: str = ""
+    """Why its claims allow no node at present, although the solver knows the pod; "" if they do."""
     priority_wait: str = ""
+    """Why it waits for its priority class, "" if it does not."""
     fault: str = ""
+    """Why it could not be handled, "" if it could."""
     announced_at: float = float("-inf")
+    """When ``message`` was reported, by the monotonic clock."""
     said_here: bool = False
+    """Whether this process reported ``message``, not an earlier one or the leader."""
     ran: bool = False
+    """Whether some of its containers may have run on its node."""
     nominated: str = ""
+    """The node that its status names as its future place, as far as known."""
     announced: bool = False
+    """Whether the event of its binding is under way or written."""
     uses_claims: bool = False
+    """Whether it has volumes with claims."""
 
     @property
     def ref(self) -> PodRef:

@@ -33,22 +33,28 @@ _UNSUPPORTED = "this driver can neither move running pods nor do what it does no
 
 @dataclass(slots=True, eq=False, repr=False)
 class Placements:
-    """Decides what to post for a round, and what to report back.
-
-    When a placed pod is bound is for ``pending`` to decide; what is said of pods that stay pending, and when, for
-    ``pending_reasons``. What has to be done is added to ``actions``.
-    """
+    """Decides what to post for a round, and what to report back."""
 
     tasks: Tasks
+    """The pods for the solver."""
     machines: Machines
+    """The nodes as machines."""
     bind_check: BindCheck
+    """Checks whether pods fit beside those on a node."""
     volumes: VolumeState
+    """Claims and volumes."""
     pending: PendingBindings
+    """Decides when a placed pod is bound."""
     pending_reasons: PendingReasons
+    """Decides what is reported of pods that stay pending, and when."""
     evictions: Evictions
+    """Evictions under way."""
     refusals: Refusals
+    """Pods that kubelets refused."""
     actions: list[Action]
+    """Receives the actions to carry out."""
     quarantine: Quarantine
+    """Keeps objects that could not be handled."""
 
     # --- rounds --------------------------------------------------------------------------------------------
 

@@ -28,27 +28,40 @@ class Quantiles(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """``queues``: pods that wait, by what for; ``bound``: pods a second, ``rounds`` likewise. ``scheduling``: from a
-    pod's creation to its binding, ``answer``: from telling the solver to its placement, ``binding``: of the API server.
-    ``stages``: mean seconds of a round by stage. Rates and times are of the time between two looks, of all time where
-    there was only one.
+    """Figures of a running pair. Rates and mean times are of the time between two looks; after one look, of
+    all time.
     """
 
     nodes: int
+    """Nodes that the bridge knows."""
     leads: bool
+    """Whether the bridge leads."""
     connected: bool
+    """Whether it has a stream to the solver."""
     refused: bool
+    """Whether the solver refuses it."""
     queues: Mapping[str, int]
+    """Waiting pods by what they wait for."""
     in_flight: int
+    """Bindings in flight."""
     bound: float
+    """Pods bound per second."""
     bound_in_all: int
+    """Pods bound since the bridge started."""
     scheduling: Quantiles
+    """Seconds from a pod's creation to its binding."""
     answer: Quantiles
+    """Seconds from sending a pod to its placement."""
     binding: Quantiles
+    """Seconds of a binding at the API server."""
     rounds: float
+    """Rounds per second."""
     stages: Mapping[str, float]
+    """Mean seconds of a round by stage."""
     arcs: int
+    """Arcs of the last round's network."""
     failures: int
+    """Failed rounds."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the documented JSON object; times are null where there was nothing."""

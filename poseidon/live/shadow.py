@@ -27,19 +27,22 @@ EPSILON = 1e-6
 
 
 class Observation(NamedTuple):
-    """A pod that the other scheduler bound to ``node``, and the cheapest node then, ``best``; costs are of all models.
-
-    ``reasons``: why the solver would not have used ``node``; empty if it might. ``models``: by name, the cost at
-    ``node`` and at ``best``. ``best`` is "" where no node was feasible.
-    """
+    """A pod that another scheduler has bound, compared with the solver's choice. Costs are of all models."""
 
     pod: str
+    """Name of the pod, ``namespace/name``."""
     node: str
+    """The node that it was bound to."""
     best: str
+    """The cheapest node at that time, "" if none was feasible."""
     cost: float
+    """Cost at ``node``."""
     best_cost: float
+    """Cost at ``best``."""
     models: Mapping[str, tuple[float, float]]
+    """By model, the costs at ``node`` and at ``best``."""
     reasons: tuple[str, ...]
+    """Why the solver would not have used ``node``; empty if it might have."""
 
     @property
     def saving(self) -> float:

@@ -45,25 +45,38 @@ Workload = ReplicaWorkload | DaemonSet | Job
 
 @dataclass(slots=True)
 class Inventory:
-    """The objects of the input that matter here, in order of appearance. Workloads come with their kind.
+    """The objects of the input that placement reads, in order of appearance.
 
-    Every pod has its namespace filled in, and ``namespace/name`` as its uid: it is unique within one input,
-    whatever was copied into it.
+    Every pod gets its namespace, and ``namespace/name`` as its uid: this is unique within one input, whatever
+    was copied into it.
     """
 
     nodes: list[Node] = field(default_factory=list)
+    """Nodes."""
     namespaces: list[Namespace] = field(default_factory=list)
+    """Namespaces, with their labels."""
     pods: list[Pod] = field(default_factory=list)
+    """Pods of the input itself."""
     workloads: list[tuple[str, Workload]] = field(default_factory=list)
+    """Workloads with their kinds."""
     cron_jobs: list[CronJob] = field(default_factory=list)
+    """CronJobs."""
     priority_classes: list[PriorityClass] = field(default_factory=list)
+    """PriorityClasses."""
     storage: list[KubeStruct] = field(default_factory=list)
+    """Claims, volumes, storage classes and CSI objects."""
     budgets: list[DisruptionBudget] = field(default_factory=list)
+    """PodDisruptionBudgets."""
     services: list[Service] = field(default_factory=list)
+    """Services."""
     runtime_classes: list[RuntimeClass] = field(default_factory=list)
+    """RuntimeClasses."""
     limit_ranges: list[LimitRange] = field(default_factory=list)
+    """LimitRanges."""
     quotas: list[ResourceQuota] = field(default_factory=list)
+    """ResourceQuotas."""
     for_models: list[KubeStruct] = field(default_factory=list)
+    """Objects that only models or groups use."""
 
 
 def take_inventory(documents: Iterable[Document], defects: list[str], warnings: list[str]) -> Inventory:

@@ -35,30 +35,38 @@ class ManifestError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Manifests:
-    """What the input says of a cluster.
-
-    ``pods`` holds those of the input and those that its workloads would create; each uid is
-    ``namespace/name`` and unique. ``storage`` holds claims, volumes, storage classes and CSI nodes, ``for_models``
-    objects that only models look at and those of groups, ``owners`` the sizes of workloads by kind, ``budgets`` what
-    may be disrupted, ``daemon_sets`` the metadata of those. ``refused``: by uid, why the API server would not take
-    pods. ``warnings`` are lines for people; ``set_aside``: those of them that are about single objects, which are left
-    out or are used in part only. ``is_live``: a live cluster, or what was saved of one, of which nothing is refused.
-    """
+    """A cluster as the input describes it."""
 
     nodes: tuple[Node, ...]
+    """Nodes."""
     namespaces: tuple[Namespace, ...]
+    """Namespaces, with their labels."""
     pods: tuple[Pod, ...]
+    """Pods of the input, and those that its workloads would create; each uid is ``namespace/name`` and
+    unique.
+    """
     priority_classes: tuple[PriorityClass, ...]
+    """PriorityClasses."""
     warnings: tuple[str, ...]
+    """Lines for people."""
     for_models: tuple[KubeStruct, ...] = ()
+    """Objects that only models or groups use."""
     storage: tuple[KubeStruct, ...] = ()
+    """Claims, volumes, storage classes and CSI nodes."""
     owners: tuple[tuple[str, ScaledOwner], ...] = ()
+    """Sizes of workloads, by kind."""
     budgets: tuple[DisruptionBudget, ...] = ()
+    """PodDisruptionBudgets."""
     daemon_sets: tuple[ObjectMeta, ...] = ()
+    """Metadata of DaemonSets."""
     services: tuple[Service, ...] = ()
+    """Services."""
     refused: Mapping[str, str] = field(default_factory=dict)
+    """By uid, why the API server would refuse a pod."""
     set_aside: tuple[str, ...] = ()
+    """Those ``warnings`` that concern single objects, which are used in part or not at all."""
     is_live: bool = False
+    """Whether it is a live cluster, or saved from one; then nothing is refused."""
 
 
 def load_manifests(

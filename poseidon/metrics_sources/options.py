@@ -74,21 +74,26 @@ class PrometheusQuery(Section):
 
 
 class PrometheusOptions(Section):
-    """A Prometheus server and what it is asked every ``interval``; ``url`` is that below which ``/api/v1/query`` lies.
-
-    ``token_file`` holds a bearer token, ``ca_file`` certificates to trust; "" for none. The labels say where an element
-    names its node, namespace and pod.
-    """
+    """A Prometheus server, and the queries for it."""
 
     url: Annotated[StrictStr, AfterValidator(_url)]
+    """Address below which ``/api/v1/query`` lies."""
     queries: tuple[PrometheusQuery, ...]
+    """The queries."""
     interval: PositiveDuration = 30.0
+    """Seconds between queries."""
     timeout: PositiveDuration = 10.0
+    """Longest wait for an answer, in seconds."""
     token_file: StrictStr = ""
+    """File with a bearer token, "" for none."""
     ca_file: StrictStr = ""
+    """File with certificates to trust, "" for the system's."""
     node_label: Text = "node"
+    """Label that names the node of an element."""
     namespace_label: Text = "namespace"
+    """Label that names the namespace of an element."""
     pod_label: Text = "pod"
+    """Label that names the pod of an element."""
 
     @model_validator(mode="after")
     def _says_what_nodes_use(self) -> PrometheusOptions:

@@ -40,23 +40,26 @@ class PodReading(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NodeReading:
-    """What a source says of a node.
-
-    ``time`` is when it was measured, in seconds since the epoch, 0 if the source does not say; ``interval`` how many
-    seconds lie between two readings. ``usage`` is None where the source knows the node and has measured nothing;
-    resources that it leaves out are taken as unused. ``system`` is what neither pods nor host applications use.
-    ``aggregates``: the source computes statistics itself, so that those it leaves out are not to be had.
-    ``pods`` is None where the source says nothing of pods; else a pod that it leaves out was not measured.
-    """
+    """The measured use of a node from one source."""
 
     node: str
+    """Name of the node."""
     time: float
+    """When it was measured, in seconds since the epoch, 0 if the source does not say."""
     interval: float
+    """Seconds between two readings."""
     usage: Amounts | None
+    """Use by resource; missing resources count as unused. None: the source knows the node, but has measured
+    nothing.
+    """
     windows: tuple[Window, ...] = ()
+    """Statistics over windows of time."""
     aggregates: bool = False
+    """Whether the source computes statistics itself; then those that it leaves out are unavailable."""
     system: Amounts | None = None
+    """Use by neither pods nor host applications."""
     pods: tuple[PodReading, ...] | None = None
+    """Use of pods; a missing pod was not measured. None: the source says nothing about pods."""
 
 
 def machine_sample(reading: NodeReading, uid_of: Callable[[str, str, str], str]) -> pb.MachineSample:

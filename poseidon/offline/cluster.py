@@ -38,24 +38,30 @@ _STAYS = "nobody needs its place any more"
 
 @dataclass(slots=True)
 class OfflineCluster:
-    """``held`` says by uid why pods are not to be scheduled yet, ``victims`` on which nodes pods are told to go, and
-    ``failed`` why the bridge has not carried out what was decided. ``is_live``: see ``Manifests``.
-
-    ``app_groups``: the order of each application's workloads, whether or not a model looks at it. Uids of pods are
-    ``namespace/name``.
-    """
+    """A cluster from objects, with a scheduler in this process. Uids of pods are ``namespace/name``."""
 
     scheduler: EmbeddedScheduler
+    """The solver in this process."""
     state: BridgeState
+    """The state of a bridge."""
     held: Mapping[str, str]
+    """By uid, why pods are not to be scheduled yet."""
     warnings: tuple[str, ...]
+    """Lines for people."""
     app_groups: tuple[OrderedAppGroup, ...]
+    """The order of each application's workloads, whether or not a model uses it."""
     pods: Mapping[str, Pod]
+    """Pods by uid."""
     is_live: bool = False
+    """Whether it is a live cluster, or saved from one."""
     victims: dict[str, str] = field(default_factory=dict)
+    """By uid, the nodes that pods are told to leave."""
     failed: dict[str, str] = field(default_factory=dict)
+    """By uid, why the bridge has not carried out a decision."""
     _evictions: dict[str, Evict] = field(default_factory=dict)
+    """Evictions under way, by uid."""
     _bound: dict[str, str] = field(default_factory=dict)
+    """Nodes by uid of bound pods."""
 
     def run_round(self) -> pb.RoundResult:
         """Run a round and have the bridge take it: bindings succeed at once; who has to go stays until ``let_go``.

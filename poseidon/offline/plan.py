@@ -63,25 +63,36 @@ class NodeUse:
 
 @dataclass(slots=True)
 class Round:
-    """Figures of all rounds together: sums, but machines, tasks and classes of the largest.
-
-    ``network_cost``: of all pods of applications at the end; None without the overlay.
+    """Figures of all rounds together: sums, except for machines, tasks and classes, which are of the largest
+    round.
     """
 
     machines: int = 0
+    """Machines."""
     tasks: int = 0
+    """Tasks."""
     classes: int = 0
+    """Task classes."""
     arcs: int = 0
+    """Arcs of the networks."""
     waves: int = 0
+    """Waves."""
     passes: int = 0
+    """Passes."""
     solves: int = 0
+    """Solves of networks."""
     certified: bool = True
+    """Whether all flows were proved optimal."""
     gap: float = 0.0
+    """Relative distance to the proved bound."""
     cost: int = 0
+    """Cost of the placements, in points."""
     network_cost: float | None = None
+    """Network cost of all pods of applications at the end; None without the overlay."""
     seconds: dict[str, float] = field(
         default_factory=lambda: dict.fromkeys(("snapshot", "network", "solve", "admit"), 0.0)
     )
+    """Seconds by stage."""
 
     def add(self, stats: pb.RoundStats) -> None:
         """Take in one more round."""
@@ -99,23 +110,30 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The outcome, every list sorted; ``nodes`` is the state afterwards, ``warnings`` are for people.
-
-    ``workloads``: of each pod that stays pending. ``migrations``: those that save most first. ``admitted``: the pods of
-    ``bindings`` in an order in which every rule between pods holds for each that comes.
-    """
+    """The result of a plan, with every list sorted."""
 
     bindings: tuple[Binding, ...]
+    """Pods to bind, and their nodes."""
     preemptions: tuple[Preemption, ...]
+    """Pods to evict."""
     migrations: tuple[PaidMove, ...]
+    """Moves that pay, those that save most first."""
     pending: tuple[Pending, ...]
+    """Pods that stay pending, and why."""
     nodes: tuple[NodeUse, ...]
+    """Nodes as they are afterwards."""
     round: Round
+    """Figures of the rounds."""
     warnings: tuple[str, ...]
+    """Lines for people."""
     app_groups: tuple[OrderedAppGroup, ...] = ()
+    """The order of each application's workloads."""
     groups: tuple[PlannedGroup, ...] = ()
+    """Groups of pods, and their places."""
     admitted: tuple[str, ...] = ()
+    """The pods of ``bindings`` in an order in which every rule between pods holds for each next one."""
     workloads: Mapping[str, str] = field(default_factory=dict)
+    """Workloads of the pending pods."""
 
     @property
     def waiting(self) -> tuple[Binding, ...]:

@@ -28,21 +28,24 @@ _STATUSES = {
 
 @dataclass(frozen=True, slots=True)
 class PlannedGroup:
-    """A group (``namespace/name``): its pods by node, the uids of all, and what it waits for, if it does.
-
-    A group that is placed by a tree has its nodes within their units, and ``ranks`` of pods by name; ``stated`` is the
-    priority by which it stands among such groups, None where it states none. ``priority`` is that of its pods, the
-    highest if they have several; None if none of them takes part.
-    """
+    """A group of pods, and its places."""
 
     group: str
+    """Its name, ``namespace/name``."""
     status: str
+    """Its status."""
     placement: Placement
+    """Its pods by node; if it is placed on a tree, nodes are within their units."""
     members: frozenset[str]
+    """Uids of all its pods."""
     message: str = ""
+    """What it waits for, "" if it does not wait."""
     ranks: Mapping[str, int] = field(default_factory=dict)
+    """Ranks by pod name, for a group on a tree."""
     priority: int | None = None
+    """Highest priority of its pods; None if none takes part."""
     stated: int | None = None
+    """Priority that it states for itself among such groups, None if none."""
 
 
 class Decided(NamedTuple):

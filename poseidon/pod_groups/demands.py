@@ -52,29 +52,32 @@ Known: TypeAlias = Source | Described
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """``min_members`` 0 or 1: no gang. ``seconds`` 0: as configured. ``size``: pods it is to have, 0: not known.
-
-    ``topology_keys``: labels of nodes, of each of which all pods are to have one value; ``disrupted_whole``: whoever
-    evicts one of its pods evicts all; ``priority``: where it stands among groups, None where it does not say.
-    ``problem``: why the object's text makes no sense, in words for people; nothing of the group is placed then.
-    ``ignored``: what the object asks for beside this and does not get, "" for nothing. ``by_role``: how many pods of
-    each role go together, of whom ``min_members`` are to be so many more in all; ``roles``: what roles are called.
-    ``least_room``: amounts by resource that all nodes together must have left. ``priority_class``: its name, if that is
-    to say where the group stands.
-    """
+    """The requirements of a group, from its object."""
 
     min_members: int = 0
+    """Pods that must be placed together; 0 or 1: no gang."""
     seconds: float = 0.0
+    """Time-out; 0: as configured."""
     size: int = 0
+    """Pods that it will have, 0 if unknown."""
     problem: str = ""
+    """Why the object makes no sense, for people, "" if it does. Nothing of the group is then placed."""
     ignored: str = ""
+    """Requirements of the object that are not supported, for people, "" for none."""
     topology_keys: tuple[str, ...] = ()
+    """Node labels; for each, all pods must be on nodes with one value."""
     disrupted_whole: bool = False
+    """Whether evicting one of its pods evicts all."""
     priority: int | None = None
+    """Its place among groups, None if not stated."""
     by_role: Mapping[str, int] = field(default_factory=dict)
+    """How many pods of each role go together; ``min_members`` are wanted in addition."""
     roles: str = "pods"
+    """Word for its roles."""
     least_room: Mapping[str, int] = field(default_factory=dict)
+    """Amounts by resource that all nodes together must have left."""
     priority_class: str = ""
+    """Name of the class that says its place among groups, "" for none."""
 
 
 def of_pod_group(found: PodGroup) -> Demand:

@@ -21,28 +21,34 @@ GroupKey: TypeAlias = tuple[ObjectKey, str, str]
 
 @dataclass(slots=True)
 class Group:
-    """A group with pods of ours. ``job`` is without what the demand says; ``owners`` are for people.
-
-    ``first_placed``: since when the first of its pods that were seen with a node has had it, seconds since the epoch.
-    ``members`` are kept of groups that may be placed by a tree, or whose pods have roles; ``admitted`` those of them
-    that have a part in a tree's group, and ``beyond`` the others. ``parts`` are what pods say of theirs by uid, and
-    ``stated`` counts them; ``offered``: who is offered of a group with roles. ``schedulers``: whom those that wait
-    are for.
-    """
+    """A group with pods that this scheduler places."""
 
     member: Membership
+    """Which group it is."""
     job: pb.Job
+    """Its job for the solver, without its demand."""
     owners: str
+    """Its owners, for people."""
     progress: dict[str, Progress] = field(default_factory=dict)
+    """Progress of its pods, by uid."""
     counts: Counter[Progress] = field(default_factory=Counter)
+    """Number of pods by progress."""
     first_placed: float = math.inf
+    """When the first of its pods got its node, in seconds since the epoch."""
     members: dict[str, Member] = field(default_factory=dict)
+    """Its members by uid, if it may be placed on a tree or its pods have roles."""
     admitted: frozenset[str] = frozenset()
+    """Members with a place in the tree's group."""
     beyond: frozenset[str] = frozenset()
+    """The other members."""
     parts: dict[str, MemberPart] = field(default_factory=dict)
+    """What pods say about their parts, by uid."""
     stated: Counter[MemberPart] = field(default_factory=Counter)
+    """Number of pods by such statement."""
     offered: Offered = field(default_factory=Offered)
+    """Members that the solver gets, if its pods have roles."""
     schedulers: dict[str, Named] = field(default_factory=dict)
+    """Schedulers that its waiting pods name, by uid."""
 
     @property
     def key(self) -> GroupKey:

@@ -42,18 +42,22 @@ MOST_GANGS = 64
 
 
 class GangTerms(NamedTuple):
-    """What a pod or a PodGroup states of its gang, as it is written; "" for what it does not state.
-
-    ``least_key``: where ``least`` stands.
-    """
+    """The terms of a gang, as a pod or PodGroup states them; "" if not stated."""
 
     least: str = ""
+    """Fewest pods."""
     least_key: str = ""
+    """Where ``least`` is stated."""
     waiting_time: str = ""
+    """Time-out."""
     mode: str = ""
+    """Strict or not."""
     policy: str = ""
+    """Which pods count as placed."""
     topology: str = ""
+    """Topology requirements."""
     groups: str = ""
+    """Gangs that are placed together with it."""
 
 
 NO_TERMS = GangTerms()

@@ -32,20 +32,26 @@ class Scene:
 
 @dataclass(slots=True, weakref_slot=True, eq=False)
 class Traits:
-    """All that can come to tell a pod from others; pods that agree in it share one object.
-
-    ``values`` are those of the scene's labels. ``node`` is the only one that they may go to, "" for any. ``task_class``
-    is the number of their class, which says less: only what someone looks at. It changes when more is looked at.
-    """
+    """Everything that may distinguish a pod from others; equal pods share one object."""
 
     template: Template
+    """What its spec says."""
     scene: Scene
+    """Its namespace, and which labels matter there."""
     values: tuple[str, ...]
+    """Values of the scene's labels."""
     ending: bool
+    """Whether it is being deleted."""
     needs: VolumeNeeds
+    """Requirements of its volumes."""
     colocation: Colocation
+    """Its quality of service."""
     node: str
+    """The only node that it may go to, "" for any."""
     task_class: int = 0
+    """Number of its class, which distinguishes only what a model or selector reads. It changes when more is
+    read.
+    """
 
 
 class ClassKey(NamedTuple):

@@ -45,27 +45,32 @@ class Disposition(Enum):
 
 
 class Task(Struct, frozen=True, gc=False):
-    """A pod in the terms of the protocol. ``job`` is the owner's id, "" for a pod that owns itself.
-
-    ``priority`` is the value of its PriorityClass, whatever its group says; ``group_priority`` orders its group among
-    others of equal ``priority``, None for a pod that is in no group with an order.
-
-    ``scheduled`` and ``initialized`` are the times of these conditions of a pod, in seconds since the epoch, 0 for not
-    yet. Where no model looks at them, ``scheduled`` is when a pod began that was on its node when the bridge first saw
-    it: of equal victims the youngest goes. ``spread`` is the group that default spread keeps apart, "" for none. There
-    is one per pod, and nothing in it refers back to it (``gc=False``).
+    """A pod in the terms of the protocol. Each pod has one, and nothing in it refers back to it
+    (``gc=False``).
     """
 
     uid: str
+    """Uid of the pod."""
     name: str
+    """Its name, ``namespace/name``."""
     traits: Traits
+    """What distinguishes it from other pods."""
     job: str
+    """Id of its owner, "" if it owns itself."""
     priority: int
+    """Value of its PriorityClass, whatever its group says."""
     created: float
+    """When it was created, in seconds since the epoch."""
     scheduled: float = 0.0
+    """When it was scheduled, in seconds since the epoch, 0 for not yet. If no model reads this: when a pod
+    began that already had a node when the bridge started, as the youngest of equal victims is evicted.
+    """
     initialized: float = 0.0
+    """When it was initialized, in seconds since the epoch, 0 for not yet."""
     group_priority: int | None = None
+    """Order of its group among others of equal ``priority``, None without one."""
     spread: str = ""
+    """Group that default spread keeps apart, "" for none."""
 
     @property
     def task_class(self) -> int:

@@ -46,30 +46,36 @@ _NO_LABEL = ""
 
 @dataclass(frozen=True, slots=True)
 class Visibility:
-    """Which of a pod's metadata models look at; the rest splits a class only if some selector looks at it.
-
-    ``labels`` and ``annotations`` by name, further annotations by ``prefix`` ("": none). ``programs``: a pod
-    that does not name its program is given that of its owner, so that pods of different jobs differ.
-    ``containers``: what each container asks for; ``limits``: theirs and the pod's; ``qualities``: the QoS class;
-    ``service_classes``: Koordinator's priority class; ``daemons``: whether a DaemonSet owns the pod. ``timed``: when
-    pods were scheduled and initialized. ``bandwidth``: bandwidth annotations count as requests.
-    ``node_annotations``: those of nodes, besides those meant for models. ``records``: kinds of records.
-    """
+    """Which of a pod's data models read. Other metadata divide a class only if some selector reads them."""
 
     labels: frozenset[str] = frozenset()
+    """Names of labels."""
     annotations: frozenset[str] = frozenset()
+    """Names of annotations."""
     namespaces: bool = False
+    """Whether models read namespaces."""
     prefix: str = ""
+    """Prefix of further annotations, "" for none."""
     programs: bool = False
+    """Whether a pod without a program's name gets its owner's, so that pods of different jobs differ."""
     containers: bool = False
+    """Whether models read requests of each container."""
     limits: bool = False
+    """Whether models read limits of containers and pods."""
     qualities: bool = False
+    """Whether models read QoS classes."""
     service_classes: bool = False
+    """Whether models read Koordinator's priority classes."""
     daemons: bool = False
+    """Whether models read if a DaemonSet owns the pod."""
     timed: bool = False
+    """Whether models read when pods were scheduled and initialized."""
     bandwidth: bool = False
+    """Whether bandwidth annotations count as requests."""
     node_annotations: frozenset[str] = frozenset()
+    """Names of node annotations, in addition to those meant for models."""
     records: frozenset[str] = frozenset()
+    """Kinds of records."""
 
     def annotations_of(self, pod: Pod) -> dict[str, str]:
         """Return the annotations that count, with the program among them if wanted and known."""

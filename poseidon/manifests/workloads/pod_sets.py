@@ -18,26 +18,30 @@ Reference = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class PodSet:
-    """Pods of one template: ``names`` are those that they would have, all of them.
-
-    ``owner`` controls them: if it is an object of the input that is expanded by itself, this set is not. ``marks`` are
-    labels that tell these pods from others of the same object, ``labels`` those that are added besides; each pod has
-    ``index_label``, if there is one, with its number from ``first_index`` on. ``once``: a pod that has succeeded is not
-    created again. ``hash_label``: names of ReplicaSets that are not in the input end with a pod's label of this name.
-    ``alone``: pods that are there are counted elsewhere.
-    """
+    """Pods of one template."""
 
     names: tuple[str, ...]
+    """Names of all its pods."""
     template: Value
+    """The pod template."""
     owner: Reference
+    """The controlling object. If the input has it and expands it separately, this set is not expanded."""
     marks: Mapping[str, str] = field(default_factory=dict)
+    """Labels that distinguish these pods from others of the same object."""
     labels: Mapping[str, str] = field(default_factory=dict)
+    """Labels to add."""
     annotations: Mapping[str, str] = field(default_factory=dict)
+    """Annotations to add."""
     index_label: str = ""
+    """Label that gets a pod's number, "" for none."""
     first_index: int = 0
+    """Number of the first pod."""
     once: bool = False
+    """Whether a pod that has succeeded is not created again."""
     hash_label: str = ""
+    """Pod label whose value ends the names of ReplicaSets that are not in the input."""
     alone: bool = False
+    """Whether existing pods are counted elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,22 +69,26 @@ class CureStep:
 
 @dataclass(frozen=True, slots=True)
 class Cure:
-    """A pod that waits would get ``node`` after ``changes``, or after ``moves`` of other pods; tried by rounds.
-
-    ``kind``: what is changed first; ``text``: all of it, for people. ``rival``: a pod that waits, too, and would
-    get the place first, "" for none. ``together``: so many pods that wait have places
-    then; 0: it was tried for this one by itself. ``commands`` carry it out, empty where no commands do.
-    """
+    """Changes or moves that would give a waiting pod a place, tested with rounds."""
 
     pod: str
+    """Name of the waiting pod."""
     node: str
+    """The node that it would get."""
     kind: str
+    """What is changed first."""
     text: str
+    """The whole change, for people."""
     changes: tuple[CureStep, ...]
+    """Changes of objects."""
     moves: tuple[Move, ...]
+    """Moves of other pods."""
     rival: str = ""
+    """Another waiting pod that would get the place first, "" for none."""
     together: int = 0
+    """How many waiting pods would get places; 0: tested for this pod only."""
     commands: tuple[str, ...] = ()
+    """Commands that carry it out; empty if none can."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the documented JSON object."""
@@ -93,28 +97,34 @@ class Cure:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """``freed``: nodes that could be emptied together by ``moves``; no choice frees more than ``most_freed``.
-    Some moves may empty nodes for pods that wait, which are not freed. ``staying``: each pod that keeps a node.
-
-    ``overcommitted``: nodes on which more is requested than they offer; ``hot``: of which more is in use than allowed;
-    ``misplaced``: pods against rules about their
-    nodes; ``pending``: pods that would go on waiting; ``cures``: of those, each by itself, what would give it a place.
-    ``costs``: what moves could save; None: no pod may move.
-    """
+    """What an audit finds in a cluster."""
 
     nodes: int
+    """Number of nodes."""
     pods: int
+    """Number of pods."""
     freed: tuple[str, ...]
+    """Nodes that ``moves`` would empty."""
     moves: tuple[Move, ...]
+    """Moves of pods. Some may empty nodes for waiting pods, which are not in ``freed``."""
     most_freed: int
+    """Upper bound on how many nodes any choice of moves could free."""
     staying: tuple[Staying, ...]
+    """Pods that keep a node from being freed."""
     overcommitted: tuple[NodeUse, ...]
+    """Nodes with more requests than they offer."""
     hot: tuple[Hot, ...]
+    """Nodes with more use than allowed."""
     misplaced: tuple[Misplaced, ...]
+    """Pods that break rules about their nodes."""
     pending: tuple[Pending, ...]
+    """Pods that would stay pending."""
     cures: tuple[Cure, ...]
+    """For each pending pod by itself, what would give it a place."""
     costs: Costs | None
+    """What moves could save; None if no pod may move."""
     warnings: tuple[str, ...]
+    """Lines for people."""
 
     @property
     def summary(self) -> list[str]:
