@@ -38,7 +38,7 @@ test-full: $(INSTALLED) ## Run the tests with all their examples, and those mark
 	@echo "==> tests in full"
 	@EFFORT=1 $(PYTEST) --timeout 300 $(ARGS)
 
-mutants: $(INSTALLED) ## Put small faults into the programs and see which the tests notice, for some hours
+mutants: $(INSTALLED) ## Put small faults into the programs and see which the tests notice
 	@echo "==> mutants"
 	@$(BIN)/python -m tests.mutants $(ARGS)
 

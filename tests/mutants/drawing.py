@@ -10,6 +10,7 @@ from typing import Final
 from tests.mutants.changes import Change, list_changes
 
 FOLDERS: Final = (
+    "firmament/core/board",
     "firmament/core/commit",
     "firmament/core/constraints",
     "firmament/core/filters",

@@ -1,33 +1,31 @@
-"""Runs the tests that touch a module while it has a fault, in a copy of the project."""
+"""Runs the tests that mirror a module while it has a change, in a copy of the project."""
 
 from __future__ import annotations
 
-import ast
 import enum
+import json
 import os
+import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Final
 
 from tests.mutants.changes import Change
+from tests.mutants.places import find_place
+from tests.mutants.traces import PYTEST, Test, Traces, environment, mirror
 
-LEAST_SECONDS: Final = 60.0
-SLOWER: Final = 5.0
-"""A run may take so many times as long as without the fault, and never less than ``LEAST_SECONDS``."""
-
-SLOW: Final = ("tests/benchmarks", "tests/deploy", "tests/documentation", "tests/examples", "tests/programs")
-"""Tests of whole programs; they judge no single module."""
+SERVING: Final = Path(__file__).with_name("serving.py")
 
 
 class Verdict(enum.Enum):
     """What came of a change."""
 
     KILLED = "killed"
-    KILLED_ELSEWHERE = "killed elsewhere"
     SURVIVED = "survived"
 
 
@@ -37,136 +35,138 @@ class Judgement:
 
     verdict: Verdict
     seconds: float
+    #: The first test that failed; empty if none did, or none could be collected.
     test: str = ""
-    """The first test that failed; empty if none did, or none in time."""
+    #: How many tests ran.
+    tests: int = 0
 
 
-class BrokenTestsError(Exception):
-    """Tests fail, or end in nothing, without any change."""
+class Session:
+    """A process that has collected some tests, and runs them with changes."""
 
-
-class TestsOfModules:
-    """Finds the tests of a module: those in the folder that mirrors its package, and those that import it."""
-
-    __test__ = False
-
-    def __init__(self, root: Path) -> None:
-        self._root = root
-
-    def mirror(self, module: str) -> list[str]:
-        """Test files in the folder that mirrors the module's; those that import the module first.
-
-        Where there is no such folder, or nothing in it, its parent's counts.
-        """
-        folder = PurePosixPath("tests") / PurePosixPath(module).parent
-        while folder.parts[1:]:
-            files = sorted(
-                each.relative_to(self._root).as_posix() for each in (self._root / folder).glob("test_*.py")
+    def __init__(self, copy: Path, files: Sequence[str]) -> None:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            self._process = subprocess.Popen(
+                [
+                    sys.executable,
+                    "-P",
+                    str(SERVING),
+                    str(theirs.fileno()),
+                    *PYTEST,
+                    f"--basetemp={copy}.tests",
+                    "--timeout=0",
+                    *files,
+                ],
+                cwd=copy,
+                env=environment(copy),
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
             )
-            if files:
-                return sorted(files, key=lambda file: (_name(module) not in self._imports[file], file))
-            folder = folder.parent
-        return []
+        self._channel = ours
+        self._lines = ours.makefile("rw")
+        self.is_ready = bool(self._lines.readline())
 
-    def elsewhere(self, module: str) -> list[str]:
-        """Other test files that import the module, or something of its package."""
-        near = set(self.mirror(module))
-        wanted = {_name(module), _name(module).rpartition(".")[0]}
-        return [
-            file
-            for file, names in self._imports.items()
-            if file not in near and not file.startswith(SLOW) and not wanted.isdisjoint(names)
-        ]
+    def run(
+        self, tests: Sequence[Test], file: Path, source: bytes, function: tuple[str, int] | None
+    ) -> tuple[str, str]:
+        """Run tests with new code for a function, or as all is; return what came of it, and which test said so."""
+        order = {
+            "tests": [[test.name, test.limit] for test in tests],
+            "file": str(file),
+            "source": source.decode(),
+            "function": function,
+        }
+        self._lines.write(json.dumps(order) + "\n")
+        self._lines.flush()
+        word, test = json.loads(self._lines.readline())
+        return word, test
 
-    @cached_property
-    def _imports(self) -> dict[str, set[str]]:
-        """Modules that each test file imports, and their packages."""
-        found = {}
-        for file in sorted((self._root / "tests").rglob("test_*.py")):
-            names: set[str] = set()
-            for node in ast.walk(ast.parse(file.read_bytes())):
-                if isinstance(node, ast.ImportFrom) and node.module:
-                    names |= {node.module, *(f"{node.module}.{each.name}" for each in node.names)}
-                elif isinstance(node, ast.Import):
-                    names |= {each.name for each in node.names}
-            found[file.relative_to(self._root).as_posix()] = names | {
-                each.rpartition(".")[0] for each in names
-            }
-        return found
+    def close(self) -> None:
+        """End the process."""
+        self._lines.close()
+        self._channel.close()
+        self._process.kill()
+        self._process.wait()
 
 
 class Judge:
     """Makes changes in one copy of the project, one after the other, and runs tests there."""
 
-    def __init__(self, copy: Path) -> None:
+    def __init__(self, copy: Path, kept: Path) -> None:
         self._copy = copy
-        self._tests = TestsOfModules(copy)
-        self._usual: dict[tuple[str, ...], float] = {}
+        self._kept = kept
+        self._folder = ""
+        self._traces: Traces
+        self._session: Session | None = None
 
     def judge(self, change: Change) -> Judgement:
         """Judge one change. Raises BrokenTestsError if tests fail without it."""
-        near = tuple(self._tests.mirror(change.path))
-        far = tuple(self._tests.elsewhere(change.path))
+        folder = mirror(self._copy, change.path)
+        if not folder:
+            return Judgement(Verdict.SURVIVED, 0.0)
+        self._turn_to(folder)
         begun = time.monotonic()
-        for files, verdict in ((near, Verdict.KILLED), (far, Verdict.KILLED_ELSEWHERE)):
-            if not files:
-                continue
-            limit = max(LEAST_SECONDS, SLOWER * self._usual_seconds(files))
-            module = self._copy / change.path
-            source = module.read_bytes()
-            module.write_bytes(change.apply(source))
-            try:
-                failed, test = self._run(files, limit)
-            finally:
-                module.write_bytes(source)
-            if failed:
-                return Judgement(verdict, time.monotonic() - begun, test)
-        return Judgement(Verdict.SURVIVED, time.monotonic() - begun)
-
-    def _usual_seconds(self, files: tuple[str, ...]) -> float:
-        """How long the tests take without a change."""
-        if files not in self._usual:
-            begun = time.monotonic()
-            failed, test = self._run(files, 1_800.0)
-            if failed:
-                raise BrokenTestsError(f"{test or files[0]} fails without any change: mend it first")
-            self._usual[files] = time.monotonic() - begun
-        return self._usual[files]
-
-    def _run(self, files: tuple[str, ...], limit: float) -> tuple[bool, str]:
-        """Whether some test fails, or none ends in time; and which it is."""
-        command = [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-x",
-            "-q",
-            "-n",
-            "0",
-            "-p",
-            "no:cacheprovider",
-            "--tb=no",
-            *files,
+        source = (self._copy / change.path).read_bytes()
+        place = find_place(source, change)
+        lasting = place.function is None or self._traces.is_run_by_imports(change.path, place.lines)
+        tests = self._traces.list_reaching(change.path, () if place.function is None else place.lines)
+        # A process that a test starts reads the change from the file; who runs the line there is not known.
+        others = [
+            test
+            for test in self._traces.tests
+            if test not in tests and (place.function is None or test.starts_programs)
         ]
-        environment = {**os.environ, "PYTHONPATH": str(self._copy), "PYTHONDONTWRITEBYTECODE": "1"}
-        process = subprocess.Popen(
-            command,
-            cwd=self._copy,
-            env=environment,
-            text=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+        wanted = sorted(tests, key=lambda test: test.starts_programs) + others
+        with self._changed(change, source) as changed:
+            word, test = "unchanged", ""
+            if not lasting and wanted:
+                word, test = self._serve().run(wanted, self._copy / change.path, changed, place.function)
+            if word == "unchanged" and wanted:
+                word, test = self._run_anew(wanted, change)
+        verdict = Verdict.KILLED if word in ("failed", "slow") else Verdict.SURVIVED
+        return Judgement(verdict, round(time.monotonic() - begun, 2), test, len(wanted))
+
+    def close(self) -> None:
+        """End the process that waits for changes, if there is one."""
+        if self._session is not None:
+            self._session.close()
+            self._session = None
+
+    def _turn_to(self, folder: str) -> None:
+        if folder != self._folder:
+            self.close()
+            self._traces = Traces(self._copy, folder, self._kept)
+            self._folder = folder
+
+    def _serve(self) -> Session:
+        if self._session is None:
+            self._session = Session(self._copy, sorted({test.file for test in self._traces.tests}))
+        return self._session
+
+    def _run_anew(self, tests: Sequence[Test], change: Change) -> tuple[str, str]:
+        """Run tests in a process that imports the changed module."""
+        session = Session(self._copy, sorted({test.file for test in tests}))
         try:
-            output, _ = process.communicate(timeout=limit)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, 9)
-            process.communicate()
-            return True, ""
-        failed = [line for line in output.splitlines() if line.startswith(("FAILED ", "ERROR "))]
-        return process.returncode != 0, failed[0].split(" - ")[0].split(" ", 1)[1] if failed else ""
+            if not session.is_ready:
+                return "failed", ""
+            return session.run(tests, self._copy / change.path, b"", None)
+        finally:
+            session.close()
 
-
-def _name(module: str) -> str:
-    return module.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    @contextmanager
+    def _changed(self, change: Change, source: bytes) -> Iterator[bytes]:
+        """Have the change in the file, for processes that start meanwhile."""
+        module = self._copy / change.path
+        times = module.stat()
+        changed = change.apply(source)
+        if module.stat().st_size == len(changed):
+            changed += b"\n"  # what is compiled and kept is known by size and second
+        module.write_bytes(changed)
+        try:
+            yield changed
+        finally:
+            module.write_bytes(source)
+            os.utime(module, ns=(times.st_atime_ns, times.st_mtime_ns))

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import ast
+import shutil
+import subprocess
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.mutants.changes import list_changes
 from tests.mutants.drawing import FOLDERS, draw_changes
-from tests.mutants.judging import BrokenTestsError, Judge, TestsOfModules, Verdict
+from tests.mutants.judging import Judge, Verdict
+from tests.mutants.places import find_place
+from tests.mutants.sharing import copy_project, judge_all
+from tests.mutants.traces import BrokenTestsError, Traces, mirror
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -101,69 +107,192 @@ def write(root: Path, files: dict[str, str]) -> None:
 
 
 PROJECT = {
+    "pytest.ini": "[pytest]",
     "shop/stock/shelf.py": """
+        from functools import cache
+
+        BOARDS = 7
+
+        @cache
         def room(a):
-            return a + 1
+            b = a + 1
+            if b > 5:
+                b = 2 * b
+            return b
 
         def full(a):
             return a > 3
 
-        def idle():
-            return 5
+        def count():
+            return BOARDS
+
+        def rise(a):
+            while a < 3:
+                a += 1
+            return a
+
+        class Door:
+            def open(self):
+                return self.turn(
+                    True,
+                    30,
+                )
+
+            def turn(self, key, angle):
+                def lock():
+                    return key
+
+                return lock() and angle
+
+        WIDTH = room(3)
+        """,
+    "shop/stock/clerk.py": """
+        from shop.stock import shelf
+
+        if __name__ == "__main__":
+            print(shelf.full(3))
         """,
     "tests/shop/stock/test_shelf.py": """
-        from shop.stock.shelf import room
+        from shop.stock.shelf import WIDTH, BOARDS, Door, rise, room
 
         def test_room():
             assert room(1) == 2
-        """,
-    "tests/shop/stock/test_other.py": "def test_other():\n    pass\n",
-    "tests/shop/test_shop.py": """
-        from shop.stock import shelf
 
-        def test_full():
-            assert not shelf.full(3)
+        def test_width():
+            assert WIDTH == 4
+
+        def test_boards():
+            assert BOARDS == 7
+
+        def test_rise():
+            assert rise(0) == 3
+
+        def test_door():
+            assert Door().open() == 30
+        """,
+    "tests/shop/stock/test_clerk.py": """
+        import subprocess
+        import sys
+
+        def test_it_says_whether_shelves_are_full():
+            told = subprocess.run([sys.executable, "-m", "shop.stock.clerk"], capture_output=True, text=True)
+            assert told.stdout == "False\\n"
         """,
     "tests/shop/test_far.py": "def test_far():\n    pass\n",
 }
+MODULE = "shop/stock/shelf.py"
 
 
 @pytest.fixture
 def project(tmp_path):
-    """A project of one module, with a test beside it and one elsewhere."""
-    write(tmp_path, PROJECT)
-    return tmp_path
+    """A project of two modules, with tests beside them."""
+    write(tmp_path / "shop", PROJECT)
+    return tmp_path / "shop"
 
 
-def test_a_module_is_judged_by_the_folder_that_mirrors_it_then_by_whoever_imports_it(project):
-    tests = TestsOfModules(project)
-    assert tests.mirror("shop/stock/shelf.py") == [
-        "tests/shop/stock/test_shelf.py",
-        "tests/shop/stock/test_other.py",
-    ]
-    assert tests.elsewhere("shop/stock/shelf.py") == ["tests/shop/test_shop.py"]
-    assert tests.mirror("shop/cellar/deep/box.py") == ["tests/shop/test_far.py", "tests/shop/test_shop.py"]
+def judge_everything(project: Path, kept: Path) -> dict[str, Verdict]:
+    """Judge all changes to the module, by line and what is changed to what."""
+    source = (project / MODULE).read_bytes()
+    lines = source.decode().splitlines()
+    judge = Judge(project, kept)
+    try:
+        return {
+            f"{lines[change.line - 1].strip()}: {change.replacement}": judge.judge(change).verdict
+            for change in list_changes(MODULE, source)
+        }
+    finally:
+        judge.close()
 
 
-def test_changes_are_noticed_there_elsewhere_or_by_nobody(project):
-    module = "shop/stock/shelf.py"
-    source = (project / module).read_bytes()
-    verdicts = {}
-    judge = Judge(project)
-    for change in list_changes(module, source):
-        verdicts[source[change.start : change.end].decode()] = judge.judge(change).verdict
-    assert verdicts == {
-        "+": Verdict.KILLED,
-        "1": Verdict.KILLED,
-        ">": Verdict.KILLED_ELSEWHERE,
-        "3": Verdict.SURVIVED,  # neither 3 nor 4 is below it
-        "5": Verdict.SURVIVED,
+def test_a_module_is_judged_by_the_folder_that_mirrors_it(project):
+    assert mirror(project, MODULE) == "tests/shop/stock"
+    assert mirror(project, "shop/cellar/deep/box.py") == "tests/shop"
+    assert mirror(project, "till/box.py") == ""
+
+
+def test_changes_are_noticed_by_whoever_runs_them_in_whatever_process(project, tmp_path):
+    source = (project / MODULE).read_bytes()
+    verdicts = judge_everything(project, tmp_path)
+    survived = {change for change, verdict in verdicts.items() if verdict is Verdict.SURVIVED}
+    assert survived == {
+        "if b > 5:: >=",  # no test is near enough
+        "if b > 5:: 6",
+        "b = 2 * b: 3",  # no test gets there
+        "b = 2 * b: //",
+        "return a > 3: 4",  # 3 is not above it either
     }
-    assert (project / module).read_bytes() == source
+    noticed = set(verdicts) - survived
+    assert noticed >= {
+        "b = a + 1: -",  # in a function that importing runs
+        "BOARDS = 7: 8",  # importing takes effect
+        "return a > 3: >=",  # by a process that a test starts
+        "while a < 3:: <=",
+        "a += 1: 2",
+        "30,: 31",  # on its own line of a statement
+        "return lock() and angle: or",
+    }
+    assert (project / MODULE).read_bytes() == source
 
 
-def test_tests_that_fail_anyway_judge_nobody(project):
-    write(project, {"tests/shop/stock/test_other.py": "def test_other():\n    assert False\n"})
-    change = list_changes("shop/stock/shelf.py", (project / "shop/stock/shelf.py").read_bytes())[0]
+def test_what_never_ends_is_noticed(project, tmp_path):
+    source = (project / MODULE).read_bytes()
+    judge = Judge(project, tmp_path)
+    [change] = [each for each in list_changes(MODULE, source) if each.replacement == "(not (a < 3))"]
+    endless = replace(change, replacement="True")
+    try:
+        judgement = judge.judge(endless)
+    finally:
+        judge.close()
+    assert judgement.verdict is Verdict.KILLED
+    assert judgement.test == "tests/shop/stock/test_shelf.py::test_rise"
+
+
+def test_only_tests_that_changed_run_again_before_changes(project, tmp_path):
+    Traces(project, "tests/shop/stock", tmp_path)
+    shutil.rmtree(project / "tests/shop/stock/__pycache__", ignore_errors=True)
+    write(project, {"tests/shop/stock/test_clerk.py": "def test_nothing():\n    open('here', 'w').close()\n"})
+    traces = Traces(project, "tests/shop/stock", tmp_path)
+    assert {test.name for test in traces.tests} >= {
+        "tests/shop/stock/test_clerk.py::test_nothing",
+        "tests/shop/stock/test_shelf.py::test_rise",
+    }
+    (project / "here").unlink()
+    Traces(project, "tests/shop/stock", tmp_path)
+    assert not (project / "here").exists()
+
+
+def test_a_place_is_the_statement_and_the_outermost_function():
+    source = (Path("a.py"), textwrap.dedent(PROJECT[MODULE]).encode())[1]
+    places = {
+        source.splitlines()[change.line - 1].strip().decode(): find_place(source, change)
+        for change in list_changes(MODULE, source)
+    }
+    assert places["BOARDS = 7"].function is None
+    assert places["b = a + 1"].function == ("room", 6)
+    assert places["30,"].function == ("Door.open", 25)
+    assert places["30,"].lines == range(26, 30)
+    assert places["if b > 5:"].lines == range(9, 10)
+    assert places["return lock() and angle"].function == ("Door.turn", 31)
+
+
+def test_tests_that_fail_anyway_judge_nobody(project, tmp_path):
+    write(project, {"tests/shop/stock/test_clerk.py": "def test_other():\n    assert False\n"})
     with pytest.raises(BrokenTestsError, match="test_other"):
-        Judge(project).judge(change)
+        judge_everything(project, tmp_path)
+
+
+def test_workers_share_changes_in_copies_and_leave_the_project_alone(project):
+    subprocess.run(["git", "init", "-q"], cwd=project, check=True)
+    write(project, {".gitignore": "build/\n"})
+    changes = [
+        change
+        for change in list_changes(MODULE, (project / MODULE).read_bytes())
+        if change.replacement in ("-", "6")
+    ]
+    judged = dict(judge_all(project, changes, 2))
+    assert sorted(judgement.verdict.value for judgement in judged.values()) == ["killed", "survived"]
+    write(project, {"shop/stock/stairs.py": "STEPS = 3\n"})
+    (project / "shop/stock/clerk.py").unlink()
+    copy = copy_project(project, project / "build/mutants/copy-0")
+    assert (copy / "shop/stock/stairs.py").exists()
+    assert not (copy / "shop/stock/clerk.py").exists()
