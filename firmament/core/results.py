@@ -11,6 +11,7 @@ from operator import eq
 from typing import NamedTuple, overload
 
 from firmament.core.reasons import Cause
+from firmament.core.search.driver import SearchFigures
 
 
 class DeltaKind(Enum):
@@ -165,7 +166,8 @@ class BrokenRule(NamedTuple):
 class RoundResult:
     """The outcome of a round. ``unscheduled`` lists only tasks whose message changed since it was last reported;
     ``notes`` are models' remarks on bad input that no earlier round made; ``gangs`` those whose standing changed.
-    ``put_off``: tasks that wait for a round of their own, as their namespace asks for more than one may take.
+    ``put_off``: tasks that wait for a round of their own, as their namespace asks for more than one may take;
+    ``searches``: what searches for a better placement came to.
     """
 
     round: int
@@ -175,6 +177,7 @@ class RoundResult:
     notes: tuple[str, ...] = ()
     gangs: tuple[GangState, ...] = ()
     put_off: int = 0
+    searches: tuple[SearchFigures, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

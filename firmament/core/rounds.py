@@ -10,14 +10,15 @@ from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments, Place
 from firmament.core.flow.terms import DualPrices
 from firmament.core.placement.cost import compute_placed_cost, gap_of, pair_figures
 from firmament.core.placement.gang_room import RoomSearch, find_gang_room
-from firmament.core.placement.local_search.size_exchange import exchange_sizes
 from firmament.core.placement.outcome import FirstFlow, Means, PassOptions, Placed, Timer
 from firmament.core.placement.placing import place
-from firmament.core.placement.spread.default_spread import spread_tasks
 from firmament.core.preemption.attempts import preempt
 from firmament.core.preemption.problem import PreemptionDecision, PreemptionProblem, PreemptionTuning
 from firmament.core.ranks import group_rows
 from firmament.core.results import RoundStats
+from firmament.core.search.driver import SearchFigures
+from firmament.core.search.moves.exchange import exchange_sizes
+from firmament.core.search.moves.spread_classes import spread_tasks
 from firmament.core.snapshot.snapshot import Snapshot
 from firmament.solvers.base import Solver
 
@@ -28,7 +29,8 @@ class Placement:
 
     ``first``: the flow of the first pass, over what all tasks wait for, in terms of the problem's classes.
     ``evictions``: places for tasks that found none, for which others go. ``shortages``: by gang, why a group with rules
-    found no place. ``kept``: by gang, where there will be room for those that found none.
+    found no place. ``kept``: by gang, where there will be room for those that found none. ``searches``: what searches
+    for a better placement came to.
     """
 
     assignments: Assignments
@@ -38,6 +40,7 @@ class Placement:
     evictions: tuple[PreemptionDecision, ...] = ()
     shortages: Mapping[int, str] = field(default_factory=dict)
     kept: Mapping[int, Assignments] = field(default_factory=dict)
+    searches: tuple[SearchFigures, ...] = ()
 
     @property
     def dual_prices(self) -> DualPrices | None:
@@ -64,9 +67,9 @@ def decide(
     watch = means.stopwatch()
     assignments = placed.assignments
     if problem.heights is not None:
-        assignments = exchange_sizes(problem, assignments, means.tuning.exchange)
+        assignments = exchange_sizes(problem, assignments, means.tuning.exchange, means.searches)
     if problem.spread is not None:
-        assignments = spread_tasks(problem, assignments, means.tuning.spread)
+        assignments = spread_tasks(problem, assignments, means.tuning.spread, means.searches)
     shortages = dict(placed.shortages)
     evictions: tuple[PreemptionDecision, ...] = ()
     if preemption is not None:
@@ -78,7 +81,9 @@ def decide(
     if first is not None:
         first = replace(first, classes=_first_classes(placed))
     kept = {} if room is None else _room_to_keep(problem, room, assignments, means)
-    return Placement(assignments, stats, placed.last, first, evictions, shortages, kept)
+    return Placement(
+        assignments, stats, placed.last, first, evictions, shortages, kept, tuple(means.searches)
+    )
 
 
 def _room_to_keep(

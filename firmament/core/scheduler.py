@@ -224,6 +224,7 @@ class Scheduler:
             else (),
             notes=notes,
             put_off=self._requeue.budgets.put_off,
+            searches=placement.searches,
         )
 
     def _put_into_effect(

@@ -60,6 +60,18 @@ class Metrics:
             "firmament_put_off_tasks",
             "Tasks that wait for a round of their own, as their namespace asks for more than one may take.",
         )
+        self._searches = counter(
+            "firmament_search_changes",
+            "Changes that searches for a better placement have looked at, by move and outcome.",
+            "move",
+            "outcome",
+        )
+        self._unsupported = counter(
+            "firmament_search_unsupported_tasks",
+            "Tasks that a search had to leave as they were, by move and reason; a task counts once per round.",
+            "move",
+            "reason",
+        )
         self._remarks = counter(
             "firmament_model_remarks",
             "Remarks of cost models on bad input, such as annotations that cannot be read; each text once.",
@@ -93,6 +105,11 @@ class Metrics:
             self._gap.set(stats.gap)
             self._cost.set(stats.cost)
         self._remarks.inc(len(result.notes))
+        for search in result.searches:
+            self._searches.labels(search.move, "kept").inc(search.accepted)
+            self._searches.labels(search.move, "dropped").inc(search.tried - search.accepted)
+            for reason, tasks in search.unsupported.items():
+                self._unsupported.labels(search.move, reason).inc(tasks)
 
     def round_failed(self, set_aside: int = 0) -> None:
         """Count a round that ended with an error, and the classes that were set aside over it."""

@@ -17,8 +17,8 @@ from firmament.core.flow.network.network import compute_unscheduled_penalties, d
 from firmament.core.flow.problem import Assignments, Residual
 from firmament.core.model import Machine, TaskClass
 from firmament.core.placement.cost import placement_cost, size_cost
-from firmament.core.placement.local_search.size_exchange import exchange_sizes
 from firmament.core.scheduler import Scheduler
+from firmament.core.search.moves.exchange import exchange_sizes
 from firmament.solvers.ortools_solver import OrToolsSolver
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.documentation.markdown import blocks, section, text
@@ -148,4 +148,4 @@ def test_heights_of_two_machines():
     # The network charges 12 + 16 for a first task each, or 14 + 14.
     assert 28 + size_cost(given, there) == pytest.approx(29)
     assert 28 + size_cost(given, exchanged) == pytest.approx(27.67, abs=0.01)
-    assert exchange_sizes(given, there, tuning=PLACING.exchange).machine.tolist() == [1, 0]
+    assert exchange_sizes(given, there, tuning=PLACING.exchange, log=[]).machine.tolist() == [1, 0]

@@ -103,6 +103,10 @@ PROTOCOLS: Final = {
     "refusal": 'returns why something is refused, "" if it is not',
     "verdicts": "returns what each node, or machine, says of a pod",
     "payload": "returns the content of a record",
+    # Searches.
+    "evaluate": "returns the next change that a move would make",
+    "accepts": "whether a change, or somebody, is one to keep",
+    "undo": "takes back what has been done",
     "amounts": "returns quantities by resource",
     "counts": "returns how many there are of each kind",
     "rows": "returns rows of a table",

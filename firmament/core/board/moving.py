@@ -20,7 +20,7 @@ def remaining_after(problem: PlacementProblem, placed: Assignments) -> Residual:
 
 
 class MovingRoom:
-    """What a placement leaves; for classes that ``stays`` does not name: no machines share their joint rows."""
+    """What a placement leaves; for classes that take of no joint row which machines share."""
 
     def __init__(self, problem: PlacementProblem, placed: Assignments) -> None:
         self._feasible = problem.feasible
@@ -78,43 +78,6 @@ class MovingRoom:
             total = sum_before_in_runs(amount, starts, lengths) + amount
             lacking[order] |= (amount > 0) & (total > free.take(machine))
         return lacking
-
-
-def stays(problem: PlacementProblem) -> Bool:
-    """bool[C]: classes that take of joint rows which several machines share."""
-    found = np.zeros(problem.classes, dtype=np.bool_)
-    for rows in problem.joint:
-        if rows.shared:
-            found |= rows.amount[problem.shape] > 0
-    return found
-
-
-UNBOUNDED = 2**40
-"""More tasks than there are: a ledger that says so keeps no book of a shape."""
-
-
-def movable(problem: PlacementProblem) -> Bool:
-    """bool[C]: classes whose tasks may change places without regard to other tasks, limits on amounts apart.
-
-    Not those with rules about others or of which others have rules, nor those of pairs, of groups over a tree, pinned
-    ones, and those for which a ledger keeps books.
-    """
-    free = np.ones(problem.classes, dtype=np.bool_)
-    if problem.rules is not None:
-        free[list(problem.rules.of)] = False
-    if problem.pairs is not None:
-        free &= problem.pairs.kind < 0
-    if problem.topology is not None and len(problem.gang):
-        free &= ~np.isin(problem.gang, list(problem.topology.groups))
-    free[list(problem.pins)] = False
-    free[list(problem.most)] = False
-    if problem.ledgers:
-        shapes = np.unique(problem.shape[free])
-        kept = np.zeros(len(problem.requests), dtype=np.bool_)
-        for shape, known_as in zip(shapes.tolist(), problem.map_to_ledgers(shapes).tolist(), strict=True):
-            kept[shape] = any((ledger.count_room(known_as) < UNBOUNDED).any() for ledger in problem.ledgers)
-        free &= ~kept[problem.shape]
-    return free
 
 
 class ExchangeRoom:

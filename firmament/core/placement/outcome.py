@@ -11,6 +11,7 @@ from firmament.core.flow.problem import Assignments
 from firmament.core.flow.reduction import AlikeMachines
 from firmament.core.placement.class_aggregation import Bundled
 from firmament.core.placement.tuning import PlacementTuning
+from firmament.core.search.driver import SearchLog
 from firmament.solvers.base import Solver
 
 Timer = Callable[[], float]
@@ -46,12 +47,13 @@ class PassOptions:
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """By what a round is solved: ``timer`` is for figures alone."""
+    """By what a round is solved: ``timer`` is for figures alone; what searches come to is added to ``searches``."""
 
     solver: Solver
     options: PassOptions = field(default_factory=PassOptions)
     timer: Timer = no_timer
     tuning: PlacementTuning = field(default_factory=PlacementTuning)
+    searches: SearchLog = field(default_factory=list)
 
     def stopwatch(self) -> Stopwatch:
         """One that runs from now on."""

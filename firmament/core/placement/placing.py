@@ -20,13 +20,14 @@ from firmament.core.board.board import Board, is_displaced
 from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
 from firmament.core.placement.class_aggregation import merge_classes
 from firmament.core.placement.gang_search import GangSearch
-from firmament.core.placement.local_search.relocation import relocate_tasks
 from firmament.core.placement.outcome import Means, Placed, StageFigures
 from firmament.core.placement.pairs.waves import place_last, place_pairs
 from firmament.core.placement.passes import place_all, place_greedily, place_leftovers
 from firmament.core.placement.tree_groups.groups import place_with_groups
 from firmament.core.placement.tuning import PlacementTuning
 from firmament.core.placement.waves import place_in_waves
+from firmament.core.search.driver import SearchLog
+from firmament.core.search.relocation import relocate_tasks
 
 
 def place(problem: PlacementProblem, means: Means) -> Placed:
@@ -41,8 +42,9 @@ def place(problem: PlacementProblem, means: Means) -> Placed:
     placed, residual = place_by_priority(bundle.problem, means)
     watch = means.stopwatch()
     found = placed.assignments
-    if residual.remaining.any() and not (problem.pairs is not None and problem.pairs.steers):
-        found = relocate_tasks(bundle.problem, found, problem.rotation, means.tuning.relocation)
+    if residual.remaining.any():
+        tuning = means.tuning.relocation
+        found = relocate_tasks(bundle.problem, found, problem.rotation, tuning, means.searches)
     found = bundle.dealt_out(found)
     return replace(placed.replace_assignments(found, bundling + watch.seconds()), about=bundle)
 
@@ -55,7 +57,7 @@ def place_whole_gangs(problem: PlacementProblem, means: Means) -> Placed:
     placed = _together(problem, means)
     if not _incomplete(problem, placed.assignments).any():
         return placed
-    tried = GangTrial(Board(problem), means.tuning).place(means)
+    tried = GangTrial(Board(problem), means.tuning, means.searches).place(means)
     trial = tried.assignments
     chosen = _gang_counts(problem, trial) > 0
     again = _together(_drop_gangs(problem, ~chosen), means)
@@ -65,7 +67,7 @@ def place_whole_gangs(problem: PlacementProblem, means: Means) -> Placed:
     watch = means.stopwatch()
     board = Board(problem)
     board.book(best)
-    late = GangTrial(board, means.tuning).gangs(np.flatnonzero(~chosen))
+    late = GangTrial(board, means.tuning, means.searches).gangs(np.flatnonzero(~chosen))
     figures = placed.figures + tried.figures + again.figures  # bounds hold for the gangs that are let in
     return replace(again, figures=figures).replace_assignments(
         Assignments.join([best, late]), watch.seconds()
@@ -111,13 +113,14 @@ def _value(problem: PlacementProblem, placed: Assignments) -> tuple[int, ...]:
 class GangTrial:
     """Places gangs one by one on ``board``, as it is handed in and moves on."""
 
-    def __init__(self, board: Board, tuning: PlacementTuning) -> None:
-        self._tuning = tuning
+    def __init__(self, board: Board, tuning: PlacementTuning, searches: SearchLog) -> None:
+        """What searches come to is added to ``searches``."""
+        self._tuning, self._log = tuning, searches
         self._problem = board.residual.problem
         self._board = board
         self._waiting = board.residual.remaining
         self._searches = 0
-        self._search_cells = tuning.gang_search_cells
+        self._search_cells = self._tuning.gang_search_cells
         self._refused: set[tuple[object, ...]] = set()
 
     def place(self, means: Means) -> Placed:
@@ -217,7 +220,8 @@ class GangTrial:
         counts = np.zeros_like(problem.counts)
         counts[members] = self._waiting[members]
         alone = self._board.remaining_problem(counts)
-        return relocate_tasks(alone, placed, problem.rotation, self._tuning.relocation)
+        tuning = self._tuning.relocation
+        return relocate_tasks(alone, placed, problem.rotation, tuning, self._log)
 
     def _search_by_rules(self, members: Int64, need: int) -> Assignments | None:
         """Look for places of a gang with rules between tasks, all of it if there are, and book them."""

@@ -17,12 +17,12 @@ from types import MappingProxyType
 import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
+from firmament.core.board.admission import replay
 from firmament.core.board.board import Board
 from firmament.core.constraints.counters import RuleState
 from firmament.core.constraints.preferences import soft_cost
 from firmament.core.constraints.ruleset import ClassRules, PreferredSpread, RequiredSpread, RuleSet
 from firmament.core.flow.problem import COST_UNITS_PER_POINT
-from firmament.core.placement.admission import replay
 from firmament.core.placement.outcome import Means, Placed, StageFigures
 from firmament.core.placement.passes import place_leftovers, propose, solve_in_turn
 from firmament.core.placement.subclasses import ClassPart, Wave, derive

@@ -15,12 +15,13 @@ from firmament.core.constraints.pairs import PairState
 from firmament.core.constraints.preferences import soft_cost
 from firmament.core.flow.problem import Assignments, Residual
 from firmament.core.placement.outcome import Means, Placed
-from firmament.core.placement.pairs.local_search import improve_applications
 from firmament.core.placement.passes import place_leftovers, place_one_by_one
 from firmament.core.placement.subclasses import ClassPart, Wave
-from firmament.core.placement.tuning import ApplicationTuning, PlacementTuning
+from firmament.core.placement.tuning import PlacementTuning
 from firmament.core.placement.waves import most_per_machine, plan_wave, solve_waves
 from firmament.core.ranks import places_in, runs, sum_before_in_runs
+from firmament.core.search.moves.application import improve_applications
+from firmament.core.search.tuning import ApplicationTuning
 
 
 def place_pairs(board: Board, pairs: PairState, means: Means) -> Placed:
@@ -32,7 +33,7 @@ def place_pairs(board: Board, pairs: PairState, means: Means) -> Placed:
     watch = means.stopwatch()
     placed = Assignments.join([waves.assignments, place_last(board, pairs)])
     if pairs.terms.improve and pairs.terms.steers:
-        placed = improve_applications(board, pairs, placed, means.tuning.applications)
+        placed = improve_applications(board, pairs, placed, means.tuning.applications, means.searches)
         if board.residual.remaining.any():  # what moved may have made room
             placed = Assignments.join([placed, place_last(board, pairs)])
     board.fix_pairs(placed)

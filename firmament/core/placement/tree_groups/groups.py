@@ -1,7 +1,7 @@
 """Groups that share out over a tree of machines, in a round with other tasks.
 
 Groups come in order of priority, then of age; each is placed as a whole, by the best way to share it out that its rules
-know, or leaves its room to others. For those that find no place another order is looked for (`order_search`). Among
+know, or leaves its room to others. For those that find no place another order is looked for (`reorder_groups`). Among
 equally good ways the one counts that costs least, by the models and by the prices that the other tasks would pay for
 the machines: those are solved for first. The others are then placed jointly in what is left. Only if that leaves one of
 them without a place that a less important group has taken is the round done again, priority by priority from the top.
@@ -27,8 +27,8 @@ from firmament.core.placement.class_aggregation import merge_classes
 from firmament.core.placement.outcome import Means, Placed, StageFigures
 from firmament.core.placement.passes import propose
 from firmament.core.placement.subclasses import LARGEST_COST
-from firmament.core.placement.tree_groups.order_search import Arrangement, rearrange
 from firmament.core.placement.tree_groups.placer import GroupPlacer
+from firmament.core.placement.tree_groups.reorder_groups import Arrangement, rearrange
 from firmament.solvers.base import SolverTimeoutError
 
 Place: TypeAlias = Callable[[PlacementProblem, Means], Placed]
@@ -101,9 +101,8 @@ class _Round:
         found = {gang: places for gang, places in tried.items() if gang not in placer.shortages}
         blocked = [gang for gang in gangs if gang not in found and not self._terms.groups[gang].refused]
         if found and blocked:
-            better = rearrange(
-                begin, placer, Arrangement(placer.board, found), blocked, self._means.tuning.groups
-            )
+            now, tuning = Arrangement(placer.board, found), self._means.tuning.groups
+            better = rearrange(begin, placer, now, blocked, tuning, self._means.searches)
             if better.board is not placer.board:
                 placer.adopt(better.board, better.placed)
                 found = better.placed

@@ -9,12 +9,12 @@ from itertools import islice, product
 import numpy as np
 
 from cost_models.interface import Int64
+from firmament.core.board.admission import admit, replay
 from firmament.core.board.board import Board
 from firmament.core.constraints.preferences import soft_cost
 from firmament.core.flow.network.network import crowding_cost
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments
 from firmament.core.flow.terms import GroupTerms, TreeGroup
-from firmament.core.placement.admission import admit, replay
 from firmament.core.placement.outcome import Means
 from firmament.core.tree_solver.tree import Shortage
 from firmament.solvers.base import Arcs, FlowProblem, Solver

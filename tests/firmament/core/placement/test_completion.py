@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 from hypothesis import given, settings
 
+from firmament.core.board.admission import admit
 from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
-from firmament.core.placement.admission import admit
 from firmament.core.placement.cost import placement_cost
-from firmament.core.placement.local_search.size_exchange import exchange_sizes
 from firmament.core.placement.outcome import Means
 from firmament.core.placement.passes import place_all, place_greedily
+from firmament.core.search.moves.exchange import exchange_sizes
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import problem
 from tests.support.effort import examples
@@ -85,9 +85,9 @@ def test_a_small_rest_is_placed_without_another_network_and_at_about_the_same_co
 def test_a_rest_placed_without_a_network_ends_about_as_level_as_with_one():
     given = with_heights(crowded(), np.random.default_rng(1).integers(0, 60, 60).tolist(), [9, 3, 1])
     placing = place_all(Residual(given), Means(OrToolsSolver()))
-    placed = exchange_sizes(given, placing.assignments, tuning=PLACING.exchange)
+    placed = exchange_sizes(given, placing.assignments, tuning=PLACING.exchange, log=[])
     assert placing.figures.passes == 1
     placing = place_all(Residual(given), ALWAYS_A_NETWORK)
-    with_networks = exchange_sizes(given, placing.assignments, tuning=PLACING.exchange)
+    with_networks = exchange_sizes(given, placing.assignments, tuning=PLACING.exchange, log=[])
     assert placing.figures.passes > 1
     assert placement_cost(given, placed) < 1.01 * placement_cost(given, with_networks)

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from firmament.core.board.board import Board
 from firmament.core.constraints.ruleset import Attraction, ClassRules, Exclusion
 from firmament.core.flow.problem import Assignments, PlacementProblem
-from firmament.core.placement.local_search.relocation import relocate_tasks
 from firmament.core.placement.passes import place_leftovers
 from firmament.core.reasons import Reason
+from firmament.core.search.relocation import relocate_tasks
 from tests.firmament.core.placement.rules import Units, broken, proposed, ruled, units
 from tests.support.effort import examples
 from tests.support.rules import counter, spreading
@@ -26,7 +26,7 @@ FREE = [[9]] * 4
 
 
 def better(made: PlacementProblem, *placed: tuple[int, int], seed: int = 0) -> Units:
-    found = units(relocate_tasks(made, proposed(*placed), seed, tuning=PLACING.relocation))
+    found = units(relocate_tasks(made, proposed(*placed), seed, tuning=PLACING.relocation, log=[]))
     assert broken(made, found) == []
     return found
 
@@ -58,18 +58,18 @@ def test_a_group_moves_to_where_all_of_it_fits():
 def test_what_cannot_be_bettered_stays_as_it_is():
     made = ruled([], {}, tasks=[3], requests=[[4]], free=[[6], [5]])
     given_placed = proposed((0, 1), (0, 0))
-    assert relocate_tasks(made, given_placed, 0, tuning=PLACING.relocation) is given_placed
+    assert relocate_tasks(made, given_placed, 0, tuning=PLACING.relocation, log=[]) is given_placed
 
 
 def test_nothing_can_be_placed():
     made = ruled([], {}, tasks=[3], requests=[[4]], free=[[1], [1]])
-    assert units(relocate_tasks(made, Assignments.empty(), 0, tuning=PLACING.relocation)) == []
+    assert units(relocate_tasks(made, Assignments.empty(), 0, tuning=PLACING.relocation, log=[])) == []
 
 
 def test_large_rounds_are_left_as_they_are():
     made = ruled([], {}, tasks=[PLACING.relocation.most_tasks, 1], requests=[[0], [6]], free=[[6], [5]])
     given_placed = proposed((0, 0))
-    assert relocate_tasks(made, given_placed, 0, tuning=PLACING.relocation) is given_placed
+    assert relocate_tasks(made, given_placed, 0, tuning=PLACING.relocation, log=[]) is given_placed
 
 
 @pytest.mark.parametrize("important", [0, 1])
@@ -117,7 +117,7 @@ def test_random_placements_get_no_worse_and_stay_valid(seed: int):
     made = random_problem(seed)
     made = replace(made, priority=made.priority - made.priority.min())
     before = place_leftovers(Board(made))
-    after = relocate_tasks(made, before, seed, tuning=PLACING.relocation)
+    after = relocate_tasks(made, before, seed, tuning=PLACING.relocation, log=[])
     assert broken(made, units(after)) == []
 
     def by_rank(placed: Assignments) -> list[int]:
@@ -125,4 +125,4 @@ def test_random_placements_get_no_worse_and_stay_valid(seed: int):
         return [counts[1], counts[0]]
 
     assert by_rank(after) >= by_rank(before)
-    assert units(relocate_tasks(made, before, seed, tuning=PLACING.relocation)) == units(after)
+    assert units(relocate_tasks(made, before, seed, tuning=PLACING.relocation, log=[])) == units(after)

@@ -9,7 +9,7 @@ from firmament.core.constraints.ruleset import ClassRules, RuleSet
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.flow.terms import GroupTerms, TreeGroup
 from firmament.core.placement.cost import placement_cost
-from firmament.core.placement.local_search.size_exchange import exchange_sizes
+from firmament.core.search.moves.exchange import exchange_sizes
 from firmament.core.tree_solver.solver import ExactSolver
 from firmament.core.tree_solver.tree import build_tree
 from tests.firmament.core.placement.rules import apart, proposed, units
@@ -30,7 +30,7 @@ def given(start=(10, 12), **more: object) -> PlacementProblem:
 
 
 def outcome(case: PlacementProblem, placed: Assignments = UNEVEN) -> list[tuple[int, int]]:
-    return sorted(units(exchange_sizes(case, placed, tuning=PLACING.exchange)))
+    return sorted(units(exchange_sizes(case, placed, tuning=PLACING.exchange, log=[])))
 
 
 def test_the_large_task_goes_where_less_is_used():
@@ -38,12 +38,12 @@ def test_the_large_task_goes_where_less_is_used():
 
 
 def test_what_is_even_stays_as_it_is():
-    assert exchange_sizes(given(start=(14, 12)), UNEVEN, tuning=PLACING.exchange) is UNEVEN
-    assert exchange_sizes(given(), Assignments.empty(), tuning=PLACING.exchange).cls.tolist() == []
+    assert exchange_sizes(given(start=(14, 12)), UNEVEN, tuning=PLACING.exchange, log=[]) is UNEVEN
+    assert exchange_sizes(given(), Assignments.empty(), tuning=PLACING.exchange, log=[]).cls.tolist() == []
 
 
 def test_nothing_moves_where_no_model_states_heights():
-    assert exchange_sizes(replace(given(), heights=None), UNEVEN, tuning=PLACING.exchange) is UNEVEN
+    assert exchange_sizes(replace(given(), heights=None), UNEVEN, tuning=PLACING.exchange, log=[]) is UNEVEN
 
 
 def test_other_costs_count():
@@ -119,7 +119,10 @@ def test_the_order_of_tasks_that_stay_is_kept():
         (10, 12),
         (2, 4, 3),
     )
-    assert units(exchange_sizes(case, proposed(*rows), tuning=PLACING.exchange))[:2] == [(2, 1), (2, 0)]
+    assert units(exchange_sizes(case, proposed(*rows), tuning=PLACING.exchange, log=[]))[:2] == [
+        (2, 1),
+        (2, 0),
+    ]
 
 
 def test_many_machines_end_nearly_level():
@@ -130,7 +133,7 @@ def test_many_machines_end_nearly_level():
     case = with_heights(plain, start.tolist(), sizes)
     cls = rng.permutation(np.repeat(np.arange(4), 300))
     placed = Assignments(cls, np.arange(1200) % machines, np.ones(1200, dtype=np.int64))
-    after = exchange_sizes(case, placed, tuning=PLACING.exchange)
+    after = exchange_sizes(case, placed, tuning=PLACING.exchange, log=[])
     height = start + np.bincount(after.machine, weights=np.array(sizes)[after.cls] * after.count)
     before = start + np.bincount(placed.machine, weights=np.array(sizes)[placed.cls])
     assert height.std() < before.std() / 7

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
 from firmament.core.placement.cost import compute_placed_cost, placement_cost
-from firmament.core.placement.local_search.size_exchange import exchange_sizes
 from firmament.core.placement.passes import place_greedily
+from firmament.core.search.moves.exchange import exchange_sizes
 from tests.support.effort import examples
 from tests.support.heights import with_heights
 from tests.support.histories.problems import SEEDS, as_dict, placement_problem
@@ -122,12 +122,12 @@ def test_what_held_before_holds_after_and_nothing_costs_more(seed, classes, mach
     problem, placed = scene(seed, classes, machines)
     before = as_dict(placed)
     assert not faults(problem, before)
-    after = exchange_sizes(problem, placed, tuning=PLACING.exchange)
+    after = exchange_sizes(problem, placed, tuning=PLACING.exchange, log=[])
     assert not faults(problem, as_dict(after))
     assert per(as_dict(after), 0) == per(before, 0)
     assert per(as_dict(after), 1) == per(before, 1)
     assert placement_cost(problem, after) <= placement_cost(problem, placed)
-    again = exchange_sizes(problem, placed, tuning=PLACING.exchange)
+    again = exchange_sizes(problem, placed, tuning=PLACING.exchange, log=[])
     assert (again.cls.tolist(), again.machine.tolist()) == (after.cls.tolist(), after.machine.tolist())
 
 
@@ -149,7 +149,7 @@ def test_two_tasks_on_two_machines_are_exchanged_if_that_pays(seed):
     ones = np.ones(2, dtype=np.int64)
     after = as_dict(
         exchange_sizes(
-            problem, Assignments(np.array([0, 1]), np.array([0, 1]), ones), tuning=PLACING.exchange
+            problem, Assignments(np.array([0, 1]), np.array([0, 1]), ones), tuning=PLACING.exchange, log=[]
         )
     )
     saves = cost_by_hand(problem, before) - cost_by_hand(problem, swapped)

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from cost_models.interface import Int64
 from cost_models.pairs import PairTerms
+from firmament.core.board.application import Application, PairBoard
 from firmament.core.constraints.pairs import PairRules, PairState, link_load, pair_figure
 from firmament.core.flow.problem import PlacementProblem, Residual
-from firmament.core.placement.pairs.trial_state import Application, PairBoard
 from tests.support.core import problem
 from tests.support.effort import examples
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from firmament.core.board.moving import MovingRoom
 from firmament.core.events import ClassDefined
 from firmament.core.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem
-from firmament.core.placement.spread.moves import even_shares
 from firmament.core.ranks import SHORT, distinct, group_rows, order_by, places_in, rank, runs
+from firmament.core.search.moves.spread import even_shares
 from tests.firmament.core.placement.test_default_spread import core, in_zone, waiting
 from tests.support.core import placed, task_class
 from tests.support.tuning import PLACING

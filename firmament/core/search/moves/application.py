@@ -11,29 +11,52 @@ from __future__ import annotations
 import numpy as np
 
 from cost_models.interface import Float64, Int64
+from firmament.core.board.application import Application, PairBoard
 from firmament.core.board.board import Board
 from firmament.core.constraints.pairs import PairState
 from firmament.core.flow.problem import Assignments, Residual
-from firmament.core.placement.pairs.trial_state import Application, PairBoard
-from firmament.core.placement.tuning import ApplicationTuning
 from firmament.core.ranks import group_rows, rank_in_runs
+from firmament.core.search.driver import (
+    Budget,
+    SearchFigures,
+    SearchLog,
+    Unsupported,
+    count_unsupported,
+    search,
+)
+from firmament.core.search.tuning import ApplicationTuning
 
 
 def improve_applications(
-    board: Board, pairs: PairState, placed: Assignments, tuning: ApplicationTuning
+    board: Board, pairs: PairState, placed: Assignments, tuning: ApplicationTuning, log: SearchLog
 ) -> Assignments:
     """Move tasks of applications among ``placed`` to where all is cheaper; books what moves, returns all in order.
 
     Classes with rules stay where they are. ``pairs``: those of ``board``. Deterministic for equal arguments.
     """
+    reason = Unsupported.LEDGERS if board.residual.ledgers else Unsupported.RULES
+    staying = pairs.rules.kind >= 0
+    if reason is Unsupported.RULES:
+        staying &= np.isin(np.arange(len(staying)), list(board.rules.rules.of))
+    unsupported = count_unsupported({reason: staying}, placed.cls, placed.count)
+    log.append(SearchFigures(RebuildApplication.name, unsupported=unsupported))
     if board.residual.ledgers or not len(placed.cls):
         return placed
-    return _PairSearch(board, pairs, placed.tasks(), tuning).improve()
+    return _ApplicationSearch(board, pairs, placed.tasks(), tuning, log).improve()
 
 
-class _PairSearch:
-    def __init__(self, board: Board, pairs: PairState, units: Assignments, tuning: ApplicationTuning) -> None:
-        self._tuning = tuning
+class _ApplicationSearch:
+    """Shares the work among the applications, each of which is searched by itself."""
+
+    def __init__(
+        self,
+        board: Board,
+        pairs: PairState,
+        units: Assignments,
+        tuning: ApplicationTuning,
+        log: SearchLog,
+    ) -> None:
+        self._tuning, self._log = tuning, log
         self._residual, self._pairs = board.residual, pairs
         self._cls, self._machine = units.cls, units.machine.copy()
         kind = pairs.rules.kind[units.cls]
@@ -67,11 +90,14 @@ class _PairSearch:
         """Search one application: ``units`` are the positions of its tasks."""
         group = int(self._group[units[0]])
         self._book(units, -1)
-        walk = _Walk(self._residual, self._pairs, self._application(group, units), self._cls[units])
-        walk.begin(self._machine[units], seed=group)
-        walk.search(budget)
-        self._budget -= walk.moves + self._tuning.to_begin
-        self._machine[units] = walk.best_machines()
+        move = RebuildApplication(
+            self._residual, self._pairs, self._application(group, units), self._cls[units]
+        )
+        moves = Budget(budget)
+        move.begin(self._machine[units], seed=group, budget=moves)
+        self._log.append(search(move, moves, needs=len(units), patience=_PATIENCE))
+        self._budget -= budget - moves.left + self._tuning.to_begin
+        self._machine[units] = move.best_machines()
         self._book(units, 1)
 
     def _book(self, units: Int64, sign: int) -> None:
@@ -119,21 +145,30 @@ def _by_group(pairs: PairState, kind: Int64, machine: Int64) -> dict[int, tuple[
     return {int(group[rows[0]]): (kind[rows], machine[rows]) for rows in group_rows(group)}
 
 
-class _Walk:
-    """A walk over placements of one application. ``moves``: tasks put down so far."""
+_PATIENCE = 40
+"""Rebuildings in a row that gain nothing, after which an application is left as it is."""
+
+
+class RebuildApplication:
+    """The move: part of an application is taken up and put down in another order, then each task where it costs least.
+
+    A change is what there was before, and whether everybody has found a place.
+    """
+
+    name = "application"
 
     def __init__(self, residual: Residual, pairs: PairState, app: Application, cls: Int64) -> None:
         self._app = app
         self._board = PairBoard(residual, pairs, app)
         self._index = np.searchsorted(app.classes, cls)
-        stage = pairs.terms.stage[app.kinds[app.kind]]
-        self._stage = stage[self._index].astype(np.float64)
+        stage = pairs.terms.stage[app.kinds[app.kind]][self._index].astype(np.float64)
         arms = np.bincount(pairs.arms.kind, minlength=pairs.terms.kinds)
-        self._degree = arms[app.kinds[app.kind]][self._index].astype(np.float64)
-        self.moves = 0
+        degree = arms[app.kinds[app.kind]][self._index].astype(np.float64)
+        self._orders = [stage, -stage, -degree]
+        self._number = 0
 
-    def begin(self, machines: Int64, seed: int) -> None:
-        """Put the tasks where they are."""
+    def begin(self, machines: Int64, seed: int, budget: Budget) -> None:
+        """Put the tasks where they are, then each where it costs least."""
         self._random = np.random.default_rng(seed)
         self._at = np.searchsorted(self._app.machines, machines)
         for unit, machine in enumerate(self._at.tolist()):
@@ -142,40 +177,39 @@ class _Walk:
             self._board.put(index, machine, float(cost[machine]))
         self._best, self._best_cost = self._at.copy(), self._board.cost
         self._violations = self._board.violations()
+        self._settle(budget)
+        self._keep()
 
     def best_machines(self) -> Int64:
         """Row of the machine of each task in the cheapest placement."""
         return self._app.machines[self._best]
 
-    def search(self, budget: int) -> None:
-        """Move and rebuild until ``budget`` moves are made."""
-        self._settle(budget)
-        self._keep()
-        count = len(self._index)
-        everything = np.arange(count)
-        orders = [self._stage, -self._stage, -self._degree]
-        number, idle = 0, 0
-        while self.moves + count <= budget and idle < 40 and count:
-            before = self._board.copy()
-            at = self._at.copy()
-            if number < 2 * len(orders):
-                chosen, order = everything, orders[number % len(orders)]
-            else:
-                chosen, order = (
-                    self._part(),
-                    orders[int(self._random.integers(3))] + self._random.random(count),
-                )
-            noise = self._noise() if number >= len(orders) else None
-            done = self._rebuild(chosen[np.argsort(order[chosen], kind="stable")], noise)
-            if done:
-                self._settle(budget)
-            number += 1
-            if done and self._keep():
-                idle = 0
-            else:
-                idle += 1
-                self._board = before
-                self._at = at
+    def evaluate(self, budget: Budget) -> tuple[PairBoard, Int64, bool]:
+        """Rebuild all tasks in each of some orders, twice, then parts of them, with some noise from the second on."""
+        before, at = self._board.copy(), self._at.copy()
+        count, orders = len(self._index), self._orders
+        if self._number < 2 * len(orders):
+            chosen, order = np.arange(count), orders[self._number % len(orders)]
+        else:
+            chosen = self._part()
+            order = orders[int(self._random.integers(3))] + self._random.random(count)
+        noise = self._noise() if self._number >= len(orders) else None
+        self._number += 1
+        done = self._rebuild(chosen[np.argsort(order[chosen], kind="stable")], noise, budget)
+        if done:
+            self._settle(budget)
+        return before, at, done
+
+    def accepts(self, change: tuple[PairBoard, Int64, bool]) -> bool:
+        """Whether it is the best so far."""
+        return change[2] and self._keep()
+
+    def apply(self, change: tuple[PairBoard, Int64, bool]) -> None:
+        """Go on from there."""
+
+    def undo(self, change: tuple[PairBoard, Int64, bool]) -> None:
+        """Go back to what there was before."""
+        self._board, self._at, _ = change
 
     def _keep(self) -> bool:
         """Take the present placement for the best if it is cheaper and breaks no more limits."""
@@ -203,14 +237,14 @@ class _Walk:
             chosen = np.flatnonzero(self._random.random(len(self._index)) < 0.3)
         return chosen if len(chosen) else np.arange(len(self._index))
 
-    def _rebuild(self, units: Int64, noise: Float64 | None) -> bool:
+    def _rebuild(self, units: Int64, noise: Float64 | None, budget: Budget) -> bool:
         """Take tasks up and put them down in order; False if one finds no place."""
         for unit in units.tolist():
             self._board.take_up(int(self._index[unit]), int(self._at[unit]))
-        return all(self._place(unit, noise) for unit in units.tolist())
+        return all(self._place(unit, noise, budget) for unit in units.tolist())
 
-    def _place(self, unit: int, noise: Float64 | None = None) -> bool:
-        self.moves += 1
+    def _place(self, unit: int, noise: Float64 | None, budget: Budget) -> bool:
+        budget.spend()
         index = int(self._index[unit])
         cost, fits = self._board.row(index)
         if not fits.any():
@@ -221,17 +255,17 @@ class _Walk:
         self._at[unit] = machine
         return True
 
-    def _settle(self, budget: int) -> None:
+    def _settle(self, budget: Budget) -> None:
         """Move single tasks to where they cost least, until nothing gains."""
         moved = True
-        while moved and self.moves + len(self._index) <= budget:
+        while moved and budget.left >= len(self._index):
             moved = False
             for unit in range(len(self._index)):
                 index, machine = int(self._index[unit]), int(self._at[unit])
                 former = self._board.take_up(index, machine)
                 cost, fits = self._board.row(index)
                 best = int(np.argmin(np.where(fits, cost, np.inf)))
-                self.moves += 1
+                budget.spend()
                 if not fits[best] or cost[best] >= former - 1e-6:
                     best = machine
                 else:

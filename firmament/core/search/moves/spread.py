@@ -1,4 +1,4 @@
-"""Moves single tasks of groups that would rather be apart, many at once: for rounds with too many groups to plan each.
+"""Spreads single tasks of groups that would rather be apart, many at once: where groups are too many to plan each.
 
 In a turn each group gives tasks away from domains that have more of it than their share, and from machines that have
 more than they need to; each task that is to go looks at a few of the places that cost least in the domain that lacks
@@ -8,6 +8,8 @@ where it is. Costs of nearly all places are alike in large clusters, so a few ar
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,15 +17,32 @@ from cost_models.interface import Bool, Float64, Int64
 from firmament.core.board.moving import MovingRoom
 from firmament.core.flow.problem import PlacementProblem
 from firmament.core.flow.terms import SpreadTerms
-from firmament.core.placement.tuning import SpreadTuning
 from firmament.core.ranks import order_by, rank, rank_in_runs, runs
+from firmament.core.search.driver import Budget
+from firmament.core.search.tuning import SpreadTuning
 
 PREFERENCE = 1e-3
 """Part of a step by which a domain is preferred that would lose a task else."""
 
 
-class SpreadMoves:
-    """Tasks of movable classes with groups, a row each: ``cls``, ``machine``: int64[N]; ``machine`` is written to."""
+@dataclass(frozen=True, slots=True)
+class Departures:
+    """Tasks that gain by going to other machines, all together: positions and machines, int64[A] each.
+
+    ``last``: those for whom no place was found are too few for another turn.
+    """
+
+    leaving: Int64
+    target: Int64
+    last: bool
+
+
+class SpreadTasks:
+    """The move. Tasks of movable classes with groups, a row each: ``cls``, ``machine``: int64[N]; the latter is written
+    to.
+    """
+
+    name = "spread"
 
     def __init__(
         self,
@@ -48,27 +67,45 @@ class SpreadMoves:
             self._typical += problem.cost[row]
         self._typical //= len(typical)
         self._step = problem.crowd_step()
+        self._turn, self._done = 0, False
 
-    def run(self) -> None:
-        """Move tasks, as long as that lowers what they cost."""
-        for turn in range(self._tuning.turns):
-            if not self._turn(turn):
-                break
+    def evaluate(self, budget: Budget) -> Departures | None:
+        """Which tasks should go elsewhere now, None if none or hardly any should."""
+        budget.spend()
+        if self._done:
+            return None
+        found = self._find_departures(self._turn)
+        self._turn += 1
+        self._done = found is None or found.last
+        return found
 
-    def _turn(self, turn: int) -> bool:
-        """Returns whether another turn may pay."""
+    def accepts(self, change: Departures) -> bool:
+        """Whether anybody goes."""
+        return len(change.leaving) > 0
+
+    def apply(self, change: Departures) -> None:
+        """Let them go."""
+        leaving, target = change.leaving, change.target
+        if not change.last:
+            self._room.move(self._shape[leaving], self.machine[leaving], target)
+        self.machine[leaving] = target
+
+    def undo(self, change: Departures) -> None:
+        """Nothing has been done."""
+
+    def _find_departures(self, turn: int) -> Departures | None:
+        """Who gains by going where, None if nobody does."""
         crowding, tuning = self._crowding(), self._tuning
-        spots = _Spots(
-            self._terms, self._typical + crowding, self._room.open_to_some(self._shapes), tuning.least_places
-        )
-        near = _Near(self._terms, self._group, self.machine, tuning.most_cells)
+        open_to = self._room.open_to_some(self._shapes)
+        spots = _PlacesByDomain(self._terms, self._typical + crowding, open_to, tuning.least_places)
+        near = GroupCounts(self._terms, self._group, self.machine, tuning.most_cells)
         charge = self._problem.cost[self._shape, self.machine] + self._crowding(1).take(self.machine)
         leaving, target = self._leaving(spots, near, charge)
         somewhere = spots.has_places(target)
         leaving, target = leaving[somewhere], target[somewhere]
         wanted = len(leaving)
         if not wanted:
-            return False
+            return None
         places = spots.choices(target, turn, tuning)
         shapes, groups = self._shape[leaving], self._group[leaving]
         cost = self._cost_at(shapes, groups, places, near) + crowding.take(places)
@@ -78,17 +115,13 @@ class SpreadMoves:
         better = gain > 0
         leaving, target = leaving[better], places[every, best][better]
         if not len(leaving):
-            return False
+            return None
         fits = ~self._room.find_overfilled(self._shape[leaving], target)
         fits &= near.first_of_each(self._group[leaving], target)
         leaving, target = leaving[fits], target[fits]
-        source = self.machine[leaving]
-        self.machine[leaving] = target
         tasks, left = len(self.machine), wanted - len(leaving)
         again = bool(len(leaving)) and (tasks <= tuning.many or left * tuning.few > tasks)
-        if again:
-            self._room.move(self._shape[leaving], source, target)
-        return again
+        return Departures(leaving, target, last=not again)
 
     def _crowding(self, fewer: int = 0) -> Int64:
         """int64[M]: what tasks of the round add for the next one there, or for one of themselves (``fewer``: 1)."""
@@ -97,7 +130,7 @@ class SpreadMoves:
             placed = placed // self._step * self._step
         return self._problem.crowd * placed
 
-    def _leaving(self, spots: _Spots, near: _Near, charge: Int64) -> tuple[Int64, Int64]:
+    def _leaving(self, spots: _PlacesByDomain, near: GroupCounts, charge: Int64) -> tuple[Int64, Int64]:
         """Tasks that are to go, ordered by group, and the domain that each is to go to.
 
         ``charge``: int64[N], what it costs by itself.
@@ -125,7 +158,7 @@ class SpreadMoves:
         target = np.repeat(np.tile(np.arange(terms.domains), terms.groups), arriving.ravel())
         return np.concatenate([leaving, stay_near]), np.concatenate([target, domain[stay_near]])
 
-    def _cost_at(self, shapes: Int64, groups: Int64, places: Int64, near: _Near) -> Float64:
+    def _cost_at(self, shapes: Int64, groups: Int64, places: Int64, near: GroupCounts) -> Float64:
         """float64[L, choices]: what tasks cost at places without crowding; infinite where they cannot go."""
         shapes, groups = shapes[:, None], groups[:, None]
         cost = self._terms.machine_step[groups] * near.count_at(groups, places)
@@ -135,7 +168,7 @@ class SpreadMoves:
         cost[task[lacking], choice[lacking]] = np.inf
         return cost
 
-    def _compute_saved(self, leaving: Int64, target: Int64, near: _Near) -> Float64:
+    def _compute_saved(self, leaving: Int64, target: Int64, near: GroupCounts) -> Float64:
         """float64[L]: what being near others costs tasks where they are, less what the domain they go to adds."""
         terms = self._terms
         groups = self._group[leaving]
@@ -149,7 +182,7 @@ class SpreadMoves:
         return charge
 
 
-class _Spots:
+class _PlacesByDomain:
     """Machines with room by domain, the cheapest first: those of domain d are ``machine[first[d]:first[d + 1]]``.
 
     ``price``: float64[D], what places cost where tasks will look, infinite where there is none.
@@ -189,7 +222,7 @@ class _Spots:
         return self.machine[self.first[domains][:, None] + place % places[domains][:, None]]
 
 
-class _Near:
+class GroupCounts:
     """How many tasks of each group are on each machine, and ``in_domain``: int64[G, D].
 
     ``pairs`` (group x ``width`` + machine, ascending) and their ``count``, and unless that is too large ``table``:

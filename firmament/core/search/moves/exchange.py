@@ -11,17 +11,20 @@ depend on, or that depend on others, stay where they are.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cost_models.interface import Bool, Float64, Int64
-from firmament.core.board.moving import ExchangeRoom, movable
+from firmament.core.board.moving import ExchangeRoom
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.flow.terms import RoundHeights, entries
-from firmament.core.placement.tuning import ExchangeTuning
 from firmament.core.ranks import runs
+from firmament.core.search.driver import Budget, SearchFigures, SearchLog, count_unsupported, search
+from firmament.core.search.movable import find_staying, movable
+from firmament.core.search.tuning import ExchangeTuning
 
 GOLDEN = 0.6180339887498949
 """Part of their number by which pairs are shifted from turn to turn: no two turns form the same."""
@@ -30,7 +33,9 @@ STEPS = np.iinfo(np.uint16).max
 """Steps of height, from the lowest machine to the highest, that pairs are chosen by."""
 
 
-def exchange_sizes(problem: PlacementProblem, placed: Assignments, tuning: ExchangeTuning) -> Assignments:
+def exchange_sizes(
+    problem: PlacementProblem, placed: Assignments, tuning: ExchangeTuning, log: SearchLog
+) -> Assignments:
     """Exchange tasks of ``placed`` while that lowers ``placement_cost``; the order of those that stay is kept.
 
     Deterministic; returns ``placed`` itself if nothing is to be gained.
@@ -38,13 +43,18 @@ def exchange_sizes(problem: PlacementProblem, placed: Assignments, tuning: Excha
     heights = problem.heights
     if heights is None or not len(placed.cls):
         return placed
-    free: Bool = movable(problem).take(placed.cls) & (heights.growth > 0).take(placed.machine)
+    staying = find_staying(problem, sharing=False)
+    unsupported = count_unsupported(staying, placed.cls, placed.count)
+    log.append(SearchFigures(ExchangeSizes.name, unsupported=unsupported))
+    free: Bool = movable(problem, staying).take(placed.cls) & (heights.growth > 0).take(placed.machine)
     present = np.bincount(problem.shape.take(placed.cls[free]), minlength=len(heights.amount))
     sizes = heights.amount[present > 0]
     if not len(sizes) or (sizes == sizes[0]).all():
         return placed
     slots = _TaskPlaces(placed.select(free))
-    if not _Exchange(problem, heights, placed, slots, tuning).run():
+    figures = search(ExchangeSizes(problem, heights, placed, slots, tuning), Budget(tuning.turns))
+    log.append(figures)
+    if not figures.accepted:
         return placed
     return Assignments.join([placed.select(~free), slots.assignments()])
 
@@ -69,12 +79,27 @@ class _TaskPlaces:
         return Assignments(cls[first], machine[first], np.diff(first, append=len(cls)))
 
 
-class _Exchange:
-    """Turns of exchanges on ``slots``, whose ``cls`` it writes to.
+@dataclass(frozen=True, slots=True)
+class Exchanges:
+    """Exchanges of one turn that save something: of each pair the shapes, machines and places (int64[2, P] each), by
+    how much the machines rise (float64[2, P]), and what all save.
+    """
+
+    shapes: Int64
+    machines: Int64
+    places: Int64
+    rise: Float64
+    saved: float
+
+
+class ExchangeSizes:
+    """The move: exchanges on ``slots``, whose ``cls`` it writes to, many at once.
 
     Machines with places go by their number in ``slots.used``. Pairs are int64[P] or, for both machines of each,
     [2, P]: the one that gives its large task, then the one that takes it.
     """
+
+    name = "exchange"
 
     def __init__(
         self,
@@ -100,17 +125,33 @@ class _Exchange:
         self._relative = heights.amount @ (self._rate / self._growth).mean(axis=1)
         present = self._relative[np.bincount(self._shape, minlength=len(heights.amount)) > 0]
         self._smallest, self._largest = float(present.min()), float(present.max())
+        self._turn, self._saved, self._last = 0, 0.0, (0.0, 0.0)
 
-    def run(self) -> bool:
-        """Exchange until a turn saves little; returns whether anything was exchanged."""
-        saved, last, tuning = 0.0, 0.0, self._tuning
-        for turn in range(tuning.turns):
-            before, last = last, self._turn(*self._pairs(turn))
-            saved += last
-            both = before + last
-            if turn and both <= tuning.enough * saved and both <= tuning.rest * self._uneven():
-                break
-        return saved > 0
+    def evaluate(self, budget: Budget) -> Exchanges | None:
+        """What a turn could exchange; None once the last two have saved little."""
+        budget.spend()
+        both, tuning = sum(self._last), self._tuning
+        if self._turn > 1 and both <= tuning.enough * self._saved and both <= tuning.rest * self._uneven():
+            return None
+        found = self._compute_gains(*self._pairs(self._turn))
+        self._turn += 1
+        self._last = (self._last[1], found.saved)
+        self._saved += found.saved
+        return found
+
+    def accepts(self, change: Exchanges) -> bool:
+        """Whether anything is saved."""
+        return change.saved > 0
+
+    def apply(self, change: Exchanges) -> None:
+        """Let the tasks of each pair change places."""
+        self._room.exchange(change.shapes, change.machines)
+        self._height[change.machines] += change.rise
+        self._shape[change.places] = change.shapes[::-1]
+        self._slots.cls[change.places] = self._slots.cls.take(change.places[::-1])
+
+    def undo(self, change: Exchanges) -> None:
+        """Nothing has been done."""
 
     def _uneven(self) -> float:
         """What would be saved if the machines with places were all as high as they are on average: a bound."""
@@ -136,8 +177,8 @@ class _Exchange:
         machines = machines.compress(size.take(high) > size.take(low), axis=1)
         return machines, place.take(machines)
 
-    def _turn(self, machines: Int64, places: Int64) -> float:
-        """Let the tasks of each pair of places change them where that saves something; returns how many units."""
+    def _compute_gains(self, machines: Int64, places: Int64) -> Exchanges:
+        """The exchanges among these pairs of places that save something, and are allowed."""
         shapes = self._shape.take(places)
         rise = self._rise(shapes, machines)
         growth = self._growth.take(machines)
@@ -148,13 +189,14 @@ class _Exchange:
         gain = gain.take(first) + self._other_gain(shapes, machines)
         worth = gain > self._tuning.worth * growth[0].take(first)
         good = np.flatnonzero(worth & self._room.allows(shapes, machines))
-        shapes, machines, first = shapes.take(good, axis=1), machines.take(good, axis=1), first.take(good)
-        self._room.exchange(shapes, machines)
-        self._height[machines] += rise.take(first, axis=1)
-        places = places.take(first, axis=1)
-        self._shape[places] = shapes[::-1]
-        self._slots.cls[places] = self._slots.cls.take(places[::-1])
-        return float(gain.take(good).sum())
+        first = first.take(good)
+        return Exchanges(
+            shapes.take(good, axis=1),
+            machines.take(good, axis=1),
+            places.take(first, axis=1),
+            rise.take(first, axis=1),
+            float(gain.take(good).sum()),
+        )
 
     def _rise(self, shapes: Int64, machines: Int64) -> Float64:
         """By how much machines rise once tasks of ``shapes`` that are there change places: float64[2, P]."""

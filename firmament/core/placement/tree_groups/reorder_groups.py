@@ -20,7 +20,8 @@ from cost_models.interface import Bool
 from firmament.core.board.board import Board
 from firmament.core.flow.problem import Assignments
 from firmament.core.placement.tree_groups.placer import GroupPlacer
-from firmament.core.placement.tuning import GroupTuning
+from firmament.core.search.driver import Budget, SearchLog, search
+from firmament.core.search.tuning import GroupTuning
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,83 +38,109 @@ def rearrange(
     found: Arrangement,
     blocked: Sequence[int],
     tuning: GroupTuning,
+    log: SearchLog,
 ) -> Arrangement:
     """``found``, or an arrangement in which all of its groups and some of ``blocked`` have places.
 
     ``begin``: what there was before any of them was placed; ``blocked``: those without a place, the most important
     first. Raises what the solver raises.
     """
-    left = tuning.placements + (len(found.placed) + len(blocked)) // tuning.share
-    search = _OrderSearch(begin, placer, found, left, tuning)
-    in_vain: set[tuple[object, ...]] = set()
-    for gang in blocked:
-        kind = placer.kind(gang)
-        if search.left <= 0:
-            break
-        if kind in in_vain or placer.copy_to(search.found.board).lacks_room(gang):
-            continue
-        if search.admits(gang):
-            in_vain.clear()
-        else:
-            in_vain.add(kind)
-    return search.found
+    budget = Budget(tuning.placements + (len(found.placed) + len(blocked)) // tuning.share)
+    move = ReorderGroups(begin, placer, found, blocked, tuning)
+    log.append(search(move, budget))
+    return move.found
 
 
-class _OrderSearch:
-    """``found``: the best arrangement so far; ``left``: groups that may still be placed once more."""
+class ReorderGroups:
+    """The move: the next group without a place gets one, by another order of the others; a change is that arrangement.
+
+    ``found``: the best arrangement so far. The budget is of groups that are placed once more.
+    """
+
+    name = "reorder_groups"
 
     def __init__(
-        self, begin: Board, placer: GroupPlacer, found: Arrangement, left: int, tuning: GroupTuning
+        self,
+        begin: Board,
+        placer: GroupPlacer,
+        found: Arrangement,
+        blocked: Sequence[int],
+        tuning: GroupTuning,
     ) -> None:
         self._tuning = tuning
-        self.found = found
-        self.left = left
-        self._first = found
+        self.found = self._first = found
         self._begin = begin
         self._placer = placer
+        self._blocked = iter(blocked)
+        self._in_vain: set[tuple[object, ...]] = set()
 
-    def admits(self, gang: int) -> bool:
-        """Whether an arrangement with one more group was found."""
+    def evaluate(self, budget: Budget) -> Arrangement | None:
+        """An arrangement with one more group, or the present one if there is none; None: all have been tried."""
+        for gang in self._blocked:
+            kind, now = self._placer.kind(gang), self._placer.copy_to(self.found.board)
+            if kind in self._in_vain or now.lacks_room(gang):
+                continue
+            found = self._admit(gang, budget)
+            if found is None:
+                self._in_vain.add(kind)
+            return found or self.found
+        return None
+
+    def accepts(self, change: Arrangement) -> bool:
+        """Whether it has a group more."""
+        return change is not self.found
+
+    def apply(self, change: Arrangement) -> None:
+        """Go on from there."""
+        self.found = change
+        self._in_vain.clear()
+
+    def undo(self, change: Arrangement) -> None:
+        """Nothing has been done."""
+
+    def _admit(self, gang: int, budget: Budget) -> Arrangement | None:
+        """An arrangement with one more group; None if none was found."""
         if self.found is not self._first:  # what was full for it may have become free
             trial = self._placer.copy_to(self.found.board.copy())
-            places = self._place(trial, gang)
+            places = self._place(trial, gang, budget)
             if places is not None:
-                self.found = Arrangement(trial.board, {**self.found.placed, gang: places})
-                return True
-        respected = self._respecting(gang)
-        return respected is None or (len(respected) > 0 and self._urgent([gang, respected[0]]))
+                return Arrangement(trial.board, {**self.found.placed, gang: places})
+        respected = self._respect_others(gang, budget)
+        if isinstance(respected, Arrangement):
+            return respected
+        return self._let_choose([gang, respected[0]], budget) if respected else None
 
-    def _respecting(self, gang: int) -> list[int] | None:
-        """Place a group anywhere but where those are who could not go elsewhere; None if done, else who those are."""
+    def _respect_others(self, gang: int, budget: Budget) -> Arrangement | list[int]:
+        """Place a group anywhere but where those are who could not go elsewhere; if that fails, who those are."""
         respected: list[int] = []
         while len(respected) <= self._tuning.respected:
-            outcome = self._arrange(respected, [gang])
+            outcome = self._arrange(respected, [gang], budget)
             if isinstance(outcome, Arrangement):
-                self.found = outcome
-                return None
+                return outcome
             if outcome is None or outcome == gang or outcome in respected:
                 break
             respected.append(outcome)
         return respected
 
-    def _urgent(self, urgent: list[int]) -> bool:
-        """Let groups choose first, and then those who find no place because of that; whether that did it."""
+    def _let_choose(self, urgent: list[int], budget: Budget) -> Arrangement | None:
+        """Let groups choose first, and then those who find no place because of that."""
         tried: set[tuple[int, ...]] = set()
         while len(urgent) <= self._tuning.urgent and tuple(urgent) not in tried:
             tried.add(tuple(urgent))
-            outcome = self._arrange([], urgent)
+            outcome = self._arrange([], urgent, budget)
             if isinstance(outcome, Arrangement):
-                self.found = outcome
-                return True
+                return outcome
             if outcome is None or outcome == urgent[0]:
                 break
             if outcome in urgent:
                 urgent = [outcome, *(each for each in urgent if each != outcome)]
             else:
                 urgent = [*urgent, outcome]
-        return False
+        return None
 
-    def _arrange(self, respected: Sequence[int], urgent: Sequence[int]) -> Arrangement | int | None:
+    def _arrange(
+        self, respected: Sequence[int], urgent: Sequence[int], budget: Budget
+    ) -> Arrangement | int | None:
         """An arrangement of all groups with places and of ``urgent``, or which group found none; None: no more tries.
 
         First come ``respected``, where they are; then ``urgent``, in order, wherever they like; then whoever can stay
@@ -127,9 +154,9 @@ class _OrderSearch:
                 return gang
             now[gang] = kept
         for gang in chain(urgent, self._iter_displaced(trial, now)):
-            places = self._place(trial, gang)
+            places = self._place(trial, gang, budget)
             if places is None:
-                return gang if self.left > 0 else None
+                return gang if budget.left > 0 else None
             now[gang] = places
         return Arrangement(trial.board, now)
 
@@ -151,11 +178,11 @@ class _OrderSearch:
                 now[gang] = kept
         yield from moved
 
-    def _place(self, trial: GroupPlacer, gang: int) -> Assignments | None:
+    def _place(self, trial: GroupPlacer, gang: int, budget: Budget) -> Assignments | None:
         """Places for a group, booked; None if it finds none, or nothing may be placed any more."""
-        if self.left <= 0:
+        if budget.left <= 0:
             return None
-        self.left -= 1
+        budget.spend()
         places = trial.place(gang)
         return None if gang in trial.shortages else places
 

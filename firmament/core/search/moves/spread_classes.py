@@ -13,49 +13,71 @@ their number of tasks, every limit holds, and ``placement_cost`` falls.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import cycle
 
 import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
-from firmament.core.board.moving import MovingRoom, movable, stays
+from firmament.core.board.moving import MovingRoom
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.flow.terms import SpreadTerms
-from firmament.core.placement.spread.moves import SpreadMoves
-from firmament.core.placement.tuning import SpreadTuning
 from firmament.core.ranks import rank_in_runs
+from firmament.core.search.driver import Budget, SearchFigures, SearchLog, count_unsupported, search
+from firmament.core.search.movable import find_staying, movable
+from firmament.core.search.moves.spread import SpreadTasks
+from firmament.core.search.tuning import SpreadTuning
 
 
-def spread_tasks(problem: PlacementProblem, placed: Assignments, tuning: SpreadTuning) -> Assignments:
+def spread_tasks(
+    problem: PlacementProblem, placed: Assignments, tuning: SpreadTuning, log: SearchLog
+) -> Assignments:
     """Move tasks of groups apart while that lowers ``placement_cost``; the order of those that stay is kept.
 
-    Tasks with rules about others or of which others have rules stay, and so do pinned ones and those for which a ledger
-    keeps books. Deterministic; returns ``placed`` itself if nothing may move.
+    Tasks with rules about others or of which others have rules stay, and so do pinned ones and those of which a ledger
+    keeps an account. Deterministic; returns ``placed`` itself if nothing may move.
     """
     terms = problem.spread
     if terms is None or not len(placed.cls):
         return placed
-    free: Bool = movable(problem) & (terms.group >= 0) & ~stays(problem)
-    mine = free[placed.cls]
+    grouped: Bool = terms.group >= 0
+    staying = {reason: each & grouped for reason, each in find_staying(problem, sharing=True).items()}
+    unsupported = count_unsupported(staying, placed.cls, placed.count)
+    log.append(SearchFigures(SpreadTasks.name, unsupported=unsupported))
+    mine = (movable(problem, staying) & grouped)[placed.cls]
     if not mine.any():
         return placed
     tasks = placed.select(mine).tasks()
     cls, machine = tasks.cls, tasks.machine
-    stay = placed.select(~mine & (terms.group[placed.cls] >= 0)).tasks()
+    stay = placed.select(~mine & grouped[placed.cls]).tasks()
     others = terms.add_residents(terms.group[stay.cls], stay.machine)  # as if those that stay ran before
     room = MovingRoom(problem, placed)
     classes = np.flatnonzero(np.bincount(cls))
     sweeps = min(tuning.sweeps, tuning.most_places // (len(classes) * problem.machines))
     if sweeps and len(classes) <= tuning.most_classes:
-        machine = _Anew(problem, others, room, cls, machine).run(classes, sweeps)
+        # Nothing changes any more once each class has been left where it is; of a single one all is known at once.
+        turns = sweeps * len(classes) if len(classes) > 1 else 1
+        anew = SpreadClasses(problem, others, room, cls, machine)
+        log.append(search(anew, Budget(turns), patience=len(classes)))
     else:
-        moves = SpreadMoves(problem, others, room, cls, machine, tuning)
-        moves.run()
-        machine = moves.machine
+        log.append(search(SpreadTasks(problem, others, room, cls, machine, tuning), Budget(tuning.turns)))
     return Assignments.join([placed.select(~mine), Assignments.from_tasks(cls, machine)])
 
 
-class _Anew:
-    """Places class after class anew. ``cls``, ``machine``: int64[N], where tasks are; ``machine`` is written to."""
+@dataclass(frozen=True, slots=True)
+class ClassPlaces:
+    """The tasks ``own`` (positions, int64[A]) of a class go to ``machines`` (int64[A]); None: they stay."""
+
+    own: Int64
+    machines: Int64 | None = None
+
+
+class SpreadClasses:
+    """The move: one class after another is placed anew as a whole.
+
+    ``cls``, ``machine``: int64[N], where tasks are; ``machine`` is written to.
+    """
+
+    name = "spread_classes"
 
     def __init__(
         self, problem: PlacementProblem, terms: SpreadTerms, room: MovingRoom, cls: Int64, machine: Int64
@@ -64,29 +86,22 @@ class _Anew:
         self._terms = terms
         self._room = room
         self._cls = cls
-        self.machine = machine
+        self._machine = machine
         self._step = problem.crowd_step()
         self._group = terms.group[cls]
+        self._turns = cycle(np.flatnonzero(np.bincount(cls)).tolist())
 
-    def run(self, classes: Int64, sweeps: int) -> Int64:
-        """Place each class anew until that changes nothing; returns where all tasks are then."""
-        for _ in range(sweeps):
-            changed = [cls for cls in classes.tolist() if self._place(cls)]
-            if len(changed) * len(classes) <= 1:
-                break
-        return self.machine
-
-    def _place(self, cls: int) -> bool:
-        """Returns whether tasks of the class have moved."""
-        problem, terms = self._problem, self._terms
+    def evaluate(self, budget: Budget) -> ClassPlaces:
+        """The best places of the next class, all other tasks being where they are."""
+        budget.spend()
+        problem, terms, cls = self._problem, self._terms, next(self._turns)
         group, shape = int(terms.group[cls]), int(problem.shape[cls])
         own = np.flatnonzero(self._cls == cls)
         rest = np.flatnonzero((self._group == group) & (self._cls != cls))
-        near = terms.count_near(group, self.machine[rest])
+        near = terms.count_near(group, self._machine[rest])
         if len(own) == 1 and not near.any():
-            return False
-        before = self.machine[own]
-        present = np.bincount(before, minlength=problem.machines)
+            return ClassPlaces(own)
+        present = np.bincount(self._machine[own], minlength=problem.machines)
         shapes = np.full(problem.machines, shape)
         units = self._room.units(shapes, np.arange(problem.machines))
         rows = np.flatnonzero(units + present > 0)
@@ -103,12 +118,23 @@ class _Anew:
         steps = float(terms.machine_step[group]), float(terms.domain_step[group])
         counts = best_counts(places, len(own), in_domain, *steps)
         if counts is None or (counts == present[rows]).all():
-            return False
-        after = np.repeat(rows, counts)
-        source, target = _compare(before, after)
-        self._room.move(np.full(len(source), shape), source, target)
-        self.machine[own] = after
-        return True
+            return ClassPlaces(own)
+        return ClassPlaces(own, np.repeat(rows, counts))
+
+    def accepts(self, change: ClassPlaces) -> bool:
+        """Whether the tasks would be elsewhere."""
+        return change.machines is not None
+
+    def apply(self, change: ClassPlaces) -> None:
+        """Move the tasks."""
+        if change.machines is not None:
+            source, target = _compare(self._machine[change.own], change.machines)
+            shape = self._problem.shape[self._cls[change.own[0]]]
+            self._room.move(np.full(len(source), shape), source, target)
+            self._machine[change.own] = change.machines
+
+    def undo(self, change: ClassPlaces) -> None:
+        """Nothing has been done."""
 
 
 def _compare(before: Int64, after: Int64) -> tuple[Int64, Int64]:

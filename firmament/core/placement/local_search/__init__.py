@@ -1,1 +1,0 @@
-"""Moves and exchanges of tasks within a round, where they gain."""

@@ -1,1 +1,0 @@
-"""Default spread: tasks of one group move apart after the flow."""

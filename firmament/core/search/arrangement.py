@@ -1,0 +1,132 @@
+"""All tasks of a round, each on a machine or waiting, while they are put down and taken up again one by one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TypeAlias
+
+import numpy as np
+
+from cost_models.interface import Int64
+from firmament.core.board.admission import in_valid_order
+from firmament.core.board.board import Board
+from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
+from firmament.core.search.driver import Budget
+from firmament.core.search.tuning import RelocationTuning
+
+Step: TypeAlias = list[tuple[int, int, bool]]
+"""What has been done, to be undone: (class, machine, whether it was put there)."""
+
+Value: TypeAlias = tuple[int, ...]
+"""Waiting tasks per priority, the highest first, negated: greater is better."""
+
+
+class Arrangement:
+    """Who is where now, and the best placement so far. Not for problems with ledgers, which give nothing back."""
+
+    def __init__(
+        self, problem: PlacementProblem, placed: Assignments, seed: int, tuning: RelocationTuning
+    ) -> None:
+        self.problem = problem
+        self.tuning = tuning
+        self.random = np.random.default_rng(seed)
+        #: how many tasks of each class there are
+        self.all = Counter({cls: int(count) for cls, count in enumerate(problem.counts.sum(axis=1)) if count})
+        self._start = Residual(problem)
+        self._candidates: dict[int, Int64] = {}
+        self.clear()
+        for cls, machine, _ in placed.tasks().entries():
+            self.put(cls, machine, [])
+        #: the best placement so far, in a valid order
+        self.best = placed
+        self.value = self._best_value = self.count_waiting()
+
+    def clear(self) -> None:
+        """Let all tasks wait."""
+        #: the machines with the tasks that are there now
+        self.board = Board(self.problem)
+        #: classes of the tasks on each machine, in the order in which they came
+        self.on: list[list[int]] = [[] for _ in range(self.problem.machines)]
+        #: tasks of each class that are nowhere
+        self.waiting = self.all.copy()
+
+    def list_hopeful(self) -> list[int]:
+        """Classes with tasks that wait and might have a place, ascending."""
+        return sorted(cls for cls, count in self.waiting.items() if count > 0 and len(self.list_places(cls)))
+
+    def list_places(self, cls: int) -> Int64:
+        """Machines on which a task of the class fits while no other task of the round is there; rules aside."""
+        found = self._candidates.get(cls)
+        if found is None:
+            fits = self._start.fits(int(self.problem.shape[cls]))
+            found = self._candidates[cls] = np.flatnonzero(self.problem.limit_to_pins(cls, fits))
+        return found
+
+    def count_waiting(self) -> Value:
+        """How good the arrangement is."""
+        ranks = int(self.problem.priority.max(initial=0)) + 1
+        waiting = [0] * ranks
+        for cls, count in self.waiting.items():
+            waiting[ranks - 1 - int(self.problem.priority[cls])] -= count
+        return tuple(waiting)
+
+    # --- single tasks ----------------------------------------------------------------------------------------------
+
+    def settle(self, cls: int, step: Step, budget: Budget) -> bool:
+        """Put one waiting task of a class where it may go: often where it costs least, else anywhere."""
+        budget.spend()
+        machines = np.flatnonzero(self.board.open_to(cls))
+        if len(machines) == 0:
+            return False
+        if self.random.random() < self.tuning.cheapest:
+            machine = int(machines[np.argmin(self._cost(cls)[machines])])
+        else:
+            machine = self.draw(machines)
+        self.put(cls, machine, step)
+        return True
+
+    def draw(self, machines: Int64) -> int:
+        """Any of some machines."""
+        return int(machines[int(self.random.integers(len(machines)))])
+
+    def _cost(self, cls: int) -> Int64:
+        """int64[M]: units for one more task of a class, crowding by the tasks of the round included."""
+        problem = self.problem
+        return problem.cost[problem.shape[cls]] + problem.crowd * self.board.residual.placed
+
+    def put(self, cls: int, machine: int, step: Step) -> None:
+        """Put a waiting task on a machine; the caller has seen that it may go there."""
+        self.board.place(cls, machine)
+        self.on[machine].append(cls)
+        self.waiting[cls] -= 1
+        step.append((cls, machine, True))
+
+    def take_up(self, cls: int, machine: int, step: Step) -> None:
+        """Take a task off a machine again."""
+        self.board.give_back(cls, machine)
+        self.on[machine].remove(cls)
+        self.waiting[cls] += 1
+        step.append((cls, machine, False))
+
+    def undo(self, step: Step) -> None:
+        """Take a step back."""
+        for cls, machine, was_put in reversed(step):
+            (self.take_up if was_put else self.put)(cls, machine, [])
+
+    # --- the best so far -------------------------------------------------------------------------------------------
+
+    def is_best(self, value: Value) -> bool:
+        """Whether an arrangement of such a value is better than all before."""
+        return value > self._best_value
+
+    def keep(self, placed: Assignments, value: Value) -> None:
+        """Take a placement, in a valid order, for the best."""
+        self.best, self._best_value = placed, value
+
+    def keep_now(self, value: Value) -> bool:
+        """Take what is there now for the best, if all of it can be placed in some order; whether it can."""
+        tasks = Assignments.of_tasks([(cls, row) for row, there in enumerate(self.on) for cls in there])
+        ordered = in_valid_order(self.problem, tasks)
+        if ordered is not None:
+            self.keep(ordered, value)
+        return ordered is not None

@@ -1,0 +1,60 @@
+"""Which tasks may change places without regard to other tasks, and what keeps the others where they are."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cost_models.interface import Bool, Int64
+from firmament.core.flow.problem import PlacementProblem
+from firmament.core.search.driver import Unsupported
+
+UNBOUNDED = 2**40
+"""More tasks than there are: a ledger that says so keeps no account of a shape."""
+
+
+def find_staying(problem: PlacementProblem, *, sharing: bool) -> dict[Unsupported, Bool]:
+    """bool[C] by reason: classes whose tasks stay, as others depend on where they are, limits on amounts apart.
+
+    ``sharing``: those stay, too, that take of joint rows which several machines share.
+    """
+    staying: dict[Unsupported, Bool] = {}
+    if problem.rules is not None:
+        staying[Unsupported.RULES] = _mark(problem, list(problem.rules.of))
+    if problem.pairs is not None:
+        staying[Unsupported.PAIRS] = problem.pairs.kind >= 0
+    if problem.topology is not None and len(problem.gang):
+        staying[Unsupported.GROUPS] = np.isin(problem.gang, list(problem.topology.groups))
+    if problem.pins:
+        staying[Unsupported.PINS] = _mark(problem, list(problem.pins))
+    shared = [rows for rows in problem.joint if rows.shared] if sharing else []
+    if problem.most or shared:
+        limited = _mark(problem, list(problem.most))
+        for rows in shared:
+            limited |= rows.amount[problem.shape] > 0
+        staying[Unsupported.LIMITS] = limited
+    if problem.ledgers:
+        staying[Unsupported.LEDGERS] = _find_accounted(problem, movable(problem, staying))
+    return staying
+
+
+def movable(problem: PlacementProblem, staying: dict[Unsupported, Bool]) -> Bool:
+    """bool[C]: classes that nothing keeps where they are."""
+    free = np.ones(problem.classes, dtype=np.bool_)
+    for concerned in staying.values():
+        free &= ~concerned
+    return free
+
+
+def _mark(problem: PlacementProblem, classes: list[int]) -> Bool:
+    marked = np.zeros(problem.classes, dtype=np.bool_)
+    marked[classes] = True
+    return marked
+
+
+def _find_accounted(problem: PlacementProblem, free: Bool) -> Bool:
+    """bool[C]: classes, ``free`` ones (bool[C]) alone, of which some ledger keeps an account."""
+    shapes: Int64 = np.unique(problem.shape[free])
+    kept = np.zeros(len(problem.requests), dtype=np.bool_)
+    for shape, known_as in zip(shapes.tolist(), problem.map_to_ledgers(shapes).tolist(), strict=True):
+        kept[shape] = any((ledger.count_room(known_as) < UNBOUNDED).any() for ledger in problem.ledgers)
+    return kept[problem.shape]

@@ -1,0 +1,96 @@
+"""Puts one waiting task on some machine; whoever is in its way is taken up and put elsewhere.
+
+If one of those finds no place, it waits instead, and the next step tries to place it: a walk over placements of equal
+number (an ejection chain), which ends where one more task fits.
+"""
+
+from __future__ import annotations
+
+from firmament.core.search.arrangement import Arrangement, Step, Value
+from firmament.core.search.driver import Budget
+
+
+class EjectTasks:
+    """The move; a change is what has been done, and the value that has, None if a task in the way has to stay."""
+
+    name = "eject"
+
+    def __init__(self, arrangement: Arrangement) -> None:
+        self._now = arrangement
+
+    def evaluate(self, budget: Budget) -> tuple[Step, Value | None] | None:
+        """Put a task somewhere, and those in its way elsewhere; None if everybody has a place."""
+        now = self._now
+        classes = now.list_hopeful()
+        if not classes:
+            return None
+        cls = classes[int(now.random.integers(len(classes)))]
+        machine = now.draw(now.list_places(cls))
+        budget.spend()
+        step: Step = []
+        if not self._make_way(cls, machine, step):
+            return step, None
+        now.put(cls, machine, step)
+        for displaced in self._by_choice([each for each, _, put in step if not put]):
+            now.settle(displaced, step, budget)
+        for each in self._by_choice(sorted(now.waiting)):
+            while now.waiting[each] > 0 and now.settle(each, step, budget):
+                pass
+        return step, now.count_waiting()
+
+    def accepts(self, change: tuple[Step, Value | None]) -> bool:
+        """Whether no more wait than before; what is better than ever has to be valid in some order."""
+        value = change[1]
+        if value is None or value < self._now.value:
+            return False
+        return not self._now.is_best(value) or self._now.keep_now(value)
+
+    def apply(self, change: tuple[Step, Value | None]) -> None:
+        """Go on from there."""
+        self._now.value = change[1] or self._now.value
+
+    def undo(self, change: tuple[Step, Value | None]) -> None:
+        """Put everybody back."""
+        self._now.undo(change[0])
+
+    def _by_choice(self, classes: list[int]) -> list[int]:
+        """Classes with few places first."""
+        return sorted(classes, key=lambda cls: (len(self._now.list_places(cls)), cls))
+
+    def _make_way(self, cls: int, machine: int, step: Step) -> bool:
+        """Take up the tasks that keep one of ``cls`` off the machine; False if that cannot be done."""
+        now, board = self._now, self._now.board
+        priority, most = now.problem.priority, now.tuning.most_in_the_way
+        shape = int(now.problem.shape[cls])
+        while not board.residual.has_room_on(shape, machine):
+            present = sorted({each for each in now.on[machine] if priority[each] <= priority[cls]})
+            if not present or len(step) >= most:
+                return False
+            now.take_up(present[int(now.random.integers(len(present)))], machine, step)
+        while not board.rules.allows(cls, machine):
+            blocking = self._list_blocking(cls, machine)
+            if not blocking or len(step) >= most:
+                return False
+            now.take_up(*blocking[int(now.random.integers(len(blocking)))], step)
+        return board.residual.has_room_on(shape, machine)
+
+    def _list_blocking(self, cls: int, machine: int) -> list[tuple[int, int]]:
+        """Tasks of the round, as (class, machine), that count against one of ``cls`` on the machine."""
+        now, state = self._now, self._now.board.rules
+        rules = state.rules.rules(cls)
+        numbers = [each.counter for each in rules.exclusions]
+        numbers += [each.counter for each in rules.spreadings if each.own]
+        for number in numbers:
+            domain = state.rules.counters[number].domain
+            if domain[machine] < 0 or not state.counts[number][domain[machine]]:
+                continue
+            found = [
+                (each, row)
+                for row in (domain == domain[machine]).nonzero()[0].tolist()
+                for each in dict.fromkeys(now.on[row])
+                if number in state.rules.rules(each).adds
+                and now.problem.priority[each] <= now.problem.priority[cls]
+            ]
+            if found:
+                return found
+        return []

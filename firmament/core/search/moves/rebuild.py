@@ -1,0 +1,87 @@
+"""Places all tasks of a round anew, one by one, in random orders in which those come early who were left over before.
+
+Squeaky wheel optimisation, Joslin and Clements 1999.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+
+from firmament.core.board.board import Board
+from firmament.core.flow.problem import Assignments
+from firmament.core.search.arrangement import Arrangement, Step, Value
+from firmament.core.search.driver import Budget
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilding:
+    """All tasks anew in one ``step``, with the ``value`` that this has; ``left``: classes of those left over."""
+
+    step: Step
+    value: Value
+    left: list[int]
+    #: what there was before: the board, who was on which machine, who waited
+    before: tuple[Board, list[list[int]], Counter[int]]
+
+
+class RebuildAll:
+    """The move; it goes on from what it has built unless that is worse than what there was."""
+
+    name = "rebuild"
+
+    def __init__(self, arrangement: Arrangement) -> None:
+        self._now = arrangement
+        self._left_over: Counter[int] = Counter()
+        self._turn = 0
+
+    def evaluate(self, budget: Budget) -> Rebuilding | None:
+        """Place everything anew, as far as there is room; None if everybody has a place."""
+        now = self._now
+        if not now.list_hopeful():
+            return None
+        self._left_over.update(cls for cls, count in now.waiting.items() if count > 0)
+        before = now.board, now.on, now.waiting
+        now.clear()
+        queue = self._draw_order()
+        step: Step = []
+        moved = True
+        while queue and moved:
+            count = len(queue)
+            full: set[int] = set()
+            rest = []
+            for cls in queue:
+                if cls in full or not now.settle(cls, step, budget):
+                    full.add(cls)
+                    rest.append(cls)
+            queue, moved = rest, len(rest) < count
+        return Rebuilding(step, now.count_waiting(), queue, before)
+
+    def _draw_order(self) -> list[int]:
+        """The classes of all tasks, in the order in which they are placed."""
+        now = self._now
+        queue = [cls for cls in sorted(now.all) for _ in range(now.all[cls])]
+        urgency = now.random.random(len(queue))
+        if self._turn % 2:  # whole classes in turn: those who follow others find them, and room beside them
+            urgency = 0.2 * urgency + now.random.random(now.problem.classes)[queue]
+        self._turn += 1
+        urgency += np.array([self._left_over[cls] for cls in queue]) * 0.5
+        order = np.lexsort((-urgency, -now.problem.priority[queue]))
+        return [queue[index] for index in order.tolist()]
+
+    def accepts(self, change: Rebuilding) -> bool:
+        """Whether it is no worse than what there was."""
+        return change.value >= self._now.value
+
+    def apply(self, change: Rebuilding) -> None:
+        """Go on from there; the order in which tasks were put down is a valid one."""
+        self._now.value = change.value
+        if self._now.is_best(change.value):
+            self._now.keep(Assignments.of_tasks([(cls, row) for cls, row, _ in change.step]), change.value)
+
+    def undo(self, change: Rebuilding) -> None:
+        """Go back to what there was."""
+        self._left_over.update(change.left)
+        self._now.board, self._now.on, self._now.waiting = change.before

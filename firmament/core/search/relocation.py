@@ -1,0 +1,101 @@
+"""Finds places for tasks that waves have left, by placing others of the same round elsewhere.
+
+Networks and waves decide class by class and domain by domain; where room and rules are tight, a task may stay pending
+although there is a place for it if others go elsewhere. Two moves look for such placements, one after the other:
+``moves/rebuild.py`` places all tasks anew, ``moves/eject.py`` puts one somewhere and those in its way elsewhere.
+
+Nothing is given up on the way: the best placement so far is kept, and only if all of it can be placed in a valid order.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cost_models.interface import Int64
+from firmament.core.flow.problem import Assignments, PlacementProblem, Residual, machine_units
+from firmament.core.search.arrangement import Arrangement
+from firmament.core.search.driver import Budget, SearchFigures, SearchLog, Unsupported, search
+from firmament.core.search.moves.eject import EjectTasks
+from firmament.core.search.moves.rebuild import RebuildAll
+from firmament.core.search.tuning import RelocationTuning
+
+
+def relocate_tasks(
+    problem: PlacementProblem, placed: Assignments, seed: int, tuning: RelocationTuning, log: SearchLog
+) -> Assignments:
+    """A placement of more of the problem's tasks than ``placed``, in a valid order, or ``placed`` itself.
+
+    Important tasks come first: of each priority at least as many are placed as before, unless more of a higher one are.
+    Deterministic for equal arguments.
+    """
+    tasks, left = int(problem.counts.sum()), int(problem.counts.sum() - placed.count.sum())
+    reason = _find_obstacle(problem, tasks, tuning)
+    if reason is not None:
+        log.append(SearchFigures(EjectTasks.name, unsupported={reason: left}))
+        return placed
+    if cannot_be_bettered(problem, placed):
+        return placed
+    arrangement = Arrangement(problem, placed, seed, tuning)
+    moves = min(tuning.moves, tuning.moves_per_task * tasks) * tuning.small
+    total = moves // (tuning.small + problem.machines) // _checks_of_a_move(problem, placed)
+    budget = Budget(total)
+    log.append(search(RebuildAll(arrangement), budget, needs=total - total // 2 + tasks))
+    log.append(search(EjectTasks(arrangement), budget))
+    return arrangement.best
+
+
+def _find_obstacle(problem: PlacementProblem, tasks: int, tuning: RelocationTuning) -> Unsupported | None:
+    """What keeps the search from being made."""
+    if problem.pairs is not None and problem.pairs.steers:
+        return Unsupported.PAIRS
+    if problem.ledgers:
+        return Unsupported.LEDGERS
+    return Unsupported.SIZE if tasks > tuning.most_tasks else None
+
+
+def _checks_of_a_move(problem: PlacementProblem, placed: Assignments) -> int:
+    """How many times as much as usual a move of the tasks that are left costs, by the number of their rules; 1 or more.
+
+    People write a handful of rules; of classes with hundreds fewer moves are tried.
+    """
+    if problem.rules is None:
+        return 1
+    left = np.flatnonzero(problem.counts.sum(axis=1) > placed.count_per_class(problem.classes)).tolist()
+    checks = sum(problem.rules.rules(cls).checks for cls in left)
+    return 1 + checks // (_USUAL_CHECKS * max(1, len(left)))
+
+
+_USUAL_CHECKS = 16
+"""Rules of a class up to which all moves are tried."""
+
+# --- How many tasks can be placed at most: where so many are, a search for more is in vain.
+
+
+def most_placed(residual: Residual, classes: Int64) -> int:
+    """Upper bound on the tasks of ``classes`` that ``residual`` takes together, whatever their mix.
+
+    On each machine that some of them fits, the room divided by the smallest of their requests; rules between tasks and
+    limits of models would only lower it.
+    """
+    shapes = np.unique(residual.problem.shape[classes]).tolist()
+    fits = residual.fits_of(shapes)
+    open_to = np.zeros(residual.problem.machines, dtype=np.bool_)
+    for shape in shapes:
+        open_to |= fits[shape]
+    return int(machine_units(residual, classes)[open_to].sum())
+
+
+def cannot_be_bettered(problem: PlacementProblem, placed: Assignments) -> bool:
+    """Whether no placement has more tasks than ``placed`` of some priority, and as many of each higher one.
+
+    True is certain; False says nothing. To place more of a priority, more have to be placed of it and the higher ones
+    together; so it is enough that these are as many as can be, for each priority that a waiting task has.
+    """
+    counts = problem.counts.sum(axis=1)
+    done = placed.count_per_class(problem.classes)
+    residual = Residual(problem)
+    for rank in np.unique(problem.priority[done < counts]).tolist():
+        important = np.flatnonzero((problem.priority >= rank) & (counts > 0))
+        if done[important].sum() < most_placed(residual, important):
+            return False
+    return True
