@@ -49,7 +49,6 @@ PROTOCOLS: Final = {
     "advance": "lets simulated time pass",
     "expire": "ends what has waited for too long",
     "look": "compares with what was there at the last look",
-    "step": "does the next part of a longer work",
     "note": "writes down what has happened, without acting on it",
     "report": "passes on what has come of something",
     # Requests and answers.

@@ -11,7 +11,7 @@ from cost_models.interface import Int64
 from firmament.core.board.admission import in_valid_order
 from firmament.core.board.board import Board
 from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
-from firmament.core.search.driver import Budget
+from firmament.core.search.driver import SearchBudget
 from firmament.core.search.tuning import RelocationTuning
 
 Step: TypeAlias = list[tuple[int, int, bool]]
@@ -21,7 +21,7 @@ Value: TypeAlias = tuple[int, ...]
 """Waiting tasks per priority, the highest first, negated: greater is better."""
 
 
-class Arrangement:
+class TaskArrangement:
     """Who is where now, and the best placement so far. Not for problems with ledgers, which give nothing back."""
 
     def __init__(
@@ -72,7 +72,7 @@ class Arrangement:
 
     # --- single tasks ----------------------------------------------------------------------------------------------
 
-    def settle(self, cls: int, step: Step, budget: Budget) -> bool:
+    def settle(self, cls: int, step: Step, budget: SearchBudget) -> bool:
         """Put one waiting task of a class where it may go: often where it costs least, else anywhere."""
         budget.spend()
         machines = np.flatnonzero(self.board.open_to(cls))
@@ -81,11 +81,11 @@ class Arrangement:
         if self.random.random() < self.tuning.cheapest:
             machine = int(machines[np.argmin(self._cost(cls)[machines])])
         else:
-            machine = self.draw(machines)
+            machine = self.pick(machines)
         self.put(cls, machine, step)
         return True
 
-    def draw(self, machines: Int64) -> int:
+    def pick(self, machines: Int64) -> int:
         """Any of some machines."""
         return int(machines[int(self.random.integers(len(machines)))])
 

@@ -51,7 +51,7 @@ SearchLog = list[SearchFigures]
 
 
 @dataclass(slots=True)
-class Budget:
+class SearchBudget:
     """Work that a search may still do, in a unit of its own: turns, tries, tasks put down. Searches may share one."""
 
     left: int
@@ -64,12 +64,12 @@ class Budget:
 Change = TypeVar("Change")
 
 
-class Move(Protocol[Change]):
+class SearchMove(Protocol[Change]):
     """One way to change what has been decided."""
 
     name: str
 
-    def evaluate(self, budget: Budget) -> Change | None:
+    def evaluate(self, budget: SearchBudget) -> Change | None:
         """Return the next change to look at, None if there is none left; spends what that takes."""
 
     def accepts(self, change: Change) -> bool:
@@ -82,7 +82,9 @@ class Move(Protocol[Change]):
         """Take back what evaluating the change has done."""
 
 
-def search(move: Move[Change], budget: Budget, *, needs: int = 1, patience: int = -1) -> SearchFigures:
+def search(
+    move: SearchMove[Change], budget: SearchBudget, *, needs: int = 1, patience: int = -1
+) -> SearchFigures:
     """Try changes until a budget has less than ``needs`` left, or nothing is left to try.
 
     ``patience``: changes in a row that are not accepted, after which the search ends; negative: it does not.

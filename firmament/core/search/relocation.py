@@ -13,8 +13,8 @@ import numpy as np
 
 from cost_models.interface import Int64
 from firmament.core.flow.problem import Assignments, PlacementProblem, Residual, machine_units
-from firmament.core.search.arrangement import Arrangement
-from firmament.core.search.driver import Budget, SearchFigures, SearchLog, Unsupported, search
+from firmament.core.search.arrangement import TaskArrangement
+from firmament.core.search.driver import SearchBudget, SearchFigures, SearchLog, Unsupported, search
 from firmament.core.search.moves.eject import EjectTasks
 from firmament.core.search.moves.rebuild import RebuildAll
 from firmament.core.search.tuning import RelocationTuning
@@ -35,10 +35,10 @@ def relocate_tasks(
         return placed
     if cannot_be_bettered(problem, placed):
         return placed
-    arrangement = Arrangement(problem, placed, seed, tuning)
+    arrangement = TaskArrangement(problem, placed, seed, tuning)
     moves = min(tuning.moves, tuning.moves_per_task * tasks) * tuning.small
     total = moves // (tuning.small + problem.machines) // _checks_of_a_move(problem, placed)
-    budget = Budget(total)
+    budget = SearchBudget(total)
     log.append(search(RebuildAll(arrangement), budget, needs=total - total // 2 + tasks))
     log.append(search(EjectTasks(arrangement), budget))
     return arrangement.best

@@ -20,7 +20,7 @@ from cost_models.interface import Bool
 from firmament.core.board.board import Board
 from firmament.core.flow.problem import Assignments
 from firmament.core.placement.tree_groups.placer import GroupPlacer
-from firmament.core.search.driver import Budget, SearchLog, search
+from firmament.core.search.driver import SearchBudget, SearchLog, search
 from firmament.core.search.tuning import GroupTuning
 
 
@@ -45,7 +45,7 @@ def rearrange(
     ``begin``: what there was before any of them was placed; ``blocked``: those without a place, the most important
     first. Raises what the solver raises.
     """
-    budget = Budget(tuning.placements + (len(found.placed) + len(blocked)) // tuning.share)
+    budget = SearchBudget(tuning.placements + (len(found.placed) + len(blocked)) // tuning.share)
     move = ReorderGroups(begin, placer, found, blocked, tuning)
     log.append(search(move, budget))
     return move.found
@@ -74,7 +74,7 @@ class ReorderGroups:
         self._blocked = iter(blocked)
         self._in_vain: set[tuple[object, ...]] = set()
 
-    def evaluate(self, budget: Budget) -> Arrangement | None:
+    def evaluate(self, budget: SearchBudget) -> Arrangement | None:
         """An arrangement with one more group, or the present one if there is none; None: all have been tried."""
         for gang in self._blocked:
             kind, now = self._placer.kind(gang), self._placer.copy_to(self.found.board)
@@ -98,7 +98,7 @@ class ReorderGroups:
     def undo(self, change: Arrangement) -> None:
         """Nothing has been done."""
 
-    def _admit(self, gang: int, budget: Budget) -> Arrangement | None:
+    def _admit(self, gang: int, budget: SearchBudget) -> Arrangement | None:
         """An arrangement with one more group; None if none was found."""
         if self.found is not self._first:  # what was full for it may have become free
             trial = self._placer.copy_to(self.found.board.copy())
@@ -110,7 +110,7 @@ class ReorderGroups:
             return respected
         return self._let_choose([gang, respected[0]], budget) if respected else None
 
-    def _respect_others(self, gang: int, budget: Budget) -> Arrangement | list[int]:
+    def _respect_others(self, gang: int, budget: SearchBudget) -> Arrangement | list[int]:
         """Place a group anywhere but where those are who could not go elsewhere; if that fails, who those are."""
         respected: list[int] = []
         while len(respected) <= self._tuning.respected:
@@ -122,7 +122,7 @@ class ReorderGroups:
             respected.append(outcome)
         return respected
 
-    def _let_choose(self, urgent: list[int], budget: Budget) -> Arrangement | None:
+    def _let_choose(self, urgent: list[int], budget: SearchBudget) -> Arrangement | None:
         """Let groups choose first, and then those who find no place because of that."""
         tried: set[tuple[int, ...]] = set()
         while len(urgent) <= self._tuning.urgent and tuple(urgent) not in tried:
@@ -139,7 +139,7 @@ class ReorderGroups:
         return None
 
     def _arrange(
-        self, respected: Sequence[int], urgent: Sequence[int], budget: Budget
+        self, respected: Sequence[int], urgent: Sequence[int], budget: SearchBudget
     ) -> Arrangement | int | None:
         """An arrangement of all groups with places and of ``urgent``, or which group found none; None: no more tries.
 
@@ -178,7 +178,7 @@ class ReorderGroups:
                 now[gang] = kept
         yield from moved
 
-    def _place(self, trial: GroupPlacer, gang: int, budget: Budget) -> Assignments | None:
+    def _place(self, trial: GroupPlacer, gang: int, budget: SearchBudget) -> Assignments | None:
         """Places for a group, booked; None if it finds none, or nothing may be placed any more."""
         if budget.left <= 0:
             return None

@@ -17,7 +17,7 @@ from firmament.core.constraints.pairs import PairState
 from firmament.core.flow.problem import Assignments, Residual
 from firmament.core.ranks import group_rows, rank_in_runs
 from firmament.core.search.driver import (
-    Budget,
+    SearchBudget,
     SearchFigures,
     SearchLog,
     Unsupported,
@@ -93,7 +93,7 @@ class _ApplicationSearch:
         move = RebuildApplication(
             self._residual, self._pairs, self._application(group, units), self._cls[units]
         )
-        moves = Budget(budget)
+        moves = SearchBudget(budget)
         move.begin(self._machine[units], seed=group, budget=moves)
         self._log.append(search(move, moves, needs=len(units), patience=_PATIENCE))
         self._budget -= budget - moves.left + self._tuning.to_begin
@@ -167,7 +167,7 @@ class RebuildApplication:
         self._orders = [stage, -stage, -degree]
         self._number = 0
 
-    def begin(self, machines: Int64, seed: int, budget: Budget) -> None:
+    def begin(self, machines: Int64, seed: int, budget: SearchBudget) -> None:
         """Put the tasks where they are, then each where it costs least."""
         self._random = np.random.default_rng(seed)
         self._at = np.searchsorted(self._app.machines, machines)
@@ -184,7 +184,7 @@ class RebuildApplication:
         """Row of the machine of each task in the cheapest placement."""
         return self._app.machines[self._best]
 
-    def evaluate(self, budget: Budget) -> tuple[PairBoard, Int64, bool]:
+    def evaluate(self, budget: SearchBudget) -> tuple[PairBoard, Int64, bool]:
         """Rebuild all tasks in each of some orders, twice, then parts of them, with some noise from the second on."""
         before, at = self._board.copy(), self._at.copy()
         count, orders = len(self._index), self._orders
@@ -237,13 +237,13 @@ class RebuildApplication:
             chosen = np.flatnonzero(self._random.random(len(self._index)) < 0.3)
         return chosen if len(chosen) else np.arange(len(self._index))
 
-    def _rebuild(self, units: Int64, noise: Float64 | None, budget: Budget) -> bool:
+    def _rebuild(self, units: Int64, noise: Float64 | None, budget: SearchBudget) -> bool:
         """Take tasks up and put them down in order; False if one finds no place."""
         for unit in units.tolist():
             self._board.take_up(int(self._index[unit]), int(self._at[unit]))
         return all(self._place(unit, noise, budget) for unit in units.tolist())
 
-    def _place(self, unit: int, noise: Float64 | None, budget: Budget) -> bool:
+    def _place(self, unit: int, noise: Float64 | None, budget: SearchBudget) -> bool:
         budget.spend()
         index = int(self._index[unit])
         cost, fits = self._board.row(index)
@@ -255,7 +255,7 @@ class RebuildApplication:
         self._at[unit] = machine
         return True
 
-    def _settle(self, budget: Budget) -> None:
+    def _settle(self, budget: SearchBudget) -> None:
         """Move single tasks to where they cost least, until nothing gains."""
         moved = True
         while moved and budget.left >= len(self._index):

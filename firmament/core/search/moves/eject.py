@@ -6,8 +6,8 @@ number (an ejection chain), which ends where one more task fits.
 
 from __future__ import annotations
 
-from firmament.core.search.arrangement import Arrangement, Step, Value
-from firmament.core.search.driver import Budget
+from firmament.core.search.arrangement import Step, TaskArrangement, Value
+from firmament.core.search.driver import SearchBudget
 
 
 class EjectTasks:
@@ -15,17 +15,17 @@ class EjectTasks:
 
     name = "eject"
 
-    def __init__(self, arrangement: Arrangement) -> None:
+    def __init__(self, arrangement: TaskArrangement) -> None:
         self._now = arrangement
 
-    def evaluate(self, budget: Budget) -> tuple[Step, Value | None] | None:
+    def evaluate(self, budget: SearchBudget) -> tuple[Step, Value | None] | None:
         """Put a task somewhere, and those in its way elsewhere; None if everybody has a place."""
         now = self._now
         classes = now.list_hopeful()
         if not classes:
             return None
         cls = classes[int(now.random.integers(len(classes)))]
-        machine = now.draw(now.list_places(cls))
+        machine = now.pick(now.list_places(cls))
         budget.spend()
         step: Step = []
         if not self._make_way(cls, machine, step):

@@ -22,7 +22,7 @@ from firmament.core.board.moving import ExchangeRoom
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.flow.terms import RoundHeights, entries
 from firmament.core.ranks import runs
-from firmament.core.search.driver import Budget, SearchFigures, SearchLog, count_unsupported, search
+from firmament.core.search.driver import SearchBudget, SearchFigures, SearchLog, count_unsupported, search
 from firmament.core.search.movable import find_staying, movable
 from firmament.core.search.tuning import ExchangeTuning
 
@@ -52,7 +52,7 @@ def exchange_sizes(
     if not len(sizes) or (sizes == sizes[0]).all():
         return placed
     slots = _TaskPlaces(placed.select(free))
-    figures = search(ExchangeSizes(problem, heights, placed, slots, tuning), Budget(tuning.turns))
+    figures = search(ExchangeSizes(problem, heights, placed, slots, tuning), SearchBudget(tuning.turns))
     log.append(figures)
     if not figures.accepted:
         return placed
@@ -127,7 +127,7 @@ class ExchangeSizes:
         self._smallest, self._largest = float(present.min()), float(present.max())
         self._turn, self._saved, self._last = 0, 0.0, (0.0, 0.0)
 
-    def evaluate(self, budget: Budget) -> Exchanges | None:
+    def evaluate(self, budget: SearchBudget) -> Exchanges | None:
         """What a turn could exchange; None once the last two have saved little."""
         budget.spend()
         both, tuning = sum(self._last), self._tuning

@@ -12,8 +12,8 @@ import numpy as np
 
 from firmament.core.board.board import Board
 from firmament.core.flow.problem import Assignments
-from firmament.core.search.arrangement import Arrangement, Step, Value
-from firmament.core.search.driver import Budget
+from firmament.core.search.arrangement import Step, TaskArrangement, Value
+from firmament.core.search.driver import SearchBudget
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +32,12 @@ class RebuildAll:
 
     name = "rebuild"
 
-    def __init__(self, arrangement: Arrangement) -> None:
+    def __init__(self, arrangement: TaskArrangement) -> None:
         self._now = arrangement
         self._left_over: Counter[int] = Counter()
         self._turn = 0
 
-    def evaluate(self, budget: Budget) -> Rebuilding | None:
+    def evaluate(self, budget: SearchBudget) -> Rebuilding | None:
         """Place everything anew, as far as there is room; None if everybody has a place."""
         now = self._now
         if not now.list_hopeful():

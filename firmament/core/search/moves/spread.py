@@ -18,7 +18,7 @@ from firmament.core.board.moving import MovingRoom
 from firmament.core.flow.problem import PlacementProblem
 from firmament.core.flow.terms import SpreadTerms
 from firmament.core.ranks import order_by, rank, rank_in_runs, runs
-from firmament.core.search.driver import Budget
+from firmament.core.search.driver import SearchBudget
 from firmament.core.search.tuning import SpreadTuning
 
 PREFERENCE = 1e-3
@@ -69,7 +69,7 @@ class SpreadTasks:
         self._step = problem.crowd_step()
         self._turn, self._done = 0, False
 
-    def evaluate(self, budget: Budget) -> Departures | None:
+    def evaluate(self, budget: SearchBudget) -> Departures | None:
         """Which tasks should go elsewhere now, None if none or hardly any should."""
         budget.spend()
         if self._done:

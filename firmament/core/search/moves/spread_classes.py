@@ -22,7 +22,7 @@ from firmament.core.board.moving import MovingRoom
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.flow.terms import SpreadTerms
 from firmament.core.ranks import rank_in_runs
-from firmament.core.search.driver import Budget, SearchFigures, SearchLog, count_unsupported, search
+from firmament.core.search.driver import SearchBudget, SearchFigures, SearchLog, count_unsupported, search
 from firmament.core.search.movable import find_staying, movable
 from firmament.core.search.moves.spread import SpreadTasks
 from firmament.core.search.tuning import SpreadTuning
@@ -57,9 +57,11 @@ def spread_tasks(
         # Nothing changes any more once each class has been left where it is; of a single one all is known at once.
         turns = sweeps * len(classes) if len(classes) > 1 else 1
         anew = SpreadClasses(problem, others, room, cls, machine)
-        log.append(search(anew, Budget(turns), patience=len(classes)))
+        log.append(search(anew, SearchBudget(turns), patience=len(classes)))
     else:
-        log.append(search(SpreadTasks(problem, others, room, cls, machine, tuning), Budget(tuning.turns)))
+        log.append(
+            search(SpreadTasks(problem, others, room, cls, machine, tuning), SearchBudget(tuning.turns))
+        )
     return Assignments.join([placed.select(~mine), Assignments.from_tasks(cls, machine)])
 
 
@@ -91,7 +93,7 @@ class SpreadClasses:
         self._group = terms.group[cls]
         self._turns = cycle(np.flatnonzero(np.bincount(cls)).tolist())
 
-    def evaluate(self, budget: Budget) -> ClassPlaces:
+    def evaluate(self, budget: SearchBudget) -> ClassPlaces:
         """The best places of the next class, all other tasks being where they are."""
         budget.spend()
         problem, terms, cls = self._problem, self._terms, next(self._turns)
