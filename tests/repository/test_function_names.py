@@ -93,6 +93,7 @@ PROTOCOLS: Final = {
     "holds": "whether a condition is met",
     "refusals": "yields why machines are refused, with the machines",
     "cures": "yields what would let a task have a place",
+    "count_looks": "estimates how often a round looks at each machine for a class",
     "next_in": "returns in how many seconds something is due",
     "due": "returns what is due now",
     "number": "reads a number, or gives one",

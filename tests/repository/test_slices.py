@@ -25,39 +25,15 @@ AMBIGUOUS = {
 }
 """Fields whose names other values have too: these rules are found by their reasons alone."""
 
-_TABLES = {
-    "firmament/core/intake/validation.py": "refuses what is malformed",
-    "firmament/core/state/machines.py": "keeps columns of what machines state",
-}
-_ELIGIBLE = {"firmament/core/state/domains.py": "nodeAffinityPolicy and nodeTaintsPolicy of spread rules"}
-_WORK = {"firmament/core/queue/class_work.py": "estimates what a class costs a round"}
+_TABLE = {"firmament/core/state/machines.py": "keeps columns of what machines state"}
 
 ELSEWHERE: dict[str, dict[str, str]] = {
-    "taint_toleration": {
-        **_WORK,
-        **_TABLES,
-        **_ELIGIBLE,
-        "firmament/core/rescheduling/trials.py": "machines that are emptied are cordoned",
-        "firmament/core/rules/node_unschedulable.py": "tolerations of the taints that stand for it",
-    },
-    "node_unschedulable": {
-        "firmament/core/gangs/least_room.py": "room on machines that are not ready is none",
-        "firmament/core/state/machines.py": "keeps columns of what machines state",
-    },
-    "node_affinity": {
-        **_WORK,
-        **_ELIGIBLE,
-    },
+    "taint_toleration": _TABLE,
+    "node_unschedulable": _TABLE,
     "volumes": {
-        **_WORK,
         "firmament/core/rules/node_name.py": "volumes that are on one machine",
         "firmament/core/state/classes.py": "tells shapes and pins apart",
     },
-    "pod_affinity": {
-        **_WORK,
-        "firmament/core/rescheduling/plan_moves.py": "what no network of moves can say",
-    },
-    "node_ports": _WORK,
 }
 """By the file of a rule, who else names its fields or reasons, and why."""
 

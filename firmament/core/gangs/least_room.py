@@ -8,6 +8,7 @@ from cost_models.interface import Int64
 from firmament.core.gangs.members import staying_members
 from firmament.core.model import Job
 from firmament.core.resources import NO_COLUMN
+from firmament.core.rules.node_unschedulable import find_open
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase
 
@@ -19,7 +20,7 @@ def lacking_room(cluster: Cluster, job: Job, able: list[int], *, preempts: bool)
     ``able`` (rows of the members to be tried) may evict others.
     """
     machines = cluster.machines
-    usable = ~(machines.cordoned | machines.not_ready)
+    usable = find_open(machines)
     free = np.maximum(machines.capacity - machines.used, 0)
     owners = [staying_members(cluster, job.id)]
     peaceful = (

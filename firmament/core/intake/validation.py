@@ -25,7 +25,7 @@ from firmament.core.events import (
     TasksSubmitted,
 )
 from firmament.core.model import TaskClass
-from firmament.core.selectors.taints import COMPARING, decimal
+from firmament.core.rules.registry import find_malformed
 from firmament.core.state.classes import ClassTable
 from firmament.core.state.cluster import Cluster
 
@@ -82,11 +82,8 @@ def _task_class(number: int, content: TaskClass, former: TaskClass | None) -> No
         former is None or former == content,
         f"{owner}: already defined with other content; use a new number",
     )
-    for toleration in content.tolerations:
-        _require(
-            toleration.operator not in COMPARING or decimal(toleration.value) is not None,
-            f"{owner}: toleration of {toleration.key!r} compares with {toleration.value!r}, which is no integer",
-        )
+    malformed = find_malformed(content)
+    _require(not malformed, f"{owner}: {malformed}")
 
 
 MOST_KINDS = 1000

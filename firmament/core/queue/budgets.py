@@ -1,7 +1,7 @@
 """What one namespace asks for in a round has a budget: the rest is put off to rounds of its own.
 
 The time of a round grows with what pods ask for, and nothing but the bytes of an object bounds that. So the work of a
-round is estimated beforehand, by class (see ``class_work``), and so much is done of it at a time:
+round is estimated beforehand, by class, from what its tasks say, and so much is done of it at a time:
 
 - Tasks of namespaces whose work is within the budget are *light*. So are the ordinary classes of the others, if these
   are within the budget by themselves. While some of them wait, a round is about them alone.
@@ -23,8 +23,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.queue.class_work import ORDINARY, PAIR, ClassWork
 from firmament.core.queue.turns import Turns
+from firmament.core.rules.registry import NodeRules, count_pairing
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase
 from firmament.core.state.waiting import note_put_off, tell
@@ -32,12 +32,57 @@ from firmament.core.state.waiting import note_put_off, tell
 PUT_OFF = "put off to a round of its own: its namespace asks for so much that others would have to wait"
 """What a task is told that has been put off and not been tried before."""
 
+ORDINARY = 64
+"""Looks at each machine up to which a class is an ordinary one. Ten rules of any kind are fewer."""
+
+PAIR = 1_000
+"""Looks at a machine for each class that waits beside one which has a term that selects it."""
+
+_SAMPLE = 4
+"""Terms of a class that are held against the others to see how many it selects; all are taken to be like these."""
+
 MOST_TERMS_OF_A_GANG = 2_000
 """Terms of pod affinity and anti-affinity that the kinds of a gang's members may have together: it is not split, so the
 round that places it takes as long as all of them do."""
 
 TASKS_PER_LOOK = 8
 """So many more tasks of an expensive class are as much work as the class by itself: they are placed one by one."""
+
+
+class _ClassWork:
+    """What the classes of a cluster are expected to take, in looks at all machines.
+
+    ``looks``: int64[C] by class row, each class by itself; ``terms``: int64[C], its terms about other tasks.
+    """
+
+    def __init__(self, cluster: Cluster, rules: NodeRules) -> None:
+        self._cluster, self._rules = cluster, rules
+        self.looks = self.terms = np.empty(0, dtype=np.int64)
+
+    def bring_up(self) -> None:
+        """Look at the classes that have been defined since."""
+        rows, known = self._cluster.classes.rows, len(self.looks)
+        if known < len(rows):
+            new = [row.content for row in rows[known:]]
+            self.looks = np.append(
+                self.looks, np.array(list(map(self._rules.count_looks, new)), dtype=np.int64)
+            )
+            terms = np.array(list(map(count_pairing, new)), dtype=np.int64)
+            self.terms = np.append(self.terms, terms)
+
+    def forget(self) -> None:
+        """Rows stand for other classes now."""
+        self.looks = self.terms = self.looks[:0]
+
+    def count_among(self, row: int, present: Bool) -> int:
+        """Return the looks at all machines that a class takes as it selects some of ``present`` (bool[C])."""
+        if not self.terms[row]:
+            return 0
+        selector = self._cluster.selector()
+        held = selector.list_terms(row)
+        some = held[:_SAMPLE]
+        found = sum(int(np.count_nonzero(present[selector.find_selected(term)])) for term in some)
+        return found * len(held) * PAIR // (len(some) * max(1, len(self._cluster.machines)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +120,11 @@ class Budgets:
     ``put_off``: how many tasks the last round left out; they wait for a round of their own.
     """
 
-    def __init__(self, cluster: Cluster, budget: int) -> None:
-        """``budget``: ``RoundOptions.namespace_looks``."""
+    def __init__(self, cluster: Cluster, rules: NodeRules, budget: int) -> None:
+        """``rules``: those about machines; ``budget``: ``RoundOptions.namespace_looks``."""
         self._cluster = cluster
         self._budget = budget
-        self._work = ClassWork(cluster)
+        self._work = _ClassWork(cluster, rules)
         self._turns = Turns()
         self._looks = np.empty(0, dtype=np.int64)
         self._expensive = np.empty(0, dtype=np.bool_)

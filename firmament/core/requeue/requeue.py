@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from cost_models.interface import Int64
+from cost_models.interface import Bool, Int64
 from firmament.core.commit.evictions import still_leaves
 from firmament.core.configuration import RoundOptions
 from firmament.core.filters.static_rows import StaticRows
@@ -17,7 +17,6 @@ from firmament.core.model import TaskClass
 from firmament.core.queue.budgets import MOST_TERMS_OF_A_GANG, Budgets
 from firmament.core.queue.importance import foremost
 from firmament.core.queue.reservations import Reservations
-from firmament.core.requeue.costly import CostlyRetries
 from firmament.core.requeue.renomination import Renominations
 from firmament.core.requeue.set_aside import SetAside
 from firmament.core.requeue.unschedulable import FeasibleMachines, requeue
@@ -25,6 +24,10 @@ from firmament.core.results import Delta, Unscheduled
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.pending_evictions import PendingEvictions
 from firmament.core.state.tasks import TaskPhase
+from firmament.core.state.waiting import activate
+
+RETRY_SECONDS = 10.0
+"""After a change: when classes are tried that it is too much work to hold against every change."""
 
 
 class Requeue:
@@ -45,7 +48,7 @@ class Requeue:
         self.gangs = GangLifecycle(options, self.evictions)
         self.rebinding = Rebinding()
         self.set_aside = SetAside()
-        self.budgets = Budgets(cluster, options.namespace_looks)
+        self.budgets = Budgets(cluster, static_rows.rules, options.namespace_looks)
         self._costly = CostlyRetries(cluster, self.budgets, clock)
         self._feasible = FeasibleMachines(cluster, static_rows, self.reservations)
         self._stale_reasons = StaleReasons(options.refresh_seconds)
@@ -141,7 +144,7 @@ class Requeue:
 
     def activate(self, placed: frozenset[int] = frozenset()) -> None:
         """Requeue what a marked machine could take, or classes to which those ``placed`` make a difference."""
-        if self._cluster.tasks.any_unschedulable and requeue(self._feasible, self._costly, placed):
+        if self._cluster.tasks.any_unschedulable and requeue(self._feasible, self._costly.choose, placed):
             self.gangs.keep_unschedulable(self._cluster, self._clock())
 
     def next_round_in(self, held: float | None) -> float | None:
@@ -223,3 +226,45 @@ class StaleReasons:
 def _token(cluster: Cluster) -> _Token:
     machines = cluster.machines
     return machines.static_version, machines.changes.count
+
+
+class CostlyRetries:
+    """Unschedulable tasks that it is too much work to look at whenever something changes: they are tried now and then.
+
+    Whether a change could help a task with hundreds of rules is a question to each of them. Where classes wait that
+    have more of them together than a round may look at (see ``queue.budgets``), the expensive ones are not asked, but
+    tried again as a whole some seconds after the first change. ``clock``: seconds since the epoch.
+    """
+
+    def __init__(self, cluster: Cluster, budgets: Budgets, clock: Callable[[], float]) -> None:
+        self._cluster, self._budgets, self._clock = cluster, budgets, clock
+        self._since: float | None = None
+
+    def choose(self, unschedulable: Int64) -> Int64:
+        """Return those of ``unschedulable`` (task rows) that are to be held against a change that has come."""
+        costly = self._costly(unschedulable)
+        if not costly.any():
+            return unschedulable
+        if self._since is None:
+            self._since = self._clock()
+        return unschedulable[~costly]
+
+    def next_in(self, now: float) -> float | None:
+        """Return the seconds until the others are to be tried again; None if nothing has changed for them."""
+        return None if self._since is None else max(0.0, self._since + RETRY_SECONDS - now)
+
+    def refresh(self) -> bool:
+        """Let them take part in rounds again, if it is time; returns whether it was."""
+        if self._since is None or self.next_in(self._clock()):
+            return False
+        self._since = None
+        tasks = self._cluster.tasks
+        size = len(tasks.uid)
+        unschedulable = np.flatnonzero(tasks.unschedulable[:size] & ~tasks.refused[:size])
+        activate(self._cluster, unschedulable[self._costly(unschedulable)])
+        return True
+
+    def _costly(self, unschedulable: Int64) -> Bool:
+        """Return bool[N]: whose classes are expensive, where these are too many to be looked at."""
+        cls = self._cluster.tasks.cls[unschedulable]
+        return np.isin(cls, self._budgets.too_many(np.unique(cls)))

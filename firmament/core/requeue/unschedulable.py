@@ -7,7 +7,7 @@ those has come to a machine or left one, or when domains change, wherever that i
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +19,6 @@ from firmament.core.filters.static_rows import StaticRows
 from firmament.core.model import TaskClass
 from firmament.core.queue.importance import Importance
 from firmament.core.queue.reservations import Reservations
-from firmament.core.requeue.costly import CostlyRetries
 from firmament.core.rules.node_name import list_pinned_rows
 from firmament.core.rules.registry import compile_rules, list_awaited, list_kept_off, list_ruled
 from firmament.core.rules.volumes.node_volume_limits import compute_saved
@@ -28,11 +27,13 @@ from firmament.core.state.tasks import TaskPhase
 from firmament.core.state.waiting import activate
 
 
-def requeue(feasible: FeasibleMachines, costly: CostlyRetries, placed: frozenset[int] = frozenset()) -> bool:
+def requeue(
+    feasible: FeasibleMachines, choose: Callable[[Int64], Int64], placed: frozenset[int] = frozenset()
+) -> bool:
     """Requeue every task that a marked machine could take; returns whether any was requeued. The dirty stay.
 
-    ``placed``: rows of classes that a round has just placed tasks of. Tasks refused for good stay out; those that are
-    ``costly`` are tried later.
+    ``placed``: rows of classes that a round has just placed tasks of. Tasks refused for good stay out; ``choose``
+    says which are asked at once; the others are tried later.
     """
     cluster, dirty = feasible.cluster, feasible.cluster.dirty
     touched = dirty.touched | placed
@@ -46,7 +47,7 @@ def requeue(feasible: FeasibleMachines, costly: CostlyRetries, placed: frozenset
     if dirty.everywhere:
         activate(cluster, unschedulable)
         return True
-    unschedulable = costly.choose(unschedulable)
+    unschedulable = choose(unschedulable)
     if len(unschedulable) == 0:
         return False
     hints = QueueingHints(cluster, touched, domains_changed=dirty.domains_changed)

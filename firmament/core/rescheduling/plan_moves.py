@@ -19,7 +19,6 @@ import numpy as np
 
 from cost_models.interface import Int64
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments, Residual
-from firmament.core.model import TaskClass
 from firmament.core.placement.cost import compute_placed_cost
 from firmament.core.ranks import ColumnMarks, places_in
 from firmament.core.rescheduling.move_network.move_search import (
@@ -38,6 +37,7 @@ from firmament.core.rescheduling.move_network.problem import (
     gains,
 )
 from firmament.core.rescheduling.rehearsal import rehearse
+from firmament.core.rules.registry import prefers_company
 from firmament.core.scheduler import Scheduler
 from firmament.core.snapshot.of_running import RunningSnapshot
 from firmament.core.snapshot.snapshot import Snapshot
@@ -237,16 +237,10 @@ def _prices(scheduler: Scheduler, snapshot: Snapshot, prices: Mapping[str, float
     first = 0
     for cls, members in enumerate(snapshot.members):
         content = scheduler.get_bound_task(snapshot.uids[first]).content
-        if cls in snapshot.problem.pins or _prefers_company(content):
+        if cls in snapshot.problem.pins or prefers_company(content):
             price[first : first + len(members)] = _NEVER
         first += len(members)
     return price
-
-
-def _prefers_company(content: TaskClass) -> bool:
-    """Whether a class has preferences about which other tasks are near."""
-    soft = any(not rule.required for rule in content.spread)
-    return soft or bool(content.preferred_affinity or content.preferred_anti_affinity)
 
 
 # --- From a snapshot of tasks that run to the problem of moving them.

@@ -28,9 +28,9 @@ from firmament.core.reasons import Cause
 from firmament.core.rescheduling.rehearsal import rehearse_waves, waiting_again
 from firmament.core.rescheduling.trial_cluster import TrialCluster
 from firmament.core.results import DeltaKind
+from firmament.core.rules.node_unschedulable import cordon
 from firmament.core.rules.registry import NodeRules
 from firmament.core.scheduler import Scheduler
-from firmament.core.selectors.taints import CORDON_TAINT
 
 _MOST_ROUNDS = 4
 """One round places all that it can; another may follow gangs and rules between tasks."""
@@ -296,10 +296,7 @@ class Trials(TrialCluster):
         )
 
     def _cordon(self, machine: str) -> MachineUpserted:
-        """A machine as it is once it is cordoned: clusters give it a taint, too."""
-        found = self._machines[machine]
-        taints = found.taints if CORDON_TAINT in found.taints else (*found.taints, CORDON_TAINT)
-        return MachineUpserted(replace(found, unschedulable=True, taints=taints))
+        return MachineUpserted(cordon(self._machines[machine]))
 
     def _there(self, places: Mapping[str, str]) -> list[TasksBound]:
         return [replace(self._tasks[uid], machine=name) for uid, name in places.items()]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping
 from dataclasses import replace
 from difflib import SequenceMatcher
 
@@ -14,6 +14,7 @@ from firmament.core.constraints.preferences import SoftCost
 from firmament.core.model import NodeSelectorTerm, Requirement, TaskClass
 from firmament.core.reasons import Cause, Reason
 from firmament.core.rules.framework.node_rule import MachineRefusal, NodeRule, cost_of_score
+from firmament.core.rules.framework.work import count_of_terms
 from firmament.core.state.machines import MachineTable
 
 
@@ -46,11 +47,31 @@ class NodeAffinity(NodeRule):
         score = np.floor(100.0 * matched / best) if best > 0 else np.zeros(len(machines))
         return cost_of_score(2, np.minimum(score, 100.0), matched)
 
+    def count_looks(self, content: TaskClass) -> int:
+        """Return one for each label that is selected, and those for all terms."""
+        terms = (*content.required, *(each.term for each in content.preferred))
+        return len(content.node_selector) + count_of_terms(terms)
+
     def cures(self, standing: ChangedMachine) -> Iterator[CureProposal]:
         """Yield a label that was written wrongly corrected, the machine labelled, and one constraint less."""
         yield from _correct_label(standing)
         yield from _add_labels(standing)
         yield from _unselective(standing.content)
+
+
+def find_selected(machines: MachineTable, content: TaskClass) -> Bool:
+    """bool[M]: machines that match the selector and the required terms of a class."""
+    selected = np.ones(len(machines), dtype=np.bool_)
+    if content.node_selector:
+        selected &= machines.selectors().pairs(content.node_selector)
+    if content.required:
+        selected &= machines.selectors().terms(content.required)
+    return selected
+
+
+def mark_selected(content: TaskClass) -> Hashable:
+    """Return what of a class ``find_selected`` depends on."""
+    return content.node_selector, content.required
 
 
 def _correct_label(standing: ChangedMachine) -> Iterator[CureProposal]:

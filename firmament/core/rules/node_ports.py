@@ -10,6 +10,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from firmament.core.changes import ChangedMachine, CureChange, CureKind, CureProposal, TrialChange
+from firmament.core.model import TaskClass
 from firmament.core.reasons import Reason
 from firmament.core.rules.framework.compilation import Compilation
 from firmament.core.rules.framework.pod_rule import PodRule
@@ -36,6 +37,10 @@ class NodePorts(PodRule):
                         (others, row) for others in against if others for row in waiting_ones if row in among
                     )
         compilation.exclude_on_machines(found, Reason.PORTS_TAKEN)
+
+    def count_looks(self, content: TaskClass) -> int:
+        """Return one for each port."""
+        return len(content.ports)
 
     def cures(self, standing: ChangedMachine) -> Iterator[CureProposal]:
         """Yield the task without one of its ports."""

@@ -18,6 +18,10 @@ from firmament.core.reasons import Reason, lack_of, lacks_only_room
 from firmament.core.rules.framework.node_rule import MachineRefusal, NodeRule
 from firmament.core.state.machines import MachineTable
 
+_LOOKS_PER_RESOURCE = 3
+_FEW_RESOURCES = 8
+"""Resources that ordinary machines offer; it takes columns of their own to hold others against machines."""
+
 
 class NodeResources(NodeRule):
     """A resource that the task requests must be offered by some machine."""
@@ -35,6 +39,10 @@ class NodeResources(NodeRule):
         """Yield all machines for the first resource that none offers."""
         for resource in _find_offered_nowhere(machines, shape):
             yield MachineRefusal(lack_of(resource), np.ones(len(machines), dtype=np.bool_))
+
+    def count_looks(self, content: TaskClass) -> int:
+        """Return some for each resource beyond those that machines commonly offer."""
+        return max(0, len(content.requests) - _FEW_RESOURCES) * _LOOKS_PER_RESOURCE
 
     def cures(self, standing: ChangedMachine) -> Iterator[CureProposal]:
         """Yield smaller requests, then a larger machine."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from cost_models.interface import Bool
 from firmament.core.changes import ChangedMachine, CureChange, CureKind, CureProposal, TrialChange
 from firmament.core.model import Machine, TaskClass
 from firmament.core.reasons import Cause, Reason
 from firmament.core.rules.framework.node_rule import MachineRefusal, NodeRule
-from firmament.core.selectors.taints import CORDON_TAINT, NOT_READY_TAINT, is_tolerated
+from firmament.core.rules.taint_toleration import add_taint, tolerates
+from firmament.core.selectors.taints import CORDON_TAINT, NOT_READY_TAINT
 from firmament.core.state.machines import MachineTable
 
 
@@ -25,7 +27,7 @@ class NodeUnschedulable(NodeRule):
 
     def refusals(self, machines: MachineTable, shape: TaskClass) -> Iterator[MachineRefusal]:
         """Yield the cordoned machines."""
-        if not is_tolerated(shape.tolerations, CORDON_TAINT):
+        if not tolerates(shape, CORDON_TAINT):
             yield MachineRefusal(Cause(Reason.CORDONED), machines.cordoned)
 
     def cures(self, standing: ChangedMachine) -> Iterator[CureProposal]:
@@ -51,5 +53,15 @@ class NodeReady(NodeRule):
 
     def refusals(self, machines: MachineTable, shape: TaskClass) -> Iterator[MachineRefusal]:
         """Yield the machines that are not ready."""
-        if not is_tolerated(shape.tolerations, NOT_READY_TAINT):
+        if not tolerates(shape, NOT_READY_TAINT):
             yield MachineRefusal(Cause(Reason.NOT_READY), machines.not_ready)
+
+
+def cordon(machine: Machine) -> Machine:
+    """Return a machine as it is once it is cordoned: clusters give it a taint, too."""
+    return replace(add_taint(machine, CORDON_TAINT), unschedulable=True)
+
+
+def find_open(machines: MachineTable) -> Bool:
+    """bool[M]: machines that take tasks which tolerate nothing."""
+    return ~(machines.cordoned | machines.not_ready)

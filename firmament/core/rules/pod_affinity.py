@@ -17,7 +17,11 @@ from firmament.core.reasons import Reason
 from firmament.core.rules.framework.compilation import Compilation
 from firmament.core.rules.framework.pod_rule import PodRule
 from firmament.core.rules.framework.standing_terms import StandingTerms
+from firmament.core.rules.framework.work import count_of_selectors
 from firmament.core.state.class_selectors import HeldTerm, own_selector
+
+_LOOKS_PER_TERM = 8
+"""Two compilations, the plan, admission, reasons."""
 
 
 class PodAffinity(PodRule):
@@ -61,6 +65,19 @@ class PodAffinity(PodRule):
         """Return whom the required anti-affinity selects."""
         return [term.selector for term in content.anti_affinity]
 
+    def count_looks(self, content: TaskClass) -> int:
+        """Return some for each term, and those for whom it selects."""
+        selectors = [each.selector for each in _list_terms(content)]
+        return len(selectors) * _LOOKS_PER_TERM + count_of_selectors(selectors)
+
+    def count_pairing(self, content: TaskClass) -> int:
+        """Return the number of all terms."""
+        return len(_list_terms(content))
+
+    def prefers(self, content: TaskClass) -> bool:
+        """Whether a class has a preferred term."""
+        return bool(content.preferred_affinity or content.preferred_anti_affinity)
+
     def cures(self, standing: ChangedMachine) -> Iterator[CureProposal]:
         """Yield the task without one of its required terms."""
         content = standing.content
@@ -72,6 +89,15 @@ class PodAffinity(PodRule):
             changed = replace(content, affinity=_drop(content.affinity, index))
             step = CureChange(CureKind.DROP, f"required podAffinity by {term.topology_key}", before=index)
             yield CureProposal((step,), TrialChange(changed, standing.machine))
+
+
+def _list_terms(content: TaskClass) -> tuple[TaskTerm, ...]:
+    return (
+        *content.affinity,
+        *content.anti_affinity,
+        *content.preferred_affinity,
+        *content.preferred_anti_affinity,
+    )
 
 
 def _drop(terms: tuple[TaskTerm, ...], index: int) -> tuple[TaskTerm, ...]:

@@ -63,9 +63,13 @@ class _Asked:
         self._stated = [attrgetter(field) for field in fields]
         self._there = frozenset(rule.for_machines_with)
 
+    def is_stated(self, content: TaskClass) -> bool:
+        """Whether a class states any of the fields."""
+        return any(stated(content) for stated in self._stated)
+
     def concerns(self, machines: MachineTable, shape: TaskClass) -> bool:
         """Whether the rule may have something to say, as far as it has declared that."""
-        if self._stated and not any(stated(shape) for stated in self._stated):
+        if self._stated and not self.is_stated(shape):
             return False
         return not self._there or not self._there.isdisjoint(machines.stated)
 
@@ -85,6 +89,11 @@ class NodeRules:
         self._passing = [_Asked(rule, rule.for_tasks_with) for rule in refusing if not rule.lasting]
         self._scoring = [
             _Asked(rule, rule.scores_tasks_with) for rule in rules if type(rule).score is not NodeRule.score
+        ]
+        self._looking = [
+            _Asked(rule, (*rule.reads_of_task, *rule.scores_tasks_with))
+            for rule in rules
+            if type(rule).count_looks is not NodeRule.count_looks
         ]
         self._of_reason = {reason: rule for rule in rules for reason in rule.reasons}
         own_keys = [each.rule for each in self._lasting if type(each.rule).key is not NodeRule.key]
@@ -122,6 +131,11 @@ class NodeRules:
             return None
         return SoftCost.join([rule.score(machines, shape, feasible) for rule in asked])
 
+    def count_looks(self, content: TaskClass) -> int:
+        """Return how often a round looks at each machine for a class, by all that it states; at least once."""
+        looks = sum(each.rule.count_looks(content) for each in self._looking if each.is_stated(content))
+        return 1 + looks + sum(rule.count_looks(content) for rule in _list_stated(content))
+
     def rule_of(self, reason: AnyReason) -> NodeRule | None:
         """Return the rule that refuses machines for a reason; None if it is none of these."""
         return self._of_reason.get(reason)
@@ -138,6 +152,19 @@ class NodeRules:
         return rule is None or rule.binds_running
 
 
+_CHECKING = [
+    _Asked(rule, rule.reads_of_task)
+    for rule in DEFAULT
+    if type(rule).find_malformed is not NodeRule.find_malformed
+]
+
+
+def find_malformed(content: TaskClass) -> str:
+    """Return what is wrong with a class, of whatever rule; "" for nothing."""
+    found = (each.rule.find_malformed(content) for each in _CHECKING if each.is_stated(content))
+    return next(filter(None, found), "")
+
+
 def default_rules() -> NodeRules:
     """Return the rules of `DEFAULT`."""
     return NodeRules(DEFAULT)
@@ -148,6 +175,7 @@ def default_rules() -> NodeRules:
 POD_RULES: tuple[PodRule, ...] = (PodAffinity(), TopologySpread(), NodePorts(), SharedDisks())
 """In the order in which what could be changed about them is proposed; reasons come in the order of their stages."""
 
+_STATING = [(rule, [attrgetter(field) for field in rule.stated_in]) for rule in POD_RULES]
 _STATED = tuple(field for rule in POD_RULES for field in rule.stated_in)
 _CALLED: dict[AnyReason, str] = {reason: words for rule in POD_RULES for reason, words in rule.called.items()}
 
@@ -155,6 +183,20 @@ _CALLED: dict[AnyReason, str] = {reason: words for rule in POD_RULES for reason,
 def list_ruled(cluster: Cluster) -> list[int]:
     """Return the rows of the classes that have something to say about where other tasks are, ascending."""
     return cluster.classes.list_stating(_STATED)
+
+
+def _list_stated(content: TaskClass) -> list[PodRule]:
+    return [rule for rule, stated in _STATING if any(get(content) for get in stated)]
+
+
+def count_pairing(content: TaskClass) -> int:
+    """Return how many terms a class has that are more work for each class that waits and is selected by them."""
+    return sum(rule.count_pairing(content) for rule in _list_stated(content))
+
+
+def prefers_company(content: TaskClass) -> bool:
+    """Whether a class would rather be where certain others are, or are not."""
+    return any(rule.prefers(content) for rule in POD_RULES)
 
 
 def constraint_behind(reason: AnyReason) -> str:

@@ -4,7 +4,7 @@ PreferNoSchedule cost.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -12,11 +12,13 @@ import numpy as np
 from cost_models.interface import Bool
 from firmament.core.changes import ChangedMachine, CureChange, CureKind, CureProposal, TrialChange
 from firmament.core.constraints.preferences import SoftCost
-from firmament.core.model import Taint, TaskClass, Toleration
+from firmament.core.model import Machine, Taint, TaskClass, Toleration
 from firmament.core.reasons import Reason, explain_untolerated
 from firmament.core.rules.framework.node_rule import MachineRefusal, NodeRule, cost_of_score
-from firmament.core.selectors.taints import HARD_EFFECTS, is_tolerated
+from firmament.core.selectors.taints import COMPARING, HARD_EFFECTS, decimal, is_tolerated
 from firmament.core.state.machines import MachineTable
+
+_TOLERATIONS_PER_LOOK = 4
 
 
 class TaintToleration(NodeRule):
@@ -47,6 +49,17 @@ class TaintToleration(NodeRule):
         score = 100.0 - np.floor(100.0 * unwanted / most)
         return cost_of_score(3, np.maximum(score, 0.0), -unwanted)
 
+    def find_malformed(self, content: TaskClass) -> str:
+        """Return which toleration compares with something that is no integer."""
+        for each in content.tolerations:
+            if each.operator in COMPARING and decimal(each.value) is None:
+                return f"toleration of {each.key!r} compares with {each.value!r}, which is no integer"
+        return ""
+
+    def count_looks(self, content: TaskClass) -> int:
+        """Return one for some tolerations."""
+        return len(content.tolerations) // _TOLERATIONS_PER_LOOK
+
     def cures(self, standing: ChangedMachine) -> Iterator[CureProposal]:
         """Yield the task with all taints tolerated that keep it away."""
         content = standing.content
@@ -64,6 +77,28 @@ class TaintToleration(NodeRule):
         steps = tuple(CureChange(CureKind.TOLERATE, _format_taint(taint)) for taint in hard)
         changed = replace(content, tolerations=(*content.tolerations, *more))
         yield CureProposal(steps, TrialChange(changed, standing.machine))
+
+
+def find_tolerated(machines: MachineTable, content: TaskClass) -> Bool:
+    """bool[M]: machines of which a class tolerates every hard taint."""
+    first, _ = machines.taints.first_untolerated(content.tolerations, len(machines))
+    tolerated: Bool = first < 0
+    return tolerated
+
+
+def mark_tolerated(content: TaskClass) -> Hashable:
+    """Return what of a class ``find_tolerated`` depends on."""
+    return content.tolerations
+
+
+def tolerates(content: TaskClass, taint: Taint) -> bool:
+    """Whether a class tolerates a taint."""
+    return is_tolerated(content.tolerations, taint)
+
+
+def add_taint(machine: Machine, taint: Taint) -> Machine:
+    """Return a machine with one more taint, if it has not got it."""
+    return machine if taint in machine.taints else replace(machine, taints=(*machine.taints, taint))
 
 
 def _format_taint(taint: Taint) -> str:

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
 
+from cost_models.interface import Bool
 from firmament.core.changes import ChangedMachine, CureChange, CureKind, CureProposal, TrialChange
 from firmament.core.constraints.ruleset import PreferredSpread, RequiredSpread
 from firmament.core.model import SpreadRule, TaskClass, TaskSelector
 from firmament.core.reasons import Reason
 from firmament.core.rules.framework.compilation import Compilation
 from firmament.core.rules.framework.pod_rule import PodRule
+from firmament.core.rules.framework.work import count_of_selectors
+from firmament.core.rules.node_affinity import find_selected, mark_selected
+from firmament.core.rules.taint_toleration import find_tolerated, mark_tolerated
 from firmament.core.state.class_selectors import own_selector
 from firmament.core.state.domains import Domains
+
+_LOOKS_PER_RULE = 24
 
 
 class TopologySpread(PodRule):
@@ -46,6 +52,15 @@ class TopologySpread(PodRule):
         """Return whom the required rules count."""
         return [rule.selector for rule in content.spread if rule.required]
 
+    def count_looks(self, content: TaskClass) -> int:
+        """Return many for each rule, and those for whom it counts."""
+        selectors = [each.selector for each in content.spread]
+        return len(selectors) * _LOOKS_PER_RULE + count_of_selectors(selectors)
+
+    def prefers(self, content: TaskClass) -> bool:
+        """Whether a class has a rule that only costs."""
+        return any(not rule.required for rule in content.spread)
+
     def cures(self, standing: ChangedMachine) -> Iterator[CureProposal]:
         """Yield the task with one of its required rules wider, then without it."""
         content = standing.content
@@ -68,12 +83,7 @@ def _counter(
 ) -> tuple[int, Domains]:
     """Counter of a rule over the machines that count for it; ``together``: rules whose keys all count."""
     topology = compilation.domains_by_key.get(rule.topology_key)
-    mark, eligible = compilation.domains_by_key.eligible(
-        content,
-        [each.topology_key for each in together],
-        by_affinity=not rule.ignore_node_affinity,
-        by_taints=rule.honor_taints,
-    )
+    mark, eligible = find_eligible(compilation, content, rule, [each.topology_key for each in together])
     selector = own_selector(rule.selector, content)
     rows = [
         row
@@ -83,6 +93,32 @@ def _counter(
     domain = np.where(eligible, topology.domain, -1)
     mark = ("spread", selector, rule.topology_key, mark)
     return compilation.counters.counter(mark, rows, topology, domain), topology
+
+
+def find_eligible(
+    compilation: Compilation, content: TaskClass, rule: SpreadRule, keys: Sequence[str]
+) -> tuple[Hashable, Bool]:
+    """bool[M]: machines that count for a rule of a class, which have all ``keys`` and pass the inclusion policies.
+
+    Before it a mark, which is equal for equal answers. As ``matchNodeInclusionPolicies`` of kube-scheduler.
+    """
+    mark = (
+        tuple(sorted(set(keys))),
+        None if rule.ignore_node_affinity else mark_selected(content),
+        mark_tolerated(content) if rule.honor_taints else None,
+    )
+    found = compilation.answers.get(mark)
+    if found is None:
+        machines = compilation.cluster.machines
+        found = np.ones(len(machines), dtype=np.bool_)
+        for key in keys:
+            found &= compilation.domains_by_key.get(key).domain >= 0
+        if not rule.ignore_node_affinity:
+            found &= find_selected(machines, content)
+        if rule.honor_taints:
+            found &= find_tolerated(machines, content)
+        compilation.answers[mark] = found
+    return mark, found
 
 
 def _build_required(

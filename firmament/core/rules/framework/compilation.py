@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 
 import numpy as np
 
@@ -45,6 +45,8 @@ class Compilation:
         self.waits: Bool = np.zeros(len(self.rows), dtype=np.bool_)
         self.waits[list(self.waiting)] = True
         self.counters = RuleCounters(inhabitants, self.selector, self.domains_by_key, self.waiting)
+        #: bool[M] by mark, for rules that ask the same of machines again
+        self.answers: dict[Hashable, Bool] = {}
         self._exclusions: dict[int, dict[int, Exclusion]] = {}
         self._exclusion_of: dict[int, Exclusion] = {}
         self._inclinations: dict[int, dict[int, int]] = {}

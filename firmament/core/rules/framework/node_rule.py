@@ -111,6 +111,17 @@ class NodeRule(ABC):
         """
         return None
 
+    def find_malformed(self, content: TaskClass) -> str:  # noqa: ARG002
+        """Return what is wrong with what a class states; "" for nothing. Drivers are told, and nothing is applied."""
+        return ""
+
+    def count_looks(self, content: TaskClass) -> int:  # noqa: ARG002
+        """Return how often a round looks at each machine for the rule; it is asked of classes that state what it reads.
+
+        An estimate (see `work`): what a namespace asks for beyond its budget waits for rounds of its own.
+        """
+        return 0
+
     def cures(self, standing: ChangedMachine) -> Iterator[CureProposal] | None:  # noqa: ARG002
         """Yield what could be changed about a task or a machine that it refuses, the smallest change first.
 

@@ -44,5 +44,17 @@ class PodRule(ABC):
         return ()
 
     @abstractmethod
+    def count_looks(self, content: TaskClass) -> int:
+        """Return how often a round looks at each machine for what a class states; an estimate, see `work`."""
+
+    def count_pairing(self, content: TaskClass) -> int:  # noqa: ARG002  # for those who need it
+        """Return how many terms a class has that are more work for each class that waits and is selected by them."""
+        return 0
+
+    def prefers(self, content: TaskClass) -> bool:  # noqa: ARG002  # for those who need it
+        """Whether a class would rather be where certain others are, or are not."""
+        return False
+
+    @abstractmethod
     def cures(self, standing: ChangedMachine) -> Iterator[CureProposal]:
         """Yield the task with one constraint of the rule wider, or less."""

@@ -13,6 +13,7 @@ from typing import ClassVar
 from firmament.core.model import Machine, TaskClass
 from firmament.core.reasons import Cause, Reason, Stage, lack_of, of_volume
 from firmament.core.rules.framework.node_rule import MachineRefusal, NodeRule
+from firmament.core.rules.framework.work import count_of_terms
 from firmament.core.state.machines import MachineTable
 
 
@@ -46,6 +47,10 @@ class VolumeBinding(_Reach):
     name = "VolumeBinding"
     reasons = (Reason.WRONG_VOLUMES, Reason.NO_VOLUME_LEFT)
     stage = Stage.VOLUMES
+
+    def count_looks(self, content: TaskClass) -> int:
+        """Return those for the terms of all volumes, whichever filter they are about."""
+        return count_of_terms([term for volume in content.volumes for term in volume.terms])
 
     def as_new(self, machine: Machine) -> Machine:
         """Return the machine without the volumes that are in it, unclaimed or attached."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from types import MappingProxyType
 
 from firmament.core.changes import ChangedMachine, CureProposal
+from firmament.core.model import TaskClass
 from firmament.core.reasons import Reason
 from firmament.core.rules.framework.compilation import Compilation
 from firmament.core.rules.framework.pod_rule import PodRule
@@ -38,6 +39,10 @@ class SharedDisks(PodRule):
                     if row in compilation.waiting and against:
                         found.add((tuple(sorted(against)), row))
             compilation.exclude_on_machines(found, reason)
+
+    def count_looks(self, content: TaskClass) -> int:
+        """Return one for each disk."""
+        return len(content.disks)
 
     def cures(self, standing: ChangedMachine) -> Iterator[CureProposal]:  # noqa: ARG002  # a disk is needed
         """Yield nothing: a task without its disk is no use."""

@@ -27,6 +27,10 @@ class StorageCapacity(NodeRule):
         lacking = machines.storage.find_refused(shape.new_storage, len(machines))
         yield MachineRefusal(Cause(Reason.NO_STORAGE), lacking)
 
+    def count_looks(self, content: TaskClass) -> int:
+        """Return one for each storage class."""
+        return len(content.new_storage)
+
     def score(self, machines: MachineTable, shape: TaskClass, feasible: Bool) -> SoftCost | None:  # noqa: ARG002
         """Return what use of stated capacities costs; None if none is stated."""
         unused = machines.storage.scores(shape.new_storage, len(machines))

@@ -21,16 +21,18 @@ from firmament.core.model import (
     TaskSelector,
     TaskTerm,
 )
-from firmament.core.queue.budgets import PUT_OFF, Budgets
-from firmament.core.queue.class_work import ORDINARY, looks
-from firmament.core.requeue.costly import RETRY_SECONDS
+from firmament.core.queue.budgets import ORDINARY, PUT_OFF, Budgets
+from firmament.core.requeue.requeue import RETRY_SECONDS
 from firmament.core.results import RoundResult
+from firmament.core.rules.registry import default_rules
 from firmament.core.scheduler import Scheduler
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase
 from firmament.core.state.waiting import hold_back
 from tests.support.core import Clock, machine, placed, scheduler, task_class, uids
 from tests.support.effort import examples
+
+RULES = default_rules()
 
 MOST = 1_000
 """Looks that a namespace has, where there is one machine."""
@@ -46,7 +48,7 @@ def wanting(looked: int, number: int = 0, **content: object) -> TaskClass:
         for each in range(looked - 1)
     )
     made = replace(task_class(), preferred=terms, **content)  # type: ignore[arg-type]  # fields by name
-    assert looks(made) == looked
+    assert RULES.count_looks(made) == looked
     return made
 
 
@@ -65,7 +67,7 @@ class Queue:
 
     def __init__(self, *events: Iterable[Event]) -> None:
         self.cluster = Cluster()
-        self.budgets = Budgets(self.cluster, MOST)
+        self.budgets = Budgets(self.cluster, RULES, MOST)
         self.apply([machine()], *events)
 
     def apply(self, *events: Iterable[Event]) -> None:

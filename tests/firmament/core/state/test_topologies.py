@@ -1,15 +1,12 @@
-"""Domains of machines, and those that count for topology spread."""
+"""Domains of machines."""
 
 from __future__ import annotations
 
 from firmament.core.events import Event, MachineRemoved
 from firmament.core.intake.events import apply_events
-from firmament.core.model import NodeSelectorTerm, Requirement, Taint, Toleration
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.domains import DomainsByKey
-from tests.support.core import machine, task_class
-
-BATCH = Taint("dedicated", "batch", "NoSchedule")
+from tests.support.core import machine
 
 
 def cluster(*events: Event) -> Cluster:
@@ -50,50 +47,3 @@ def test_domains_follow_machines():
 def test_no_machines():
     made = cluster()
     assert of(made, "zone") == ([], False)
-    _, eligible = DomainsByKey(made.machines).eligible(
-        task_class(), ["zone"], by_affinity=True, by_taints=True
-    )
-    assert eligible.tolist() == []
-
-
-def test_machines_that_count_for_a_spread():
-    made = cluster(
-        machine("plain", labels={"zone": "a", "disk": "ssd"}),
-        machine("tainted", labels={"zone": "a", "disk": "ssd"}, taints=[BATCH]),
-        machine("slow", labels={"zone": "b", "disk": "hdd"}),
-        machine("nowhere", labels={"disk": "ssd"}),
-        machine("soft", labels={"zone": "b"}, taints=[Taint("spot", "", "PreferNoSchedule")]),
-    )
-    selecting = task_class(node_selector=(("disk", "ssd"),))
-    requiring = task_class(required=(NodeSelectorTerm((Requirement("disk", "In", ("hdd",)),)),))
-    tolerant = task_class(tolerations=(Toleration("dedicated", "Exists"),))
-    topologies = DomainsByKey(made.machines)
-
-    def eligible(content: object, *keys: str, affinity: bool = True, taints: bool = False) -> list[int]:
-        _, found = topologies.eligible(content, keys, by_affinity=affinity, by_taints=taints)  # type: ignore[arg-type]
-        return found.nonzero()[0].tolist()
-
-    assert eligible(task_class(), "zone") == [0, 1, 2, 4]
-    assert eligible(task_class(), "zone", "disk") == [0, 1, 2]
-    assert eligible(task_class()) == [0, 1, 2, 3, 4]
-    assert eligible(selecting, "zone") == [0, 1]
-    assert eligible(selecting, "zone", affinity=False) == [0, 1, 2, 4]
-    assert eligible(requiring, "zone") == [2]
-    assert eligible(task_class(), "zone", taints=True) == [0, 2, 4]
-    assert eligible(tolerant, "zone", taints=True) == [0, 1, 2, 4]
-    assert eligible(selecting, "zone", taints=True) == [0]
-
-
-def test_equal_rules_have_equal_marks():
-    topologies = DomainsByKey(cluster(machine("m")).machines)
-
-    def mark(content: object, *keys: str, affinity: bool = True, taints: bool = True) -> object:
-        return topologies.eligible(content, keys, by_affinity=affinity, by_taints=taints)[0]  # type: ignore[arg-type]
-
-    ssd = task_class(node_selector=(("disk", "ssd"),))
-    tolerant = task_class(tolerations=(Toleration("dedicated", "Exists"),))
-    assert mark(task_class(cpu=1), "a", "b") == mark(task_class(cpu=2, labels=(("x", "y"),)), "b", "a", "b")
-    assert mark(ssd, "a", affinity=False) == mark(task_class(), "a", affinity=False)
-    assert mark(tolerant, "a", taints=False) == mark(task_class(), "a", taints=False)
-    assert len({mark(ssd, "a"), mark(task_class(), "a"), mark(tolerant, "a"), mark(ssd, "b")}) == 4
-    assert len({mark(ssd, "a", affinity=a, taints=t) for a in (True, False) for t in (True, False)}) == 4
