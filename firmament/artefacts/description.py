@@ -29,38 +29,48 @@ class ModelUse:
 
 @dataclass(frozen=True, slots=True)
 class SavedClass:
-    """A class of the problem: tasks of one shape and priority. ``requests`` by resource, those that are not 0.
-
-    ``example``: what the first of its tasks is called.
-    """
+    """A class of the problem: tasks of one shape and priority."""
 
     tasks: int
+    """Number of tasks."""
     shape: int
+    """Row of its shape."""
     namespace: str
+    """Namespace of the tasks."""
     labels: Mapping[str, str]
+    """Labels of the tasks."""
     annotations: Mapping[str, str]
+    """Annotations of the tasks."""
     requests: Mapping[str, int]
+    """Amounts by resource, without zeros."""
     example: str
+    """Name of the first task."""
 
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """A round in words: cluster and number, names of rows and columns, options, models and figures.
-
-    ``bound``: the first certified bound in units, None if there was no network; ``versions``: of the packages whose
-    release may change a result.
-    """
+    """A round in words."""
 
     cluster: str
+    """Name of the cluster."""
     round: int
+    """Number of the round."""
     machines: tuple[str, ...]
+    """Names of machines, by row."""
     resources: tuple[str, ...]
+    """Names of resources, by column."""
     classes: tuple[SavedClass, ...]
+    """Classes, by row."""
     models: tuple[ModelUse, ...]
+    """Models and their arguments."""
     options: PassOptions
+    """Options of the passes."""
     stats: RoundStats
+    """Figures of the round."""
     bound: int | None
+    """The first certified bound in units, None without a network."""
     versions: Mapping[str, str]
+    """Versions of packages that may change a result."""
 
 
 def encode_description(description: Description) -> bytes:

@@ -21,25 +21,36 @@ from firmament.solvers.base import Solver
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A round and its repetition. ``moved``: tasks that the two put on different machines, or only one of them placed.
-
-    Costs are in units and include what pending tasks cost (see ``placement_cost``). ``bound`` is the cost of the saved
-    flow, and ``checked`` the least cost of its network as a second solver finds it; None without a network, or if it
-    is too large for that solver.
+    """A round compared with its repetition. Costs are in units, and include those of pending tasks (see
+    ``placement_cost``).
     """
 
     cluster: str
+    """Name of the cluster."""
     round: int
+    """Number of the round."""
     same: bool
+    """Whether both decided the same."""
     moved: int
+    """Tasks that the two put on different machines, or that only one of them placed."""
     placed: int
+    """Tasks that the repetition placed."""
     cost_then: int
+    """Cost of the saved round."""
     cost_now: int
+    """Cost of the repetition."""
     then: RoundStats
+    """Figures of the saved round."""
     now: RoundStats
+    """Figures of the repetition."""
     versions: dict[str, str]
+    """Versions of packages that differ."""
     bound: int | None = None
+    """Cost of the saved flow, None without a network."""
     checked: int | None = None
+    """Least cost of the network by a second solver; None without a network, or if it is too large for that
+    solver.
+    """
 
     @property
     def agrees(self) -> bool:

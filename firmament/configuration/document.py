@@ -53,33 +53,34 @@ def parse_time_limit(value: object) -> float | None:
 
 
 class RoundSection(Section):
-    """How rounds are run. Durations are seconds or text such as ``20ms``.
-
-    ``batching_window`` (20 ms): how long a round waits for more events at most once there is work.
-    ``solve_time_limit`` (10 s, null: none): when a solve is cut off and the rest of its round placed
-    greedily. ``max_passes`` (8): solve-and-admit passes before the same happens. ``seed`` (0): turns the
-    order among machines that cost the same. ``reserve_after_rounds`` (8) and ``reserve_after`` (60 s):
-    in how many rounds, and over how long, a task must have been passed over before a machine is reserved for it;
-    ``reserve_for_rounds`` (256) and ``reserve_for`` (300 s): when a reservation lapses, whichever comes first.
-    ``first_backoff`` (1 s), ``last_backoff`` (60 s): pauses after failed bindings; the first is not the longer one.
-    ``refresh_reasons_after`` (60 s): how long after machines have changed it is looked anew what keeps pending tasks.
-    """
+    """How rounds run. Durations are seconds or text such as ``20ms``."""
 
     batching_window: Duration = 0.02
+    """Longest wait for more events once there is work (20 ms)."""
     solve_time_limit: Annotated[
         float | None,
         BeforeValidator(parse_time_limit),
         duration_schema(or_null=True, exclusiveMinimum=0, maximum=3600),
     ] = 10.0
+    """When a solve is cut off, and the rest of its round is placed greedily (10 s; null: never)."""
     max_passes: Annotated[StrictInt, Field(ge=1, le=100)] = 8
+    """Most passes of solving and admission before the rest is placed greedily (8)."""
     seed: Annotated[StrictInt, Field(ge=0, lt=2**63)] = 0
+    """Changes the order among machines of equal cost (0)."""
     reserve_after_rounds: Annotated[StrictInt, Field(ge=1, le=1_000_000)] = 8
+    """In how many rounds a task must be passed over before a machine is reserved for it (8)."""
     reserve_for_rounds: Annotated[StrictInt, Field(ge=1, le=1_000_000)] = 256
+    """Rounds after which a reservation ends (256), if ``reserve_for`` has not ended it."""
     reserve_after: Duration = 60.0
+    """For how long a task must be passed over before a machine is reserved for it (60 s)."""
     reserve_for: PositiveDuration = 300.0
+    """Time after which a reservation ends (300 s), if ``reserve_for_rounds`` has not ended it."""
     first_backoff: PositiveDuration = 1.0
+    """First pause after a failed binding (1 s); at most ``last_backoff``."""
     last_backoff: PositiveDuration = 60.0
+    """Longest pause after failed bindings (60 s)."""
     refresh_reasons_after: PositiveDuration = 60.0
+    """How long after machines have changed the reasons of pending tasks are computed again (60 s)."""
 
     @model_validator(mode="after")
     def _backs_off_longer(self) -> RoundSection:

@@ -62,25 +62,30 @@ class FairShareSection(Section):
 
 
 class LimitSection(Section):
-    """Beyond these a client is turned away, with a message that names the limit; all others go on.
-
-    ``hello_timeout`` (10 s): until when a new stream must have said who it is. ``streams`` (32): open at the same time,
-    of all clusters; ``clusters`` (32): with an open stream. ``questions`` (16): `Explain`, `ListState`,
-    `ExportNetwork` and `Schedule` under way at the same time. ``message_bytes`` (32 MiB): of one message; each stream
-    may have one under way. Per cluster: ``tasks`` (2,000,000, of jobs as many), ``machines`` (200,000), ``classes``
-    (500,000), ``records`` (500,000), and ``record_bytes`` (1 MiB) of a record, a larger one being set aside.
+    """Limits for clients. A client beyond one is refused with a message that names the limit; all others go
+    on.
     """
 
     hello_timeout: PositiveDuration = 10.0
+    """Time within which a new stream must say who it is (10 s)."""
     streams: Streams = 32
+    """Open streams of all clusters (32)."""
     clusters: Streams = 32
+    """Clusters with an open stream (32)."""
     questions: Streams = 16
+    """`Explain`, `ListState`, `ExportNetwork` and `Schedule` calls at the same time (16)."""
     message_bytes: Annotated[StrictInt, Field(ge=_MIB, le=1024 * _MIB)] = 32 * _MIB
+    """Bytes of a message (32 MiB); each stream may have one under way."""
     tasks: Count = 2_000_000
+    """Tasks per cluster, and as many jobs (2,000,000)."""
     machines: Count = 200_000
+    """Machines per cluster (200,000)."""
     classes: Count = 500_000
+    """Classes per cluster (500,000)."""
     records: Count = 500_000
+    """Records per cluster (500,000)."""
     record_bytes: Annotated[StrictInt, Field(ge=1024, le=1024 * _MIB)] = _MIB
+    """Bytes of a record (1 MiB); a larger one is set aside."""
 
     def quota(self) -> Quota:
         """Return what concerns single clusters, as the core takes it."""

@@ -48,21 +48,24 @@ _SERVICE = scheduler_pb2.DESCRIPTOR.services_by_name["Scheduler"].full_name
 
 @dataclass(frozen=True, slots=True)
 class ServeOptions:
-    """Where to listen; ``metrics`` None serves none, ``artefacts`` None saves no rounds.
-
-    ``solver``: the worker's solver, ``package.module:Class``. ``ping_seconds``: see ``server_options``.
-    ``tls``: what to show and to ask for, None for neither; with it ``clients`` are the clusters of each name in
-    certificates of clients. ``tracer`` makes spans of rounds, None: nobody does.
-    """
+    """Options of a solver process."""
 
     listen: ListenAddress
+    """Address of the gRPC server."""
     metrics: ListenAddress | None = None
+    """Address of the metrics, None for none."""
     artefacts: ArtefactFolder | None = None
+    """Where rounds are saved, None for nowhere."""
     solver: str = DEFAULT_SOLVER
+    """The worker's solver, ``package.module:Class``."""
     ping_seconds: float = PING_SECONDS
+    """Time between probes of idle connections; see ``server_options``."""
     tls: TlsFiles | None = None
+    """Certificate files of both sides, None for no encryption."""
     clients: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """With ``tls``: the clusters allowed for each name in clients' certificates."""
     tracer: Tracer | None = None
+    """Creates spans of rounds, None for none."""
 
 
 def steady_clock(wall: Callable[[], float], monotonic: Callable[[], float]) -> Callable[[], float]:

@@ -39,18 +39,22 @@ class TargetError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class SubmitOptions:
-    """``target``: HOST:PORT. ``samples``: send usage samples. ``timeout``: seconds for the whole run.
-
-    ``tls``: files to show to the solver, None where nothing is encrypted.
-    """
+    """Options of a simulated driver."""
 
     target: str
+    """Address of the solver, HOST:PORT."""
     cluster: str = "simulated"
+    """Name of the simulated cluster."""
     samples: bool = True
+    """Whether to send usage samples."""
     connect_seconds: float = 5.0
+    """Longest wait for a connection."""
     timeout: float = 300.0
+    """Seconds for the whole run."""
     seed: int = 0
+    """Seed of the random choices."""
     tls: TlsFiles | None = None
+    """Files to show to the solver, None for no encryption."""
 
 
 class SubmitClient:

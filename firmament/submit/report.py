@@ -21,29 +21,40 @@ REFRESH_SECONDS = 0.1
 
 @dataclass(frozen=True, slots=True)
 class SubmissionReport:
-    """Figures of a run. Latencies are milliseconds from submission to delta, null without any placement.
-
-    ``overcommitted``: machines on which requests ever exceeded what they offer, by the client's own books.
-    ``unplaced_reasons``: pending tasks by the solver's message. ``complete``: ended by itself, not at the
-    time-out.
-    """
+    """Figures of a run."""
 
     nodes: int
+    """Machines."""
     tasks: int
+    """Tasks submitted."""
     placed: int
+    """Tasks placed."""
     unplaced: int
+    """Tasks not placed."""
     finished: int
+    """Tasks that ended."""
     rounds: int
+    """Rounds of the solver."""
     seconds: float
+    """Seconds of the run."""
     placements_per_second: float
+    """Rate of placements."""
     latency_p50_ms: float | None
+    """Median milliseconds from submission to delta; null without placements."""
     latency_p90_ms: float | None
+    """The same for the 90th percentile."""
     latency_p99_ms: float | None
+    """The same for the 99th percentile."""
     nodes_used: int
+    """Machines with tasks."""
     overcommitted: int
+    """Machines on which requests ever exceeded what they offer, as the client counts."""
     duplicates: int
+    """Tasks placed twice."""
     complete: bool
+    """Whether it ended by itself, before the time-out."""
     unplaced_reasons: dict[str, int]
+    """Pending tasks by the solver's message."""
 
 
 def summarise(ledger: SubmissionLog, nodes: int, *, complete: bool) -> SubmissionReport:

@@ -20,45 +20,50 @@ _FILL_SPREAD = 0.25
 
 @dataclass(frozen=True, slots=True)
 class WorkloadOptions:
-    """What to simulate. Ranges are inclusive.
-
-    ``cpu``: milli-cores and ``memory``: bytes per task, drawn once per class; ``sizes``: tasks per job.
-    ``fill``: mean share of every machine that is taken from the start, drawn per machine from ``fill`` +-
-    0.25. ``rate``: tasks per second, None for all at once. ``task_seconds``: mean life of a task once placed
-    (drawn exponentially), None: for ever.
-    """
+    """The workload to simulate. Ranges are inclusive."""
 
     nodes: int
+    """Machines."""
     tasks: int
+    """Tasks."""
     classes: int = 10
+    """Classes of tasks."""
     cpu: tuple[int, int] = (100, 500)
+    """Range of milli-cores per task, drawn once per class."""
     memory: tuple[int, int] = (64 * MIB, 512 * MIB)
+    """Range of bytes per task, drawn once per class."""
     sizes: tuple[int, int] = (10, 100)
+    """Range of tasks per job."""
     fill: float = 0.0
+    """Mean share of a machine that is used from the start, drawn per machine from ``fill`` +- 0.25."""
     rate: float | None = None
+    """Tasks per second, None for all at once."""
     task_seconds: float | None = None
+    """Mean life of a placed task (drawn exponentially), None: for ever."""
     seed: int = 0
+    """Seed of the draws."""
 
 
 @dataclass(frozen=True, slots=True)
 class GeneratedWorkload:
-    """Columns over machines (M), classes (C) and tasks (T); resources are (cpu, memory, pods) in this order.
-
-    ``allocatable``: int64[M, 3]. ``fill_level``: int64[M], index into ``fill_requests``, -1: empty.
-    ``fill_requests``: int64[F, 3], what a machine's filler task of that level takes. ``requests``: int64[C,
-    3]. ``task_class``, ``task_job``: int64[T], in the order of submission, tasks of a job next to each
-    other. ``submit_at``: float64[T], seconds after the start, ascending. ``lifetime``: float64[T], infinite
-    without one.
-    """
+    """Columns over machines (M), classes (C) and tasks (T); resources are (cpu, memory, pods) in this order."""
 
     allocatable: Int64
+    """int64[M, 3]."""
     fill_level: Int64
+    """int64[M], row of ``fill_requests``, -1 for an empty machine."""
     fill_requests: Int64
+    """int64[F, 3], requests of a machine's filler task at this level."""
     requests: Int64
+    """int64[C, 3]."""
     task_class: Int64
+    """int64[T], in the order of submission."""
     task_job: Int64
+    """int64[T]; tasks of a job are next to each other."""
     submit_at: Float64
+    """float64[T], seconds after the start, ascending."""
     lifetime: Float64
+    """float64[T], seconds, infinite for ever."""
 
     @property
     def machines(self) -> int:

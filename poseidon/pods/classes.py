@@ -45,7 +45,7 @@ class Traits:
     needs: VolumeNeeds
     """Requirements of its volumes."""
     colocation: Colocation
-    """Its quality of service."""
+    """The nodes' labels whose values all pods of its group must share."""
     node: str
     """The only node that it may go to, "" for any."""
     task_class: int = 0

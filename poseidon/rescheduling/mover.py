@@ -106,18 +106,21 @@ class _WaveState:
 
 @dataclass(frozen=True, slots=True)
 class Mover:
-    """``patience``: seconds that a replacement may take until it has a node, from the end of its predecessor on.
-
-    ``told`` hears of each outcome, ``say`` what is to be said of a pod. ``wall`` tells seconds since the epoch.
-    """
+    """Carries out planned moves in a cluster."""
 
     access: ClusterAccess
+    """The connection to the cluster."""
     patience: float
+    """Seconds within which a replacement must get a node, after the end of its predecessor."""
     _: KW_ONLY
     told: Callable[[MoveOutcome], None]
+    """Receives each outcome."""
     say: Callable[[PodRef, str], None]
+    """Writes something about a pod, for people."""
     wall: Callable[[], float]
+    """Seconds since the epoch."""
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    """Waits for some seconds."""
 
     async def carry_out(self, waves: Waves, cordoned: Collection[str] = ()) -> list[MoveOutcome]:
         """Make the moves; returns what became of those that were begun, in order. Raises ``KubeError``.

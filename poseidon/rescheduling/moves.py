@@ -14,19 +14,22 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class PlannedMove:
-    """A pod (``namespace/name``) that goes from ``source`` to ``target``; ``why``, for people, and the points it saves.
-
-    ``controller``: who replaces it, by namespace, kind and name; ``requests``: amounts by resource, its slot as a pod
-    among them.
-    """
+    """A pod that moves from one node to another."""
 
     pod: str
+    """Name of the pod, ``namespace/name``."""
     source: str
+    """The node that it leaves."""
     target: str
+    """The node that its replacement should get."""
     why: str
+    """The reason, for people."""
     saves: float
+    """Points that the move saves."""
     controller: tuple[str, str, str]
+    """Namespace, kind and name of the object that replaces the pod."""
     requests: Mapping[str, int]
+    """Amounts by resource, with one slot for the pod itself."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the documented JSON object."""

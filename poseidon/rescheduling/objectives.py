@@ -28,20 +28,24 @@ class Objective(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ObjectiveOptions:
-    """``move_cost``: points that a move has to save for ``LOWER_COST``; ``hot``: percent by resource from which on a
-    node is hot; ``nodes``: the only ones to be freed, none for any; ``tries``: of rounds; ``most``: moves;
-    ``local_data_may_go``: what pods have in folders of their nodes keeps none of them; ``failed``: nodes that could not
-    be freed, and nothing has changed since.
-    """
+    """What moves should reach, and at what price."""
 
     objective: Objective = Objective.LOWER_COST
+    """What moves should reach."""
     move_cost: float = 20.0
+    """Points that a move must save for ``LOWER_COST``."""
     hot: tuple[tuple[str, float], ...] = ()
+    """Percent of use by resource from which on a node is hot."""
     nodes: tuple[str, ...] = ()
+    """The only nodes to free, empty for any."""
     tries: int = 200
+    """Most rounds to try."""
     most: int = 100
+    """Most moves."""
     local_data_may_go: bool = False
+    """Whether pods with data in folders of their nodes may move."""
     failed: frozenset[str] = frozenset()
+    """Nodes that could not be freed, while nothing has changed since."""
 
 
 @dataclass(frozen=True, slots=True)

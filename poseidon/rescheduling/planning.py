@@ -17,18 +17,22 @@ from poseidon.rescheduling.standing import Standing, standing
 
 @dataclass(frozen=True, slots=True)
 class PlannedMoves:
-    """``freed``: nodes that are empty after the moves; ``given_back``: those that were to be freed by an earlier plan,
-    and are not; ``released``: how many pods of ours may be moved as far as their
-    owners are concerned; ``notes``: for people; ``state``: what tells the state of the cluster from others.
-    """
+    """A plan of moves."""
 
     waves: Waves
+    """The moves, wave by wave."""
     freed: tuple[str, ...]
+    """Nodes that are empty after the moves."""
     given_back: tuple[str, ...]
+    """Nodes that an earlier plan would have freed, and this one does not."""
     released: int
+    """How many of our pods their owners allow to move."""
     notes: tuple[str, ...]
+    """Notes for people."""
     warnings: tuple[str, ...]
+    """Warnings for people."""
     state: str = ""
+    """A value that differs whenever the cluster's state does."""
 
 
 def plan_moves(

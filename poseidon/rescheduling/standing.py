@@ -59,22 +59,28 @@ class Permission:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Everything by uid, ``namespace/name``. ``scheduler`` knows the cluster once all are placed whom ``plan`` places.
-
-    ``events`` describe it as it is. ``prices``: of those that may be moved, in points. ``released``: how many pods are,
-    whatever else keeps them.
-    """
+    """A cluster before moves are planned. Keys are uids, which are ``namespace/name`` here."""
 
     configuration: BridgeConfiguration
+    """The bridge's configuration."""
     now: float
+    """Seconds since the epoch."""
     scheduler: EmbeddedScheduler
+    """A solver that knows the cluster, with all pods placed that ``plan`` places."""
     events: tuple[pb.Event, ...]
+    """Events that describe the cluster as it is."""
     pods: Mapping[str, Pod]
+    """All pods."""
     plan: Plan
+    """Placements of the pods that wait."""
     running: RunningPods
+    """The pods that run."""
     prices: Mapping[str, float]
+    """Points for moving a pod, for pods that may move."""
     released: int
+    """How many pods their owners allow to move, whatever else keeps them."""
     warnings: tuple[str, ...]
+    """Warnings for people."""
 
     @property
     def staying(self) -> Mapping[str, str]:

@@ -21,19 +21,24 @@ _PAUSE_EVERY = 250
 
 @dataclass(frozen=True, slots=True)
 class NodeShape:
-    """What the nodes of one machine type offer; quantities as Kubernetes writes them.
-
-    ``extended`` holds further resources, ``taints`` core/v1 Taint objects.
-    """
+    """The nodes of one machine type; quantities as Kubernetes writes them."""
 
     name: str = "standard"
+    """Name of the machine type."""
     cpu: str = "8"
+    """Allocatable cpu."""
     memory: str = "32Gi"
+    """Allocatable memory."""
     ephemeral_storage: str = "100Gi"
+    """Allocatable ephemeral storage."""
     pods: int = 110
+    """Most pods."""
     extended: Mapping[str, str] = field(default_factory=dict)
+    """Further resources."""
     labels: Mapping[str, str] = field(default_factory=dict)
+    """Labels of the nodes."""
     taints: Sequence[Mapping[str, str]] = ()
+    """core/v1 Taint objects."""
 
 
 def node(name: str, shape: NodeShape, *, zone: str = "", now: str = "1970-01-01T00:00:00Z") -> Object:

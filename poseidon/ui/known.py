@@ -24,12 +24,19 @@ class Capabilities:
     """Which views have something to show."""
 
     figures: bool = False
+    """Rates, times and queues."""
     flow: bool = False
+    """The flow of rounds."""
     cluster: bool = False
+    """Nodes and pods."""
     pending: bool = False
+    """Pending pods with their reasons."""
     explain: bool = False
+    """Explanations of single pods."""
     cures: bool = False
+    """Changes that would give a pod a place."""
     groups: bool = False
+    """Groups of pods."""
 
 
 @dataclass(slots=True)
@@ -94,20 +101,30 @@ class LeaderStanding:
 
 @dataclass(slots=True)
 class Known:
-    """What there is to be shown."""
+    """Everything that the dashboard can show."""
 
     about: About
+    """The source of the data, and the available views."""
     store: ClusterStore
+    """Nodes and pods."""
     versions: Versions
+    """Versions of the data, for clients that wait for changes."""
     solver: SolverStanding
+    """Whether the solver answers."""
     leader: LeaderStanding = field(default_factory=LeaderStanding)
+    """Which bridge leads."""
     bridge: BridgeStanding = field(default_factory=BridgeStanding)
+    """Whether the bridge answers."""
     history: FigureHistory = field(default_factory=FigureHistory)
+    """Figures over time."""
     rounds: RoundBook = field(default_factory=RoundBook)
+    """The last rounds."""
     groups: GroupObjects = field(default_factory=GroupObjects)
+    """Objects of groups."""
     zones: dict[str, NodeResourceTopology] = field(default_factory=dict)
+    """NUMA zones by node."""
     standing: dict[str, Any] | None = None
-    """Counts of the moment at which figures were taken last; None: nobody takes figures."""
+    """Counts when figures were last taken; None if no figures are taken."""
 
     def session(self) -> dict[str, Any]:
         """Return what is looked at, and whether the programs are there."""

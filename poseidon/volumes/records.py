@@ -53,24 +53,30 @@ class Profile:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A PersistentVolumeClaim, ``key`` being ``namespace/name``.
-
-    ``volume`` is the name of the volume that it names, "" if none; only a ``bound`` one is settled.
-    ``exclusive``: one pod at a time may use it. ``owner`` is the uid of its controller. ``profile`` is None
-    once it is bound.
-    """
+    """A PersistentVolumeClaim."""
 
     key: str
+    """Its name, ``namespace/name``."""
     uid: str
+    """Its uid."""
     storage_class: str
+    """Name of its storage class."""
     volume: str = ""
+    """Name of the volume in its spec, "" for none; final only if ``bound``."""
     bound: bool = False
+    """Whether it is bound."""
     lost: bool = False
+    """Whether its volume is lost."""
     deleting: bool = False
+    """Whether it is being deleted."""
     exclusive: bool = False
+    """Whether only one pod at a time may use it."""
     selected_node: str = ""
+    """The node for which its volume is provisioned, "" for none."""
     owner: str = ""
+    """Uid of its controller."""
     profile: Profile | None = None
+    """What it asks for; None once it is bound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,21 +93,26 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Volume:
-    """A PersistentVolume. ``claim`` is the key of the claim that it is given to, "" if none.
-
-    ``rules`` say where it can be reached (see ``VolumeNeeds``). ``offer`` is None unless it may be had.
-    ``defect`` says what makes it unusable, "" if nothing does.
-    """
+    """A PersistentVolume."""
 
     name: str
+    """Its name."""
     uid: str
+    """Its uid."""
     version: str
+    """Its resource version."""
     rules: tuple[bytes, ...]
+    """Where it can be reached (see ``VolumeNeeds``)."""
     driver: str
+    """Its CSI driver, "" for none."""
     claim: str = ""
+    """Key of the claim that it is given to, "" for none."""
     claim_uid: str = ""
+    """Uid of that claim."""
     offer: Offer | None = None
+    """What it offers; None unless it is available."""
     defect: str = ""
+    """Why it is unusable, "" if it is usable."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,32 +14,44 @@ from poseidon.testbed.objects.errors import ApiError
 
 @dataclass(slots=True)
 class Fault:
-    """What happens to requests of ``method`` ("" for any) whose path matches ``path`` wholly (a regular expression).
+    """A fault for matching requests.
 
-    Of those, ``skip`` are let through first, then ``times`` are hit (None: all). In this order: wait ``delay`` seconds;
-    ``hold``: wait until ``release``; ``silent``: never answer; carry the request out if ``after``; ``cut``: break the
-    connection; ``code``: answer with that status, ``reason``, ``message`` and, if given, ``retry_after`` seconds.
-    ``hits`` counts.
-
-    ``after`` with ``cut`` or ``code`` is a request that has worked although its client is told otherwise.
+    Of the matching requests, the first ``skip`` pass, and the next ``times`` are hit. The steps come in the
+    order of the fields. With ``after``, ``cut`` or ``code`` hide from the client that its request has worked.
     """
 
     path: str
+    """Regular expression that must match the whole path."""
     method: str = ""
+    """Method of the requests, "" for any."""
     skip: int = 0
+    """Requests that pass before the fault begins."""
     times: int | None = None
+    """Requests that are hit, None for all."""
     delay: float = 0.0
+    """Seconds to wait first."""
     hold: bool = False
+    """Whether to wait until ``release`` is called."""
     silent: bool = False
+    """Whether never to answer."""
     after: bool = False
+    """Whether to carry out the request before the next steps."""
     cut: bool = False
+    """Whether to break the connection."""
     code: int = 0
+    """HTTP status of the answer, 0 for none."""
     reason: str = ""
+    """Reason in the answer's ``Status``."""
     message: str = "a fault of the simulation"
+    """Message in the answer's ``Status``."""
     retry_after: int | None = None
+    """Seconds of the Retry-After header, None for none."""
     hits: int = field(default=0, init=False)
+    """Requests hit so far."""
     _seen: int = field(default=0, init=False)
+    """Matching requests so far."""
     _released: asyncio.Event = field(default_factory=asyncio.Event, init=False, repr=False)
+    """Set once ``release`` has been called."""
 
     def __post_init__(self) -> None:
         if self.code and not 400 <= self.code < 600:

@@ -12,24 +12,26 @@ from poseidon.testbed.api_server.flow_control import WriteLimits
 
 @dataclass(frozen=True, slots=True)
 class ClusterOptions:
-    """How the simulated API server behaves. Times are in seconds.
-
-    ``history`` is the number of changes remembered per kind: older watches and pages get a 410. ``token`` None lets
-    everyone in.
-    ``graceful``: pods on nodes keep their grace period when they are deleted, until a kubelet has removed them.
-    ``writes`` is what the server can take; by default it is as fast as it can be.
-    ``clock`` gives wall-clock time for timestamps; with a ``seed`` UIDs are the same in every run. ``journal`` is a
-    file for all writes: who begins with one that holds some goes on from there, and remembers no older version.
-    """
+    """How the simulated API server behaves. Times are in seconds."""
 
     history: int = 50_000
+    """Changes remembered per kind: older watches and pages get a 410."""
     token: str | None = None
+    """Token that clients must show; None lets everybody in."""
     bookmark_interval: float = 60.0
+    """Time between bookmarks of a watch."""
     seed: int | None = None
+    """Seed of uids, so that they are the same in every run; None: random ones."""
     graceful: bool = False
+    """Whether deleted pods on nodes keep their grace period until a kubelet removes them."""
     writes: WriteLimits = field(default_factory=WriteLimits)
+    """Limits on writes; by default the server is as fast as it can be."""
     clock: Callable[[], float] = time.time
+    """Wall-clock time for timestamps."""
     journal: Path | None = None
+    """File for all writes. A server that starts with a used one continues from there, and remembers no older
+    version.
+    """
 
     def __post_init__(self) -> None:
         for name in ("history", "bookmark_interval"):

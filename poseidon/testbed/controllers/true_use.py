@@ -49,18 +49,22 @@ class Use(NamedTuple):
 
 
 class RunningPod(NamedTuple):
-    """A pod on a node, and what it uses on average.
-
-    ``priority`` is its class as koordlet sees it. Pods that have ``draws`` in common wander alike.
-    """
+    """A pod on a node, and its average use."""
 
     namespace: str
+    """Namespace of the pod."""
     name: str
+    """Name of the pod."""
     node: str
+    """The node that it runs on."""
     priority: str
+    """Its priority class as koordlet sees it."""
     mean: Use
+    """Average use."""
     noise: float
+    """Share by which its use varies."""
     draws: str
+    """Name of its random draws; pods with the same name vary alike."""
 
     def use_at(self, time: float) -> Use:
         """Return what it uses at a time; the same in every run."""

@@ -25,24 +25,28 @@ _NOTICE_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class StackOptions:
-    """Where and how the processes run.
-
-    ``folder`` takes logs and the kubeconfig. ``kubeconfig`` names a cluster to use instead of a simulated one.
-    ``config`` is the scheduler's configuration.
-    ``more_for_cluster``, ``more_for_solver``, ``more_for_bridge``: further command-line arguments. ``launch`` starts
-    each process.
-    """
+    """Where and how the processes run."""
 
     folder: Path
+    """Folder for logs and the kubeconfig."""
     kubeconfig: Path | None = None
+    """Cluster to use, None for a simulated one."""
     config: Path | None = None
+    """Configuration file of the scheduler."""
     cluster_name: str = CLUSTER_NAME
+    """Name of the cluster at the solver."""
     kubelets: bool = False
+    """Whether to simulate kubelets."""
     log_level: str = "info"
+    """Level of the logs."""
     more_for_cluster: tuple[str, ...] = ()
+    """Further arguments of the simulated cluster."""
     more_for_solver: tuple[str, ...] = ()
+    """Further arguments of the solver."""
     more_for_bridge: tuple[str, ...] = ()
+    """Further arguments of the bridge."""
     launch: Launch = start_anew
+    """Starts a process."""
 
 
 class Stack:

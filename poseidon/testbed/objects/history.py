@@ -29,20 +29,24 @@ class ExpiredRevisionError(Exception):
 
 
 class Record(msgspec.Struct, frozen=True, gc=False):
-    """One version of one object: encoded once, with what selectors look at beside it.
-
-    ``key`` is ``namespace/name`` (``name`` when cluster-scoped), ``raw`` the JSON text in the storage version,
-    ``fields`` the values of the collection's selectable fields in their order.
-    """
+    """One version of one object, encoded once, with the fields that selectors read."""
 
     key: str
+    """``namespace/name``, or ``name`` if cluster-scoped."""
     namespace: str
+    """Namespace, "" if cluster-scoped."""
     name: str
+    """Name of the object."""
     uid: str
+    """Uid of the object."""
     revision: int
+    """Number of the change."""
     raw: bytes
+    """JSON text in the storage version."""
     labels: dict[str, str]
+    """Labels of the object."""
     fields: tuple[str, ...]
+    """Values of the collection's selectable fields, in their order."""
 
 
 class Change(msgspec.Struct, frozen=True, gc=False):

@@ -17,28 +17,38 @@ ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "up
 
 @dataclass(frozen=True, slots=True)
 class ResourceType:
-    """One resource under one API version.
-
-    ``collection`` names where its objects are stored: resources that are the same objects in different versions share
-    one. ``storage_version`` is the ``apiVersion`` of the stored form. ``returns_deleted``: a delete answers with the
-    object rather than with a ``Status``.
-    """
+    """One resource under one API version."""
 
     group: str
+    """API group, "" for the core's."""
     version: str
+    """API version."""
     plural: str
+    """Name in paths."""
     kind: str
+    """Kind of the objects."""
     namespaced: bool
+    """Whether the objects are in namespaces."""
     collection: str
+    """Where objects are stored; resources with the same objects in different versions share one."""
     storage_version: str
+    """The ``apiVersion`` of the stored form."""
     singular: str
+    """Singular name, for discovery."""
     short_names: tuple[str, ...] = ()
+    """Short names, for discovery."""
     categories: tuple[str, ...] = ()
+    """Categories, for discovery."""
     has_status: bool = False
+    """Whether it has a status subresource."""
     actions: tuple[tuple[str, str], ...] = ()
+    """Further subresources, and their kinds."""
     custom: bool = False
+    """Whether it is a custom resource."""
     returns_deleted: bool = False
+    """Whether a delete answers with the object instead of a ``Status``."""
     verbs: tuple[str, ...] = ALL_VERBS
+    """Verbs that it allows."""
 
     @property
     def api_version(self) -> str:

@@ -26,15 +26,22 @@ class Happening(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """A node in a heat map: requested and used per mille of what it offers, None for not known; see the flags above."""
+    """A node in a heat map. Shares are per mille of what it offers, None if unknown."""
 
     cpu: int | None
+    """Requested cpu."""
     memory: int | None
+    """Requested memory."""
     pods: int | None
+    """Requested slots of pods."""
     cpu_used: int | None
+    """Used cpu."""
     memory_used: int | None
+    """Used memory."""
     hot: int | None
+    """Distance to the load threshold."""
     flags: int
+    """Bits of the constants above."""
 
 
 class NodeEntry:

@@ -68,38 +68,58 @@ class Disruption(Struct, frozen=True, gc=False):
 
 
 class PodRecord(Struct):
-    """A pod. ``since``: when it came into its phase; times are seconds since the epoch, 0 for none.
-
-    ``task_class``: the workload that it is of, in the words of the solver's jobs. ``requests`` are shared among pods
-    that ask for the same, and so are ``rules``. ``said``: what was said of it while it waited, oldest first, as pairs
-    of time and text.
-    """
+    """A pod for the dashboard. Times are seconds since the epoch, 0 for none."""
 
     uid: str
+    """Uid of the pod."""
     name: str
+    """Its name, ``namespace/name``."""
     phase: str
+    """Its phase."""
     node: str
+    """Its node, "" if none."""
     created: float
+    """When it was created."""
     since: float
+    """When it entered its phase."""
     priority: int
+    """Value of its priority."""
     task_class: str
+    """Its workload, in the words of the solver's jobs."""
     scheduler: str
+    """Its scheduler's name."""
     requests: Mapping[str, int]
+    """Amounts by resource; pods with equal requests share one object."""
     rules: PodRules = NO_RULES
+    """Its rules; pods with equal rules share one object."""
     reason: str = ""
+    """Why it is pending, "" if it is not, or nobody has said."""
     nominated: str = ""
+    """Node that its status nominates, "" for none."""
     group: Membership | None = None
+    """Its group, None if it has none."""
     part: MemberPart = NO_PART
+    """Its part of the group."""
     app_group: str = ""
+    """Its AppGroup, "" for none."""
     workload: str = ""
+    """Its workload within the AppGroup."""
     scheduled: float = 0.0
+    """When it was scheduled."""
     started: float = 0.0
+    """When it started."""
     deleted: float = 0.0
+    """When somebody asked for its deletion."""
     gone: float = 0.0
+    """When it disappeared."""
     disruption: Disruption | None = None
+    """Why it is disrupted, None if it is not."""
     moves_to: str = ""
+    """Node that a move takes it to, "" for none."""
     rank: int | None = None
+    """Its rank in the group, None without one."""
     said: tuple[tuple[float, str], ...] = ()
+    """Reasons reported while it waited, oldest first: pairs of time and text."""
 
     @property
     def namespace(self) -> str:
@@ -119,15 +139,22 @@ class PodRecord(Struct):
 
 @dataclass(slots=True)
 class NodeFacts:
-    """What a Node object says. ``allocatable`` in the units of the protocol."""
+    """The content of a Node object."""
 
     labels: Mapping[str, str] = field(default_factory=dict)
+    """Labels."""
     taints: tuple[str, ...] = ()
+    """Taints as text."""
     conditions: tuple[str, ...] = ()
+    """Conditions that are not normal."""
     allocatable: Mapping[str, int] = field(default_factory=dict)
+    """Allocatable amounts, in the units of the protocol."""
     cordoned: bool = False
+    """Whether it is cordoned."""
     ready: bool = False
+    """Whether it is ready."""
     created: float = 0.0
+    """When it was created, in seconds since the epoch."""
 
 
 class Recorder:

@@ -42,19 +42,24 @@ _EAGER_NODES = 2000
 
 @dataclass(frozen=True, slots=True)
 class LiveOptions:
-    """Which pair: where solvers listen, by which name they know the cluster, where both programs serve metrics.
-
-    ``configuration`` None: the solver is asked for its own.
-    """
+    """The running pair to show."""
 
     targets: Sequence[str]
+    """Addresses of solvers."""
     cluster: str
+    """Name by which they know the cluster."""
     bridge_url: str
+    """Metrics of the bridge."""
     solver_url: str
+    """Metrics of the solver."""
     configuration: BridgeConfiguration | None = None
+    """The bridge's configuration; None: ask the solver for its own."""
     tls: TlsFiles | None = None
+    """Certificate files, None for no encryption."""
     cures: bool = True
+    """Whether to look for cures."""
     warnings: Sequence[str] = field(default_factory=tuple)
+    """Warnings for people."""
 
 
 class LiveSource:

@@ -19,18 +19,31 @@ class Stats(msgspec.Struct):
     """Figures of a round, named as in the protocol."""
 
     machines: int = 0
+    """Machines."""
     tasks: int = 0
+    """Tasks that took part."""
     classes: int = 0
+    """Task classes."""
     arcs: int = 0
+    """Arcs of the network."""
     certified: bool = True
+    """Whether the flow was proved optimal."""
     gap: float = 0.0
+    """Relative distance to the proved bound."""
     cost: int = 0
+    """Cost of the placements."""
     snapshot_seconds: float = 0.0
+    """Seconds for the snapshot."""
     network_seconds: float = 0.0
+    """Seconds for building the network."""
     solve_seconds: float = 0.0
+    """Seconds for solving it."""
     admit_seconds: float = 0.0
+    """Seconds for admission."""
     placed: int = 0
+    """Tasks placed."""
     pending: int = 0
+    """Tasks that stay pending."""
 
 
 class _Described(msgspec.Struct):
