@@ -29,32 +29,43 @@ SETTLING = 180.0
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of it. Utilisation is of cpu, true, in percent of a node.
+    """The results of a burst. Utilisation is the true one of cpu, in percent of a node.
 
-    ``above``: the largest share of nodes that was above the threshold at any moment from the burst on; ``worst``: the
-    highest utilisation of any node at any moment. ``p50``, ``p99`` are of the nodes at the end, ``spread`` is their
-    difference; ``open_spread`` the same of nodes that have current metrics. ``placement``: the spread if new pods used
-    exactly their estimates, which is all of it that a scheduler can do something about. ``floor``: the spread, but for
-    noise, if all had come at once and been levelled by estimates (see ``levelling``). Both are of nodes with current
-    metrics. ``estimated_floor``: the latter of all nodes, if estimates of what runs on those without stand for its use;
-    ``one_by_one``: the same if pods were placed in the order in which they came. ``blind``: new pods on nodes without.
+    ``placement`` and ``floor`` are of nodes with current metrics.
     """
 
     placed: int
+    """Pods placed."""
     pending: int
+    """Pods that stay pending."""
     above: float
+    """Largest share of nodes above the threshold at any moment from the burst on."""
     worst: float
+    """Highest utilisation of any node at any moment."""
     p50: float
+    """Median utilisation of nodes at the end."""
     p99: float
+    """99th percentile at the end."""
     spread: float
+    """Difference between ``p99`` and ``p50``."""
     open_spread: float
+    """The same for nodes that have current metrics."""
     placement: float
+    """The spread if new pods used exactly their estimates: the part that a scheduler can influence."""
     floor: float
+    """The spread, without noise, if all pods had come at once and been levelled by estimates (see
+    ``levelling``).
+    """
     estimated_floor: float
+    """The same for all nodes, with estimates for pods on nodes without metrics."""
     one_by_one: float
+    """The same as ``estimated_floor`` if pods were placed in their order of arrival."""
     blind: int
+    """New pods on nodes without metrics."""
     rounds: int
+    """Rounds of the solver."""
     seconds: float
+    """Seconds of the run."""
 
 
 def run_burst(burst: Burst) -> Outcome:

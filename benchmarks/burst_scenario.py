@@ -57,34 +57,46 @@ class Noise(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Burst:
-    """What happens. Shares are of the nodes; times in seconds.
-
-    ``scheduling``: with the overlay ``load_threshold``, whose ``weight`` that is, beside the base ``policy``; by the
-    default configuration without it, whose policy goes by measured use too; or by requests alone. Pods come in
-    ``waves``, ``wave_seconds`` apart. Each new pod uses a part of its estimate drawn from ``profile``; ``noise`` lets
-    all pods wander around what they use, each by itself or, ``alike``, all of a size together. ``deviation``: the
-    percent of it that the overlay is told (``usageRisk``). ``missing`` nodes have no metrics, ``stale`` ones only one
-    report, from before the burst.
-    """
+    """A burst of pods. Shares are of the nodes; times in seconds."""
 
     nodes: int = 1000
+    """Nodes."""
     pods: int = 10_000
+    """Pods of the burst."""
     threshold: int = 65
+    """Load threshold in percent."""
     lag: float = 60.0
+    """Age of a measurement when the scheduler gets it."""
     interval: float = 60.0
+    """Time between measurements."""
     waves: int = 10
+    """Number of waves in which pods come."""
     wave_seconds: float = 10.0
+    """Time between waves."""
     profile: Profile = HALF
+    """The part of its estimate that each new pod uses."""
     noise: float = 0.0
+    """How far pods vary around their use."""
     alike: bool = False
+    """Whether all pods of a size vary together."""
     deviation: float = 0.0
+    """Percent of ``noise`` that the overlay is told (``usageRisk``)."""
     missing: float = 0.0
+    """Share of nodes without metrics."""
     stale: float = 0.0
+    """Share of nodes with only one report, from before the burst."""
     mode: Mode = "upstream"
+    """Variant of the overlay."""
     scheduling: Scheduling = "overlay"
+    """With the overlay ``load_threshold`` beside the base ``policy``; with the default configuration, whose
+    policy reads measured use too; or by requests alone.
+    """
     weight: int = 1
+    """Weight of the overlay."""
     policy: Policy = "cpu_mem"
+    """The base policy."""
     seed: int = 1
+    """Seed of the draws."""
 
 
 def configuration(burst: Burst) -> SchedulerConfiguration:

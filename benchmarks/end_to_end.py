@@ -47,22 +47,26 @@ _NODE_SHAPES = tuple(
 
 @dataclass(frozen=True, slots=True)
 class EndToEndOptions:
-    """What is measured.
-
-    ``kubeconfig`` names a cluster whose nodes are used as they are, in a namespace of the benchmark's own; without one
-    a cluster is simulated. ``waiting``: the pods exist before the bridge starts, so that nothing but their binding is
-    measured. ``kill`` names a process that is killed and restarted when ``kill_at`` of the pods (a share) are bound.
-    """
+    """An end-to-end measurement."""
 
     nodes: int = 10_000
+    """Simulated nodes."""
     pods: int = 10_000
+    """Pods to bind."""
     classes: int = 10
+    """Classes of pods."""
     kubeconfig: Path | None = None
+    """Cluster whose nodes are used as they are, in a namespace of the benchmark's own; None: simulate one."""
     waiting: bool = False
+    """Whether the pods exist before the bridge starts, so that only their binding is measured."""
     kill: Victim | None = None
+    """Process to kill and restart, None for none."""
     kill_at: float = 0.5
+    """Share of pods bound when it is killed."""
     timeout: float = 600.0
+    """Seconds until it gives up."""
     seed: int = 1
+    """Seed of the draws."""
 
 
 def run_end_to_end(

@@ -49,26 +49,30 @@ _QUICK = ReflectorOptions(backoff_cap=0.5)
 
 @dataclass(frozen=True, slots=True)
 class FailoverOptions:
-    """What is measured: ``ends`` ends, drawn from ``seed``, while ``rate`` pods a second are created.
-
-    Of more than ``keep`` pods that are bound the oldest are deleted.
-    ``bridges`` are two, which elect a leader, or one, which does not and has to outlive everything. ``down``: for how
-    many seconds an API server that was killed stays away; some is added to start it.
-    ``lease`` is the Lease's duration in seconds; the deadline is two thirds of it, the retry period an eighth.
-    ``binaries`` is the folder of a real control plane, whose kube-scheduler places every third pod on the same nodes;
-    None: the API server is simulated.
-    """
+    """A measurement of processes that are killed while pods are created."""
 
     nodes: int = 1000
+    """Nodes."""
     ends: int = 20
+    """Processes to kill, drawn from ``seed``."""
     bridges: int = 2
+    """Two bridges that elect a leader, or one without election that must survive everything."""
     down: float = 0.0
+    """Seconds that a killed API server stays away, without its start."""
     rate: int = 50
+    """Pods created per second."""
     keep: int = 10_000
+    """Bound pods to keep; beyond, the oldest are deleted."""
     lease: float = 15.0
+    """Duration of the Lease in seconds; the deadline is two thirds of it, the retry period an eighth."""
     binaries: Path | None = None
+    """Folder of a real control plane, whose kube-scheduler places every third pod on the same nodes; None:
+    simulate the API server.
+    """
     timeout: float = 120.0
+    """Seconds until it gives up."""
     seed: int = 1
+    """Seed of the draws."""
 
 
 @dataclass(slots=True)

@@ -33,19 +33,24 @@ ZONES = 10
 
 @dataclass(frozen=True, slots=True)
 class GangOptions:
-    """``gangs`` of ``size`` tasks in ``kinds`` classes of task; ``room``: in the second measurement, for so many.
-
-    With a ``rule`` each gang has tasks of all kinds, and the rule between them; without one each is of one kind.
-    """
+    """A measurement of gangs."""
 
     nodes: int = 5000
+    """Machines."""
     gangs: int = 500
+    """Number of gangs."""
     size: int = 20
+    """Tasks per gang."""
     kinds: int = 10
+    """Classes of tasks."""
     room: int = 400
+    """Gangs that fit in the second measurement."""
     rule: str = "none"
+    """Rule between the tasks of a gang, which then has all kinds; without one, each gang has one kind."""
     runs: int = 5
+    """Runs of each measurement."""
     seed: int = 1
+    """Seed of the draws."""
 
 
 def measure_gangs(options: GangOptions, *, progress: Callable[[str], None]) -> dict[str, object]:

@@ -54,19 +54,22 @@ _ROUNDS = 40
 
 @dataclass(frozen=True, slots=True)
 class HostileOptions:
-    """A cluster of ``nodes``, in which ``pods`` of ``classes`` come beside ``hostile`` ones of another namespace.
-
-    ``size``: bytes of the largest pod that an API server takes; ``runs``: bursts of which the median, or the worst,
-    counts.
-    """
+    """A cluster in which ordinary pods come beside hostile ones of another namespace."""
 
     nodes: int = 1_500
+    """Nodes."""
     classes: int = 100
+    """Classes of ordinary pods."""
     pods: int = 1_000
+    """Ordinary pods."""
     hostile: int = 500
+    """Hostile pods."""
     size: int = 3 * 2**19
+    """Bytes of the largest pod that an API server takes."""
     runs: int = 3
+    """Bursts, of which the median or the worst counts."""
     shapes: tuple[str, ...] = tuple(SHAPES)
+    """Kinds of hostile pods."""
 
 
 def run_hostile(options: HostileOptions, progress: Callable[[str], None] = lambda _: None) -> dict[str, Any]:

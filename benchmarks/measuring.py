@@ -32,21 +32,26 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class MeasureOptions:
-    """How to measure: ``runs`` after a warm-up where a stage is warmed up; ``timeout`` per wait, in seconds.
+    """How to measure.
 
-    End to end each run has processes of its own. Those of one scheduler alternate with those of the others, so that
-    what else the machine does falls on all alike. ``kubeconfig`` names a cluster whose nodes are used as they are;
-    ``kube_scheduler`` is a binary that schedules the same workload too; ``bindings_only`` adds the client that does
-    nothing but bind. ``server`` limits the simulated API server.
+    End to end, each run has processes of its own. Runs of the schedulers alternate, so that other work of the
+    machine affects all alike.
     """
 
     runs: int = 3
+    """Runs, after a warm-up for stages that need one."""
     timeout: float = 600.0
+    """Longest wait in seconds."""
     kubeconfig: Path | None = None
+    """Cluster whose nodes are used as they are, None for a simulated one."""
     kube_scheduler: Path | None = None
+    """Binary that schedules the same workload too, None for none."""
     bindings_only: bool = False
+    """Whether to measure a client that does nothing but bind."""
     server: ServerLimits = field(default_factory=ServerLimits)
+    """Limits of the simulated API server."""
     progress: Progress = field(default=lambda _: None)
+    """Receives lines about the progress."""
 
 
 async def measure_workload(workload: Workload, stage: Stage, options: MeasureOptions) -> list[dict[str, Any]]:

@@ -33,15 +33,22 @@ MEMORY = GIB // 2
 
 @dataclass(frozen=True, slots=True)
 class PreemptionOptions:
-    """``running`` pods on each of ``nodes`` machines, ``preemptors`` in ``classes`` (where mixed)."""
+    """A measurement of preemption."""
 
     nodes: int = 5000
+    """Machines."""
     running: int = 4
+    """Running pods per machine."""
     preemptors: int = 5000
+    """Pods that preempt."""
     classes: int = 20
+    """Classes of preemptors, if they are mixed."""
     runs: int = 3
+    """Runs of each measurement."""
     pairs: int = 10
+    """Pairs of alternating runs."""
     seed: int = 1
+    """Seed of the draws."""
 
 
 def measure_preemption(options: PreemptionOptions, *, progress: Callable[[str], None]) -> dict[str, object]:

@@ -46,17 +46,22 @@ POINTS = 24
 
 @dataclass(frozen=True, slots=True)
 class Drifted:
-    """A cluster that was placed well and is not any more: ``changed`` of the machines are of another kind, ``left`` of
-    the tasks are others. ``sizes``: tasks differ in size; else each takes one slot of its machine.
-    """
+    """A cluster that was placed well and has changed since."""
 
     machines: int = 12_500
+    """Machines."""
     tasks: int = 150_000
+    """Tasks."""
     classes: int = 1_500
+    """Classes of tasks."""
     changed: float = 0.05
+    """Share of machines that are of another kind now."""
     left: float = 0.1
+    """Share of tasks that are others now."""
     sizes: bool = False
+    """Whether tasks differ in size; else each takes one slot of its machine."""
     seed: int = 1
+    """Seed of the draws."""
 
 
 def build_drifted(scenario: Drifted) -> tuple[Scheduler, list[str]]:
@@ -118,21 +123,26 @@ def _arrive(scheduler: Scheduler, running: dict[str, int], classes: Any, prefix:
 
 @dataclass(frozen=True, slots=True)
 class ReschedulingOptions:
-    """The cluster; ``price``: points that a move has to gain; ``runs`` of each measurement, alternating.
-
-    ``small``: clusters on which CP-SAT searches for ``seconds``, 0 for none. ``beside``: pairs of rounds, alone and
-    beside a plan.
-    """
+    """A measurement of rescheduling."""
 
     machines: int = 12_500
+    """Machines."""
     tasks: int = 150_000
+    """Tasks."""
     classes: int = 1_500
+    """Classes of tasks."""
     price: float = 20.0
+    """Points that a move must gain."""
     runs: int = 3
+    """Runs of each measurement, alternating."""
     small: int = 3
+    """Small clusters that CP-SAT solves, too."""
     seconds: float = 600.0
+    """Seconds for each search of CP-SAT, 0 for none."""
     beside: int = 24
+    """Pairs of rounds, alone and beside a plan."""
     seed: int = 1
+    """Seed of the draws."""
 
 
 def measure_rescheduling(

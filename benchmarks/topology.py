@@ -25,18 +25,22 @@ DEGREES = (10, 10, 20)
 
 @dataclass(frozen=True, slots=True)
 class TopologyOptions:
-    """``nodes``: of the large tree, about; ``pods``: of the group; ``runs`` per case after one that warms up.
-
-    ``room``: servers take 0 to so many pods, at random; ``groups``, ``others``: of the rounds, see `RoundOptions`.
-    """
+    """A measurement of topology groups."""
 
     nodes: int = 10_000
+    """Nodes of the large tree, approximately."""
     pods: int = 1000
+    """Pods of the group."""
     runs: int = 5
+    """Runs per case, after one to warm up."""
     room: int = 8
+    """Most pods per server; each gets a random number from 0 on."""
     groups: int = 200
+    """Groups in measured rounds, see `RoundOptions`."""
     others: int = 5000
+    """Other pods in measured rounds, see `RoundOptions`."""
     seed: int = 1
+    """Seed of the draws."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +48,19 @@ class Problem:
     """One call of the solver."""
 
     name: str
+    """Name of the case."""
     tree: Tree
+    """The tree."""
     slots: Int64
+    """int64, pods that each server can take."""
     size: int
+    """Pods of the group."""
     rules: Sequence[Rule]
+    """Rules by level."""
     cost: Int64
+    """int64, cost of a pod on each server."""
     held: Int64
+    """int64, pods of the group that are there already."""
 
 
 def measure_topology(options: TopologyOptions, *, progress: Callable[[str], None]) -> dict[str, object]:

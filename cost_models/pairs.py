@@ -18,46 +18,54 @@ from cost_models.interface import Assessment, Bool, CostModel, Float64, Int64, M
 
 @dataclass(frozen=True, slots=True)
 class PairTerms:
-    """Pairs of kinds of tasks, over D domains of machines; read-only.
-
-    * ``domain``: int64[M], the domain of each machine, 0 to D - 1;
-    * ``cost``: float64[D, D], native figure of a source in the row's domain for one target in the column's; 0 for two
-      tasks on one machine;
-    * ``rating``: float64[D, D], what limits are held against: kept where it is at most the limit, exceeded above,
-      neither where NaN; two tasks on one machine keep every limit;
-    * ``group``: int64[N], the application of each kind, -1 for none: pairs are within one; ``stage``: int64[N], the
-      position of the kind in its application's order, lower ones are placed earlier;
-    * ``source``, ``target``: int64[P], the two kinds of each pair: every task of the one counts against every task of
-      the other; ``limit``: float64[P]; ``amount``: int64[P], what a pair of tasks takes from the link between them;
-    * ``link``: int64[D, D], row of the link from one domain to another, -1 for none; ``link_limit``: int64[R].
-
-    ``both_ways``: a task is also charged for those of which it is the target. ``strict``: no limit may be exceeded.
-    Otherwise a task may go where, of its own pairs with tasks that are there, at most half of those that are rated
-    exceed theirs. ``bounded``: links may not be overfilled. ``improve``: placements are improved jointly.
-    ``steers``: False if costs are only to be reported. ``names``: of the kinds, for people. ``outvoted``,
-    ``exceeded``, ``link_full``: why machines are refused.
-    """
+    """Pairs of kinds of tasks, over N kinds, P pairs, D domains of M machines and R links; read-only."""
 
     domain: Int64
+    """int64[M], domain of each machine, 0 to D - 1."""
     cost: Float64
+    """float64[D, D], native figure of a source in the row's domain for one target in the column's; 0 for two
+    tasks on one machine.
+    """
     rating: Float64
+    """float64[D, D], compared with limits: kept if at most the limit, exceeded if above, neither if NaN. Two
+    tasks on one machine keep every limit.
+    """
     group: Int64
+    """int64[N], application of each kind, -1 for none; pairs are within one."""
     stage: Int64
+    """int64[N], place of the kind in its application's order; lower ones come first."""
     source: Int64
+    """int64[P], first kind of each pair; each of its tasks counts against each task of the second."""
     target: Int64
+    """int64[P], second kind of each pair."""
     limit: Float64
+    """float64[P], limit of ``rating``."""
     amount: Int64
+    """int64[P], what a pair of tasks takes from the link between them."""
     link: Int64
+    """int64[D, D], row of the link from one domain to another, -1 for none."""
     link_limit: Int64
+    """int64[R], capacity of each link."""
     both_ways: bool = True
+    """Whether a task is also charged for pairs in which it is the target."""
     strict: bool = False
+    """Whether no limit may be exceeded. Otherwise, of a task's own rated pairs with placed tasks, at most
+    half may exceed theirs.
+    """
     bounded: bool = False
+    """Whether links may not be overfilled."""
     improve: bool = True
+    """Whether placements are improved jointly."""
     steers: bool = True
+    """Whether costs influence placements; otherwise they are only reported."""
     names: Sequence[str] = ()
+    """Names of the kinds, for people."""
     outvoted: str = ""
+    """Reason for machines where too many pairs exceed their limits."""
     exceeded: str = ""
+    """Reason for machines where some pair exceeds its limit."""
     link_full: str = ""
+    """Reason for machines behind a full link."""
 
     @property
     def domains(self) -> int:

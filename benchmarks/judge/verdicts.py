@@ -57,12 +57,19 @@ class SeedResult:
     """The verdict on one cluster. ``decided_by``: "plan" or "processes"."""
 
     seed: int
+    """Seed of the cluster."""
     decided_by: str
+    """"plan" or "processes"."""
     bound: int = 0
+    """Pods bound."""
     pending: int = 0
+    """Pods that stay pending."""
     orders: int = 1
+    """Orders in which the bindings were replayed."""
     findings: list[Finding] = field(default_factory=list)
+    """Differences found."""
     told: list[Told] = field(default_factory=list)
+    """Reasons given for pending pods."""
 
 
 def one_reason_per_node(message: str) -> bool:

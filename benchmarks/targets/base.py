@@ -24,21 +24,26 @@ RoundFigures: TypeAlias = RoundStats | pb.RoundStats
 
 @dataclass(slots=True)
 class Figures:
-    """What was measured between ``begin`` and ``end`` of a target.
-
-    ``seconds`` is what rates refer to: of rounds alone where the core runs by itself, else of the wall clock from the
-    first object sent to the last pod settled. ``parts``: seconds by stage. ``latencies``: seconds per bound pod from
-    creation to placement, sorted. ``curve``: (second, pods bound so far).
-    """
+    """Results between ``begin`` and ``end`` of a target."""
 
     seconds: float = 0.0
+    """Seconds for rates: of rounds only if the core runs by itself, else from the first object sent to the
+    last pod settled.
+    """
     bound: int = 0
+    """Pods bound."""
     waiting: int = 0
+    """Pods that still wait."""
     rounds: list[RoundFigures] = field(default_factory=list)
+    """Figures of each round."""
     parts: dict[str, float] = field(default_factory=dict)
+    """Seconds by stage."""
     latencies: list[float] = field(default_factory=list)
+    """Seconds per bound pod from creation to placement, sorted."""
     curve: list[tuple[float, int]] = field(default_factory=list)
+    """Pairs of second and pods bound so far."""
     extra: dict[str, Any] = field(default_factory=dict)
+    """Further figures by name."""
 
     def add(self, part: str, seconds: float) -> None:
         """Add to the seconds of a stage."""

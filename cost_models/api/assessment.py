@@ -166,36 +166,42 @@ class Heights:
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """A model's answer for a batch of shapes.
-
-    ``raw``: numeric[S, M] (or [S, 1] where it is the same for every machine): native figure of a first task.
-    ``feasible``: bool[S, M] or None (all); ``reason``: why a machine is refused. Where that differs: ``causes``,
-    int16[S, M], index into ``reasons`` where not feasible (elsewhere of no meaning). ``sparse``: exceptions to ``raw``.
-    ``joint``: joint rows; ``occupied``: bool[S, M], machines that are refused for nothing but what tasks there have
-    taken of joint rows that say what they get back, None for none. ``ledger``: what joint rows cannot say; ``opening``:
-    what evicting changes for it, None if machines that it counts on the order of are to be left alone.
-    ``score``: float64[S, M], the 0..100 score as the model's upstream defines it, if it does;
-    None: the score is ``100 - points``. ``growth``: float64[M], what ``crowding`` says, for the mean task of the batch;
-    for models whose crowding depends on more than a request; None: ``crowding`` is asked. ``heights``: how ``raw`` adds
-    up of the sizes of tasks, if it does and that is to be levelled. ``notes``: bad input that the
-    model came across, each one line that names the object, the field, the fault and what was assumed instead; the
-    scheduler logs each text once.
-    """
+    """A model's answer for a batch of S shapes on M machines."""
 
     raw: NDArray[Any]
+    """numeric[S, M], or [S, 1] if equal for all machines: native figure of a first task."""
     feasible: Bool | None = None
+    """bool[S, M], None for all."""
     reason: str = ""
+    """Why machines are refused; see ``causes`` if there are several reasons."""
     sparse: SparseArcs | None = None
+    """Exceptions to ``raw``."""
     joint: Sequence[JointRows] = ()
+    """Limits that several arcs share."""
     occupied: Bool | None = None
+    """bool[S, M], machines that only refuse because of joint rows that their tasks use, and would give back;
+    None for none.
+    """
     ledger: Ledger | None = None
+    """Limits that joint rows cannot express."""
     opening: Opening | None = None
+    """How evictions change the ledger; None: leave machines alone whose order of tasks it counts."""
     score: Float64 | None = None
+    """float64[S, M], the 0..100 score of the model's upstream; None: it is ``100 - points``."""
     growth: Float64 | None = None
+    """float64[M], the result of ``crowding`` for the batch's mean task, if it depends on more than a request;
+    None: ask ``crowding``.
+    """
     heights: Heights | None = None
+    """How ``raw`` is the sum of the tasks' sizes, if it is and should be levelled."""
     notes: Sequence[str] = ()
+    """Bad input, one line each: the object, the field, the fault, and what was assumed instead. Each text is
+    logged once.
+    """
     causes: NDArray[np.int16] | None = None
+    """int16[S, M], row of ``reasons``; only meaningful where not feasible."""
     reasons: Sequence[str] = ()
+    """Texts for ``causes``."""
 
     def is_by_machine(self, machines: int) -> bool:
         """Return whether there is a figure for each of so many machines, and nothing but such figures,

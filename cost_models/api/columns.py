@@ -58,22 +58,27 @@ class ContainerRow:
 class ShapeRow:
     """What a model may see of one shape besides its requests.
 
-    ``labels`` only holds those that some configured model needs, ``namespace`` is empty unless one needs it: tasks that
-    differ in nothing else share a shape. ``containers`` in their order, ``qos`` (Guaranteed, Burstable, BestEffort; "":
-    not known) and ``overhead`` (of the runtime) come only from drivers that are told of a model which needs them; so do
-    ``limits`` (what a task may use at most), ``service_class`` (koord-prod, koord-mid, koord-batch, koord-free; "":
-    none) and ``daemon`` (it belongs to a DaemonSet).
+    A field that no configured model needs is empty: tasks that differ only there share a shape.
     """
 
     namespace: str = ""
+    """Namespace of the tasks."""
     labels: Mapping[str, str] = field(default_factory=dict)
+    """Labels that some model needs."""
     annotations: Mapping[str, str] = field(default_factory=dict)
+    """Annotations that some model needs."""
     containers: tuple[ContainerRow, ...] = ()
+    """Containers in their order."""
     qos: str = ""
+    """Guaranteed, Burstable or BestEffort; "" if unknown."""
     overhead: tuple[tuple[str, int], ...] = ()
+    """Amounts by resource that the runtime adds."""
     limits: tuple[tuple[str, int], ...] = ()
+    """Amounts by resource that a task may use at most."""
     service_class: str = ""
+    """koord-prod, koord-mid, koord-batch or koord-free; "" for none."""
     daemon: bool = False
+    """Whether it belongs to a DaemonSet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,24 +110,29 @@ class Residents:
 
 @dataclass(frozen=True, slots=True)
 class Assigned:
-    """The tasks that are on machines already, a row each; read-only.
+    """The A tasks that have machines already, one row each; read-only.
 
-    Task i is of kind ``kind[i]`` and on machine row ``machine[i]``: int64[A]. ``time``, ``initialized``: float64[A],
-    seconds since the epoch when it got the machine and when it was initialized, NaN if not (known). ``reported``:
-    bool[A], the machine's last report has figures of it, ``usage``: float64[A, K], 0 where there are none. ``prod``:
-    bool[A], the report takes it for koord-prod, or does not say. ``kinds``: what may be seen of each kind;
-    ``requests``: int64[len(kinds), K] per task. Tasks that an earlier round placed count; those of this round do not.
+    Tasks that earlier rounds placed count; those of this round do not.
     """
 
     machine: Int64
+    """int64[A], row of the machine."""
     kind: Int64
+    """int64[A], row of ``kinds``."""
     time: Float64
+    """float64[A], when it got its machine, in seconds since the epoch; NaN if unknown."""
     initialized: Float64
+    """float64[A], when it was initialized, in seconds since the epoch; NaN if it is not, or if unknown."""
     reported: Bool
+    """bool[A], whether the machine's last report has figures of it."""
     usage: Float64
+    """float64[A, K], reported use, 0 without figures."""
     prod: Bool
+    """bool[A], whether the report counts it as koord-prod, or does not say."""
     kinds: Sequence[ShapeRow]
+    """What a model may see of each kind."""
     requests: Int64
+    """int64[len(kinds), K], requests per task."""
 
 
 class Windows(Protocol):
@@ -167,57 +177,74 @@ class Kinds(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """The tasks on machines that a record of the model's kinds is about, in the order in which they came; read-only.
+    """The A tasks on machines with a record of the model's kinds, in their order of arrival; read-only.
 
-    A record is about the machine whose name it bears. Task i is of kind ``kind[i]`` and on machine row ``machine[i]``;
-    its id is ``uids[task[i]]``: int64[A] each. ``after``: bool[A], it came after the last of those records. ``time``:
-    float64[A], seconds since the epoch when it got the machine, NaN if not known. ``displacing``: bool[A], it got its
-    place from others that had to go; until it is bound it counts as ``after``. Tasks of this round are not there.
+    A record concerns the machine with its name. Tasks of this round are not included.
     """
 
     machine: Int64
+    """int64[A], row of the machine."""
     kind: Int64
+    """int64[A], row of ``kinds``."""
     task: Int64
+    """int64[A], row of ``uids``."""
     after: Bool
+    """bool[A], whether it came after the last of those records."""
     displacing: Bool
+    """bool[A], whether others had to leave for it; until it is bound it counts as ``after``."""
     time: Float64
+    """float64[A], when it got its machine, in seconds since the epoch; NaN if unknown."""
     uids: Sequence[str]
+    """Ids of tasks."""
     kinds: Kinds
+    """What a model may see of each kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class MachineColumns:
-    """The machines of a round, one row each; read-only.
+    """The M machines of a round, one row each; read-only. Amounts are in the unit of their resource
+    (milli-cores, bytes, counts).
 
-    ``capacity``, ``free``: int64[M, K], in the unit of each resource (milli-cores, bytes, counts); ``free`` is what
-    is left of the capacity and never negative here. ``running``: int64[M], tasks on the machine. ``usage``:
-    float64[M, K], the last measured use, NaN where there is none; ``usage_time``: float64[M], seconds since the
-    epoch, NaN where there is none. ``records``: typed records by kind and name, as the models ask for them.
-    ``residents``: the tasks on the machines. ``load``: use in detail. ``arrivals``: tasks on machines with records.
-    ``unseen``: int64[M, K], requests of the tasks that ``usage`` cannot show yet, since they came after the report
-    before it. All four are None unless some configured model needs them (see ``Needs``).
-    ``unstated``: int64[M, K], what the tasks on the machines are assumed to need beyond what they request, because some
-    of their containers state nothing; None: nothing. ``free`` does not know of it: it decides who fits. ``scarce``:
-    columns of the extended resources that few machines of the cluster offer (see ``scarce_resources``).
+    ``residents``, ``load``, ``arrivals`` and ``unseen`` are None unless a configured model needs them (see
+    ``Needs``).
     """
 
     names: Sequence[str]
+    """Names of the machines."""
     resources: Sequence[str]
+    """Names of the K resources."""
     capacity: Int64
+    """int64[M, K]."""
     free: Int64
+    """int64[M, K], what is left of the capacity, never negative."""
     running: Int64
+    """int64[M], tasks on the machine."""
     labels: Sequence[Mapping[str, str]]
+    """Labels by machine."""
     annotations: Sequence[Mapping[str, str]]
+    """Annotations by machine."""
     usage: Float64
+    """float64[M, K], the last measured use, NaN without one."""
     usage_time: Float64
+    """float64[M], when it was measured, in seconds since the epoch; NaN without one."""
     records: Mapping[str, Mapping[str, bytes]]
+    """Typed records by kind and name, as models ask for them."""
     now: float
+    """Seconds since the epoch."""
     residents: Residents | None = None
+    """The tasks on the machines."""
     load: Load | None = None
+    """Use in detail."""
     arrivals: Arrivals | None = None
+    """Tasks on machines with records."""
     unseen: Int64 | None = None
+    """int64[M, K], requests of tasks that came after the last report, so that ``usage`` cannot show them."""
     unstated: Int64 | None = None
+    """int64[M, K], assumed need of tasks beyond their requests, because some of their containers state none;
+    None for none. ``free``, which decides what fits, does not contain it.
+    """
     scarce: tuple[int, ...] = ()
+    """Columns of extended resources that few machines offer (see ``scarce_resources``)."""
 
     @property
     def count(self) -> int:

@@ -41,38 +41,46 @@ class _Declared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Needs(_Declared):
-    """What a model looks at beside requests, and the names, labels and amounts of machines. What no model of a
-    configuration needs is not gathered, and does not divide tasks into shapes; drivers need not send it.
+    """What a model reads besides requests, and the names, labels and amounts of machines.
 
-    Of tasks: ``labels``; ``kind_labels``, by which a model tells kinds of tasks, for pairs and constraints, and which
-    divide no shapes; ``annotations`` besides those that begin with ``firmament.io/``; ``namespaces``; ``programs``, the
-    job's name as the annotation ``firmament.io/program`` where there is none; ``containers``, what each asks for, and
-    the ``overhead``; ``qos``; ``limits``, those of containers too; ``service_classes``; ``daemons``. See ``ShapeRow``.
-
-    Of machines: ``machine_annotations`` besides those that begin with ``firmament.io/``; ``residents``, the tasks on
-    them, counted by kind; ``load``, their use in detail, and that of single tasks; ``unseen``, requests that the
-    measured use cannot show yet. See ``MachineColumns``.
-
-    ``records``: kinds of typed records; ``arrivals``: those of them that are about the machine of their name, and of
-    which the model is told what came to the machine since.
+    Data that no configured model needs are not collected, do not divide tasks into shapes, and drivers need
+    not send them. See ``ShapeRow`` and ``MachineColumns``.
     """
 
     labels: tuple[str, ...] = ()
+    """Labels of tasks."""
     kind_labels: tuple[str, ...] = ()
+    """Labels by which a model divides tasks into kinds, for pairs and constraints. They divide no shapes."""
     annotations: tuple[str, ...] = ()
+    """Annotations of tasks, in addition to those that begin with ``firmament.io/``."""
     namespaces: bool = False
+    """Namespaces of tasks."""
     programs: bool = False
+    """The job's name as annotation ``firmament.io/program``, for tasks without one."""
     containers: bool = False
+    """Requests of each container, and the overhead."""
     qos: bool = False
+    """QoS classes of tasks."""
     limits: bool = False
+    """Limits of tasks and containers."""
     service_classes: bool = False
+    """Koordinator's priority classes of tasks."""
     daemons: bool = False
+    """Whether a DaemonSet owns a task."""
     machine_annotations: tuple[str, ...] = ()
+    """Annotations of machines, in addition to those that begin with ``firmament.io/``."""
     residents: bool = False
+    """The tasks on machines, counted by kind."""
     load: bool = False
+    """Use of machines in detail, and of single tasks."""
     unseen: bool = False
+    """Requests that the measured use cannot show yet."""
     records: tuple[str, ...] = ()
+    """Kinds of typed records."""
     arrivals: tuple[str, ...] = ()
+    """Those kinds of records that concern the machine of their name, and for which the model learns what has
+    come to the machine since.
+    """
 
     @classmethod
     def merge(cls, every: Iterable[Needs]) -> Needs:

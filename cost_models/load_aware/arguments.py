@@ -119,33 +119,52 @@ def read_risk(read: Arguments) -> Risk:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The arguments, checked and with defaults. ``known``: the resources that count, sorted by name.
-
-    ``after_scheduled``, ``after_initialized``: seconds, 0 for off.
-    """
+    """The arguments, checked and with defaults."""
 
     expiration: float
+    """Seconds after which a report is expired."""
     filter_expired: bool
+    """Whether machines with expired reports are refused."""
     pass_expired: bool
+    """Whether thresholds are skipped on machines with expired reports."""
     weights: Percentages
+    """Weight of each resource in the score."""
     dominant_weight: int
+    """Weight of the most used resource."""
     thresholds: Percentages
+    """Most use in percent, by resource."""
     prod_thresholds: Percentages
+    """The same for the use of koord-prod tasks."""
     prod_includes_system: bool
+    """Whether use by the system counts as koord-prod."""
     score_prod: bool
+    """Whether koord-prod tasks are scored by the use of koord-prod tasks only."""
     factors: Percentages
+    """Estimated use in percent of requests, by resource."""
     after_scheduled: int
+    """Seconds after scheduling in which the estimate counts, 0 for off."""
     after_initialized: int
+    """Seconds after initialization in which the estimate counts, 0 for off."""
     customize: bool
+    """Whether annotations of tasks may change their factors."""
     aggregated_thresholds: Percentages
+    """Thresholds in percent for the statistic of ``filter_aggregation``."""
     filter_aggregation: Aggregation
+    """Statistic that thresholds use."""
     score_aggregation: Aggregation
+    """Statistic that scores use."""
     rounding: Rounding
+    """How estimates are rounded."""
     missing: Missing
+    """How machines without a report are treated."""
     hot: Hot
+    """How machines above a threshold are treated."""
     risk: Risk
+    """How the risk of varying use counts."""
     strategy: Strategy
+    """How use becomes a score."""
     known: tuple[str, ...]
+    """Resources that count, sorted by name."""
 
 
 def read_settings(args: Mapping[str, Any]) -> Settings:

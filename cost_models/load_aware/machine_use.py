@@ -18,25 +18,30 @@ from cost_models.load_aware.task_use import ALL, RunningTasks
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """Use of each of ``machines``, by ``load``, in the resources of ``Settings.known``: int64[M, R] each.
-
-    ``reported``: the last figures; ``delta``: by how much estimates exceed them; ``estimated``: estimates of all
-    tasks alone; ``prod``: use of tasks of class koord-prod, estimates included; ``prod_estimated``: their estimates
-    alone. ``measured``: bool[M], there are last figures. ``fresh``: bool[M], the last report is not expired.
-    ``tasks``: what of it is whose.
-    """
+    """Use of M ``machines`` in the R resources of ``Settings.known``."""
 
     machines: MachineColumns
+    """The machines."""
     load: Load
+    """Their use in detail."""
     settings: Settings
+    """The model's arguments."""
     reported: Int64
+    """int64[M, R], the last figures."""
     delta: Int64
+    """int64[M, R], how much estimates exceed them."""
     estimated: Int64
+    """int64[M, R], estimates of all tasks."""
     prod: Int64
+    """int64[M, R], use by koord-prod tasks, with estimates."""
     prod_estimated: Int64
+    """int64[M, R], estimates of koord-prod tasks."""
     measured: Bool
+    """bool[M], whether there are last figures."""
     fresh: Bool
+    """bool[M], whether the last report is not expired."""
     tasks: RunningTasks
+    """Which part of the use belongs to which task."""
 
     def aggregate(self, aggregation: Aggregation) -> Int64:
         """Use of each machine, all tasks together, by an aggregation: int64[M, R].

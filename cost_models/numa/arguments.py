@@ -20,31 +20,36 @@ WITHOUT_EFFECT = ("cacheResyncPeriodSeconds", "cache")
 
 @dataclass(frozen=True, slots=True)
 class NumaOptions:
-    """Arguments, checked.
-
-    ``strategy`` scores; ``weights`` by resource, 1 for others. ``proposal``: alignment as the proposal has it (memory,
-    huge pages and cpu of tasks that are not guaranteed always pass). ``kubelet_sidecars``: these keep what they take.
-    ``modelled``: policies that are beside single-numa-node, as indices into ``POLICIES``. ``pod_hints``: annotations
-    count. ``distance_cost``: points per 10 units of mean distance beyond the local one. ``refuse_unknown``: machines
-    without a record take no task that needs alignment. ``stale_after``: seconds, 0 for never, after which a record is
-    stale; then ``stale`` is "use", "ignore" or "refuse". ``settle``: seconds that a record may lag behind the kubelet.
-    ``discard_reserved``: machines with tasks that their record does not count yet take no more. ``evicting``: tasks may
-    be evicted for the sake of their zones.
-    """
+    """Arguments, checked."""
 
     strategy: str = STRATEGIES[0]
+    """How machines are scored."""
     weights: Mapping[str, int] = field(default_factory=dict)
+    """Weights by resource, 1 for others."""
     proposal: bool = False
+    """Whether to align as the proposal says: memory, huge pages and cpu of tasks that are not guaranteed
+    always pass.
+    """
     kubelet_sidecars: bool = False
+    """Whether sidecars keep what they take, as in the kubelet."""
     modelled: frozenset[int] = frozenset()
+    """Policies besides single-numa-node, as rows of ``POLICIES``."""
     pod_hints: bool = False
+    """Whether annotations of pods count."""
     distance_cost: float = 0.0
+    """Points per 10 units of mean distance beyond the local one."""
     refuse_unknown: bool = False
+    """Whether machines without a record refuse tasks that need alignment."""
     stale_after: float = 0.0
+    """Seconds after which a record is stale, 0 for never."""
     stale: str = "use"
+    """What to do with stale records: "use", "ignore" or "refuse"."""
     settle: float = 0.0
+    """Seconds that a record may lag behind the kubelet."""
     discard_reserved: bool = False
+    """Whether machines refuse further tasks while their record does not count some."""
     evicting: bool = False
+    """Whether tasks may be evicted for their zones."""
 
 
 def read_options(given: Mapping[str, Any]) -> NumaOptions:

@@ -62,18 +62,22 @@ def least_zones_scores(table: ZoneTable, available: Int64, requests: Requests, s
 
 @dataclass(frozen=True, slots=True)
 class _Zones:
-    """The zones of A ``machines``: ``left``: int64[R, A, Z]; ``listed``: bool[R, A, Z]; ``anywhere``: bool[R, A],
-    listed by some zone; ``there``: bool[A, Z]; ``distance``: int64[A, Z, Z]; ``local``: int64[A, Z], of each zone from
-    itself.
-    """
+    """The zones of A ``machines``, at most Z each; R resources."""
 
     machines: Int64
+    """int64[A], rows of the machines."""
     left: Int64
+    """int64[R, A, Z], what zones have left."""
     listed: Bool
+    """bool[R, A, Z], whether a zone lists the resource."""
     anywhere: Bool
+    """bool[R, A], whether some zone lists it."""
     there: Bool
+    """bool[A, Z], whether the zone exists."""
     distance: Int64
+    """int64[A, Z, Z], from zone to zone."""
     local: Int64
+    """int64[A, Z], of each zone from itself."""
 
     @classmethod
     def from_table(cls, table: ZoneTable, available: Int64, machines: Int64) -> _Zones:

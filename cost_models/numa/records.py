@@ -42,24 +42,28 @@ _AMOUNTS = ("available", "allocatable", "capacity")
 
 @dataclass(frozen=True, slots=True)
 class ZoneTopology:
-    """The zones of one machine, in order of their ids; arrays are read-only.
-
-    ``policy``: index into ``POLICIES``; ``pod_scope``: whether the pod is aligned as a whole; ``ids``: int64[Z];
-    ``amounts``: int64[3, R, Z], what of each of ``resources`` is available, allocatable and there at all, 0 where a
-    zone does not list it; ``listed``: bool[R, Z]; ``distance``: int64[Z, Z]; ``updated``: NaN if not known;
-    ``missing``: None if the driver does not know.
-    """
+    """The Z zones of one machine, in order of their ids; arrays are read-only."""
 
     policy: int
+    """Row of ``POLICIES``."""
     pod_scope: bool
+    """Whether the pod is aligned as a whole."""
     max_zones: int
+    """Most zones that the kubelet accepts."""
     updated: float
+    """When it was written, in seconds since the epoch; NaN if unknown."""
     ids: Int64
+    """int64[Z]."""
     resources: tuple[str, ...]
+    """Names of the R resources."""
     amounts: Int64
+    """int64[3, R, Z], available, allocatable and total amounts, 0 if a zone does not list the resource."""
     listed: Bool
+    """bool[R, Z], whether a zone lists the resource."""
     distance: Int64
+    """int64[Z, Z], from zone to zone."""
     missing: frozenset[str] | None
+    """Ids of tasks that the figures do not count, None if the driver does not know."""
 
 
 def parse_topology(payload: bytes) -> ZoneTopology:

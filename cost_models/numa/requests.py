@@ -40,30 +40,38 @@ def is_host_level(resource: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Requests:
-    """What S shapes ask for, by R resources; at most U units and I init containers each. Read-only.
+    """The requests of S shapes in R resources, with at most U units and I init containers each. Read-only.
 
-    Unit 0 is the pod as a whole, units 1 to ``apps[s]`` (int64[S]) are its containers in order. Per unit: ``amounts``:
-    int64[S, U, R] as written; ``threshold``: what a zone must have left at least, ``NOT_ASKED`` where it does not
-    matter; ``taken``: what is subtracted from the zone. Of init containers likewise: ``init_amounts``: int64[S, I, R],
-    ``init_threshold``; those that are not there ask for nothing. ``names``: per shape those of the units, "" for the
-    pod; ``init_names``: kind and name. ``guaranteed``, ``checked``: bool[S]; tasks that are not checked go anywhere.
-    ``hint``: int8[S], the weakest policy that is accepted, 0 for any. ``init_implied``: bool[S], shapes that need no
-    look at their init containers: they have one container, which asks for as much as each of those.
+    Unit 0 is the pod as a whole; units from 1 on are its containers in order.
     """
 
     resources: tuple[str, ...]
+    """Names of the resources."""
     apps: Int64
+    """int64[S], number of containers."""
     amounts: Int64
+    """int64[S, U, R], as written."""
     threshold: Int64
+    """int64[S, U, R], what a zone must have left at least; ``NOT_ASKED`` if it does not matter."""
     taken: Int64
+    """int64[S, U, R], what is subtracted from the zone."""
     init_amounts: Int64
+    """int64[S, I, R], as written; 0 for missing init containers."""
     init_threshold: Int64
+    """int64[S, I, R], as ``threshold``."""
     names: tuple[tuple[str, ...], ...]
+    """Names of each shape's units, "" for the pod."""
     init_names: tuple[tuple[str, ...], ...]
+    """Kind and name of each shape's init containers."""
     guaranteed: Bool
+    """bool[S], whether the QoS class is Guaranteed."""
     checked: Bool
+    """bool[S], whether alignment is checked; other tasks may go anywhere."""
     hint: NDArray[np.int8]
+    """int8[S], the weakest accepted policy, 0 for any."""
     init_implied: Bool
+    """bool[S], whether init containers need no check: the only container requests at least as much as each.
+    """
 
     @property
     def count(self) -> int:

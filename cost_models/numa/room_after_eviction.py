@@ -34,27 +34,38 @@ MOST_WORLDS = 2_000
 
 @dataclass(slots=True, eq=False)
 class ZoneOpening:
-    """What machines would take behind the scheduler's ``Opening``; see there for what the methods guarantee.
-
-    ``held``: bool[S, M]. ``open_to_it``: bool[M], machines that align under single-numa-node, whose record is to be
-    relied on and counts all tasks there. ``left``: int64[R, M, Z] as in ``ZoneRoom``; ``given``: int64[R, M, Z], what
-    the zones have given away. ``machine``, ``task``, ``shape``: int64[A], tasks that records count, in order of their
-    machines, and the rows of ``residing`` that say what they keep of zones; ``requests``: of those who wait.
+    """What machines would take after evictions; see the scheduler's ``Opening`` for what the methods
+    guarantee.
     """
 
     held: Bool
+    """bool[S, M], machines that refuse a shape only because of their tasks."""
     open_to_it: Bool
+    """bool[M], machines that align under single-numa-node, with a reliable record that counts all their
+    tasks.
+    """
     requests: Requests
+    """Requests of the shapes that wait."""
     residing: Requests
+    """Requests of the tasks on machines: what they use of zones."""
     pod_scope: Bool
+    """bool[M], whether pods are aligned as a whole."""
     left: Int64
+    """int64[R, M, Z], what zones have left, as in ``ZoneRoom``."""
     given: Int64
+    """int64[R, M, Z], what zones have given away."""
     machine: Int64
+    """int64[A], machines of the tasks that records count, ascending."""
     task: Int64
+    """int64[A], these tasks."""
     shape: Int64
+    """int64[A], their rows of ``residing``."""
     _first: Int64 = field(init=False)
+    """First row of each machine in ``machine``."""
     _exclusive: Int64 = field(init=False)
+    """What tasks use of zones alone."""
     _understood: Bool = field(init=False)
+    """Tasks whose use of zones is known."""
 
     def __post_init__(self) -> None:
         self._first = np.searchsorted(self.machine, np.arange(len(self.open_to_it) + 1))

@@ -21,25 +21,28 @@ NO_RECORD = -1
 
 @dataclass(frozen=True, slots=True)
 class ZoneTable:
-    """Zones of M machines, at most Z (1 or more) each, in order of their ids; R resources. Read-only.
-
-    ``policy``: int8[M], index into ``POLICIES``, -1 for a machine without a record; ``pod_scope``: bool[M];
-    ``max_zones``: int64[M]; ``updated``: float64[M], NaN if not known; ``zones``: int64[M], how many there are;
-    ``listed``: bool[R, M, Z], False where there is no zone; ``amounts``: int64[3, R, M, Z], available, allocatable and
-    there at all; ``distance``: int64[M, Z, Z]. ``missing``: by machine the ids of tasks that the figures do not count,
-    for machines of which that is known.
-    """
+    """The zones of M machines, at most Z (1 or more) each, in order of their ids; R resources. Read-only."""
 
     resources: tuple[str, ...]
+    """Names of the resources."""
     policy: NDArray[np.int8]
+    """int8[M], row of ``POLICIES``, -1 for a machine without a record."""
     pod_scope: Bool
+    """bool[M], whether pods are aligned as a whole."""
     max_zones: Int64
+    """int64[M], most zones that the kubelet accepts."""
     updated: Float64
+    """float64[M], when the record was written, in seconds since the epoch; NaN if unknown."""
     zones: Int64
+    """int64[M], number of zones."""
     listed: Bool
+    """bool[R, M, Z], whether a zone lists the resource; False without a zone."""
     amounts: Int64
+    """int64[3, R, M, Z], available, allocatable and total amounts."""
     distance: Int64
+    """int64[M, Z, Z], from zone to zone."""
     missing: Mapping[int, frozenset[str]]
+    """By machine, ids of tasks that the figures do not count, if that is known."""
 
     @property
     def machines(self) -> int:
