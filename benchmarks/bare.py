@@ -38,7 +38,7 @@ class RecordingSolver:
             self._seconds += self._timer() - begin
 
     def take_networks(self) -> tuple[list[FlowProblem], float]:
-        """Networks and seconds since the last call, in order of their first solve."""
+        """Return networks and seconds since the last call, in order of their first solve."""
         taken = self._networks, self._seconds
         self._networks, self._seconds = [], 0.0
         return taken
@@ -47,7 +47,7 @@ class RecordingSolver:
 def bare_seconds(
     networks: Iterable[FlowProblem], solver: Solver, timer: Callable[[], float] = time.process_time
 ) -> float:
-    """Seconds of ``solver`` for all of ``networks``, each solved from nothing; raises what it raises."""
+    """Return seconds of ``solver`` for all of ``networks``, each solved from nothing; raises what it raises."""
     begin = timer()
     for network in networks:
         solver.solve(network)

@@ -54,7 +54,7 @@ def measure_beside(machines: int, tasks: int, classes: int, pairs: int) -> dict[
 
 
 def _round(scheduler: Scheduler, number: int, classes: int) -> float:
-    """Seconds of a round for tasks that come; they are gone afterwards."""
+    """Return seconds of a round for tasks that come; they are gone afterwards."""
     rng = np.random.default_rng(number)
     coming = rng.integers(1, classes + 1, _WAITING).tolist()
     scheduler.apply([TasksSubmitted(cls, (f"r{number}-{index}",)) for index, cls in enumerate(coming)])

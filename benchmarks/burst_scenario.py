@@ -100,7 +100,7 @@ class Burst:
 
 
 def configuration(burst: Burst) -> SchedulerConfiguration:
-    """The scheduler's configuration: what the scenario names, and defaults."""
+    """Return the scheduler's configuration: what the scenario names, and defaults."""
     thresholds = {"cpu": burst.threshold, "memory": 95}
     risk = {"deviation": {"cpu": burst.deviation}} if burst.deviation else {}
     overlay = {
@@ -143,7 +143,7 @@ def new_pods(burst: Burst, numbers: range, rng: np.random.Generator) -> Iterator
 
 
 def running_request() -> int:
-    """Milli-cores that each of the pods that run already asks for."""
+    """Return milli-cores that each of the pods that run already asks for."""
     return round(RUNNING_ESTIMATE * CORES * 1000 / RUNNING_PER_NODE / FACTORS["cpu"])
 
 
@@ -152,7 +152,7 @@ def _request_of(number: int) -> int:
 
 
 def estimate_of(name: str) -> float:
-    """Milli-cores that are expected of a new pod."""
+    """Return milli-cores that are expected of a new pod."""
     return _request_of(int(name.removeprefix("new-"))) * FACTORS["cpu"]
 
 

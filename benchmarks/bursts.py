@@ -45,7 +45,9 @@ HEAVY = 10
 
 
 def standard_bursts(nodes: int, pods: int) -> dict[str, Burst]:
-    """The bursts by label: each profile, with noise too, with dark nodes too; with the overlay and without."""
+    """Return the bursts by label: each profile, with noise too, with dark nodes too; with the overlay and
+    without.
+    """
     bursts: dict[str, Burst] = {}
     for name, profile in PROFILES.items():
         plain = Burst(nodes=nodes, pods=pods, profile=profile, weight=HEAVY)
@@ -66,7 +68,7 @@ def standard_bursts(nodes: int, pods: int) -> dict[str, Burst]:
 
 
 def _lit(name: str, burst: Burst) -> dict[str, Burst]:
-    """With metrics of all nodes."""
+    """Return bursts with metrics of all nodes."""
     return {
         f"{name}: by requests": _run_without_overlay(burst, "requests"),
         f"{name}: default": _run_without_overlay(burst, "default"),
@@ -75,7 +77,7 @@ def _lit(name: str, burst: Burst) -> dict[str, Burst]:
 
 
 def _dark(name: str, burst: Burst) -> dict[str, Burst]:
-    """With metrics missing for some nodes, and old for others."""
+    """Return bursts with metrics missing for some nodes, and old for others."""
     dark = replace(burst, missing=DARK, stale=DARK)
     return {
         f"{name}: dark, default": _run_without_overlay(dark, "default"),
@@ -85,7 +87,7 @@ def _dark(name: str, burst: Burst) -> dict[str, Burst]:
 
 
 def _run_without_overlay(burst: Burst, scheduling: Scheduling) -> Burst:
-    """The same without the overlay, which then is not configured."""
+    """Return the same without the overlay, which then is not configured."""
     plain = replace(burst, scheduling=scheduling, mode="upstream", weight=1, deviation=0.0)
     # Scheduling by requests does not look at metrics.
     return replace(plain, missing=0.0, stale=0.0) if scheduling == "requests" else plain
@@ -103,7 +105,7 @@ def measure_bursts(
 
 
 def summaries(bursts: Mapping[str, Burst], outcomes: Mapping[str, Sequence[Outcome]]) -> list[dict[str, Any]]:
-    """One entry per burst: median and worst over its seeds, and ratios of spreads, seed by seed.
+    """Return one entry per burst: median and worst over its seeds, and ratios of spreads, seed by seed.
 
     ``against_requests``, ``against_default``: the spread in relation to that of the same burst without the overlay.
     """
@@ -123,7 +125,7 @@ def summaries(bursts: Mapping[str, Burst], outcomes: Mapping[str, Sequence[Outco
 def _ratio(
     label: str, other: Burst, bursts: Mapping[str, Burst], outcomes: Mapping[str, Sequence[Outcome]]
 ) -> dict[str, float] | None:
-    """Median and worst ratio of the spread to that of ``other``, None if that was not run."""
+    """Return median and worst ratio of the spread to that of ``other``, None if that was not run."""
     found = next((name for name, burst in bursts.items() if burst == other), None)
     if found is None:
         return None

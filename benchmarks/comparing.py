@@ -20,7 +20,7 @@ OURS = "this scheduler"
 
 
 def comparators() -> dict[str, Comparator]:
-    """Every comparator by name."""
+    """Return every comparator by name."""
     return {
         "pod by pod": place_by_score,
         "pod by pod, sampled": place_by_sample,

@@ -76,7 +76,7 @@ class Running:
 def random_cluster(
     random: Random, machines: int, *, fill: float, most: int = 1000, pools: int = 0
 ) -> Running:
-    """Machines of a few sizes, each filled by itself to about a share, with at most so many tasks.
+    """Return machines of a few sizes, each filled by itself to about a share, with at most so many tasks.
 
     With ``pools`` each machine is in one of these, whose share is drawn between 0.2 and 1.
     """

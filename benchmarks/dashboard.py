@@ -133,7 +133,7 @@ class _Bursts:
         self._last = 0
 
     async def seconds(self) -> float:
-        """Seconds that the rounds of a burst have taken in all, by the solver's own figures."""
+        """Return seconds that the rounds of a burst have taken in all, by the solver's own figures."""
         options = self._options
         load = EndToEndOptions(options.nodes, options.pods, options.classes, seed=options.seed)
         pods = list(pod_objects(load, self._namespace))
@@ -147,7 +147,7 @@ class _Bursts:
         return spent
 
     async def _take_seconds(self) -> float:
-        """Seconds of the rounds since this was asked last."""
+        """Return seconds of the rounds since this was asked last."""
         from poseidon.bridge.solver_stream.stream import open_channel
 
         async with open_channel(self._stack.solver_address, _MOST_BYTES, 20.0, None) as channel:
@@ -176,7 +176,7 @@ class _Bursts:
 
 @contextlib.asynccontextmanager
 async def _browser(page: str) -> AsyncIterator[None]:
-    """Somebody looks at all views meanwhile."""
+    """Provide a client that looks at all views meanwhile."""
     async with aiohttp.ClientSession(page) as session:
         looking = asyncio.create_task(_look(session))
         await asyncio.sleep(_QUIET_SECONDS)
@@ -199,7 +199,7 @@ async def _look(session: aiohttp.ClientSession) -> None:
 
 
 async def _crowd(page: str, browsers: int) -> dict[str, object]:
-    """So many browsers come at a time; returns how many were let listen, what the others got, and how long it took."""
+    """Connect many browsers at once; return how many may listen, what the others got, and the seconds."""
     begin = time.monotonic()
     async with aiohttp.ClientSession(page, connector=aiohttp.TCPConnector(limit=0)) as session:
         answers = await asyncio.gather(*(session.get("/api/v1/events") for _ in range(browsers)))

@@ -13,7 +13,7 @@ PACKAGES = ("ortools", "numpy", "grpcio", "protobuf")
 
 
 def environment() -> dict[str, object]:
-    """Machine and versions, without names of hosts or people."""
+    """Return machine and versions, without names of hosts or people."""
     return {
         "processor": _processor(),
         "cores": os.cpu_count(),
@@ -24,7 +24,7 @@ def environment() -> dict[str, object]:
 
 
 def _processor() -> str:
-    """The model name that the kernel gives, or the architecture."""
+    """Return the model name that the kernel gives, or the architecture."""
     info = Path("/proc/cpuinfo")
     if info.exists():
         for line in info.read_text().splitlines():

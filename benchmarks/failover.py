@@ -107,7 +107,7 @@ class _Process:
         await self.child.start()
 
     def says(self, words: str) -> list[str]:
-        """The lines of its present life that hold some words."""
+        """Return the lines of its present life that hold some words."""
         log = self.child.log
         return [line for line in log.read_text("utf-8").splitlines() if words in line] if log.exists() else []
 
@@ -181,7 +181,7 @@ async def _run(options: FailoverOptions, folder: Path, progress: Callable[[str],
 async def _processes(
     options: FailoverOptions, folder: Path, kubeconfig: Path
 ) -> AsyncIterator[tuple[list[_Process], list[_Process]]]:
-    """Two solvers at fixed addresses, and bridges that know both; not started: the bridges."""
+    """Provide two solvers at fixed addresses, and bridges that know both and are not started yet."""
     name = f"failover-{time.time_ns():x}"
     config = folder / "config.yaml"
     election = {
@@ -262,7 +262,7 @@ class _Failover:
         return self._figures(outages, await read_occupancy(transport), await self._most_events())
 
     def _order(self) -> list[str]:
-        """Each kind about as often as the others."""
+        """Return kinds, each about as often as the others."""
         known = _KINDS if self._options.bridges > 1 else _ALONE
         kinds = [known[index % len(known)] for index in range(self._options.ends)]
         self._random.shuffle(kinds)
@@ -408,7 +408,7 @@ class _Failover:
     # --- figures ---------------------------------------------------------------------------------------------
 
     async def _most_events(self) -> int:
-        """The largest number of events about one pod, repetitions included."""
+        """Return the largest number of events about one pod, repetitions included."""
         counts: Counter[str] = Counter()
         path, query = f"/api/v1/namespaces/{self._namespace}/events", {"limit": "5000"}
         while True:

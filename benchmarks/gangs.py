@@ -70,7 +70,7 @@ def measure_gangs(options: GangOptions, *, progress: Callable[[str], None]) -> d
 
 
 def draw_mixed_cluster(options: GangOptions) -> list[Event]:
-    """Machines that are half full, no two alike."""
+    """Return machines that are half full, no two alike."""
     rng = np.random.default_rng(options.seed)
     events: list[Event] = [ClassDefined(FILLER, TaskClass(requests=(("cpu", 100), ("memory", GIB // 4))))]
     for index in range(options.nodes):
@@ -83,7 +83,7 @@ def draw_mixed_cluster(options: GangOptions) -> list[Event]:
 
 
 def exact_cluster(options: GangOptions) -> list[Event]:
-    """Machines with as many cores in all as ``room`` gangs take, of tasks with one core each."""
+    """Return machines with as many cores in all as ``room`` gangs take, of tasks with one core each."""
     cores, rest = divmod(options.room * options.size, options.nodes)
     return [
         MachineUpserted(_machine(f"node-{index:05d}", 1000 * (cores + (index < rest))))
@@ -97,12 +97,14 @@ def _machine(name: str, cpu: int) -> Machine:
 
 
 def gang_events(options: GangOptions) -> list[Event]:
-    """The gangs; a task takes one core."""
+    """Return the gangs; a task takes one core."""
     return _plain_gangs(options) if options.rule == "none" else _draw_ruled_gangs(options)
 
 
 def _draw_ruled_gangs(options: GangOptions) -> list[Event]:
-    """Gangs in one zone, with each task of a kind on a machine of its own, or with each kind spread over zones."""
+    """Return gangs in one zone, with each task of a kind on a machine of its own, or with each kind spread
+    over zones.
+    """
     events: list[Event] = []
     numbers = itertools.count(1)
     for gang in range(options.gangs):
@@ -128,7 +130,7 @@ def _selector(key: str, value: str) -> TaskSelector:
 
 
 def _plain_gangs(options: GangOptions) -> list[Event]:
-    """Each of one kind of task."""
+    """Return gangs of one kind of task each."""
     events: list[Event] = []
     for kind in range(options.kinds):
         requests = (("cpu", 1000), ("memory", (kind + 1) * GIB // 4))
@@ -142,7 +144,7 @@ def _plain_gangs(options: GangOptions) -> list[Event]:
 
 
 def _measure(solver: Solver, options: GangOptions, cluster: list[Event]) -> dict[str, object]:
-    """One round per run on a fresh scheduler; the first run warms up."""
+    """Return one round per run on a fresh scheduler; the first run warms up."""
     seconds, result = [], None
     for number in range(options.runs + 1):
         scheduler = Scheduler(

@@ -22,7 +22,8 @@ FACTOR = 10
 async def measure_growth(
     params: dict[str, int], *, runs: int, seed: int, progress: Callable[[str], None]
 ) -> dict[str, Any]:
-    """Processor seconds of a burst at ``params`` (nodes, pods, classes of the basic workload), and with each tenfold.
+    """Return processor seconds of a burst at ``params`` (nodes, pods, classes of the basic workload), and
+    with each tenfold.
 
     Each size is translated once; each run takes it into a core of its own and places the burst. Runs alternate between
     the sizes, so that a machine that becomes slower meanwhile spoils no ratio.
@@ -53,7 +54,7 @@ async def measure_growth(
 
 
 async def _describe_workload(size: dict[str, int], seed: int, configuration: CoreConfiguration) -> ToldEvents:
-    """The basic workload at a size, as the core is told of it."""
+    """Return the basic workload at a size, as the core is told of it."""
     target = ToldEvents(configuration)
     await Runner(load_workload("basic", params=size, seed=seed), target).run()
     return target

@@ -110,7 +110,7 @@ def _send(
 
 
 def _confirmation(result: pb.RoundResult) -> pb.ClientMessage:
-    """All placements of a round, reported as bound."""
+    """Return all placements of a round, reported as bound."""
     reports = [
         pb.BindingReport(task=delta.task, machine=delta.machine, bound=True) for delta in result.deltas
     ]

@@ -111,7 +111,7 @@ class _Hostile:
         ]
 
     def uids(self, prefix: str) -> list[str]:
-        """Names of the tasks."""
+        """Return names of the tasks."""
         return [f"{prefix}-{at}" for at in range(len(self.classes))]
 
 
@@ -208,7 +208,9 @@ def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
 
 
 def _translated(shape: str, options: HostileOptions) -> tuple[_Hostile, float]:
-    """The hostile pods through bridge and wire, and the most seconds that one of them takes: at the limit or beyond."""
+    """Return the hostile pods through bridge and wire, and the most seconds that one of them takes: at the
+    limit or beyond.
+    """
     kind = SHAPES[shape]
     table, described = ClassTable(), []
     seconds = [0.0]

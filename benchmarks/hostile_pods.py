@@ -30,7 +30,9 @@ class Room(NamedTuple):
 
 
 def hostile_pod(shape: str, room: Room, number: int = 0) -> Object:
-    """A pod that has as much of one thing, a key of ``SHAPES``, as there is room for; one of its own per ``number``."""
+    """Return a pod that has as much of one thing, a key of ``SHAPES``, as there is room for; one of its own
+    per ``number``.
+    """
     name = f"hostile-{number}"
     pod: Object = {
         "metadata": {
@@ -46,7 +48,7 @@ def hostile_pod(shape: str, room: Room, number: int = 0) -> Object:
 
 
 def _filled(entries: Iterator[Any], room: Room) -> list[Any]:
-    """As many entries as there is room for."""
+    """Return as many entries as there is room for."""
     found, left = [], room.size
     for entry in islice(entries, room.most):
         left -= len(repr(entry)) + 1
@@ -116,7 +118,7 @@ def _tolerations(pod: Object, room: Room) -> None:
 
 
 def _labelled(number: int) -> str:
-    """A key that all nodes have; each may be spread over but once."""
+    """Return a key that all nodes have; each may be spread over but once."""
     return (HOSTNAME, ZONE, "rack", "generation", *(f"tier-{each}" for each in range(28)))[number % 32]
 
 
@@ -207,7 +209,7 @@ def _disks(pod: Object, room: Room) -> None:
 
 
 def _size(pod: Object, room: Room) -> None:
-    """Nothing too much of, but a size that no other pod has."""
+    """Fill a pod with nothing special, only a size that no other pod has."""
     requests = {"cpu": f"{room.first % 1_000 + 1}m", "memory": f"{room.first + 1}Mi"}
     pod["spec"]["containers"][0]["resources"] = {"requests": requests}
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 
 def spread(values: NDArray[np.float64]) -> float:
-    """The 99th percentile less the median."""
+    """Return the 99th percentile less the median."""
     median, high = np.percentile(values, [50, 99]).tolist()
     return float(high - median)
 

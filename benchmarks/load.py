@@ -70,7 +70,9 @@ def measure_load(options: LoadOptions, *, progress: Callable[[str], None]) -> di
 
 
 def _add_usage_facts(event: Event) -> Event:
-    """The event as a bridge tells it to models that look at use: when tasks came, and what classes may use."""
+    """Return the event as a bridge tells it to models that look at use: when tasks came, and what classes may
+    use.
+    """
     if isinstance(event, TasksBound):
         return replace(event, assigned=(time.time() - RUNNING_SECONDS,) * len(event.uids))
     if not isinstance(event, ClassDefined):
@@ -91,7 +93,7 @@ def _configuration(*, overlay: bool) -> CoreConfiguration:
 def _overlay(
     cluster: list[Event], waiting: list[Event], solver: ProcessSolver, options: LoadOptions
 ) -> dict[str, object]:
-    """Rounds on a cluster about which everything is reported, with and without the overlay in turn."""
+    """Return rounds on a cluster about which everything is reported, with and without the overlay in turn."""
     runs: dict[bool, list[float]] = {False: [], True: []}
     placed = {}
     for pair in range(options.pairs + 1):
@@ -119,7 +121,7 @@ def _overlay(
 
 
 def report_batches(cluster: list[Event], now: float) -> list[list[pb.Event]]:
-    """One report about each machine, its tasks included, in messages of ``BATCH``.
+    """Return one report about each machine, its tasks included, in messages of ``BATCH``.
 
     Every task uses some part of what it requests, so that machines that are fuller are used more, though not in step.
     """

@@ -71,7 +71,7 @@ async def measure_workload(workload: Workload, stage: Stage, options: MeasureOpt
 
 
 def _result(workload: Workload, stage: Stage, runs: Sequence[list[Measured]]) -> dict[str, Any]:
-    """The run of median length for each measured part, and what is compared of all."""
+    """Return the run of median length for each measured part, and what is compared of all."""
     measured = []
     for each in zip(*runs, strict=True):
         ordered = sorted(each, key=lambda part: part.figures.seconds)
@@ -99,7 +99,7 @@ def _result(workload: Workload, stage: Stage, runs: Sequence[list[Measured]]) ->
 
 
 def _configuration(workload: Workload, folder: Path) -> tuple[Path | None, SchedulerConfiguration]:
-    """The solver's configuration, as a file if it is not the default."""
+    """Return the solver's configuration, as a file if it is not the default."""
     scheduling = workload.file.scheduling
     if scheduling is None:
         return None, load(None)
@@ -163,7 +163,9 @@ def _subfolder(folder: Path, name: str) -> Path:
 async def _all_end_to_end(
     workload: Workload, path: Path | None, folder: Path, options: MeasureOptions
 ) -> list[list[list[Measured]]]:
-    """The runs of every scheduler. The n-th runs of all follow each other: they are what is to be compared."""
+    """Return the runs of every scheduler. The n-th runs of all follow each other: they are what is to be
+    compared.
+    """
     names = _schedulers(options)
     runs: list[list[list[Measured]]] = [[] for _ in names]
     for number in range(options.runs):

@@ -39,7 +39,7 @@ async def measure_memory(
 
 
 def _find_settled(by_name: Mapping[str, Sequence[int]]) -> dict[str, list[int]]:
-    """The most of each kind of process in the first and in the last fifth after the warm-up."""
+    """Return the most of each kind of process in the first and in the last fifth after the warm-up."""
     found = {}
     for name in PROCESSES:
         settled = by_name.get(name, ())[int(len(by_name.get(name, ())) * WARM_UP) :]
@@ -50,7 +50,9 @@ def _find_settled(by_name: Mapping[str, Sequence[int]]) -> dict[str, list[int]]:
 
 
 def drift(samples: Sequence[float]) -> float | None:
-    """Median of the last fifth over that of the first fifth after the warm-up, less 1; None for too few samples."""
+    """Return median of the last fifth over that of the first fifth after the warm-up, less 1; None for too
+    few samples.
+    """
     settled = samples[int(len(samples) * WARM_UP) :]
     part = len(settled) // 5
     if not part:

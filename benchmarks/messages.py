@@ -11,7 +11,7 @@ EVENTS_PER_BATCH = 2000
 
 
 def event_message(event: Event) -> pb.Event:
-    """One of the kinds of events that scenarios consist of; raises ``TypeError`` for others."""
+    """Return one of the kinds of events that scenarios consist of; raises ``TypeError`` for others."""
     match event:
         case MachineUpserted(machine):
             amounts = [
@@ -37,7 +37,7 @@ def event_message(event: Event) -> pb.Event:
 
 
 def batches(events: Iterable[Event], first_sequence: int) -> Iterator[pb.ClientMessage]:
-    """Events in batches, numbered from ``first_sequence``."""
+    """Yield events in batches, numbered from ``first_sequence``."""
     messages = [event_message(event) for event in events]
     for number, begin in enumerate(range(0, len(messages), EVENTS_PER_BATCH)):
         chunk = messages[begin : begin + EVENTS_PER_BATCH]

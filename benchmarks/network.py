@@ -114,7 +114,9 @@ def _contest(site: Site, application: Application, weight: int) -> Contest:
 def place_jointly(
     site: Site, application: Application, weight: int, solver: Solver | None = None, **args: Any
 ) -> Int64:
-    """Machine of each pod after rounds of the core, as `place_pod_by_pod` returns them; ``args`` of the overlay."""
+    """Return machine of each pod after rounds of the core, as `place_pod_by_pod` returns them; ``args`` of
+    the overlay.
+    """
     scheduler = Scheduler(
         configuration=CoreConfiguration(
             overlays=(WeightedModel(load_model("network_overhead", args), weight),)
@@ -135,7 +137,9 @@ def place_jointly(
 
 
 def _quality(contests: list[Contest]) -> dict[str, object]:
-    """Figures over all contests; shares are of the comparator's cost, those that cost nothing either way left out."""
+    """Return figures over all contests; shares are of the comparator's cost, those that cost nothing either
+    way left out.
+    """
     against_best = [each.joint / each.cheapest for each in contests if each.cheapest]
     against_default = [each.joint / each.by_order[KAHN_SORT] for each in contests if each.by_order[KAHN_SORT]]
     return {
@@ -155,7 +159,7 @@ def _quality(contests: list[Contest]) -> dict[str, object]:
 
 
 def _strict(rng: np.random.Generator, weight: int) -> dict[str, float]:
-    """One application whose limit most pairs of regions, and some of zones, exceed."""
+    """Return one application whose limit most pairs of regions, and some of zones, exceed."""
     site, application = random_site(rng), random_application(rng, limit=int(rng.integers(2, 30)))
     machine = place_jointly(site, application, weight, strictMaxNetworkCost=True)
     return {
@@ -167,7 +171,7 @@ def _strict(rng: np.random.Generator, weight: int) -> dict[str, float]:
 
 
 def _narrow(rng: np.random.Generator, weight: int) -> dict[str, float]:
-    """One application on links that bear few of its pairs."""
+    """Return one application on links that bear few of its pairs."""
     site = random_site(rng, capacity=1_000 * int(rng.integers(5, 200)))
     application = random_application(rng, bandwidth=1_000)
     machine = place_jointly(site, application, weight, enforceBandwidth=True)
@@ -189,7 +193,7 @@ def _sum_runs(runs: list[dict[str, float]]) -> dict[str, float]:
 
 
 def _throughput(options: NetworkOptions) -> dict[str, object]:
-    """Whole rounds of the core; the first run warms up."""
+    """Return whole rounds of the core; the first run warms up."""
     application = boutique()
     positions = {name: at for at, name in enumerate(ALGORITHMS[KAHN_SORT](application.graph()), 1)}
     cluster = large_site_events(options.nodes)

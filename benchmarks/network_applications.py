@@ -44,7 +44,7 @@ class Application:
         return len(self.replicas)
 
     def graph(self) -> dict[str, tuple[str, ...]]:
-        """Dependencies by name, in declared order."""
+        """Return dependencies by name, in declared order."""
         return {
             f"p{index}": tuple(f"p{other}" for other in self.edges[self.edges[:, 0] == index, 1].tolist())
             for index in range(self.workloads)
@@ -71,7 +71,7 @@ class Site:
         return np.array([PODS, CPU, MEMORY]) - self.used
 
     def get_zone_costs(self) -> Int64:
-        """int64[Z, Z]: cost from zone to zone, 1 within one."""
+        """Return int64[Z, Z]: cost from zone to zone, 1 within one."""
         zones, first = np.unique(self.zone, return_index=True)
         region = self.region[first]
         same = region[:, None] == region[None, :]
@@ -81,7 +81,7 @@ class Site:
 
 
 def random_site(rng: np.random.Generator, *, capacity: int = 0) -> Site:
-    """2 to 4 regions of 2 to 4 zones of 3 to 6 machines, each of them about half full."""
+    """Return 2 to 4 regions of 2 to 4 zones of 3 to 6 machines, each of them about half full."""
     regions = int(rng.integers(2, 5))
     zone_region = np.repeat(np.arange(regions), rng.integers(2, 5, regions))
     zone = np.repeat(np.arange(len(zone_region)), rng.integers(3, 7, len(zone_region)))
@@ -101,7 +101,7 @@ def random_site(rng: np.random.Generator, *, capacity: int = 0) -> Site:
 
 
 def random_application(rng: np.random.Generator, *, limit: int = 10_000, bandwidth: int = 0) -> Application:
-    """5 to 40 workloads with 1 to 5 replicas; each but the first has one to three that depend on it."""
+    """Return 5 to 40 workloads with 1 to 5 replicas; each but the first has one to three that depend on it."""
     count = int(rng.integers(5, 41))
     edges = {
         (int(parent), child)
@@ -126,7 +126,7 @@ def _symmetric(matrix: Int64) -> Int64:
 
 
 def site_events(site: Site) -> list[Event]:
-    """Machines with what runs on them, and their NetworkTopology."""
+    """Return machines with what runs on them, and their NetworkTopology."""
     events: list[Event] = []
     for row in range(len(site.zone)):
         labels = {
@@ -158,7 +158,9 @@ def _name_matrix(prefix: str, matrix: Int64) -> dict[str, dict[str, int]]:
 def application_events(
     application: Application, name: str, positions: dict[str, int], first_class: int
 ) -> list[Event]:
-    """The AppGroup and its waiting pods, of classes from ``first_class`` on; pod uids are NAME-WORKLOAD-REPLICA."""
+    """Return the AppGroup and its waiting pods, of classes from ``first_class`` on; pod uids are
+    NAME-WORKLOAD-REPLICA.
+    """
     workloads = [
         {
             "name": workload,
@@ -189,7 +191,7 @@ def application_events(
 
 
 def boutique() -> Application:
-    """Online Boutique as the proposal draws it: eleven workloads of one pod each."""
+    """Return Online Boutique as the proposal draws it: eleven workloads of one pod each."""
     edges = [(1, child) for child in (2, 3, 4, 6, 8, 9, 10)]
     edges += [(2, 11), *((8, child) for child in (2, 3, 4, 5, 6, 7)), (9, 3)]
     return Application(
@@ -201,7 +203,7 @@ def boutique() -> Application:
 
 
 def large_site_events(nodes: int) -> list[Event]:
-    """Half-full machines in three regions of two zones each."""
+    """Return half-full machines in three regions of two zones each."""
     rng = np.random.default_rng(1)
     used = np.ones((nodes, 3), dtype=np.int64)
     used[:, 1] = rng.integers(0, CPU, nodes)

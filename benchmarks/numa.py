@@ -82,7 +82,9 @@ def measure_numa(options: NumaOptions, *, progress: Callable[[str], None]) -> di
 
 
 def draw_zoned_cluster(scenario: Scenario) -> list[Event]:
-    """Machines of 2 to 8 zones, each zone filled to a level of its own by pods that run there, as their records say."""
+    """Return machines of 2 to 8 zones, each zone filled to a level of its own by pods that run there, as
+    their records say.
+    """
     rng = np.random.default_rng(scenario.seed)
     events: list[Event] = [
         ClassDefined(FIRST_RESIDENT + number, _alone(_requests(*kind)))
@@ -139,13 +141,15 @@ def _requests(cpu: int, memory: int, devices: int) -> dict[str, int]:
 
 
 def _alone(asked: dict[str, int]) -> TaskClass:
-    """A guaranteed pod of one container."""
+    """Return a guaranteed pod of one container."""
     requests = tuple(sorted(asked.items()))
     return TaskClass(requests=requests, containers=(Container("c0", "app", requests),), qos="Guaranteed")
 
 
 def draw_guaranteed_pods(scenario: Scenario, containers: int) -> list[Event]:
-    """Pods of classes that differ in what 1 to ``containers`` containers ask for; every fourth class wants a device."""
+    """Return pods of classes that differ in what 1 to ``containers`` containers ask for; every fourth class
+    wants a device.
+    """
     rng = np.random.default_rng(scenario.seed + 1)
     events: list[Event] = []
     for number in range(scenario.classes):
@@ -176,7 +180,9 @@ def _configuration(strategy: str | None) -> CoreConfiguration:
 
 
 def _zones(solver: ProcessSolver, options: NumaOptions) -> dict[str, object]:
-    """Rounds on machines with zones, with the overlay and without it in turn; the first of each warms up."""
+    """Return rounds on machines with zones, with the overlay and without it in turn; the first of each warms
+    up.
+    """
     cluster = draw_zoned_cluster(options.scenario)
     waiting = draw_guaranteed_pods(options.scenario, options.containers)
     configurations = {"with": _configuration(options.strategy), "without": _configuration(None)}
@@ -202,7 +208,7 @@ def _zones(solver: ProcessSolver, options: NumaOptions) -> dict[str, object]:
 
 
 def _measure_without_records(solver: ProcessSolver, options: NumaOptions) -> dict[str, object]:
-    """Rounds on a half full cluster of which no zones are known, with and without the overlay."""
+    """Return rounds on a half full cluster of which no zones are known, with and without the overlay."""
     scenario = replace(options.scenario, fill="0.5")
     cluster, waiting = machine_events(scenario), task_events(scenario)
     plain, overlay = _configuration(None), _configuration(options.strategy)

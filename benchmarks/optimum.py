@@ -78,7 +78,9 @@ def measure_optimum(
 
 
 def first_fit(problem: PlacementProblem, queue: Int64) -> Assignments:
-    """Tasks of the classes in ``queue``, each on the first machine that takes it: what happens without any thought."""
+    """Return tasks of the classes in ``queue``, each on the first machine that takes it: what happens without
+    any thought.
+    """
     residual = Residual(problem)
     classes, machines = [], []
     for cls in queue.tolist():
@@ -92,7 +94,7 @@ def first_fit(problem: PlacementProblem, queue: Int64) -> Assignments:
 
 
 def size_of(problem: PlacementProblem) -> Float64:
-    """Size of a task of each class: its shares of all room, summed over the resources: float64[C]."""
+    """Return size of a task of each class: its shares of all room, summed over the resources: float64[C]."""
     room = np.maximum(problem.free, 0).sum(axis=0).astype(np.float64)
     shares = np.divide(problem.requests, room, out=np.zeros(problem.requests.shape), where=room > 0)
     return shares.sum(axis=1)[problem.shape]

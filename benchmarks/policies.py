@@ -34,7 +34,7 @@ GBIT = 10**9
 
 
 def list_installed() -> list[str]:
-    """Names of the base policies that are installed."""
+    """Return names of the base policies that are installed."""
     return sorted(set(BASE_POLICIES) & set(available()))
 
 
@@ -55,7 +55,7 @@ def measure_policies(
 
 
 def _measure(policy: str, cluster: list[Event], waiting: list[Event], runs: int) -> dict[str, object]:
-    """Medians over ``runs``; stages are those of the round that places most."""
+    """Return medians over ``runs``; stages are those of the round that places most."""
     configuration = CoreConfiguration(policy=WeightedModel(load_model(policy, {})))
     solver = OrToolsSolver()
     done: list[AlgorithmRun] = [run_events(cluster, waiting, solver, configuration) for _ in range(runs + 1)]
@@ -75,7 +75,7 @@ def _measure(policy: str, cluster: list[Event], waiting: list[Event], runs: int)
 
 
 def policy_events(scenario: Scenario) -> tuple[list[Event], list[Event]]:
-    """The scenario's cluster and waiting tasks, with what policies look at."""
+    """Return the scenario's cluster and waiting tasks, with what policies look at."""
     rng = np.random.default_rng(scenario.seed + 2)
     cluster: list[Event] = []
     names: list[str] = []
@@ -93,7 +93,7 @@ def policy_events(scenario: Scenario) -> tuple[list[Event], list[Event]]:
 
 
 def _equip(event: MachineUpserted, row: int) -> MachineUpserted:
-    """The machine with a rack, a type and bandwidth."""
+    """Return the machine with a rack, a type and bandwidth."""
     labels = {
         "topology.kubernetes.io/rack": f"rack-{row // MACHINES_PER_RACK}",
         "topology.kubernetes.io/zone": f"zone-{row % 3}",
@@ -104,7 +104,7 @@ def _equip(event: MachineUpserted, row: int) -> MachineUpserted:
 
 
 def _describe(event: Event, machines: Sequence[str], rng: np.random.Generator) -> Event:
-    """The event, with a kind, a program, inputs and a bandwidth request if it defines a class."""
+    """Return the event, with a kind, a program, inputs and a bandwidth request if it defines a class."""
     if not isinstance(event, ClassDefined):
         return event
     blocks = [

@@ -71,7 +71,7 @@ def measure_preemption(options: PreemptionOptions, *, progress: Callable[[str], 
 
 
 def equal_cluster(options: PreemptionOptions) -> list[Event]:
-    """Machines of 4 cores with equal pods on them."""
+    """Return machines of 4 cores with equal pods on them."""
     events = _machines(options, 4000)
     events.append(_class(1, 3600 // options.running))
     for index in range(options.nodes):
@@ -81,7 +81,7 @@ def equal_cluster(options: PreemptionOptions) -> list[Event]:
 
 
 def draw_mixed_events(options: PreemptionOptions) -> list[Event]:
-    """Pods of 100 to 1,600 milli-cores and five priorities; preemptors of 500 to 3,000."""
+    """Return pods of 100 to 1,600 milli-cores and five priorities; preemptors of 500 to 3,000."""
     rng = np.random.default_rng(options.seed)
     events = [*_machines(options, 4000), *(_class(number, 100 * number) for number in range(1, 17))]
     for index in range(options.nodes):
@@ -120,7 +120,7 @@ def _class(number: int, cpu: int) -> ClassDefined:
 
 
 def _round(solver: Solver, events: list[Event], *, preemption: bool = True) -> tuple[float, RoundResult]:
-    """Seconds of one round on a fresh scheduler, and its result."""
+    """Return seconds of one round on a fresh scheduler, and its result."""
     configuration = CoreConfiguration(options=RoundOptions(preemption=preemption))
     scheduler = Scheduler(
         configuration=configuration, solver=solver, clock=time.time, timer=time.perf_counter
@@ -134,7 +134,7 @@ def _round(solver: Solver, events: list[Event], *, preemption: bool = True) -> t
 
 
 def _measure(solver: Solver, options: PreemptionOptions, events: list[Event]) -> dict[str, object]:
-    """One round per run; the first warms up."""
+    """Return one round per run; the first warms up."""
     runs = [_round(solver, events) for _ in range(options.runs + 1)][1:]
     seconds = statistics.median(each for each, _ in runs)
     result = runs[-1][1]
@@ -150,7 +150,7 @@ def _measure(solver: Solver, options: PreemptionOptions, events: list[Event]) ->
 
 
 def _idle(solver: Solver, options: PreemptionOptions) -> dict[str, object]:
-    """Ratio of rounds that could preempt but have nobody to evict to rounds that may not."""
+    """Return ratio of rounds that could preempt but have nobody to evict to rounds that may not."""
     events = [*equal_cluster(options), _class(2, 100), TasksSubmitted(2, tuple(f"t{n}" for n in range(5000)))]
     ratios = []
     for pair in range(options.pairs + 1):

@@ -35,7 +35,7 @@ class Quality:
 
 
 def cluster_quality(states: Iterable[MachineState]) -> Quality:
-    """Of a whole cluster, all that runs on it included."""
+    """Return the figures of a whole cluster, with everything that runs on it."""
     listed = list(states)
     offered = np.array([[state.allocatable.get(name, 0) for name in RESOURCES] for state in listed])
     free = np.array([[state.free.get(name, 0) for name in RESOURCES] for state in listed])

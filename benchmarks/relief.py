@@ -33,7 +33,9 @@ class ReliefOptions:
 
 
 def draw_crowded(random: Random, options: ReliefOptions) -> dict[str, RunningPod]:
-    """Pods that were placed by requests; what they use is a fifth of that to all of it, and of some twice as much."""
+    """Return pods that were placed by requests; what they use is a fifth of that to all of it, and of some
+    twice as much.
+    """
     pods: dict[str, RunningPod] = {}
     for index in range(options.machines):
         left = int(CPU * options.fill * random.uniform(0.7, 1.3))

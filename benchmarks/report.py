@@ -80,7 +80,7 @@ def load_results(paths: Iterable[Path]) -> list[Report]:
 
 
 def render(reports: Sequence[Report]) -> str:
-    """Markdown for results of known kinds; for the others see ``unknown``. Raises ``ResultError``."""
+    """Return markdown for results of known kinds; for the others see ``unknown``. Raises ``ResultError``."""
     sections = []
     for name, kind in KINDS.items():
         found = _merge([report for report in reports if report["kind"] == name])
@@ -107,7 +107,7 @@ def _section(title: str, sheet: Sheet, machine: str) -> Section:
 
 
 def unknown(reports: Iterable[Report]) -> list[str]:
-    """One line for each result of a kind that has no table."""
+    """Return one line for each result of a kind that has no table."""
     return [
         f"{report['file']}: results of kind {report['kind']!r} are not known; use the version that saved it"
         for report in reports
@@ -116,7 +116,9 @@ def unknown(reports: Iterable[Report]) -> list[str]:
 
 
 def _merge(reports: Sequence[Report]) -> list[Report]:
-    """Reports of one kind; those that consist of a list of results are put together if they share a machine."""
+    """Return reports of one kind; those that consist of a list of results are put together if they share a
+    machine.
+    """
     merged: list[Report] = []
     for report in reports:
         same = next((each for each in merged if each["environment"] == report["environment"]), None)

@@ -9,7 +9,7 @@ from benchmarks.sheets import NOTHING, Report, Sheet, number
 
 
 def throughput_sheets(report: Report) -> list[Sheet]:
-    """A line per scenario, and one for its later rounds."""
+    """Return a line per scenario, and one for its later rounds."""
     rows = []
     for result in report["results"]:
         rows.append(_throughput_row(result["label"], result["algorithm"], result.get("grpc")))
@@ -37,7 +37,7 @@ def _throughput_row(label: str, algorithm: Report, through: Report | None) -> li
 
 
 def policies_sheets(report: Report) -> list[Sheet]:
-    """A table per scenario, a line per policy: rate and where the time goes, in seconds."""
+    """Return a table per scenario, a line per policy: rate and where the time goes, in seconds."""
     headings = (
         "policy",
         "tasks/s",
@@ -72,7 +72,7 @@ def policies_sheets(report: Report) -> list[Sheet]:
 
 
 def workloads_sheets(report: Report) -> list[Sheet]:
-    """A line per workload, stage and measured part."""
+    """Return a line per workload, stage and measured part."""
     rows = []
     for result in report["results"]:
         params = ", ".join(f"{value:,} {key}" for key, value in result["params"].items())
@@ -107,7 +107,7 @@ def workloads_sheets(report: Report) -> list[Sheet]:
 
 
 def comparison_sheets(report: Report) -> list[Sheet]:
-    """A line per comparator and size."""
+    """Return a line per comparator and size."""
     rows = []
     for result in report["results"]:
         params = ", ".join(f"{value:,} {key}" for key, value in result["params"].items())
@@ -129,7 +129,7 @@ def comparison_sheets(report: Report) -> list[Sheet]:
 
 
 def optimum_sheets(report: Report) -> list[Sheet]:
-    """Tasks placed, by whom."""
+    """Return tasks placed, by whom."""
     rows = [
         ("CP-SAT", number(report["optimum"]), "100 %"),
         ("this scheduler", number(report["placed"]), f"{report['share']:.1%}"),
@@ -146,7 +146,7 @@ def optimum_sheets(report: Report) -> list[Sheet]:
 
 
 def growth_sheets(report: Report) -> list[Sheet]:
-    """A line per size."""
+    """Return a line per size."""
     rows = [
         [
             "base" if name == "base" else f"10 x {name}",
@@ -160,7 +160,7 @@ def growth_sheets(report: Report) -> list[Sheet]:
 
 
 def hostile_sheets(report: Report) -> list[Sheet]:
-    """A line per shape of a pod."""
+    """Return a line per shape of a pod."""
     hostile, others = f"{report['hostile']:,} pods of one namespace", f"{report['pods']:,} of another"
     caption = f"{hostile} beside {others}, {report['nodes']:,} nodes"
     keys = ("alone", "beside", "behind", "waiting", "running", "delay")
@@ -188,7 +188,7 @@ def hostile_sheets(report: Report) -> list[Sheet]:
 
 
 def sweep_sheets(report: Report) -> list[Sheet]:
-    """A table per series: a line per size, with what time per task is beside that of the size before."""
+    """Return a table per series: a line per size, with what time per task is beside that of the size before."""
     sheets = []
     for result in report["results"]:
         rows = [

@@ -54,7 +54,7 @@ def _pair(name: str, without: float, with_: float, ratio: float) -> list[str]:
 
 
 def burst_sheets(report: Report) -> list[Sheet]:
-    """One line per burst: what is really used, as median / worst of its runs."""
+    """Return one line per burst: what is really used, as median / worst of its runs."""
     size = report["bursts"][0]["burst"]
     caption = (
         f"{size['pods']:,} pods on {size['nodes']:,} nodes, metrics {size['lag']:.0f} s late, threshold "
@@ -74,7 +74,7 @@ def _both(values: dict[str, float] | None, form: str) -> str:
 
 
 def gangs_sheets(report: Report) -> list[Sheet]:
-    """A line for the cluster with room for all gangs, and one for that with room for some."""
+    """Return a line for the cluster with room for all gangs, and one for that with room for some."""
     size = report["options"]
     parts = {"room for all": report["room_for_all"], f"room for {size['room']:,}": report["room_for_some"]}
     rows = [
@@ -96,7 +96,7 @@ def gangs_sheets(report: Report) -> list[Sheet]:
 
 
 def consolidation_sheets(report: Report) -> list[Sheet]:
-    """Sums over all clusters, and in how many of them fewer machines were found than by prefixes."""
+    """Return sums over all clusters, and in how many of them fewer machines were found than by prefixes."""
     size, clusters = report["options"], report["clusters"]
 
     def total(figure: str) -> float:
@@ -125,7 +125,7 @@ def consolidation_sheets(report: Report) -> list[Sheet]:
 
 
 def relief_sheets(report: Report) -> list[Sheet]:
-    """Hot machines before and after, beside evictions by LowNodeUtilization."""
+    """Return hot machines before and after, beside evictions by LowNodeUtilization."""
     size, clusters = report["options"], report["clusters"]
 
     def total(figure: str) -> float:
@@ -142,7 +142,7 @@ def relief_sheets(report: Report) -> list[Sheet]:
 
 
 def rescheduling_sheets(report: Report) -> list[Sheet]:
-    """A round of everything beside networks per task; its frontier; small clusters beside CP-SAT."""
+    """Return a round of everything beside networks per task; its frontier; small clusters beside CP-SAT."""
     size, rounds = report["options"], report["rounds"]
 
     def median(*figures: str) -> float:
@@ -200,7 +200,7 @@ def rescheduling_sheets(report: Report) -> list[Sheet]:
 
 
 def preemption_sheets(report: Report) -> list[Sheet]:
-    """A line per kind of victims; what preemption costs where nobody can be evicted."""
+    """Return a line per kind of victims; what preemption costs where nobody can be evicted."""
     size = report["options"]
     rows = [
         [
@@ -221,7 +221,7 @@ def preemption_sheets(report: Report) -> list[Sheet]:
 
 
 def network_sheets(report: Report) -> list[Sheet]:
-    """Costs beside those of placing pod by pod, limits that must hold, and speed if that was measured."""
+    """Return costs beside those of placing pod by pod, limits that must hold, and speed if that was measured."""
     quality, strict, links = report["quality"], report["strict"], report["links"]
     against = Sheet(
         f"{quality['applications']:,} random applications, weight {report['options']['weight']}, "
@@ -269,7 +269,7 @@ def _network_speed(speed: Report) -> Sheet:
 
 
 def numa_sheets(report: Report) -> list[Sheet]:
-    """Rounds with and without the overlay; what it costs where no zones are known."""
+    """Return rounds with and without the overlay; what it costs where no zones are known."""
     zones, size, ratio = report["zones"], report["scenario"], report["no_records"]["ratio"]
     rows = [
         [
@@ -291,7 +291,7 @@ def numa_sheets(report: Report) -> list[Sheet]:
 
 
 def topology_sheets(report: Report) -> list[Sheet]:
-    """The solver by rules and trees, a line per case; then whole rounds."""
+    """Return the solver by rules and trees, a line per case; then whole rounds."""
     cases = [
         [
             each["name"],

@@ -9,7 +9,7 @@ from benchmarks.sheets import NOTHING, Report, Sheet, number
 
 
 def end_to_end_sheets(report: Report) -> list[Sheet]:
-    """The figures of one run, line by line."""
+    """Return the figures of one run, line by line."""
     rows = [
         ["pods bound", number(report["bound"])],
         ["bound twice", number(report["boundTwice"])],
@@ -39,7 +39,7 @@ def end_to_end_sheets(report: Report) -> list[Sheet]:
 
 
 def failover_sheets(report: Report) -> list[Sheet]:
-    """A line per kind of end."""
+    """Return a line per kind of end."""
     rows = [
         [kind, number(found["ends"]), number(found["medianSeconds"], 2), number(found["longestSeconds"], 2)]
         for kind, found in report["outages"].items()
@@ -52,7 +52,7 @@ def failover_sheets(report: Report) -> list[Sheet]:
 
 
 def start_sheets(report: Report) -> list[Sheet]:
-    """A line per phase, and below it one per process."""
+    """Return a line per phase, and below it one per process."""
     rows = []
     for name, phase in report["phases"].items():
         rate = phase.get("objectsPerSecond")
@@ -72,7 +72,7 @@ def start_sheets(report: Report) -> list[Sheet]:
 
 
 def observability_sheets(report: Report) -> list[Sheet]:
-    """A line per part: seconds without and with metrics and traces, and the median ratio of pairs."""
+    """Return a line per part: seconds without and with metrics and traces, and the median ratio of pairs."""
     size = report["options"]
     parts = {"rounds over gRPC": report["rounds"], "both processes": report.get("endToEnd")}
     rows = [
@@ -91,7 +91,7 @@ def observability_sheets(report: Report) -> list[Sheet]:
 
 
 def dashboard_sheets(report: Report) -> list[Sheet]:
-    """Seconds of a burst's rounds without and with the page, and what became of many browsers."""
+    """Return seconds of a burst's rounds without and with the page, and what became of many browsers."""
     size, crowd = report["options"], report["browsers"]
     rows = [
         [
@@ -117,7 +117,7 @@ def dashboard_sheets(report: Report) -> list[Sheet]:
 
 
 def memory_sheets(report: Report) -> list[Sheet]:
-    """A line per kind of process."""
+    """Return a line per kind of process."""
     rows = []
     for name, peak in report["peakMiB"].items():
         change = report["drift"].get(name)
@@ -131,7 +131,7 @@ def memory_sheets(report: Report) -> list[Sheet]:
 
 
 def requests_sheets(report: Report) -> list[Sheet]:
-    """A line per kind of server and client."""
+    """Return a line per kind of server and client."""
     return [
         Sheet(
             f"{report['count']:,} bindings, {report['inFlight']} at a time, microseconds of the client's processor",
@@ -166,7 +166,7 @@ def judge_sheets(report: Report) -> list[Sheet]:
 
 
 def _share(part: Report) -> str:
-    """A share and what it is of."""
+    """Return a share and what it is of."""
     if part["share"] is None:
         return NOTHING
     return f"{part['share']:.2%} of {part['compared']:,}"

@@ -93,7 +93,7 @@ def _machine(index: int, rng: np.random.Generator) -> Event:
 
 
 def _class(number: int, scenario: Drifted, rng: np.random.Generator) -> TaskClass:
-    """Tasks of a class prefer machines of three kinds, more or less."""
+    """Return costs by which tasks of a class prefer machines of three kinds, more or less."""
     preferred = tuple(
         PreferredTerm(
             int(rng.integers(10, 100)), NodeSelectorTerm((Requirement("kind", "In", (f"kind-{kind}",)),))
@@ -216,7 +216,7 @@ def _frontier(problem: MoveProblem) -> dict[str, object]:
 
 
 def _compare_with_cp_sat(seed: int, seconds: float, progress: Callable[[str], None]) -> dict[str, float]:
-    """300 machines, 2,000 tasks of all sizes, of which 3 % may move."""
+    """Return 300 machines, 2,000 tasks of all sizes, of which 3 % may move."""
     progress(f"CP-SAT: cluster {seed + 1}")
     scheduler, uids = build_drifted(Drifted(300, 2_000, 60, sizes=True, seed=seed + 1))
     most = len(uids) * 3 // 100

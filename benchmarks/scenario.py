@@ -47,7 +47,7 @@ class Scenario:
 
 
 def machine_events(scenario: Scenario) -> list[Event]:
-    """Machines, and bound tasks of other schedulers that fill them at random.
+    """Return machines, and bound tasks of other schedulers that fill them at random.
 
     Each machine is filled to a level of its own, drawn evenly from 0 to twice the mean (at most full), with tasks of
     random classes, so that no two machines look alike.
@@ -85,7 +85,7 @@ def machine_events(scenario: Scenario) -> list[Event]:
 
 
 def task_events(scenario: Scenario) -> list[Event]:
-    """Classes with requests of 50 m .. 2 cores and 64 MiB .. 4 GiB, and the waiting tasks in batches."""
+    """Return classes with requests of 50 m .. 2 cores and 64 MiB .. 4 GiB, and the waiting tasks in batches."""
     rng = np.random.default_rng(scenario.seed + 1)
     events: list[Event] = []
     cpu = rng.integers(1, 41, scenario.classes) * 50
@@ -101,12 +101,14 @@ def task_events(scenario: Scenario) -> list[Event]:
 
 
 def next_burst(scenario: Scenario, number: int) -> list[Event]:
-    """As many tasks again of the classes that ``task_events`` defines, drawn anew; ``number`` from 1 on."""
+    """Return as many tasks again of the classes that ``task_events`` defines, drawn anew; ``number`` from 1
+    on.
+    """
     return _submit(scenario, np.random.default_rng([scenario.seed + 1, number]), f"task-{number}")
 
 
 def _submit(scenario: Scenario, rng: np.random.Generator, prefix: str) -> list[Event]:
-    """The waiting tasks, in batches of one class."""
+    """Return the waiting tasks, in batches of one class."""
     events: list[Event] = []
     owner = rng.integers(0, scenario.classes, scenario.tasks)
     for number in range(scenario.classes):

@@ -41,7 +41,7 @@ def print_sheets(sheets: Iterable[Sheet], console: Console) -> None:
 
 
 def markdown(sheets: Iterable[Sheet]) -> str:
-    """Tables as Markdown, each between its caption and its notes."""
+    """Return tables as Markdown, each between its caption and its notes."""
     blocks = []
     for sheet in sheets:
         if sheet.caption:
@@ -53,7 +53,9 @@ def markdown(sheets: Iterable[Sheet]) -> str:
 
 
 def markdown_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table whose first column is text and whose others are figures; a bar in a cell does not end it."""
+    """Return a table whose first column is text and whose others are figures; a bar in a cell does not end
+    it.
+    """
     lines = [_line(headings), "|---|" + "---:|" * (len(headings) - 1)]
     return "\n".join([*lines, *map(_line, rows)])
 
@@ -63,5 +65,5 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def number(value: float | None, digits: int = 0) -> str:
-    """A figure with its thousands apart, ``NOTHING`` for None."""
+    """Return a figure with its thousands apart, ``NOTHING`` for None."""
     return NOTHING if value is None else f"{value:,.{digits}f}"

@@ -41,7 +41,7 @@ class Series:
 
 
 def series() -> tuple[Series, ...]:
-    """All that is swept, with the edges that the tuning objects state."""
+    """Return all that is swept, with the edges that the tuning objects state."""
     tuning, columns = PlacementTuning(), GenerationOptions()
     prices, spread = tuning.flow.prices, tuning.spread
     handful, nodes = tuning.flow.reduction.handful, 10_000
@@ -120,8 +120,9 @@ def series() -> tuple[Series, ...]:
 
 
 def sizes(low: int, high: int, edges: Iterable[int]) -> list[int]:
-    """``low``, ``high``, the edges and what follows them, and more between where two are further
-    than ``FACTOR`` apart."""
+    """Return ``low``, ``high``, the edges and what follows them, and more between where two are further than
+    ``FACTOR`` apart.
+    """
     fixed = sorted({low, high, *(size for edge in edges for size in (edge, edge + 1) if low <= size <= high)})
     found = fixed[:1]
     for begin, end in pairwise(fixed):
@@ -135,7 +136,8 @@ def sizes(low: int, high: int, edges: Iterable[int]) -> list[int]:
 def measure_sweep(
     chosen: Iterable[Series], *, runs: int, most: int | None, progress: Callable[[str], None]
 ) -> dict[str, Any]:
-    """Processor seconds of first rounds at every size of the ``chosen`` series, up to ``most``: medians of ``runs``.
+    """Return processor seconds of first rounds at every size of the ``chosen`` series, up to ``most``:
+    medians of ``runs``.
 
     Runs go through all sizes in turn, so that a machine that becomes slower meanwhile spoils no ratio.
     """
@@ -156,7 +158,7 @@ def measure_sweep(
 
 
 def _clusters() -> Callable[[Scenario], list[Event]]:
-    """Machines of scenarios, made once for all that have the same; events are never written to."""
+    """Return machines of scenarios, made once for all that have the same; events are never written to."""
     made: dict[Scenario, list[Event]] = {}
 
     def cluster(scenario: Scenario) -> list[Event]:
@@ -169,7 +171,7 @@ def _clusters() -> Callable[[Scenario], list[Event]]:
 
 
 def _seconds(scenario: Scenario, cluster: Callable[[Scenario], list[Event]]) -> float:
-    """Processor seconds of a first round."""
+    """Return processor seconds of a first round."""
     configuration = CoreConfiguration(spread=SYSTEM_DEFAULTS if scenario.owners else ())
     run = run_events(cluster(scenario), task_events(scenario), OrToolsSolver(), configuration)
     return run.processor_seconds

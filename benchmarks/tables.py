@@ -11,7 +11,7 @@ from rich.table import Table
 
 
 def print_workloads(report: dict[str, Any], console: Console) -> None:
-    """A line per workload, stage and measured part."""
+    """Print a line per workload, stage and measured part."""
     table = Table(title="Workloads (median runs)")
     for heading in (
         "workload",
@@ -93,7 +93,7 @@ def compute_paired_shares(rates: Sequence[float | None], others: Sequence[float 
 
 
 def _processor_seconds(part: dict[str, Any]) -> str:
-    """Medians over the runs, by kind of process."""
+    """Return medians over the runs, by kind of process."""
     runs: list[dict[str, float]] = part["allCpuSeconds"]
     names = dict.fromkeys(name for run in runs for name in run)
     return ", ".join(f"{name} {median(run.get(name, 0.0) for run in runs):.2f}" for name in names)
@@ -106,7 +106,7 @@ def _format_broken(rules: dict[str, int] | None) -> str:
 
 
 def print_comparison(report: dict[str, Any], console: Console) -> None:
-    """A line per comparator: how long it took, and what its placement costs, both beside the core's."""
+    """Print a line per comparator: its time, and the cost of its placement, both relative to the core's."""
     for result in report["results"]:
         params = ", ".join(f"{key} {value:,}" for key, value in result["params"].items())
         table = Table(title=f"{result['workload']}: {params}")
@@ -163,7 +163,7 @@ def print_optimum(report: dict[str, Any], console: Console) -> None:
 
 
 def print_growth(report: dict[str, Any], console: Console) -> None:
-    """A line per size."""
+    """Print a line per size."""
     table = Table("what", "nodes", "pods", "classes", "seconds", "ratio", title="Growth of a round")
     for name, size in report["sizes"].items():
         table.add_row(
@@ -177,7 +177,7 @@ def print_growth(report: dict[str, Any], console: Console) -> None:
 
 
 def print_memory(report: dict[str, Any], console: Console) -> None:
-    """A line per kind of process."""
+    """Print a line per kind of process."""
     rounds = report["params"]["times"]
     table = Table(
         *("process", "peak MiB", "drift", "threads", "descriptors"),

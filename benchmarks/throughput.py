@@ -61,7 +61,7 @@ def _scenario(scenario: Scenario, options: ThroughputOptions) -> dict[str, objec
 
 
 def _algorithm(scenario: Scenario, cluster: list[Event], options: ThroughputOptions) -> dict[str, object]:
-    """``algorithm``: the first bursts of all runs; ``warm``: those after them, if there are any."""
+    """Return ``algorithm``: the first bursts of all runs; ``warm``: those after them, if there are any."""
     runs = [_run(scenario, cluster, options.bursts) for _ in range(options.runs + 1)][1:]
     figures: dict[str, object] = {"algorithm": _figures([bursts[0] for bursts in runs])}
     if options.bursts > 1:
@@ -84,7 +84,7 @@ def _run(scenario: Scenario, cluster: list[Event], bursts: int) -> list[BurstRun
 
 
 def _figures(bursts: Sequence[BurstRun]) -> dict[str, object]:
-    """Medians over bursts; stages are those of the last one's round that places most.
+    """Return medians over bursts; stages are those of the last one's round that places most.
 
     ``certified`` of all ``rounds`` have a certificate; ``gap`` is the largest.
     ``ratio``: whole rounds to the solver inside them; ``bare``: whole rounds to the same solver by itself on the same
@@ -114,7 +114,7 @@ def _figures(bursts: Sequence[BurstRun]) -> dict[str, object]:
 
 
 def _ratio(runs: Sequence[AlgorithmRun], seconds: Sequence[float]) -> float | None:
-    """Median of what whole rounds take beside ``seconds``, burst by burst."""
+    """Return median of what whole rounds take beside ``seconds``, burst by burst."""
     pairs = zip(runs, seconds, strict=True)
     ratios = [run.processor_seconds / each for run, each in pairs if each > 0]
     return statistics.median(ratios) if ratios else None

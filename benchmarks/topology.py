@@ -106,7 +106,7 @@ def _measure(problem: Problem, runs: int) -> dict[str, object]:
 
 
 def _problems(options: TopologyOptions) -> Iterator[Problem]:
-    """The cases: soft and strict rules, room for one member only, other shapes of trees."""
+    """Yield the cases: soft and strict rules, room for one member only, other shapes of trees."""
     rng = np.random.default_rng(options.seed)
     zones = max(1, round(options.nodes / math.prod(DEGREES)))
     large = _full_tree(LEVELS, (zones, *DEGREES))
@@ -136,7 +136,7 @@ def _problems(options: TopologyOptions) -> Iterator[Problem]:
 
 
 def _replacement(problem: Problem) -> Problem:
-    """The same group when all its pods run but one."""
+    """Return the same group when all its pods run but one."""
     answer = ExactSolver().place(
         problem.tree, problem.slots, problem.size, problem.rules, problem.cost, problem.held
     )
@@ -150,7 +150,7 @@ def _replacement(problem: Problem) -> Problem:
 
 
 def _full_tree(levels: Sequence[str], degrees: Sequence[int]) -> Tree:
-    """A tree in which all units of a level have equally many children."""
+    """Return a tree in which all units of a level have equally many children."""
     names = [
         [f"{level}-{index}" for index in range(degree)] for level, degree in zip(levels, degrees, strict=True)
     ]

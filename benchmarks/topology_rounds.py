@@ -88,7 +88,7 @@ def measure_rounds(options: RoundOptions, *, progress: Callable[[str], None]) ->
 
 
 def _cluster(options: RoundOptions, rng: np.random.Generator) -> Iterator[Event]:
-    """Machines of which some of the cores are taken, and their tree."""
+    """Yield machines of which some of the cores are taken, and their tree."""
     yield ClassDefined(MEMBER, TaskClass(requests=(("cpu", 1000), ("memory", 2 * GIB))))
     yield ClassDefined(FILLER, TaskClass(requests=(("cpu", 1000), ("memory", GIB))))
     tree: dict[str, dict[str, dict[str, dict[str, dict[str, object]]]]] = {}
@@ -116,7 +116,7 @@ def _group(name: str, size: int, constraints: dict[str, dict[str, object]]) -> I
 
 
 def _measure(solver: Solver, cluster: list[Event], events: list[Event], runs: int) -> dict[str, object]:
-    """One round per run on a fresh scheduler; the first run warms up."""
+    """Return one round per run on a fresh scheduler; the first run warms up."""
     configuration = CoreConfiguration(overlays=(WeightedModel(load_model("topology", {})),))
     sizes = {event.job.id: event.job.min_members for event in events if isinstance(event, JobDefined)}
     seconds, result = [], None

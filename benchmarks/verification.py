@@ -56,7 +56,7 @@ class _Check:
                 self._groups_with[pair].add(group)
 
     def iter_broken(self, pod: Object, node: Labels) -> Iterable[str]:
-        """Names of the rules that a pod breaks on a node."""
+        """Yield names of the rules that a pod breaks on a node."""
         spec, affinity = pod["spec"], pod["spec"].get("affinity", {})
         if not self._selects(spec, node):
             yield "node affinity"
@@ -94,7 +94,9 @@ class _Check:
         return affinity is None or _any_term(affinity["required"], node)
 
     def _others(self, pod: Object, term: Object, node: Labels) -> tuple[int, int, bool]:
-        """Other pods that a term selects in the node's domain, anywhere, and whether it selects the pod itself."""
+        """Return other pods that a term selects in the node's domain, anywhere, and whether it selects the
+        pod itself.
+        """
         counts = self._domain_counts(pod, term)
         own = _matches(term.get("labelSelector", {}), _labels(pod))
         here = counts[node.get(term["topologyKey"], "")] if term["topologyKey"] in node else 0
@@ -118,7 +120,9 @@ class _Check:
         return self._eligible[text]
 
     def _domain_counts(self, pod: Object, term: Object) -> Counter[str]:
-        """Pods of the same namespace that the term selects, by domain; pods on nodes without the key do not count."""
+        """Return pods of the same namespace that the term selects, by domain; pods on nodes without the key
+        do not count.
+        """
         key, namespace = term["topologyKey"], pod["metadata"]["namespace"]
         selector = term.get("labelSelector", {})
         text = json.dumps([key, namespace, selector], sort_keys=True)
@@ -133,7 +137,7 @@ class _Check:
         return self._counts[text]
 
     def _candidates(self, selector: Object) -> Iterable[tuple[str, str]]:
-        """Groups of pods that may match: those with one of the labels asked for, or all."""
+        """Return groups of pods that may match: those with one of the labels asked for, or all."""
         for pair in selector.get("matchLabels", {}).items():
             return self._groups_with[pair]
         return self._groups

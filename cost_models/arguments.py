@@ -91,7 +91,7 @@ class Arguments:
         return value
 
     def error(self, name: str, value: object, allowed: str) -> ModelArgumentError:
-        """The error about a value that is none of those ``allowed``."""
+        """Return the error about a value that is none of those ``allowed``."""
         return ModelArgumentError(f"{self._model}: {name} is {value!r}; it must be {allowed}")
 
 
@@ -113,7 +113,7 @@ def _is_map(value: object) -> bool:
 
 
 def unknown_argument(model: str, name: str, known: Sequence[str]) -> ModelArgumentError:
-    """The error about an argument that a model does not know; names the one that was probably meant."""
+    """Return the error about an argument that a model does not know; names the one that was probably meant."""
     if not known:
         return ModelArgumentError(f"{model}: unknown argument {name!r}; the model takes none")
     by_letters = {each.lower(): each for each in known}

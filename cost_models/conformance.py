@@ -56,7 +56,7 @@ def check_declaration(model: CostModel) -> None:
 
 
 def check_registration(model: CostModel) -> None:
-    """The installed entry point called ``name`` provides a model of this kind."""
+    """Check that the installed entry point called ``name`` provides a model of this kind."""
     kinds, name, kind = available(), model.name, getattr(model, "kind", None)
     require(name in kinds, model, f"no entry point is called {name!r}; installed: {', '.join(kinds)}")
     require(kinds[name] == kind, model, f"kind is {kind!r}, that of its entry point {kinds[name]!r}")
@@ -66,14 +66,16 @@ def check_registration(model: CostModel) -> None:
 
 
 def check_purity(model: CostModel, cases: Sequence[Case]) -> None:
-    """Equal inputs give equal answers, whatever was asked in between, and inputs are not written to."""
+    """Check that equal inputs give equal answers, whatever was asked in between, and inputs are not written
+    to.
+    """
     first = [_answers(model, case) for case in cases]
     for case, before in zip(reversed(cases), reversed(first), strict=True):
         require(equal(before, _answers(model, case)), model, "equal inputs give different answers", case.name)
 
 
 def _answers(model: CostModel, case: Case) -> list[Any]:
-    """All that a model says about a case, after a check that saying it changed nothing."""
+    """Return all that a model says about a case, after a check that saying it changed nothing."""
     given = copy.deepcopy((case.machines, case.shapes))
     probe = Probe(model, case)
     answers: list[Any] = [probe.answer(), *probe.crowding_rows()]
@@ -89,7 +91,9 @@ CHECKS: tuple[Check, ...] = (*ANSWER_CHECKS, check_purity, check_per_machine)
 
 
 def check_fuller_is_not_cheaper(model: CostModel) -> None:
-    """Of machines that differ only in how full they are, evenly in all resources, no fuller one costs less."""
+    """Check that of machines that differ only in how full they are, evenly in all resources, no fuller one
+    costs less.
+    """
     steps = 9
     machines = of_machines(ordinary_machines(), [0] * steps)
     taken = np.arange(steps)[:, None] * machines.capacity // (steps - 1)
@@ -106,7 +110,7 @@ def check_fuller_is_not_cheaper(model: CostModel) -> None:
 
 
 def check_crowding_follows_requests(model: CostModel) -> None:
-    """Larger requests never make crowding cheaper."""
+    """Check that larger requests never make crowding cheaper."""
     probe = Probe(model, Case("requests twice as large", ordinary_machines(), ordinary_shapes()))
     for request in probe.case.shapes.requests:
         grows = probe.crowding(2 * request) >= probe.crowding(request)

@@ -75,7 +75,7 @@ def _unread(model: CostModel) -> Iterator[str]:
 
 
 def _closest(name: str, known: Iterable[str], least: float) -> str:
-    """The one of ``known`` that is most like ``name``; "" if none is like it."""
+    """Return the one of ``known`` that is most like ``name``; "" if none is like it."""
     return next(iter(difflib.get_close_matches(name, known, n=1, cutoff=least)), "")
 
 
@@ -87,7 +87,7 @@ def _reads_like(value: object, field: str) -> bool:
 
 
 def _format_field(field: str) -> str:
-    """How a field is declared; "": whatever it is."""
+    """Return how a field is declared; "": whatever it is."""
     default, declared = _FIELDS.get(field, (None, Needs))
     value = "..." if default is None else f"{field}={'True' if default is False else '...'}"
     return f"{declared.__name__.lower()} = {declared.__name__}({value})"

@@ -105,7 +105,7 @@ class Range:
         return np.minimum(points, 100.0, out=out) if self.bounded else points
 
     def points_per_unit(self) -> float:
-        """Points that one unit of the native figure is worth, as a positive number."""
+        """Return points that one unit of the native figure is worth, as a positive number."""
         return abs(100.0 / (self.worst - self.best))
 
 

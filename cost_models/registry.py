@@ -31,12 +31,16 @@ class UnknownModelError(LookupError):
 
 
 def _list_installed() -> Mapping[str, EntryPoint]:
-    """Entry points by name; of two with one name the one from the package first in the alphabet counts."""
+    """Return entry points by name; of two with one name the one from the package first in the alphabet
+    counts.
+    """
     return _find_entry_points(tuple((folder, _get_change_time(folder)) for folder in sys.path))
 
 
 def _get_change_time(folder: str) -> int:
-    """When something was last installed in a folder or removed from it, in nanoseconds; 0: never, there is none."""
+    """Return when something was last installed in a folder or removed from it, in nanoseconds; 0: never,
+    there is none.
+    """
     try:
         return Path(folder).stat().st_mtime_ns
     except OSError:
@@ -51,7 +55,7 @@ def _find_entry_points(folders: tuple[tuple[str, int], ...]) -> Mapping[str, Ent
 
 
 def available() -> dict[str, Kind]:
-    """Names of all installed models and whether each is a base policy or an overlay, sorted by name.
+    """Return names of all installed models and whether each is a base policy or an overlay, sorted by name.
 
     Those that cannot be imported are left out, so that they do not keep others from being used.
     """
@@ -86,7 +90,7 @@ def _import(point: EntryPoint) -> Any:
 
 
 def reader_of(name: str, method: str) -> Any:
-    """The static method by which the model called ``name`` reads what it has saved.
+    """Return the static method by which the model called ``name`` reads what it has saved.
 
     Raises ``UnknownModelError`` if no such model is installed or it has no such method, and what ``model_class`` does.
     """

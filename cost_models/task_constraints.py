@@ -29,7 +29,9 @@ class TaskConstraint(Protocol):
     """
 
     def refusals(self, kind: int) -> Sequence[tuple[str, Bool]]:
-        """Reasons, in kube-scheduler's style ("node(s) ..."), with the machines that each closes: bool[M]."""
+        """Return reasons, in kube-scheduler's style ("node(s) ..."), with the machines that each closes:
+        bool[M].
+        """
         ...
 
     def allows(self, kind: int, machine: int) -> bool:
@@ -57,7 +59,7 @@ class ConstrainingModel(CostModel, Protocol):
     def constraint(
         self, machines: Sequence[Mapping[str, str]], kinds: Sequence[ShapeRow], kind: Int64, machine: Int64
     ) -> TaskConstraint | None:
-        """The constraint with the tasks that are on machines; None if nobody is kept from anything.
+        """Return the constraint with the tasks that are on machines; None if nobody is kept from anything.
 
         ``machines``: labels of each; ``kinds``: labels of each kind, those of ``needs.kind_labels`` alone; task i on a
         machine is of ``kind[i]`` and on ``machine[i]``: int64[A].
@@ -66,7 +68,9 @@ class ConstrainingModel(CostModel, Protocol):
 
     @staticmethod
     def restore_constraint(arrays: Arrays, kinds: int, machines: int) -> TaskConstraint:
-        """What ``save`` gave, a constraint again; raises `MalformedConstraintError` or ``KeyError`` if it is none."""
+        """Return what ``save`` gave, a constraint again; raises `MalformedConstraintError` or ``KeyError`` if
+        it is none.
+        """
         ...
 
 

@@ -29,4 +29,4 @@ _COMMANDS = {
 )
 @click.version_option(firmament.__version__, prog_name="firmament")
 def main() -> None:
-    """Firmament: the solver of a flow-network batch scheduler."""
+    """Run the solver of a flow-network batch scheduler, and ask it questions."""

@@ -39,4 +39,4 @@ _COMMANDS = MappingProxyType(
 )
 @click.version_option(poseidon.__version__, prog_name="poseidon")
 def main() -> None:
-    """Poseidon: places all waiting pods of a Kubernetes cluster at once."""
+    """Place all waiting pods of a Kubernetes cluster at once."""

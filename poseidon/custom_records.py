@@ -62,7 +62,7 @@ class Outbox(Generic[K, V]):
             self._changed[key] = None
 
     def begin_stream(self) -> None:
-        """The solver of the stream that begins knows nothing."""
+        """Begin a stream, whose solver knows nothing yet."""
         self._sent.clear()
         self._changed = dict.fromkeys(self._desired)
 
@@ -90,7 +90,7 @@ class NameIndex:
         self._uids: dict[str, str] = {}
 
     def put(self, uid: str, name: str) -> None:
-        """An object bears this name now, whoever bore it before."""
+        """Note that this object has the name now, whichever had it before."""
         self._names[uid] = name
         self._uids[name] = uid
 

@@ -19,7 +19,7 @@ from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
 @OUTPUT
 @SAVE
 def burst(nodes: int, pods: int, seeds: int, only: str, output: str, save: Path | None) -> None:
-    """True utilisation of nodes after a burst that their metrics show only a minute later.
+    """Measure true utilisation of nodes after a burst that their metrics show only a minute later.
 
     With the overlay load_threshold (65 % of cpu), by the default configuration without it, and by requests; for pods
     that use exactly what is estimated, or less; with noise; with metrics missing for a tenth of the nodes and stale for

@@ -25,7 +25,9 @@ from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
 @OUTPUT
 @SAVE
 def consolidate(output: str, save: Path | None, **options: Any) -> None:
-    """Machines emptied with as many moves as a search of prefixes takes, and with any number, on random clusters."""
+    """Count machines emptied with as many moves as a search of prefixes takes, and with any number, on random
+    clusters.
+    """
     from benchmarks.consolidation import ConsolidationOptions, measure_consolidation
 
     emit(measure_consolidation(ConsolidationOptions(**options), progress=progress()), output, save)

@@ -20,7 +20,7 @@ from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
 @OUTPUT
 @SAVE
 def dashboard(output: str, save: Path | None, **options: Any) -> None:
-    """Rounds with the dashboard's page open and without, in turn, and many browsers at a time."""
+    """Measure rounds with the dashboard's page open and without, in turn, and with many browsers at a time."""
     from benchmarks.dashboard import DashboardOptions, measure_dashboard
 
     emit(measure_dashboard(DashboardOptions(**options), progress=progress()), output, save)

@@ -38,7 +38,9 @@ from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
 @OUTPUT
 @SAVE
 def end_to_end(output: str, save: Path | None, **options: Any) -> None:
-    """From creation to binding: both processes against an API server, verified by what the API server says."""
+    """Measure from creation to binding: both processes against an API server, verified by what the API server
+    says.
+    """
     from benchmarks.end_to_end import EndToEndOptions, run_end_to_end
     from benchmarks.environment import environment
     from poseidon.testbed.harness.child import ChildDiedError

@@ -37,7 +37,7 @@ from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
 @OUTPUT
 @SAVE
 def gangs(output: str, save: Path | None, **options: Any) -> None:
-    """Gangs decided in one round by the core alone: with room for all of them, and for some."""
+    """Measure gangs decided in one round by the core alone: with room for all of them, and for some."""
     from benchmarks.gangs import GangOptions, measure_gangs
 
     emit(measure_gangs(GangOptions(**options), progress=progress()), output, save)

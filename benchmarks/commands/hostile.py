@@ -50,9 +50,9 @@ from benchmarks.hostile_pods import SHAPES
 def hostile(
     output: str, save: Path | None, shapes: tuple[str, ...], hostile_pods: int, **options: Any
 ) -> None:
-    """By how much one tenant's most expensive pods delay those of another; seconds of the processor.
+    """Measure how much one tenant's most expensive pods delay those of another, in processor seconds.
 
-    Ends with status 1 if that is more than the bound that is promised.
+    Ends with status 1 if that is more than the promised bound.
     """
     from benchmarks.hostile import HostileOptions, run_hostile
 

@@ -66,7 +66,8 @@ def judge(*, seeds: int, live: int, first: int, keep: bool, save: Path | None) -
 @click.command()
 @click.option("--only", default="", help="Only scenarios whose name contains this.")
 def controllers(only: str) -> None:
-    """Both processes beside a real controller manager: lost nodes, local volumes, drains, rolling updates.
+    """Run both processes beside a real controller manager: lost nodes, local volumes, drains, rolling
+    updates.
 
     KUBERNETES_BINARIES names the folder of etcd, kube-apiserver and kube-controller-manager; kubelets are played. Exit
     status 1: a scenario did not come out as it should.

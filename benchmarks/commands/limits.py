@@ -26,7 +26,7 @@ from benchmarks.commands.options import OUTPUT, PARAM, SAVE, emit, parse_params,
 @OUTPUT
 @SAVE
 def optimum(instances: int, family: str, seconds: float, seed: int, output: str, save: Path | None) -> None:
-    """Tasks placed of those that CP-SAT can place, on small instances with more work than room."""
+    """Compare tasks placed with those that CP-SAT can place, on small instances with more work than room."""
     from benchmarks.optimum import measure_optimum
     from benchmarks.tables import print_optimum
 
@@ -61,7 +61,7 @@ def growth(nodes: int, pods: int, classes: int, runs: int, seed: int, output: st
 @OUTPUT
 @SAVE
 def memory(params: tuple[str, ...], seed: int, timeout: float, output: str, save: Path | None) -> None:
-    """Resident memory of solver and bridge over 2,000 rounds of churn, end to end; takes minutes."""
+    """Measure resident memory of solver and bridge over 2,000 rounds of churn, end to end; takes minutes."""
     from benchmarks.memory import measure_memory
     from benchmarks.tables import print_memory
     from benchmarks.targets.base import TargetError

@@ -38,7 +38,9 @@ def load(
     output: str,
     save: Path | None,
 ) -> None:
-    """Rounds with and without the load_threshold overlay, and beside a stream of reports about all machines."""
+    """Measure rounds with and without the load_threshold overlay, and beside a stream of reports about all
+    machines.
+    """
     from benchmarks.load import LoadOptions, measure_load
     from benchmarks.scenario import Scenario
 

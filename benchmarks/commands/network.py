@@ -34,7 +34,9 @@ from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
 @OUTPUT
 @SAVE
 def network(output: str, save: Path | None, **options: Any) -> None:
-    """Total network cost of random applications, jointly and pod by pod in six orders; pods per second."""
+    """Compare the network cost of random applications, jointly and pod by pod in six orders; and pods per
+    second.
+    """
     from benchmarks.network import NetworkOptions, measure_network
 
     emit(measure_network(NetworkOptions(**options), progress=progress()), output, save)

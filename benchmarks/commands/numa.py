@@ -31,9 +31,10 @@ from cost_models.numa.arguments import STRATEGIES
 def numa(
     nodes: int, pods: int, classes: int, seed: int, output: str, save: Path | None, **options: Any
 ) -> None:
-    """Guaranteed pods per second on machines of 2 to 8 NUMA zones, by the core alone, with the overlay numa_fit.
+    """Measure guaranteed pods per second on machines of 2 to 8 NUMA zones, by the core alone, with the
+    overlay numa_fit.
 
-    And what the overlay costs, as a ratio, where no machine has a record.
+    Also measures what the overlay costs, as a ratio, if no machine has a record.
     """
     from benchmarks.numa import NumaOptions, measure_numa
     from benchmarks.scenario import Scenario

@@ -58,7 +58,7 @@ def progress() -> Callable[[str], None]:
 
 
 def parse_params(params: Iterable[str]) -> dict[str, int]:
-    """``NAME=NUMBER`` pairs; raises ``click.BadParameter``."""
+    """Return ``NAME=NUMBER`` pairs; raises ``click.BadParameter``."""
     parsed = {}
     for text in params:
         name, _, value = text.partition("=")

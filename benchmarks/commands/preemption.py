@@ -33,7 +33,9 @@ from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
 @OUTPUT
 @SAVE
 def preemption(output: str, save: Path | None, **options: Any) -> None:
-    """Pods placed per second by evicting others, by the core alone; and what that costs where nobody is evicted."""
+    """Measure pods placed per second by evicting others, by the core alone, and what preemption costs without
+    victims.
+    """
     from benchmarks.preemption import PreemptionOptions, measure_preemption
 
     emit(measure_preemption(PreemptionOptions(**options), progress=progress()), output, save)

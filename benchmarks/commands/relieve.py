@@ -21,7 +21,7 @@ from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
 @OUTPUT
 @SAVE
 def relieve(output: str, save: Path | None, **options: Any) -> None:
-    """Off hot machines: how many are hot afterwards, and after how many moves."""
+    """Count hot machines after moves off them, and the moves."""
     from benchmarks.relief import ReliefOptions, measure_relief
 
     emit(measure_relief(ReliefOptions(**options), progress=progress()), output, save)

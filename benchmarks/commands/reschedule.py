@@ -31,7 +31,9 @@ from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
 @OUTPUT
 @SAVE
 def reschedule(output: str, save: Path | None, **options: Any) -> None:
-    """A round of everything that runs: which moves pay, the frontier of all numbers of moves, and their bounds."""
+    """Measure a round of everything that runs: which moves pay, the frontier of all numbers of moves, and
+    their bounds.
+    """
     from benchmarks.beside import measure_beside
     from benchmarks.rescheduling import ReschedulingOptions, measure_rescheduling
 

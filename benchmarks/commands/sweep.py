@@ -16,7 +16,9 @@ from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
 @OUTPUT
 @SAVE
 def sweep(only: tuple[str, ...], most: int | None, runs: int, output: str, save: Path | None) -> None:
-    """Processor time per task of neighbouring sizes, a factor of 1.5 or less apart; it should grow by half at most."""
+    """Measure processor time per task at neighbouring sizes, a factor of 1.5 or less apart; it should grow by
+    half at most.
+    """
     from benchmarks.sweep import measure_sweep, series
 
     every = {each.name: each for each in series()}

@@ -78,7 +78,7 @@ def throughput(
     output: str,
     save: Path | None,
 ) -> None:
-    """Tasks placed per second: the core by itself, and through gRPC.
+    """Measure tasks placed per second: by the core alone, and through gRPC.
 
     Beside the rates stand two ratios of processor seconds: a whole round to the solver within it, and to OR-Tools alone
     on the networks of the round, each solved from nothing and at its true costs. With several rounds the later ones
@@ -115,7 +115,7 @@ def policies(
     output: str,
     save: Path | None,
 ) -> None:
-    """Tasks placed per second under each base policy, snapshot to deltas, by the core alone."""
+    """Measure tasks placed per second under each base policy, snapshot to deltas, by the core alone."""
     from benchmarks.policies import list_installed, measure_policies
     from benchmarks.scenario import Scenario
 
@@ -131,7 +131,7 @@ def policies(
 
 
 def print_throughput(report: dict[str, Any], console: Console) -> None:
-    """One line per scenario, two with later rounds: rates, time, ratios, certificate."""
+    """Print one line per scenario, two with later rounds: rates, time, ratios, certificate."""
     from benchmarks.tables import print_environment
 
     table = Table(
@@ -160,7 +160,7 @@ def print_throughput(report: dict[str, Any], console: Console) -> None:
 
 
 def _figures(part: dict[str, Any], grpc: dict[str, Any] | None) -> list[str]:
-    """The cells of a line after its name."""
+    """Return the cells of a line after its name."""
     through = "-"
     if grpc is not None:
         share = grpc["tasks_per_second"] / part["tasks_per_second"]

@@ -29,7 +29,9 @@ from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
 @OUTPUT
 @SAVE
 def topology(output: str, save: Path | None, **options: Any) -> None:
-    """Processor time of the solver for one group, by rules and trees; then whole rounds of the core, by the clock."""
+    """Measure processor time of the solver for one group, by rules and trees; then whole rounds of the core,
+    by the clock.
+    """
     from benchmarks.topology import TopologyOptions, measure_topology
 
     emit(measure_topology(TopologyOptions(**options), progress=progress()), output, save)

@@ -59,7 +59,9 @@ def judge(name: str, contest: Contest, outcome: Outcome) -> dict[str, Any]:
 
 
 def queue_order(problem: PlacementProblem, seed: int) -> Int64:
-    """The class of every waiting task, int64[T], as they stand in a queue: by priority, else in random order."""
+    """Return the class of every waiting task, int64[T], as they stand in a queue: by priority, else in random
+    order.
+    """
     rng = np.random.default_rng(seed)
     classes = np.repeat(np.arange(problem.classes), problem.counts.sum(axis=1))
     classes = rng.permutation(classes)
@@ -67,7 +69,7 @@ def queue_order(problem: PlacementProblem, seed: int) -> Int64:
 
 
 def assignments(classes: Sequence[int], machines: Sequence[int], total: int) -> Assignments:
-    """Single placements as assignments, each pair once; ``total`` is M."""
+    """Return single placements as assignments, each pair once; ``total`` is M."""
     key = np.asarray(classes, dtype=np.int64) * total + np.asarray(machines, dtype=np.int64)
     pairs, count = np.unique(key, return_counts=True)
     cls, machine = np.divmod(pairs, max(1, total))

@@ -22,7 +22,7 @@ class Optimum:
 
 
 def most_tasks(problem: PlacementProblem, *, seconds: float, workers: int = 1, seed: int = 0) -> Optimum:
-    """The largest number of tasks that fit together: rules, resources and pins, whatever the cost.
+    """Return the largest number of tasks that fit together: rules, resources and pins, whatever the cost.
 
     Priorities and waits do not count: meant for instances of equal priority and age. ``seconds`` are of CP-SAT's
     deterministic clock, about as long as real ones, so that a busy machine changes no result.
@@ -66,7 +66,8 @@ MOST_TASKS = 60
 
 
 def draw_overloaded_instance(rng: np.random.Generator, family: str) -> PlacementProblem:
-    """A small instance with more work than room: 2-8 machines, 8-60 tasks, three resources, equal priority and age.
+    """Return a small instance with more work than room: 2-8 machines, 8-60 tasks, three resources, equal
+    priority and age.
 
     Classes of 1 to 8 tasks. A task's main request is drawn log-uniformly from a range of 1 to 10, the two others are
     10 to 100 % of it. Machines differ by up to a factor of 3 in each resource and are scaled so that all tasks

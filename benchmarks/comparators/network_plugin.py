@@ -13,7 +13,7 @@ from cost_models.interface import Bool, Float64, Int64
 
 
 def place_pod_by_pod(site: Site, application: Application, order: list[str], weight: int) -> Int64:
-    """Machine of each pod, replicas of a workload side by side in declared order; -1: no place."""
+    """Return machine of each pod, replicas of a workload side by side in declared order; -1: no place."""
     free, between = site.free.copy(), site.get_zone_costs()
     first = np.cumsum(application.replicas) - application.replicas
     machine = np.full(int(application.replicas.sum()), -1, dtype=np.int64)
@@ -37,7 +37,7 @@ def place_pod_by_pod(site: Site, application: Application, order: list[str], wei
 def network_cost(
     site: Site, between: Int64, application: Application, workload: int, on_machine: Int64
 ) -> tuple[Int64, Bool]:
-    """The plugin's raw cost of each machine, and whether its majority vote lets the pod in."""
+    """Return the plugin's raw cost of each machine, and whether its majority vote lets the pod in."""
     cost = np.zeros(len(site.zone), dtype=np.int64)
     excess = np.zeros(len(site.zone), dtype=np.int64)
     zones = len(between)
@@ -69,7 +69,7 @@ def total_cost(site: Site, application: Application, machine: Int64) -> int:
 
 
 def violations(site: Site, application: Application, machine: Int64) -> int:
-    """Pairs of pods, not in one zone, whose cost exceeds the limit of their dependency."""
+    """Return pairs of pods, not in one zone, whose cost exceeds the limit of their dependency."""
     between = site.get_zone_costs()
     workload = np.repeat(np.arange(application.workloads), application.replicas)
     found = 0
@@ -99,7 +99,7 @@ def fullest_link(site: Site, application: Application, machine: Int64) -> float:
 
 
 def base_score(left: Int64) -> Float64:
-    """``cpu_mem`` as a score: 100 for an empty machine, 0 for a full one whose use is one-sided."""
+    """Return ``cpu_mem`` as a score: 100 for an empty machine, 0 for a full one whose use is one-sided."""
     cpu, memory = 1.0 - left[:, 1] / CPU, 1.0 - left[:, 2] / MEMORY
     raw = np.floor((np.floor(1000 * cpu) + np.floor(1000 * memory)) / 2)
     raw += np.floor(1000 * ((cpu - memory) / 2) ** 2)

@@ -33,7 +33,7 @@ MOST_ARCS = {"ortools": 8_000_000, "networkx": 20_000, "highs": 400_000}
 
 
 def full_network(problem: PlacementProblem) -> Network:
-    """The network of all classes, all machines that they fit, and all steps of crowding."""
+    """Return the network of all classes, all machines that they fit, and all steps of crowding."""
     residual = Residual(problem)
     parts = []
     fits = {shape: np.flatnonzero(residual.fits(shape)) for shape in range(len(problem.requests))}
@@ -48,7 +48,7 @@ def full_network(problem: PlacementProblem) -> Network:
 
 
 def solve_per_class(contest: Contest, solver: Solver, limit: int) -> Outcome:
-    """The full network of classes, solved at once."""
+    """Return the full network of classes, solved at once."""
     problem = contest.problem
     _limit_arcs(problem.classes * problem.machines, limit)
     begin = time.process_time()
@@ -62,7 +62,7 @@ def solve_per_class(contest: Contest, solver: Solver, limit: int) -> Outcome:
 
 
 def solve_per_task(contest: Contest, solver: Solver, limit: int) -> Outcome:
-    """The network with a node per task, as schedulers without equivalence classes build it."""
+    """Return the network with a node per task, as schedulers without equivalence classes build it."""
     problem = contest.problem
     tasks = np.repeat(np.arange(problem.classes), problem.counts.sum(axis=1))
     _limit_arcs(len(tasks) * problem.machines, limit)
@@ -76,7 +76,7 @@ def solve_per_task(contest: Contest, solver: Solver, limit: int) -> Outcome:
 
 
 def _task_network(problem: PlacementProblem, tasks: Int64) -> tuple[FlowProblem, Int64, Int64]:
-    """The network, and the task and machine of each of its first arcs."""
+    """Return the network, and the task and machine of each of its first arcs."""
     residual = Residual(problem)
     fits = {shape: np.flatnonzero(residual.fits(shape)) for shape in range(len(problem.requests))}
     allowed = []
@@ -135,7 +135,7 @@ def _limit_arcs(arcs: int, limit: int) -> None:
 
 
 def network_comparators() -> dict[str, Comparator]:
-    """Comparators by name; SciPy's only where it is installed."""
+    """Return comparators by name; SciPy's only where it is installed."""
     found: dict[str, Comparator] = {
         "full network per class, OR-Tools": partial(
             solve_per_class, solver=OrToolsSolver(), limit=MOST_ARCS["ortools"]

@@ -139,7 +139,9 @@ def _await_ready(channel: grpc.Channel, process: subprocess.Popen[bytes], log: P
 
 
 def _machine(row: int, free: Sequence[int]) -> Any:
-    """A machine with one processing unit, as Poseidon described a node; what others use is not offered at all."""
+    """Return a machine with one processing unit, as Poseidon described a node; what others use is not offered
+    at all.
+    """
     made = wire.messages()
     cpu, memory, pods = (max(0, amount) for amount in free)
     vector = made["ResourceVector"](cpu_cores=cpu, ram_cap=memory // _MEBIBYTE)

@@ -69,7 +69,7 @@ RESOURCE_IDLE, RESOURCE_PU, RESOURCE_MACHINE = 1, 0, 6
 
 @cache
 def messages() -> dict[str, Any]:
-    """Message classes by name."""
+    """Return message classes by name."""
     file = descriptor_pb2.FileDescriptorProto(name="original.proto", package="firmament", syntax="proto3")
     for name, fields in MESSAGES.items():
         message = file.message_type.add(name=name)

@@ -36,12 +36,14 @@ def machines_to_find(machines: int) -> int:
 
 
 def place_by_score(contest: Contest) -> Outcome:
-    """Every pod sees every machine; raises ``NotMeasuredError`` for models that look beyond machines and shapes."""
+    """Return a sample in which every pod sees every machine; raises ``NotMeasuredError`` for models that look
+    beyond machines and shapes.
+    """
     return _one_by_one(contest, contest.problem.machines)
 
 
 def place_by_sample(contest: Contest) -> Outcome:
-    """Every pod sees kube-scheduler's number of feasible machines."""
+    """Return a sample in which every pod sees kube-scheduler's number of feasible machines."""
     return _one_by_one(contest, machines_to_find(contest.problem.machines))
 
 
@@ -111,7 +113,7 @@ def _single(batch: ShapeBatch, shape: int) -> ShapeBatch:
 def _cheapest(
     contest: Contest, state: _State, shape: int, batch: ShapeBatch, start: int, wanted: int
 ) -> tuple[int, int]:
-    """The cheapest machine with room (-1: none), and how many were examined from ``start`` on."""
+    """Return the cheapest machine with room (-1: none), and how many were examined from ``start`` on."""
     count = contest.problem.machines
     request = contest.problem.requests[shape]
     span = min(count, wanted)
@@ -136,7 +138,7 @@ def _cheapest(
 
 
 def _score(contest: Contest, state: _State, shape: int, batch: ShapeBatch, window: slice) -> Float64:
-    """Units that the models charge on the machines of a window, as they are now."""
+    """Return units that the models charge on the machines of a window, as they are now."""
     columns = state.columns
     seen = replace(
         columns,
@@ -162,7 +164,7 @@ def _score(contest: Contest, state: _State, shape: int, batch: ShapeBatch, windo
 
 
 def place_by_kept_rows(contest: Contest) -> Outcome:
-    """The round's own costs, kept up to date by one column per placement."""
+    """Return the round's own costs, kept up to date by one column per placement."""
     problem = contest.problem
     if problem.joint:
         raise NotMeasuredError("models that share rows are not compared pod by pod")

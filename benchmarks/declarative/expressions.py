@@ -37,7 +37,7 @@ class Scope:
     seed: int = 1
 
     def node(self, index: int) -> str:
-        """Name of a node, round robin; raises ``ExpressionError`` while there is none."""
+        """Return name of a node, round robin; raises ``ExpressionError`` while there is none."""
         if not self.node_names:
             raise ExpressionError("node() is used before any node exists; put createNodes first")
         return self.node_names[index % len(self.node_names)]
@@ -56,7 +56,7 @@ def compile_expression(text: str, names: frozenset[str]) -> Evaluator:
 
 
 def whole_number(value: Value, text: str) -> int:
-    """``value`` if it is a number; raises ``ExpressionError``."""
+    """Return ``value`` if it is a number; raises ``ExpressionError``."""
     if not isinstance(value, int):
         raise ExpressionError(f"{text!r} is {value!r}, a text; a whole number is needed")
     return value
@@ -117,7 +117,7 @@ def _number(evaluate: Evaluator, scope: Scope) -> int:
 
 
 def _random(scope: Scope, low: int, high: int, salt: int) -> int:
-    """A number drawn by splitmix64 (Steele, Lea and Flood 2014) from seed, index and place."""
+    """Return a number drawn by splitmix64 (Steele, Lea and Flood 2014) from seed, index and place."""
     if high <= low:
         raise ExpressionError(f"rand({low}, {high}) has nothing to choose from; high must be above low")
     index = scope.values["index"]

@@ -46,7 +46,7 @@ class Workload:
         return self.file.name
 
     def amount(self, amount: Amount) -> int:
-        """A number that an op states, at least 0."""
+        """Return a number that an op states, at least 0."""
         if isinstance(amount, int):
             return max(0, amount)
         value = _amount_expression(amount, frozenset(self.params))(Scope({"index": 0, **self.params}))
@@ -54,7 +54,7 @@ class Workload:
 
 
 def available() -> list[str]:
-    """Names of the workloads that come with the harness."""
+    """Return names of the workloads that come with the harness."""
     return sorted(path.stem for path in FOLDER.glob("*.yaml"))
 
 
@@ -122,7 +122,7 @@ def _templates(path: Path, file: WorkloadFile) -> tuple[dict[str, Template], lis
 
 
 def _op_defects(path: Path, file: WorkloadFile) -> Iterator[str]:
-    """Templates and numbers that ops name and that do not exist."""
+    """Yield templates and numbers that ops name and that do not exist."""
     names = frozenset(file.params)
     for place, op in _flatten(file.ops, "ops"):
         step = op.step
@@ -140,7 +140,7 @@ def _op_defects(path: Path, file: WorkloadFile) -> Iterator[str]:
 
 
 def template_names(given: str | Sequence[str]) -> list[str]:
-    """One name or several, as a list."""
+    """Return one name or several, as a list."""
     return [given] if isinstance(given, str) else list(given)
 
 

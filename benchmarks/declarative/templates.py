@@ -51,7 +51,9 @@ class Template:
     pieces: tuple[str | Evaluator, ...]
 
     def instantiate(self, scope: Scope, *, name: str, namespace: str) -> Manifest:
-        """The object in ``scope``, which gains ``name`` and ``namespace``: the manifest's own, else those given."""
+        """Return the object in ``scope``, which gains ``name`` and ``namespace``: the manifest's own, else
+        those given.
+        """
         values = scope.values
         if self.kind in CLUSTER_SCOPED:
             values["namespace"] = ""

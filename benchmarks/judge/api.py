@@ -86,7 +86,7 @@ class Api:
         await self._transport.patch(path, msgspec.json.encode(change), MERGE_PATCH)
 
     async def get(self, each: Object) -> Object:
-        """An object as it is now."""
+        """Return an object as it is now."""
         return _decode(await self._transport.get(f"{_folder(each)}/{each['metadata']['name']}"))
 
     async def delete(self, objects: Iterable[Object]) -> None:
@@ -104,14 +104,14 @@ class Api:
         await asyncio.gather(*(work() for _ in range(_WORKERS)))
 
     async def list_objects(self, kind: str) -> list[Object]:
-        """All objects of a kind, of all namespaces."""
+        """Return all objects of a kind, of all namespaces."""
         path = _FOLDERS[kind].replace("/namespaces/{}", "")
         found = _decode(await self._transport.get(path))
         version = found["apiVersion"]
         return [dict(each, apiVersion=version, kind=kind) for each in found["items"]]
 
     async def everything(self) -> list[Object]:
-        """All that a plan reads, as ``kubectl get`` would show it."""
+        """Return all that a plan reads, as ``kubectl get`` would show it."""
         return [each for kind in _PLANNED for each in await self.list_objects(kind)]
 
     async def evict(self, pod: Object) -> None:

@@ -36,7 +36,7 @@ class ControlPlaneError(Exception):
 
 
 def binaries() -> Path | None:
-    """The folder that the environment names; None if it names none."""
+    """Return the folder that the environment names; None if it names none."""
     named = os.environ.get(VARIABLE)
     return Path(named) if named else None
 

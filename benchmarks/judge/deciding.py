@@ -87,6 +87,6 @@ def _standing(pods: dict[str, Object]) -> Decision:
 
 
 def get_scheduled_condition(pod: Object) -> Object:
-    """The pod's condition ``PodScheduled``, empty if it has none."""
+    """Return the pod's condition ``PodScheduled``, empty if it has none."""
     conditions = (pod.get("status") or {}).get("conditions") or ()
     return next((each for each in conditions if each["type"] == "PodScheduled"), {})

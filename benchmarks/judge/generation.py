@@ -11,7 +11,9 @@ from benchmarks.judge.storage import add_volumes, storage_scaffold
 
 
 def random_cluster(seed: int) -> RandomCluster:
-    """The same cluster for the same seed: every rule of placement that kube-scheduler has, and room for most pods."""
+    """Return the same cluster for the same seed: every rule of placement that kube-scheduler has, and room
+    for most pods.
+    """
     draw = random.Random(f"judge {seed}")  # noqa: S311 - reproducible, not secret
     nodes = random_nodes(draw)
     waiting = waiting_pods(draw, nodes)

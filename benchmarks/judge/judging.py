@@ -112,7 +112,7 @@ class Judge:
         return str(get_scheduled_condition(found).get("message", "no answer"))
 
     async def _outcome(self, pod: Object) -> Object:
-        """The pod once it has a node or has been refused one."""
+        """Return the pod once it has a node or has been refused one."""
         clock = asyncio.get_running_loop().time
         end = clock() + _ONE_POD_SECONDS
         while True:

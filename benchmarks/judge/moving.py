@@ -25,7 +25,9 @@ _PODS, _LEAST = 12, 11
 
 
 async def rescheduling(api: Api, kubelets: Kubelets) -> str:
-    """Pods that crowd on the only node that took them move once others do: within a budget, until all is settled."""
+    """Check that pods crowded on one node move once other nodes take them: within a budget, until all is
+    settled.
+    """
     first, *others = kubelets.names
     for name in others:
         await api.patch(make_object("Node", name), {"spec": {"unschedulable": True}})

@@ -17,7 +17,7 @@ SIZES = ((2, 4), (4, 8), (4, 16), (8, 16))
 
 
 def random_nodes(draw: random.Random) -> list[Object]:
-    """15 to 40 nodes in two to four zones; some lack the labels of zone or disk."""
+    """Return 15 to 40 nodes in two to four zones; some lack the labels of zone or disk."""
     zones = ZONES[: draw.randint(2, 4)]
     return [_node(draw, f"n{index:02}", zones) for index in range(draw.randint(15, 40))]
 

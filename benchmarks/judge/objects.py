@@ -40,7 +40,7 @@ class RandomCluster:
     waiting: list[Object] = field(default_factory=list)
 
     def objects(self) -> list[Object]:
-        """Everything, in an order in which an API server accepts it."""
+        """Return everything, in an order in which an API server accepts it."""
         return [*self.nodes, *self.scaffold, *self.running, *self.waiting]
 
 
@@ -50,20 +50,20 @@ def chance(draw: random.Random, share: float) -> bool:
 
 
 def some(draw: random.Random, items: Sequence[Item], most: int) -> list[Item]:
-    """One to ``most`` of the items, each at most once."""
+    """Return one to ``most`` of the items, each at most once."""
     return draw.sample(list(items), draw.randint(1, min(most, len(items))))
 
 
 def make_object(kind: str, name: str, version: str = "v1", **content: Any) -> Object:
-    """An object without a namespace."""
+    """Return an object without a namespace."""
     return dict(content, apiVersion=version, kind=kind, metadata={"name": name})
 
 
 def key_of(pod: Object) -> str:
-    """``namespace/name``."""
+    """Return ``namespace/name``."""
     return f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
 
 
 def expression(key: str, operator: str, *values: str) -> Object:
-    """A requirement on labels or fields."""
+    """Return a requirement on labels or fields."""
     return {"key": key, "operator": operator, **({"values": list(values)} if values else {})}

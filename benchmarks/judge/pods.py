@@ -27,7 +27,7 @@ def pod_scaffold() -> list[Object]:
 
 
 def running_pods(draw: random.Random, nodes: list[Object]) -> list[Object]:
-    """Pods of other schedulers, up to half of a node; some of them keep others off."""
+    """Return pods of other schedulers, up to half of a node; some of them keep others off."""
     pods = []
     for node in nodes:
         cpu = int(node["status"]["allocatable"]["cpu"]) * 1000
@@ -65,7 +65,7 @@ def _resizing(draw: random.Random, cpu: int) -> Object:
 
 
 def waiting_pods(draw: random.Random, nodes: list[Object]) -> list[Object]:
-    """40 to 120 pods of 8 to 16 templates."""
+    """Return 40 to 120 pods of 8 to 16 templates."""
     important = chance(draw, 0.4)
     pods = []
     for number in range(draw.randint(8, 16)):

@@ -22,7 +22,7 @@ class ScenarioError(Exception):
 
 
 def template(app: str, **spec: object) -> Object:
-    """A pod template of an application, for our scheduler."""
+    """Return a pod template of an application, for our scheduler."""
     resources = {"requests": {"cpu": "100m", "memory": "64Mi"}}
     container = {"name": "main", "image": "registry.example/app:1", "resources": resources}
     pod = {"schedulerName": OURS, "terminationGracePeriodSeconds": 1, "tolerations": _PATIENCE}
@@ -30,7 +30,7 @@ def template(app: str, **spec: object) -> Object:
 
 
 def make_sized_pod(name: str, level: str, scheduler: str, node: str, many: int, ends: int = 0) -> Object:
-    """A pod of one in ``many`` parts of a node with 4 cores, and confined to it."""
+    """Return a pod of one in ``many`` parts of a node with 4 cores, and confined to it."""
     pod = dict(template(f"{scheduler}-{many}"), apiVersion="v1", kind="Pod")
     pod["metadata"] |= {
         "name": name,
@@ -48,7 +48,7 @@ def make_sized_pod(name: str, level: str, scheduler: str, node: str, many: int, 
 
 
 def deployment(app: str, replicas: int, **more: object) -> Object:
-    """A Deployment of such pods."""
+    """Return a Deployment of such pods."""
     made = make_object("Deployment", app, "apps/v1")
     made["metadata"]["namespace"] = NAMESPACE
     selector = {"matchLabels": {"app": app}}
@@ -57,7 +57,7 @@ def deployment(app: str, replicas: int, **more: object) -> Object:
 
 
 def stateful_set(app: str, replicas: int) -> Object:
-    """A StatefulSet of such pods, a disk each."""
+    """Return a StatefulSet of such pods, a disk each."""
     made = deployment(app, replicas, serviceName=app, podManagementPolicy="Parallel")
     made["kind"] = "StatefulSet"
     claim = {
@@ -70,7 +70,7 @@ def stateful_set(app: str, replicas: int) -> Object:
 
 
 def disks(nodes: tuple[str, ...]) -> list[Object]:
-    """A class of local volumes, and one volume on each of some nodes."""
+    """Return a class of local volumes, and one volume on each of some nodes."""
     disks = make_object(
         "StorageClass",
         "disks",
@@ -95,14 +95,14 @@ def disks(nodes: tuple[str, ...]) -> list[Object]:
 
 
 async def pods_of(api: Api, app: str) -> list[Object]:
-    """The pods of an application."""
+    """Return the pods of an application."""
     return [
         each for each in await api.list_objects("Pod") if each["metadata"].get("labels", {}).get("app") == app
     ]
 
 
 async def places_of(api: Api, app: str) -> dict[str, str]:
-    """The node of each pod of an application, by name."""
+    """Return the node of each pod of an application, by name."""
     return {each["metadata"]["name"]: each["spec"].get("nodeName", "") for each in await pods_of(api, app)}
 
 

@@ -34,7 +34,9 @@ _BETWEEN_SECONDS = 0.3
 
 
 async def lose_lease(api: Api, kubelets: Kubelets) -> str:
-    """A node stops renewing its lease: its pods are replaced elsewhere; when it is back, it is used again."""
+    """Check that pods of a node without lease are replaced elsewhere, and that the node is used again once it
+    is back.
+    """
     await api.create([deployment("web", 8)])
     await wait_until("8 pods run", lambda: runs(api, "web", 8))
     lost = Counter(each["spec"]["nodeName"] for each in await pods_of(api, "web")).most_common(1)[0][0]
@@ -60,7 +62,7 @@ async def lose_lease(api: Api, kubelets: Kubelets) -> str:
 
 
 async def local_volumes(api: Api, kubelets: Kubelets) -> str:  # noqa: ARG001 - as the others
-    """A StatefulSet on local volumes: one pod per disk, and a pod that is deleted comes back to its own."""
+    """Check a StatefulSet on local volumes: one pod per disk, and a deleted pod comes back to its own."""
     await api.create(disks(("n0", "n1", "n2")))
     await api.create([stateful_set("db", 3)])
     await wait_until("3 pods run", lambda: runs(api, "db", 3))
@@ -96,7 +98,7 @@ async def local_volumes(api: Api, kubelets: Kubelets) -> str:  # noqa: ARG001 - 
 
 
 async def drain(api: Api, kubelets: Kubelets) -> str:  # noqa: ARG001 - as the others
-    """A node is drained under a budget: it ends empty, and never are fewer pods available than the budget says."""
+    """Check that a drained node ends empty, and that there are never fewer pods than its budget says."""
     budget = make_object("PodDisruptionBudget", "shop", "policy/v1")
     budget["metadata"]["namespace"] = NAMESPACE
     budget["spec"] = {"minAvailable": 5, "selector": {"matchLabels": {"app": "shop"}}}
@@ -123,7 +125,7 @@ async def drain(api: Api, kubelets: Kubelets) -> str:  # noqa: ARG001 - as the o
 
 
 async def rolling_update(api: Api, kubelets: Kubelets) -> str:  # noqa: ARG001 - as the others
-    """A Deployment with one pod per node is updated: all pods are replaced, and enough stay available."""
+    """Check that updating a Deployment with one pod per node replaces all pods, and keeps enough available."""
     web = deployment("front", 6, strategy={"rollingUpdate": {"maxUnavailable": 1, "maxSurge": 0}})
     term = {"topologyKey": HOSTNAME, "labelSelector": {"matchLabels": {"app": "front"}}}
     required = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
@@ -152,7 +154,9 @@ async def rolling_update(api: Api, kubelets: Kubelets) -> str:  # noqa: ARG001 -
 
 
 async def preemptors(api: Api, kubelets: Kubelets) -> str:  # noqa: ARG001 - as the others
-    """Important pods come one after another to a full node: each gets its room, and no lesser pod does."""
+    """Check that important pods on a full node each get their room, one after another, and no lesser pod
+    does.
+    """
     levels = [
         make_object("PriorityClass", name, "scheduling.k8s.io/v1", value=value)
         for name, value in LEVELS.items()
@@ -167,7 +171,9 @@ async def preemptors(api: Api, kubelets: Kubelets) -> str:  # noqa: ARG001 - as 
 
 
 async def _preempt(api: Api, scheduler: str, node: str, many: int) -> float:
-    """Seconds from the last preemptor's creation until all are bound; victims end after 1 and 2 s in turn."""
+    """Return seconds from the last preemptor's creation until all are bound; victims end after 1 and 2 s in
+    turn.
+    """
     app = f"{scheduler}-{many}"
     there = [
         make_sized_pod(f"{app}-low-{index}", "low", scheduler, node, many, ends=1 + index % 2)

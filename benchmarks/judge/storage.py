@@ -17,7 +17,7 @@ BOUND = {"pv.kubernetes.io/bind-completed": "yes", "pv.kubernetes.io/bound-by-co
 
 
 def storage_scaffold(draw: random.Random, nodes: list[Object]) -> list[Object]:
-    """Classes, the driver's limits on nodes, and volumes on nodes that anybody may claim."""
+    """Return classes, the driver's limits on nodes, and volumes on nodes that anybody may claim."""
     zones = {node["metadata"]["labels"].get(ZONE, "a") for node in nodes}
     allowed = [{"matchLabelExpressions": [{"key": ZONE, "values": sorted(zones)[:2]}]}]
     classes = [
@@ -109,7 +109,7 @@ def _unbound(draw: random.Random, nodes: list[Object], pod: Object) -> list[Obje
 
 
 def _exclusive(draw: random.Random, nodes: list[Object], pod: Object) -> list[Object]:
-    """One claim for a pod and its next replica, one pod at a time."""
+    """Return one claim for a pod and its next replica, one pod at a time."""
     stem, _, number = pod["metadata"]["name"].rpartition("-")
     if int(number) % 2:
         _use(pod, f"{stem}-{int(number) - 1}")
@@ -121,7 +121,7 @@ def _exclusive(draw: random.Random, nodes: list[Object], pod: Object) -> list[Ob
 
 
 def _odd(draw: random.Random, nodes: list[Object], pod: Object) -> list[Object]:  # noqa: ARG001 - as the others
-    """A claim that nobody has bound yet, or none at all: the pod has to wait."""
+    """Return a claim that nobody has bound yet, or none at all: the pod has to wait."""
     if chance(draw, 0.5):
         return [_claim(pod, "at-once", "1Gi")]
     _use(pod, "missing")

@@ -82,7 +82,7 @@ def one_reason_per_node(message: str) -> bool:
 
 
 def summary(results: list[SeedResult]) -> dict[str, Any]:
-    """All seeds together, as JSON."""
+    """Return all seeds together, as JSON."""
     findings = [each for result in results for each in result.findings]
     told = [each for result in results for each in result.told]
     single = [each for each in told if each.one_reason_per_node]

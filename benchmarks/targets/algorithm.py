@@ -91,7 +91,7 @@ class AlgorithmTarget:
         return figures
 
     def machine_states(self) -> Iterable[MachineState]:
-        """All machines and what is free on them."""
+        """Return all machines and what is free on them."""
         return self._scheduler.machine_states()
 
     def count_broken_rules(self) -> dict[str, int]:

@@ -79,7 +79,7 @@ class Figures:
 
 
 def round_summary(rounds: Sequence[RoundFigures]) -> dict[str, Any]:
-    """Sums and extremes over rounds; those in which nothing was tried do not count."""
+    """Return sums and extremes over rounds; those in which nothing was tried do not count."""
     tried = [each for each in rounds if each.tasks]
     main = max(tried, key=lambda each: each.placed, default=None)
     return {
@@ -99,14 +99,14 @@ def round_summary(rounds: Sequence[RoundFigures]) -> dict[str, Any]:
 
 
 def thin(ordered: Sequence[float], points: int = 101) -> list[float]:
-    """At most ``points`` of sorted values, evenly spaced in rank, the first and the last among them."""
+    """Return at most ``points`` of sorted values, evenly spaced in rank, the first and the last among them."""
     if len(ordered) <= points:
         return list(ordered)
     return [ordered[round(number * (len(ordered) - 1) / (points - 1))] for number in range(points)]
 
 
 def thin_curve(curve: Sequence[tuple[float, int]], points: int = 200) -> list[tuple[float, int]]:
-    """At most ``points`` of a curve, the last among them."""
+    """Return at most ``points`` of a curve, the last among them."""
     if len(curve) <= points:
         return list(curve)
     return [curve[round(number * (len(curve) - 1) / (points - 1))] for number in range(points)]

@@ -145,7 +145,7 @@ class Books:
                 self._state.binding_ended(BindOutcome(request, BindResult.BOUND))
 
     def _add_namespaces(self, names: set[str]) -> None:
-        """Namespaces without an object of their own have the label that every namespace has."""
+        """Add the label that every namespace has to those without an object of their own."""
         for name in sorted(names - self._namespaces):
             labels = {"kubernetes.io/metadata.name": name}
             self._state.namespaces_changed(
@@ -162,7 +162,7 @@ class Books:
 
 
 def _change(manifest: Manifest) -> Change[Any]:
-    """The object as a watch would show it, with its name as its uid."""
+    """Return the object as a watch would show it, with its name as its uid."""
     uid = f"{manifest.namespace}/{manifest.name}" if manifest.namespace else manifest.name
     try:
         found: Any = decode_object(manifest.raw, _STRUCTS[manifest.kind])

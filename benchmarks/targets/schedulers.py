@@ -71,7 +71,7 @@ class Ours:
             return (await solver.counts()).rounds
 
     async def stop(self) -> None:
-        """Nothing: the stack ends its processes."""
+        """Do nothing: the stack ends its processes."""
 
 
 async def _wait_until_known(solver: SolverClient, nodes: int) -> None:

@@ -37,15 +37,15 @@ class ToldEvents:
         raise TargetError("pods are deleted; only workloads that create everything can be told in advance")
 
     async def advance(self, seconds: float) -> None:
-        """Nothing happens meanwhile."""
+        """Do nothing: no time passes."""
 
     async def settle(self) -> None:
-        """Nothing is scheduled."""
+        """Do nothing: nothing is scheduled."""
 
     def begin(self) -> None:
-        """From now on events belong to the burst."""
+        """Count events as part of the burst from now on."""
         self._taken = self.burst
 
     def end(self) -> Figures:
-        """Nothing was measured."""
+        """Return empty figures, as nothing was measured."""
         return Figures()

@@ -33,7 +33,9 @@ class Layout(NamedTuple):
 
 
 def any_of_row(flags: Bool) -> Bool:
-    """bool[N]: rows of ``flags`` (bool[N, K]) in which some holds; along many short rows numpy is ten times as slow."""
+    """Return bool[N]: rows of ``flags`` (bool[N, K]) in which some holds; along many short rows numpy is ten
+    times as slow.
+    """
     return np.logical_or.reduce(np.ascontiguousarray(flags.T), axis=0)
 
 

@@ -74,7 +74,9 @@ class JointRows:
         return bool(machines.max(initial=0) > 1)
 
     def holds(self) -> Bool:
-        """bool[S]: shapes that the rows keep out somewhere: those that take of them, or are barred by what is owed."""
+        """Return bool[S]: shapes that the rows keep out somewhere: those that take of them, or are barred by
+        what is owed.
+        """
         takes: Bool = self.amount > 0
         barred = None if self.returned is None else self.returned.barred
         return takes if barred is None else takes | barred
@@ -92,15 +94,19 @@ class Ledger(Protocol):
     reason: str
 
     def find_ordered(self, shapes: Int64, machines: Int64) -> Bool:
-        """bool[A]: the ledger counts on tasks of ``shapes[i]`` reaching ``machines[i]`` in order of admission."""
+        """Return bool[A]: the ledger counts on tasks of ``shapes[i]`` reaching ``machines[i]`` in order of
+        admission.
+        """
         ...
 
     def count_room(self, shape: int) -> Int64:
-        """int64[M]: how many more tasks of a shape each machine takes by themselves; a large number: any."""
+        """Return int64[M]: how many more tasks of a shape each machine takes by themselves; a large number:
+        any.
+        """
         ...
 
     def room_at(self, shapes: Int64, machines: Int64) -> Int64:
-        """int64[A]: how many more tasks of ``shapes[i]`` machine ``machines[i]`` takes by themselves."""
+        """Return int64[A]: how many more tasks of ``shapes[i]`` machine ``machines[i]`` takes by themselves."""
         ...
 
     def book(self, shapes: Int64, machines: Int64, counts: Int64) -> Int64:
@@ -140,7 +146,9 @@ class Opening(Protocol):
     held: Bool
 
     def promising(self, shape: int, tasks: Int64) -> Bool:
-        """bool[M]: machines that could open for a task of a shape if all of ``tasks`` went; the others would not."""
+        """Return bool[M]: machines that could open for a task of a shape if all of ``tasks`` went; the others
+        would not.
+        """
         ...
 
     def opens(self, shape: int, machine: int, tasks: Collection[int]) -> bool:

@@ -259,7 +259,7 @@ class MachineColumns:
         return taken if self.unstated is None else taken + self.unstated[:, column]
 
     def column(self, resource: str) -> int | None:
-        """Index of a resource's column, or None if no machine offers it."""
+        """Return index of a resource's column, or None if no machine offers it."""
         try:
             return self.resources.index(resource)
         except ValueError:
@@ -315,7 +315,7 @@ class ShapeBatch:
         return int(self.requests.shape[0])
 
     def mean(self, amounts: Float64 | Int64) -> Float64:
-        """Mean over all waiting tasks of ``amounts`` per shape: numeric[S, ...]; 0 if none waits."""
+        """Return mean over all waiting tasks of ``amounts`` per shape: numeric[S, ...]; 0 if none waits."""
         return amounts.astype(np.float64).T @ self.counts / max(1, int(self.counts.sum()))
 
     def select(self, shapes: Int64, machines: Int64 | None = None) -> ShapeBatch:

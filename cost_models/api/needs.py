@@ -94,8 +94,9 @@ class Needs(_Declared):
         return cls(**values)
 
     def words(self) -> list[str]:
-        """The needs as plain words, sorted, for drivers that know no model by name: the field (``load``) where it is
-        true, ``labels:app`` for each entry. ``timings``: when tasks got their machines and were initialized.
+        """Return the needs as plain words, sorted, for drivers that know no model by name: the field
+        (``load``) where it is true, ``labels:app`` for each entry. ``timings``: when tasks got their machines
+        and were initialized.
         """
         found = ["timings"] if self.load or self.unseen or self.arrivals else []
         for each in fields(self):

@@ -19,7 +19,7 @@ SLACK = 1e-9
 
 @check_each_answer
 def check_shapes(probe: Probe, answer: Assessment) -> None:
-    """Arrays have the shapes and element types that ``Assessment`` promises."""
+    """Check that arrays have the shapes and element types that ``Assessment`` promises."""
     raw, full = answer.raw, (probe.shapes, probe.machines)
     probe.require(
         isinstance(raw, np.ndarray) and raw.dtype.kind in "iuf" and raw.shape in {full, (full[0], 1)},
@@ -33,7 +33,9 @@ def check_shapes(probe: Probe, answer: Assessment) -> None:
 
 @check_each_answer
 def check_figures(probe: Probe, answer: Assessment) -> None:
-    """Figures are finite and within ``range``; scores lie between 0 and 100. Refused machines count too."""
+    """Check that figures are finite and within ``range``, and scores between 0 and 100; for refused machines,
+    too.
+    """
     span = probe.model.range
     low, high = sorted((span.best, span.worst))
     if not span.bounded:
@@ -52,7 +54,7 @@ def check_figures(probe: Probe, answer: Assessment) -> None:
 
 @check_each_answer
 def check_filter(probe: Probe, answer: Assessment) -> None:
-    """A model that refuses a machine says why, in one line; causes point at reasons."""
+    """Check that a model that refuses a machine says why, in one line, and that causes point at reasons."""
     if answer.feasible is None or answer.feasible.all():
         return
     if answer.causes is not None:
@@ -66,7 +68,7 @@ def check_filter(probe: Probe, answer: Assessment) -> None:
 
 @check_each_answer
 def check_sparse(probe: Probe, answer: Assessment) -> None:
-    """Sparse arcs are parallel arrays; indices are in range, and no pair has two figures."""
+    """Check that sparse arcs are parallel arrays, with indices in range and no pair twice."""
     sparse = answer.sparse
     if sparse is None:
         return
@@ -82,7 +84,9 @@ def check_sparse(probe: Probe, answer: Assessment) -> None:
 
 @check_each_answer
 def check_joint(probe: Probe, answer: Assessment) -> None:
-    """Joint rows are well formed: a row per machine or -1, amounts and limits of at least 0, a reason."""
+    """Check that joint rows are well formed: a row per machine or -1, amounts and limits of at least 0, a
+    reason.
+    """
     for rows in answer.joint:
         probe.require(isinstance(rows, JointRows), "joint must hold JointRows")
         probe.array("joint.row_of", rows.row_of, np.int64, (probe.machines,))
@@ -99,7 +103,9 @@ def check_joint(probe: Probe, answer: Assessment) -> None:
 
 
 def _check_occupied(probe: Probe, answer: Assessment, occupied: Bool) -> None:
-    """Occupied machines are refused, and rows that get something back hold the shapes that they are refused to."""
+    """Check that occupied machines are refused, and rows that get something back hold the shapes that they
+    are refused to.
+    """
     full = (probe.shapes, probe.machines)
     probe.array("occupied", occupied, np.bool_, full)
     refused = np.zeros(full, dtype=np.bool_) if answer.feasible is None else ~answer.feasible
@@ -142,21 +148,23 @@ def _check_returned(probe: Probe, rows: JointRows, returned: Returned) -> None:
 
 @check_each_answer
 def check_crowding(probe: Probe, _: Assessment) -> None:
-    """Crowding is float64[M], finite and at least 0, for every request."""
+    """Check that crowding is float64[M], finite and at least 0, for every request."""
     for growth in probe.crowding_rows():
         probe.figures("crowding", growth, (probe.machines,))
 
 
 @check_each_answer
 def check_growth(probe: Probe, answer: Assessment) -> None:
-    """A growth in the answer is what crowding has to be: float64[M], finite and at least 0."""
+    """Check that a growth in the answer is what crowding has to be: float64[M], finite and at least 0."""
     if answer.growth is not None:
         probe.figures("growth", answer.growth, (probe.machines,))
 
 
 @check_each_answer
 def check_heights(probe: Probe, answer: Assessment) -> None:
-    """Heights are float64 arrays that match each other, finite and at least 0; a growth comes with them."""
+    """Check that heights are float64 arrays that match each other, finite and at least 0; a growth comes with
+    them.
+    """
     heights = answer.heights
     if heights is None:
         return
@@ -169,7 +177,7 @@ def check_heights(probe: Probe, answer: Assessment) -> None:
 
 @check_each_answer
 def check_notes(probe: Probe, answer: Assessment) -> None:
-    """Notes are single lines of text."""
+    """Check that notes are single lines of text."""
     for note in answer.notes:
         single = isinstance(note, str) and bool(note.strip()) and len(note.splitlines()) == 1
         probe.require(single, f"the note {note!r} must be one line of text")

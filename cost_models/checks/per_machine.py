@@ -15,7 +15,9 @@ from cost_models.interface import Assessment, Bool, CostModel, Int64, answers_ex
 
 
 def check_per_machine(model: CostModel, cases: Sequence[Case]) -> None:
-    """A model that is ``per_machine`` says the same of a pair whatever else it is asked about, and when."""
+    """Check that a model that is ``per_machine`` says the same of a pair whatever else it is asked about, and
+    when.
+    """
     for case in cases if model.promises.per_machine else ():
         probe = Probe(model, case)
         whole = probe.answer()
@@ -36,7 +38,7 @@ def check_per_machine(model: CostModel, cases: Sequence[Case]) -> None:
 
 
 def _check_time(probe: Probe, whole: Assessment) -> None:
-    """Answers are the same up to the time that the model states."""
+    """Check that answers are the same up to the time that the model states."""
     model, case = probe.model, probe.case
     for_ever = np.full(probe.machines, np.inf)
     until = np.asarray(model.lasts_until(case.machines)) if answers_expire(model) else for_ever
@@ -59,7 +61,7 @@ def _check_time(probe: Probe, whole: Assessment) -> None:
 
 
 def _selections(case: Case) -> Iterator[tuple[str, Int64, Int64 | None]]:
-    """Some of the shapes, and of the machines (None: all of them), with a word on each."""
+    """Yield some of the shapes, and of the machines (None: all of them), with a word on each."""
     shapes, machines = np.arange(case.shapes.count), np.arange(case.machines.count)
     for machine in machines.tolist():
         yield f"about machine {machine} alone", shapes, machines[machine : machine + 1]
@@ -87,14 +89,16 @@ def _require_same(probe: Probe, whole: Assessment, part: Assessment, shapes: Int
 
 
 def _plain(answer: Assessment, size: tuple[int, int]) -> Assessment:
-    """An answer with all that has no meaning made equal: no refusals, and causes where nothing is refused."""
+    """Return an answer with all that has no meaning made equal: no refusals, and causes where nothing is
+    refused.
+    """
     feasible = np.ones(size, dtype=np.bool_) if answer.feasible is None else answer.feasible
     causes = None if answer.causes is None or feasible.all() else np.where(feasible, 0, answer.causes)
     return replace(answer, feasible=feasible, causes=causes)
 
 
 def _select(answer: Assessment, shapes: Int64, machines: Int64) -> Assessment:
-    """The part of an answer about some shapes and machines."""
+    """Return the part of an answer about some shapes and machines."""
     whole = {name: getattr(answer, name) for name in PAIRWISE}
     parts: dict[str, Any] = {
         name: each if each is None else each[shapes][:, machines] for name, each in whole.items()

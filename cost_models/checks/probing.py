@@ -41,7 +41,7 @@ class Probe:
         return self.case.machines.count
 
     def answer(self) -> Assessment:
-        """The model's answer; an exception counts as a failed check."""
+        """Return the model's answer; an exception counts as a failed check."""
         try:
             answer = self.model.assess(self.case.machines, self.case.shapes)
         except Exception as error:
@@ -57,7 +57,7 @@ class Probe:
             raise AssertionError(f"{self.model.name}: {self.case.name}: crowding raised {error!r}") from error
 
     def crowding_rows(self) -> list[Float64]:
-        """Crowding for every request of the case."""
+        """Return crowding for every request of the case."""
         return [self.crowding(request) for request in self.case.shapes.requests]
 
     def require(self, condition: bool | np.bool_, message: str) -> None:
@@ -86,7 +86,7 @@ class Probe:
 
 
 def check_each_answer(check: Callable[[Probe, Assessment], None]) -> Check:
-    """The check of all answers that ``check`` is of one."""
+    """Return the check of all answers that ``check`` is of one."""
 
     @wraps(check)
     def check_all(model: CostModel, cases: Sequence[Case]) -> None:
@@ -98,7 +98,7 @@ def check_each_answer(check: Callable[[Probe, Assessment], None]) -> Check:
 
 
 def describe_value(value: object) -> str:
-    """Element type and shape of an array; of anything else its type."""
+    """Return element type and shape of an array; of anything else its type."""
     return f"{value.dtype}{list(value.shape)}" if isinstance(value, np.ndarray) else type(value).__name__
 
 

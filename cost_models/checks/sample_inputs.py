@@ -69,14 +69,14 @@ class StatedWindows:
 
 
 def read_only(case: Case) -> Case:
-    """The same case; from now on its arrays refuse to be written to."""
+    """Return the same case; from now on its arrays refuse to be written to."""
     for array in _arrays(case):
         array.setflags(write=False)
     return case
 
 
 def _arrays(value: Any) -> Iterator[NDArray[Any]]:
-    """All arrays in the fields of a dataclass, and of those in its fields."""
+    """Yield all arrays in the fields of a dataclass, and of those in its fields."""
     for each in fields(value):
         part = getattr(value, each.name)
         if isinstance(part, np.ndarray):
@@ -86,7 +86,8 @@ def _arrays(value: Any) -> Iterator[NDArray[Any]]:
 
 
 def ordinary_machines(records: Mapping[str, Mapping[str, bytes]] | None = None) -> MachineColumns:
-    """Six machines: empty, half full, full, large with devices, without any capacity, and with one of everything.
+    """Return six machines: empty, half full, full, large with devices, without any capacity, and with one of
+    everything.
 
     One has a fresh sample of its use, one a sample above its capacity from the day before, the others none.
     """
@@ -113,7 +114,7 @@ def ordinary_machines(records: Mapping[str, Mapping[str, bytes]] | None = None) 
 
 
 def ordinary_shapes() -> ShapeBatch:
-    """Three shapes: small, without requests, and too large for most machines."""
+    """Return three shapes: small, without requests, and too large for most machines."""
     return ShapeBatch(
         requests=np.array(REQUESTS, dtype=np.int64),
         counts=np.array([500, 1, 3], dtype=np.int64),
@@ -126,7 +127,9 @@ def ordinary_shapes() -> ShapeBatch:
 
 
 def ordinary_residents() -> Residents:
-    """Tasks of the three ordinary shapes on the machines that run any, those of a full and of a large machine mixed."""
+    """Return tasks of the three ordinary shapes on the machines that run any, those of a full and of a large
+    machine mixed.
+    """
     shapes = ordinary_shapes()
     return Residents(
         machine=np.array([1, 2, 2, 3], dtype=np.int64),
@@ -169,7 +172,9 @@ def ordinary_load() -> Load:
 
 
 def tasks_that_state_nothing(case: Case) -> Case:
-    """The case with waiting tasks, and some on machines, that are assumed to need more than they request."""
+    """Return the case with waiting tasks, and some on machines, that are assumed to need more than they
+    request.
+    """
     machines, shapes = case.machines, case.shapes
     unstated = np.zeros_like(machines.capacity)
     unstated[[1, 2], 1], unstated[[1, 2], 2] = 20_000, GIB  # more than a machine has, too
@@ -183,12 +188,12 @@ def tasks_that_state_nothing(case: Case) -> Case:
 
 
 def of_machines(machines: MachineColumns, rows: Sequence[int]) -> MachineColumns:
-    """The given rows of ``machines`` alone; tasks on them, and their use in detail, are left out."""
+    """Return the given rows of ``machines`` alone; tasks on them, and their use in detail, are left out."""
     return replace(machines.select(np.array(rows, dtype=np.int64)), residents=None)
 
 
 def of_resources(case: Case, name: str, columns: Sequence[int]) -> Case:
-    """The case with the given resource columns alone."""
+    """Return the case with the given resource columns alone."""
     chosen = list(columns)
     machines, shapes = case.machines, case.shapes
     return Case(
@@ -212,7 +217,7 @@ def of_resources(case: Case, name: str, columns: Sequence[int]) -> Case:
 
 
 def standard_cases(records: Sequence[str] = ()) -> list[Case]:
-    """All inputs; ``records`` are the kinds that the model needs, which also come malformed."""
+    """Return all inputs; ``records`` are the kinds that the model needs, which also come malformed."""
     machines, shapes = ordinary_machines(), ordinary_shapes()
     ordinary = Case("ordinary", machines, shapes)
     nothing = ShapeBatch(shapes.requests[:0], shapes.counts[:0], ())

@@ -105,7 +105,7 @@ class Coco(BaseModel):
         return growth
 
     def _load(self, machines: MachineColumns) -> Float64:
-        """Thousandths taken, summed over dimensions: float64[M]."""
+        """Return thousandths taken, summed over dimensions: float64[M]."""
         load = np.zeros(machines.count)
         for column in self._columns(machines):
             capacity = machines.capacity[:, column].astype(np.float64)
@@ -122,7 +122,7 @@ class Coco(BaseModel):
 
 
 def _fullness(machines: MachineColumns) -> Float64:
-    """e^(busy / slots) per machine: float64[M], from 1 to e. Slots are the pods that a machine takes."""
+    """Return e^(busy / slots) per machine: float64[M], from 1 to e. Slots are the pods that a machine takes."""
     column = machines.column("pods")
     if column is None:
         return np.ones(machines.count)

@@ -88,7 +88,7 @@ def _interference(tasks: Float64, machines: int, table: Float64) -> float:
 
 
 def _partitions(kinds: Sequence[int]) -> Iterator[list[Group]]:
-    """All ways to put ``kinds`` into groups (15 for four)."""
+    """Yield all ways to put ``kinds`` into groups (15 for four)."""
     if not kinds:
         yield []
         return
@@ -100,7 +100,9 @@ def _partitions(kinds: Sequence[int]) -> Iterator[list[Group]]:
 
 
 def _needs(machines: MachineColumns, shapes: ShapeBatch, types: Int64) -> Float64:
-    """Share of all free room that each type's tasks need, of the resource they need most of: float64[TYPES]."""
+    """Return share of all free room that each type's tasks need, of the resource they need most of:
+    float64[TYPES].
+    """
     free = machines.free.sum(axis=0, dtype=np.float64)
     wanted = shapes.requests.astype(np.float64) * shapes.counts[:, None]
     by_type = np.zeros((TYPES, wanted.shape[1]))
@@ -110,7 +112,9 @@ def _needs(machines: MachineColumns, shapes: ShapeBatch, types: Int64) -> Float6
 
 
 def _quotas(needs: Float64, machines: int) -> list[int]:
-    """Whole numbers in proportion to ``needs`` that add up to ``machines``; all 0 if nothing is needed."""
+    """Return whole numbers in proportion to ``needs`` that add up to ``machines``; all 0 if nothing is
+    needed.
+    """
     total = float(needs.sum())
     if total <= 0:
         return [0] * len(needs)

@@ -89,7 +89,7 @@ class Racks:
 
     @classmethod
     def build(cls, machines: MachineColumns, labels: Sequence[str]) -> Racks:
-        """Racks by the first of ``labels`` that a machine has."""
+        """Return racks by the first of ``labels`` that a machine has."""
         row: dict[str | int, int] = {}  # those without a name by machine
         names = (
             next((given[label] for label in labels if given.get(label)), "") for given in machines.labels

@@ -100,7 +100,9 @@ class Net(BaseModel):
 
 
 def _read_requests(requests: Int64, rows: Sequence[ShapeRow], column: int | None) -> tuple[Int64, list[str]]:
-    """Bits per second that one task of each shape asks for, int64[S], and notes on labels that are no number."""
+    """Return bits per second that one task of each shape asks for, int64[S], and notes on labels that are no
+    number.
+    """
     asked = np.zeros(len(rows), dtype=np.int64) if column is None else requests[:, column].copy()
     notes = []
     for index, row in enumerate(rows):
@@ -127,12 +129,12 @@ class _Links:
     by_kind: Int64 | None
 
     def get_remaining(self) -> Int64:
-        """int64[M]: what more tasks may ask for, at least 0."""
+        """Return int64[M]: what more tasks may ask for, at least 0."""
         return np.maximum(self.capacity - np.maximum(self.booked, self.measured), 0)
 
     def joint(self, asked: Int64) -> tuple[JointRows, ...]:
-        """Rows of the machines for tasks that take ``asked`` (int64[S]): beside what is booked, which comes back when
-        tasks leave, and beside what is measured, of which nobody knows how much does.
+        """Return rows of the machines for tasks that take ``asked`` (int64[S]): beside what is booked, which
+        comes back when tasks leave, and beside what is measured, of which nobody knows how much does.
         """
         every = np.arange(len(self.capacity), dtype=np.int64)
         room = self.capacity - self.booked
@@ -146,7 +148,7 @@ class _Links:
 
 
 def _links(machines: MachineColumns, column: int | None) -> tuple[_Links, list[str]]:
-    """Bandwidth of all machines, and notes on bad annotations."""
+    """Return bandwidth of all machines, and notes on bad annotations."""
     none = np.zeros(machines.count, dtype=np.int64)
     capacity = none.copy() if column is None else machines.capacity[:, column].copy()
     booked = none if column is None else capacity - machines.free[:, column]
@@ -177,7 +179,7 @@ def _links(machines: MachineColumns, column: int | None) -> tuple[_Links, list[s
 
 
 def _whole(text: str) -> int | None:
-    """The number if the text is one: digits alone, at most 2**53."""
+    """Return the number if the text is one: digits alone, at most 2**53."""
     if not text.isascii() or not text.isdecimal() or len(text) > len(str(LARGEST)):
         return None
     number = int(text)

@@ -103,11 +103,13 @@ class Quincy(BaseModel):
         return Assessment(raw=raw, sparse=sparse, notes=tuple(dict.fromkeys(notes)))
 
     def _transfer(self, total: float, in_rack: Float64, on_machine: Float64) -> Float64:
-        """X, elementwise, of bytes. A block that only its rack is known of may make ``on_machine`` the smaller."""
+        """Return X, elementwise, of bytes. A block that only its rack is known of may make ``on_machine`` the
+        smaller.
+        """
         return (self._rack_cost * (in_rack - on_machine) + self._core_cost * (total - in_rack)) / GIB
 
     def _worst_in_racks(self, located: Located, racks: Racks) -> Float64:
-        """X of the machine of each rack that holds the least: float64[racks]."""
+        """Return X of the machine of each rack that holds the least: float64[racks]."""
         in_rack = np.zeros(racks.count)
         in_rack[located.rack] = located.rack_bytes
         rack_of = racks.of[located.machine]
@@ -118,7 +120,7 @@ class Quincy(BaseModel):
         return self._transfer(located.total, in_rack, least)
 
     def _list_preferred(self, located: Located, racks: Racks, worst: Float64) -> tuple[Int64, Float64]:
-        """Machines of preferred racks and preferred machines, each once, and their figures."""
+        """Return machines of preferred racks and preferred machines, each once, and their figures."""
         rack_rows = located.rack[located.rack_bytes >= self._rack_share * located.total]
         members = [
             racks.order[racks.start[rack] : racks.start[rack] + racks.size[rack]] for rack in rack_rows

@@ -76,13 +76,13 @@ class RandomPolicy(BaseModel):
         return Assessment(raw=raw)
 
     def _hashes(self, contents: Sequence[bytes]) -> NDArray[np.uint64]:
-        """Hash of each text under the seed: uint64[N]."""
+        """Return hash of each text under the seed: uint64[N]."""
         digests = b"".join(blake2b(each, digest_size=8, key=self._key).digest() for each in contents)
         return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
 
 
 def _content(resources: Sequence[str], request: Int64, row: ShapeRow) -> bytes:
-    """All that is known of a shape, in one spelling. Resources that it does not ask for do not count."""
+    """Return all that is known of a shape, in one spelling. Resources that it does not ask for do not count."""
     asked = sorted(
         (name, amount) for name, amount in zip(resources, request.tolist(), strict=True) if amount > 0
     )

@@ -57,7 +57,7 @@ def is_extended(resource: str) -> bool:
 
 
 def scarce_columns(resources: Sequence[str], capacity: Int64) -> tuple[int, ...]:
-    """Columns of the scarce resources, ascending; ``capacity``: int64[M, K]."""
+    """Return columns of the scarce resources, ascending; ``capacity``: int64[M, K]."""
     extended = [column for column, name in enumerate(resources) if is_extended(name)]
     if not extended:
         return ()

@@ -50,7 +50,7 @@ def types_of(rows: Sequence[ShapeRow]) -> tuple[Int64, tuple[str, ...]]:
 
 
 def resident_counts(machines: MachineColumns) -> Float64:
-    """Tasks of each type on each machine: float64[TYPES, M], zeros where residents are not known."""
+    """Return tasks of each type on each machine: float64[TYPES, M], zeros where residents are not known."""
     counts = np.zeros((TYPES, machines.count))
     residents = machines.residents
     if residents is not None and len(residents.kinds):

@@ -104,7 +104,7 @@ class WhareMap(BaseModel):
         return self._compute_cores_per_slot(machines)
 
     def _compute_cores_per_slot(self, machines: MachineColumns) -> Float64:
-        """Cores per slot: float64[M]. Slots are the pods that a machine takes."""
+        """Return cores per slot: float64[M]. Slots are the pods that a machine takes."""
         column = machines.column("pods")
         if column is None:
             return np.ones(machines.count)
@@ -114,7 +114,7 @@ class WhareMap(BaseModel):
 def _figures(
     machines: MachineColumns, labels: Sequence[str], programs: Mapping[str, Program]
 ) -> dict[str, Float64]:
-    """100 x mean / best of each machine for each program: float64[M], 100 or more.
+    """Return 100 x mean / best of each machine for each program: float64[M], 100 or more.
 
     Found per type and residents of machines, of which a cluster has few different ones.
     """
@@ -132,7 +132,7 @@ def _figures(
 
 
 def _type_names(machines: MachineColumns, labels: Sequence[str]) -> list[str]:
-    """The type of each machine."""
+    """Return the type of each machine."""
     columns = [(name, machines.column(name)) for name in ("cpu", "memory")]
     names = []
     for row, given in enumerate(machines.labels):

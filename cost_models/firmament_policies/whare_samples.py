@@ -43,7 +43,9 @@ class Program:
         return min([*self.psi.values(), *self.xi.values()])
 
     def mean(self, co_runners: CoRunners, machine_type: str) -> float:
-        """The mean beside these co-runners, or else of the machine type, or else the highest of a machine type."""
+        """Return the mean beside these co-runners, or else of the machine type, or else the highest of a
+        machine type.
+        """
         found = self.xi.get((co_runners, machine_type), self.psi.get(machine_type))
         return max(self.psi.values()) if found is None else found
 
@@ -79,7 +81,7 @@ def merge_samples(samples: Mapping[str, Sample]) -> dict[str, Program]:
 
 
 def _means(samples: Iterable[tuple[Key, Sample]]) -> dict[Key, float]:
-    """Mean over the runs of the samples of each key."""
+    """Return mean over the runs of the samples of each key."""
     totals: dict[Key, tuple[float, int]] = {}
     for key, sample in samples:
         total, runs = totals.get(key, (0.0, 0))

@@ -172,7 +172,7 @@ def _refuse_constant(name: str) -> None:
 
 
 def _percentages(document: Mapping[str, Any], key: str) -> Percentages:
-    """A map of 64-bit integers, as Go decodes it: anything else spoils the annotation."""
+    """Return a map of 64-bit integers, as Go decodes it: anything else spoils the annotation."""
     given = document.get(key)
     if given is None:
         return NONE

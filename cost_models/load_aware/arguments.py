@@ -56,7 +56,7 @@ def _default_cpu(read: Arguments) -> int:
 
 
 def _multiplier(read: Arguments) -> float:
-    """A number of at least 1, written as one or as text, which is how upstream has it."""
+    """Return a number of at least 1, written as one or as text, which is how upstream has it."""
     value = read.anything("defaultRequestsMultiplier")
     try:
         number = 1.5 if value is None else float(str(value))
@@ -214,7 +214,9 @@ def read_settings(args: Mapping[str, Any]) -> Settings:
 
 
 def _read_aggregation(read: Arguments) -> tuple[Percentages, Aggregation, Aggregation]:
-    """Thresholds and aggregation of the filter (off unless both are given), and the aggregation of the score."""
+    """Return thresholds and aggregation of the filter (off unless both are given), and the aggregation of the
+    score.
+    """
     thresholds = _percentages(read, "usageThresholds")
     filtering = Aggregation(_kind(read, "usageAggregationType"), _duration(read, "usageAggregatedDuration"))
     scoring = Aggregation(_kind(read, "scoreAggregationType"), _duration(read, "scoreAggregatedDuration"))
@@ -225,7 +227,7 @@ def _read_aggregation(read: Arguments) -> tuple[Percentages, Aggregation, Aggreg
 
 
 def _percentages(read: Arguments, name: str, *, least: int = 0) -> Percentages:
-    """A map from resources to whole numbers from ``least`` to 100, empty by default."""
+    """Return a map from resources to whole numbers from ``least`` to 100, empty by default."""
     given = read.mapping(name)
     for resource, value in given.items():
         if not resource or not _is_whole(value, least, 100):

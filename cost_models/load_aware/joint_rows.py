@@ -66,7 +66,8 @@ def refusal_reasons(settings: Settings) -> tuple[str, ...]:
 def joint_rows(
     space: Rooms, amounts: Int64, kinds: tuple[Bool, Bool], running: RunningTasks | None, settings: Settings
 ) -> tuple[JointRows, ...]:
-    """One row per machine, resource and set of thresholds, where there is a limit and some task to be held to it.
+    """Return one row per machine, resource and set of thresholds, where there is a limit and some task to be
+    held to it.
 
     ``amounts``: int64[S, R], what tasks take; ``kinds``: bool[S] each, shapes of class koord-prod, and those that
     thresholds count for. Of these no task may come while a threshold is exceeded, whatever it takes: where that can
@@ -98,8 +99,9 @@ def joint_rows(
 
 
 def _parts(space: Rooms, prod: Bool) -> Iterator[tuple[UsageRoom, Bool, Bool, int, bool]]:
-    """Rooms, machines (bool[M]) that hold shapes to them, these shapes (bool[S]), 1 for use over a period, else 0, and
-    whether it is the use of prod tasks alone. Each shape is held to at most one room of a machine.
+    """Yield rooms, machines (bool[M]) that hold shapes to them, these shapes (bool[S]), 1 for use over a
+    period, else 0, and whether it is the use of prod tasks alone. Each shape is held to at most one room of a
+    machine.
     """
     all_shapes = np.ones_like(prod)
     for period in (0, 1):
@@ -124,7 +126,7 @@ class _Leaving:
     prod: bool
 
     def amounts(self, places: Int64) -> Int64:
-        """Amounts of the tasks in ``places``: int64[V]."""
+        """Return amounts of the tasks in ``places``: int64[V]."""
         running, position = self.running, self.position
         known, guessed = (
             (running.prod_use(position, places), running.prod_alone(position, places))

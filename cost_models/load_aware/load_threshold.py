@@ -121,7 +121,9 @@ class LoadThreshold(BaseModel):
 
 
 def _figures(score: Int8, excess: Mapping[int, Float64]) -> NDArray[Any]:
-    """Scores in 8 bits, as answers for many shapes are larger than any cache; less than 0 by ``excess``."""
+    """Return scores in 8 bits, as answers for many shapes are larger than any cache; less than 0 by
+    ``excess``.
+    """
     if not excess:
         return score
     raw = score.astype(np.float64)
@@ -138,7 +140,7 @@ def _eligible(machines: MachineColumns, shapes: ShapeBatch) -> Iterator[Bool]:
 
 
 def _nothing_reported(machines: MachineColumns) -> Load:
-    """The view of a cluster about which nothing is known in detail."""
+    """Return the view of a cluster about which nothing is known in detail."""
     count, columns = machines.capacity.shape
     return Load(
         reported=np.zeros(count, dtype=np.bool_),

@@ -103,17 +103,17 @@ def machine_use(
 
 
 def whole(amounts: Float64) -> Int64:
-    """Amounts as whole numbers, rounded up."""
+    """Return amounts as whole numbers, rounded up."""
     return np.ceil(amounts).astype(np.int64)
 
 
 def _mask_unknown(there: Bool, amounts: Float64) -> Float64:
-    """``amounts`` (float64[M, R]) of the machines that are ``there`` (bool[M]), 0 of others."""
+    """Return ``amounts`` (float64[M, R]) of the machines that are ``there`` (bool[M]), 0 of others."""
     return amounts if there.all() else np.where(there[:, None], amounts, 0.0)
 
 
 def _select_columns(amounts: Float64, columns: Sequence[int | None]) -> Float64:
-    """The columns of the resources that count, zeros for those that nobody knows: float64[rows, R]."""
+    """Return the columns of the resources that count, zeros for those that nobody knows: float64[rows, R]."""
     found = np.zeros((len(amounts), len(columns)))
     for position, column in enumerate(columns):
         if column is not None:

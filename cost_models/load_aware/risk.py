@@ -32,7 +32,8 @@ FIGURE_DRAWS = 2.0
 
 
 def full_deviation(variance: Float64, left: Int64, amounts: Int64, counts: Int64, risk: float) -> float:
-    """Median deviation of machines once ``left`` of them (int64[N]) is taken by the waiting tasks, in one resource.
+    """Return median deviation of machines once ``left`` of them (int64[N]) is taken by the waiting tasks, in
+    one resource.
 
     ``variance``: float64[N], of the tasks there; ``amounts``, ``counts``: int64[S], expected use of the waiting ones;
     ``risk``: their relative deviation. Machines on which nothing deviates do not count; 0 if there are no others.
@@ -47,7 +48,8 @@ def full_deviation(variance: Float64, left: Int64, amounts: Int64, counts: Int64
 
 
 def subtract_margins(space: Rooms, use: Use, amounts: Int64, counts: Int64) -> tuple[Rooms, Int64]:
-    """The room that is left beside margins, and what a task of each shape takes of it, its part included: int64[S, R].
+    """Return the room that is left beside margins, and what a task of each shape takes of it, its part
+    included: int64[S, R].
 
     ``amounts``: int64[S, R], expected use of the waiting tasks, of which ``counts`` (int64[S]) wait. Without a
     configured deviation both are returned as they are.
@@ -82,7 +84,8 @@ def subtract_margins(space: Rooms, use: Use, amounts: Int64, counts: Int64) -> t
 
 
 def use_variances(space: Rooms, use: Use) -> tuple[Float64, Float64]:
-    """Variance of what the tasks use that each room of ``space`` is about, ``whole`` and ``prod``: float64[R, M].
+    """Return variance of what the tasks use that each room of ``space`` is about, ``whole`` and ``prod``:
+    float64[R, M].
 
     About figures and estimates, or estimates alone where these stand for a report; 0 where deviations do not count.
     """

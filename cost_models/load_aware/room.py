@@ -137,14 +137,16 @@ def _compute_room(use: Use, percent: Int64, allocatable: Int64, used: tuple[Int6
 
 
 def _open_to_all(room: UsageRoom) -> Int64:
-    """Up to which amounts every machine takes a task: int64[R], less than 0 if some machine takes none."""
+    """Return up to which amounts every machine takes a task: int64[R], less than 0 if some machine takes
+    none.
+    """
     if (room.refused >= 0).any() or not room.left.shape[1]:
         return np.full(len(room.left), -1, dtype=np.int64)
     return room.left.min(axis=1)
 
 
 def _causes(room: UsageRoom, amounts: Int64) -> Int16:
-    """Index into ``_reasons`` of the first cause by which a machine is refused, -1 for none: int16[M]."""
+    """Return index into ``_reasons`` of the first cause by which a machine is refused, -1 for none: int16[M]."""
     cause = room.refused.astype(np.int16)
     for position, amount in enumerate(amounts.tolist()):
         exceeded = (room.left[position] < amount) & (cause < 0)
@@ -154,7 +156,9 @@ def _causes(room: UsageRoom, amounts: Int64) -> Int16:
 
 
 def _excess(room: UsageRoom, amounts: Int64, allocatable: Int64) -> Float64:
-    """By how many percent of what a machine offers the worst resource would exceed its threshold: float64[M]."""
+    """Return by how many percent of what a machine offers the worst resource would exceed its threshold:
+    float64[M].
+    """
     total = (room.used + amounts[:, None]) * 100.0
     share = np.divide(total, allocatable, out=np.zeros_like(total), where=allocatable > 0)
     over = np.where((room.percent > 0) & (allocatable > 0), share - room.percent, 0.0)

@@ -34,7 +34,7 @@ class Weights:
 
     @classmethod
     def from_settings(cls, settings: Settings) -> Weights:
-        """Those of the resources that count, in their order."""
+        """Return the columns of the resources that count, in their order."""
         weights = [settings.weights.get(name, 0) for name in settings.known]
         return cls(np.array(weights, dtype=np.int64), settings.dominant_weight)
 
@@ -73,7 +73,7 @@ class UsedScores:
         self._nothing = np.zeros(left.shape[1], dtype=self._type)
 
     def compute(self, amounts: Int64) -> Int8:
-        """Scores for tasks of ``amounts`` (int64[N, R]): int8[N, M], 0 to 100."""
+        """Return scores for tasks of ``amounts`` (int64[N, R]): int8[N, M], 0 to 100."""
         machines = self._left.shape[1]
         if not self._counted:
             return np.zeros((len(amounts), machines), dtype=np.int8)
@@ -94,11 +94,11 @@ class UsedScores:
         return sums.view(np.int8) if sums.itemsize == 1 else sums.astype(np.int8)
 
     def _apply_weight(self, scores: Iterable[NDArray[np.uint8]], weight: int) -> Iterable[NDArray[Any]]:
-        """Scores times a weight, in as many bits as sums have where that makes a difference."""
+        """Return scores times a weight, in as many bits as sums have where that makes a difference."""
         return scores if weight == 1 else (np.multiply(each, weight, dtype=self._sums) for each in scores)
 
     def _singles(self, position: int, amounts: Sequence[int]) -> list[NDArray[np.uint8]]:
-        """Scores of one resource; tasks of different shapes often ask for as much."""
+        """Return scores of one resource; tasks of different shapes often ask for as much."""
         single = {amount: self._single(position, amount) for amount in set(amounts)}
         return [single[amount] for amount in amounts]
 
@@ -115,14 +115,18 @@ class UsedScores:
 
 
 def percent_per_unit(allocatable: Int64) -> Float64:
-    """Percent that one unit is of what is offered, 0 where nothing is: float64[R, M], as ``allocatable``."""
+    """Return percent that one unit is of what is offered, 0 where nothing is: float64[R, M], as
+    ``allocatable``.
+    """
     percent = 100.0 / np.maximum(allocatable, 1)
     percent[allocatable <= 0] = 0.0
     return percent
 
 
 def compute_used_growth(amounts: Float64, per_unit: Float64, weights: Weights) -> Float64:
-    """By how much ``LeastUsed`` falls per task of ``amounts`` (float64[R]): float64[M]; by ``percent_per_unit``."""
+    """Return by how much ``LeastUsed`` falls per task of ``amounts`` (float64[R]): float64[M]; by
+    ``percent_per_unit``.
+    """
     if weights.total == 0:
         return np.zeros(per_unit.shape[1])
     share = np.minimum(amounts[:, None] * per_unit, 100.0)
@@ -133,7 +137,9 @@ def compute_used_growth(amounts: Float64, per_unit: Float64, weights: Weights) -
 
 
 def packing_score(percent: Float64, target: float) -> Float64:
-    """``TargetLoadPacking`` for a percentage of use after the placement: whole numbers, 0 above 100 percent."""
+    """Return ``TargetLoadPacking`` for a percentage of use after the placement: whole numbers, 0 above 100
+    percent.
+    """
     score = np.where(
         percent > target,
         target * (100.0 - percent) / (100.0 - target),
@@ -145,7 +151,7 @@ def packing_score(percent: Float64, target: float) -> Float64:
 def variation_score(
     use: Float64, deviation: Float64, request: float, capacity: Float64, strategy: Strategy
 ) -> Float64:
-    """``LoadVariationRiskBalancing`` of one resource, not rounded yet: float64[M], 0 without capacity."""
+    """Return ``LoadVariationRiskBalancing`` of one resource, not rounded yet: float64[M], 0 without capacity."""
     offered = np.maximum(capacity, 1e-9)
     mean = np.clip((np.clip(use, 0, capacity) + max(request, 0.0)) / offered, 0.0, 1.0)
     spread = np.clip(np.clip(deviation, 0, capacity) / offered, 0.0, 1.0)

@@ -79,7 +79,9 @@ class Scorer:
         )
 
     def _heights(self, expected: Estimates, per_unit: Float64, weights: Weights) -> Heights | None:
-        """None where the worst resource counts, or prod pods see another use: neither is one sum per machine."""
+        """Return None if the worst resource counts, or prod pods see another use: neither is one sum per
+        machine.
+        """
         if self._settings.score_prod or weights.worst or not weights.total:
             return None
         # By how much the score falls per unit of each resource, and has fallen by the percentages of use: at most 100,
@@ -90,7 +92,7 @@ class Scorer:
         return Heights(np.where(self._scored, start, 100.0), rate, expected.amounts.astype(np.float64))
 
     def _packing(self, shapes: ShapeBatch, strategy: Strategy) -> Scored:
-        """Of cpu, and of what the hardware has, as upstream does."""
+        """Return the figures of cpu, and of the hardware, as upstream computes them."""
         column = self._machines.column("cpu")
         count = self._machines.count
         if column is None:
@@ -115,7 +117,7 @@ class Scorer:
         )
 
     def _unseen(self, column: int, strategy: Strategy) -> Float64:
-        """Predicted cpu of tasks that the last report does not show: float64[M]."""
+        """Return predicted cpu of tasks that the last report does not show: float64[M]."""
         assigned = self._load.assigned
         report = self._machines.usage_time[assigned.machine]
         unseen = ~(report - assigned.time >= BLIND_SECONDS)
@@ -154,7 +156,8 @@ class Scorer:
 
 
 def predict_cpu(row: ShapeRow, request: int, strategy: Strategy) -> int:
-    """Trimaran's prediction of a pod's cpu in milli-cores: per container its limit, else a multiple of its request.
+    """Return trimaran's prediction of a pod's cpu in milli-cores: per container its limit, else a multiple of
+    its request.
 
     Containers that say nothing count as ``default_cpu``. Of a pod whose containers are not known, the pod as a whole.
     """
@@ -175,7 +178,8 @@ def _predict_container_cpu(limit: int | None, request: int | None, strategy: Str
 
 
 def _falling_to_full(percent: Float64, step: Float64, target: float) -> Float64:
-    """Points by which the packing score falls per task of ``step`` percent, as a straight line down to a full machine.
+    """Return points by which the packing score falls per task of ``step`` percent, as a straight line down to
+    a full machine.
 
     The score itself rises up to the target and falls from there. A flow needs costs that never fall, and a line that
     ends where the score does spreads a batch over the machines nearest to the target instead of filling one.

@@ -91,7 +91,7 @@ def estimates(
 
 
 def estimate(name: str, request: int, limit: int, factor: int) -> int:
-    """Expected use of one resource, ``name`` being that of the pod's service class ("": it has none)."""
+    """Return expected use of one resource, ``name`` being that of the pod's service class ("": it has none)."""
     amount = max(request, limit)
     if amount == 0:
         return _LEAST.get(name, 0)
@@ -109,7 +109,7 @@ def round_half_away(value: float) -> int:
 def scale_request(
     request: Int64, resources: Sequence[str], factors: Percentages, known: Sequence[str]
 ) -> Float64:
-    """Expected use of a task with ``request`` (int64[K]) by the factors alone: float64[R]."""
+    """Return expected use of a task with ``request`` (int64[K]) by the factors alone: float64[R]."""
     position = {name: index for index, name in enumerate(resources)}
     return np.array(
         [
@@ -145,7 +145,7 @@ class RunningTasks:
 
     @classmethod
     def from_machines(cls, machines: MachineColumns, load: Load, settings: Settings) -> RunningTasks:
-        """The tasks on ``machines``."""
+        """Return the tasks on ``machines``."""
         assigned = load.assigned
         kinds = estimates(assigned.kinds, assigned.requests, machines.resources, settings)
         # Those that only hold a place for others use nothing themselves.
@@ -160,23 +160,23 @@ class RunningTasks:
         )
 
     def alone(self, position: int, places: Places) -> Float64:
-        """Estimates of one resource: float64[N]."""
+        """Return estimates of one resource: float64[N]."""
         return self.expected[position][self.assigned.kind[places]]
 
     def get_used(self, position: int, places: Places) -> Float64:
-        """Reported use of one resource, 0 for none: float64[N]."""
+        """Return reported use of one resource, 0 for none: float64[N]."""
         column = self.columns[position]
         if column is None:
             return np.zeros(len(self.assigned.machine[places]))
         return np.ceil(self.assigned.usage[places, column])
 
     def get_excess(self, position: int, places: Places) -> Float64:
-        """By how much estimates exceed what is reported, where they count beside it: float64[N]."""
+        """Return by how much estimates exceed what is reported, where they count beside it: float64[N]."""
         excess = np.maximum(self.alone(position, places) - self.get_used(position, places), 0.0)
         return excess * self.estimated[places]
 
     def prod_alone(self, position: int, places: Places) -> Float64:
-        """Estimates of prod tasks, 0 of others: float64[N]."""
+        """Return estimates of prod tasks, 0 of others: float64[N]."""
         return self.alone(position, places) * self.prod[self.assigned.kind[places]]
 
     def prod_use(self, position: int, places: Places) -> Float64:
@@ -186,7 +186,7 @@ class RunningTasks:
         return view * self.prod[self.assigned.kind[places]]
 
     def active(self, places: Places) -> Bool:
-        """bool[N]: prod tasks that the report takes for such."""
+        """Return bool[N]: prod tasks that the report takes for such."""
         assigned = self.assigned
         return self.prod[assigned.kind[places]] & assigned.reported[places] & assigned.prod[places]
 
@@ -197,7 +197,9 @@ class RunningTasks:
 
 
 def _estimate_counts(machines: MachineColumns, load: Load, kinds: Estimates) -> Bool:
-    """bool[A]: the estimate of a task counts beside reported use, since that may be older, or too early to tell."""
+    """Return bool[A]: the estimate of a task counts beside reported use, since that may be older, or too
+    early to tell.
+    """
     assigned = load.assigned
     interval = np.where(load.interval > 0, load.interval, DEFAULT_INTERVAL)
     shows_until = machines.usage_time - interval
@@ -210,7 +212,9 @@ def _estimate_counts(machines: MachineColumns, load: Load, kinds: Estimates) -> 
 
 
 def _deadline(assigned: Assigned, kinds: Estimates, places: Int64) -> Float64:
-    """float64[N]: until when estimates of tasks count, minus infinity for no such time, NaN where it is not known."""
+    """Return float64[N]: until when estimates of tasks count, minus infinity for no such time, NaN where it
+    is not known.
+    """
     kind, time, initialized = assigned.kind[places], assigned.time[places], assigned.initialized[places]
     after_scheduled, after_initialized = kinds.after_scheduled[kind], kinds.after_initialized[kind]
     deadline = np.where(after_scheduled > 0, time + after_scheduled, -np.inf)

@@ -39,7 +39,7 @@ class Thresholds:
 
 
 def thresholds(machines: MachineColumns, settings: Settings, custom: NodeAnnotations) -> Thresholds:
-    """Thresholds of all machines: the configuration's, and instead of those a machine's own."""
+    """Return thresholds of all machines: the configuration's, and instead of those a machine's own."""
     count = machines.count
     common = settings.aggregated_thresholds or settings.thresholds
     whole = np.tile(_vector(common, settings), (count, 1))
@@ -92,12 +92,12 @@ def headroom(percent: Int64, allocatable: Int64, used: Int64, rounding: Rounding
 
 
 def _largest_below(percent: Int64, allocatable: Int64) -> Int64:
-    """The largest t with 100 t < percent x allocatable."""
+    """Return the largest t with 100 t < percent x allocatable."""
     return (percent * allocatable - 1) // 100
 
 
 def _largest_rounding_down(percent: Int64, allocatable: Int64) -> Int64:
-    """The largest t whose percentage, computed and rounded as Go does, does not exceed ``percent``.
+    """Return the largest t whose percentage, computed and rounded as Go does, does not exceed ``percent``.
 
     The exact solution of 200 t < (2 percent + 1) allocatable is at most one off: the percentage has an error of two
     roundings.
@@ -122,6 +122,6 @@ _LARGEST: Mapping[Rounding, Callable[[Int64, Int64], Int64]] = {
 
 
 def _vector(percentages: Percentages, settings: Settings) -> Int64:
-    """Percentages of the resources that count; others never do. Negative ones are none."""
+    """Return percentages of the resources that count; others never do. Negative ones are none."""
     values = [min(max(percentages.get(name, 0), 0), MOST_PERCENT) for name in settings.known]
     return np.array(values, dtype=np.int64)

@@ -28,7 +28,7 @@ class NetworkDomains:
 
 
 def domains_of(labels: Sequence[Mapping[str, str]]) -> NetworkDomains:
-    """Domains of the machines with these labels, numbered as they come."""
+    """Return domains of the machines with these labels, numbered as they come."""
     numbers: dict[tuple[str, str], int] = {}
     of = [
         numbers.setdefault((row.get(REGION_KEY, ""), row.get(ZONE_KEY, "")), len(numbers)) for row in labels
@@ -37,7 +37,7 @@ def domains_of(labels: Sequence[Mapping[str, str]]) -> NetworkDomains:
 
 
 def costs_between(domains: NetworkDomains, weights: Mapping[str, Pairs]) -> tuple[Float64, Float64]:
-    """Costs and ratings of all pairs of domains, float64[D, D] each; see ``PairTerms``.
+    """Return costs and ratings of all pairs of domains, float64[D, D] each; see ``PairTerms``.
 
     A target without region and zone costs 100 and keeps no limit; one in the same zone costs 1 and keeps every limit;
     a pair without a cost counts as 100, and neither keeps nor exceeds limits.
@@ -61,7 +61,8 @@ def costs_between(domains: NetworkDomains, weights: Mapping[str, Pairs]) -> tupl
 
 
 def links_between(domains: NetworkDomains, topology: TopologyRecord) -> tuple[Int64, Int64]:
-    """Row of the link of each pair of domains, int64[D, D] (-1: no capacity is known), and capacities, int64[R].
+    """Return row of the link of each pair of domains, int64[D, D] (-1: no capacity is known), and capacities,
+    int64[R].
 
     Zones of one region are joined by the link of the zones, others by that of their regions.
     """

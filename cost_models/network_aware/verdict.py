@@ -51,7 +51,7 @@ def judge_against_placed(terms: PairTerms, kind: int, placed: PlacedKinds) -> Pa
 
 
 def indifferent(machines: int) -> PairVerdict:
-    """Every machine passes, with cost and score 0."""
+    """Return a verdict by which every machine passes, with cost and score 0."""
     return PairVerdict(
         Assessment(raw=np.zeros((1, machines)), score=np.zeros((1, machines))),
         tuple(() for _ in range(machines)),
@@ -59,7 +59,7 @@ def indifferent(machines: int) -> PairVerdict:
 
 
 def normalise(cost: Float64, feasible: Bool) -> Float64:
-    """Upstream's ``NormalizeScore``; machines that are refused score 0."""
+    """Return upstream's ``NormalizeScore``; machines that are refused score 0."""
     score = np.zeros(len(cost))
     if feasible.any():
         least, most = cost[feasible].min(), cost[feasible].max()
@@ -71,7 +71,7 @@ def normalise(cost: Float64, feasible: Bool) -> Float64:
 
 
 def _of_pair(terms: PairTerms, pair: int, placed: PlacedKinds) -> tuple[Float64, Int64, Int64, int]:
-    """Cost, satisfied and violated on each machine, and how many targets are placed."""
+    """Return cost, satisfied and violated on each machine, and how many targets are placed."""
     where = placed.machine[placed.kind == terms.target[pair]]
     per_domain = np.bincount(terms.domain[where], minlength=terms.domains)
     here = np.bincount(where, minlength=len(terms.domain))

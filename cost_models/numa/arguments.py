@@ -79,7 +79,7 @@ def read_options(given: Mapping[str, Any]) -> NumaOptions:
 
 
 def _scoring(inner: Arguments) -> tuple[str, dict[str, int]]:
-    """Type and weights of the scoring strategy; a weight of 0 counts as 1, as upstream has it."""
+    """Return type and weights of the scoring strategy; a weight of 0 counts as 1, as upstream has it."""
     strategy = inner.choice("type", STRATEGIES)
     weights: dict[str, int] = {}
     for entry in inner.entries("resources"):

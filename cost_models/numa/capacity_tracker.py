@@ -44,11 +44,11 @@ class ZoneLedger:
     _answers: Int32 | None = field(default=None, compare=False)
 
     def find_ordered(self, shapes: Int64, machines: Int64) -> Bool:
-        """bool[A]: the machine's kubelet aligns tasks of ``shapes[i]``."""
+        """Return bool[A]: the machine's kubelet aligns tasks of ``shapes[i]``."""
         return self.zones.policies(shapes, machines) > 0
 
     def count_room(self, shape: int) -> Int64:
-        """int64[M]: how many more tasks of a shape each machine takes by themselves."""
+        """Return int64[M]: how many more tasks of a shape each machine takes by themselves."""
         told = self._memory()[ROUGH, shape]
         unknown = np.flatnonzero(told == UNKNOWN)
         if 2 * len(unknown) > len(told):
@@ -58,7 +58,7 @@ class ZoneLedger:
         return _widen(told)
 
     def room_at(self, shapes: Int64, machines: Int64) -> Int64:
-        """int64[A]: how many more tasks of ``shapes[i]`` machine ``machines[i]`` takes by themselves."""
+        """Return int64[A]: how many more tasks of ``shapes[i]`` machine ``machines[i]`` takes by themselves."""
         exact = self._memory()[EXACT]
         told = exact[shapes, machines]
         unknown = np.flatnonzero(told == UNKNOWN)

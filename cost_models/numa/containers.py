@@ -67,7 +67,7 @@ class Alignment:
     init: Int64
 
     def select(self, tasks: Bool) -> Alignment:
-        """The alignment of those ``tasks`` (bool[A])."""
+        """Return the alignment of those ``tasks`` (bool[A])."""
         return Alignment(*(each.compress(tasks, axis=2) for each in (self.threshold, self.taken, self.init)))
 
 
@@ -123,7 +123,8 @@ def _admit_one(zones: Int64, alignment: Alignment) -> Int64:
 
 
 def _lowest(zones: Int64, threshold: Int64, first: Int64) -> tuple[Int64, Bool]:
-    """The lowest zone of each machine with at least ``threshold`` (int64[R, A]), and whether there is one: bool[A].
+    """Return the lowest zone of each machine with at least ``threshold`` (int64[R, A]), and whether there is
+    one: bool[A].
 
     Zones are numbered through over all machines; ``first``: int64[A], each machine's first.
     """

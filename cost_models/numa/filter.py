@@ -62,7 +62,7 @@ def filter_rows(
 
 
 def _key(requests: Requests, shape: int) -> bytes:
-    """Equal for shapes whose units ask for the same."""
+    """Return a key that is equal for shapes whose units ask for the same."""
     parts = (
         requests.threshold[shape],
         requests.taken[shape],

@@ -36,7 +36,9 @@ MOST_SETS = 20_000
 
 
 def least_zones_scores(table: ZoneTable, available: Int64, requests: Requests, shapes: int) -> Float64:
-    """Scores of the first ``shapes`` shapes on every machine: float64[shapes, M]; ``available``: int64[R, M, Z]."""
+    """Return scores of the first ``shapes`` shapes on every machine: float64[shapes, M]; ``available``:
+    int64[R, M, Z].
+    """
     step = PERFECT // table.max_zones
     scores = np.zeros((shapes, table.machines))
     known = np.flatnonzero(table.known & (table.zones > 0))
@@ -81,7 +83,7 @@ class _Zones:
 
     @classmethod
     def from_table(cls, table: ZoneTable, available: Int64, machines: Int64) -> _Zones:
-        """Those of some machines of a table."""
+        """Return the zones of some machines of a table."""
         listed, distance = table.listed.take(machines, axis=1), table.distance[machines]
         anywhere: Bool = np.any(listed, axis=2)
         return cls(
@@ -96,7 +98,8 @@ class _Zones:
 
 
 def _sizes(zones: _Zones, units: list[Int64]) -> tuple[Int64, Bool]:
-    """The most zones that a unit needs on each machine, -1 if one fits nowhere, 0 if none touches a zone; int64[A].
+    """Return the most zones that a unit needs on each machine, -1 if one fits nowhere, 0 if none touches a
+    zone; int64[A].
 
     And whether all choices are optimal: bool[A].
     """
@@ -117,7 +120,8 @@ def _sizes(zones: _Zones, units: list[Int64]) -> tuple[Int64, Bool]:
 
 
 def _choose(zones: _Zones, left: Int64, where: Int64, wanted: Int64, rows: Int64) -> tuple[Int64, Bool, Bool]:
-    """Zones for one request on the machines ``where``: int64[B] how many, -1 for none; bool[B] optimal; bool[B, Z].
+    """Return zones for one request on the machines ``where``: int64[B] how many, -1 for none; bool[B]
+    optimal; bool[B, Z].
 
     ``left``: int64[r, B, Z] of the requested resources ``rows``; ``wanted``: int64[r].
     """
@@ -147,8 +151,8 @@ def _choose(zones: _Zones, left: Int64, where: Int64, wanted: Int64, rows: Int64
 def _single(
     local: Int64, left: Int64, wanted: Int64, there: Bool, lists_all: Bool
 ) -> tuple[Int64, Bool, Bool]:
-    """As ``_choose``, of sets of one zone; ``local``: int64[A, Z], the zones' distances from themselves; ``there``,
-    ``lists_all``: bool[A, Z].
+    """Return the same as ``_choose``, for sets of one zone; ``local``: int64[A, Z], the zones' distances from
+    themselves; ``there``, ``lists_all``: bool[A, Z].
     """
     fits = there & lists_all
     for row, amount in enumerate(wanted.tolist()):
@@ -165,7 +169,7 @@ def _single(
 
 @lru_cache(maxsize=64)
 def _sets(width: int, count: int) -> Int64:
-    """Sets of ``count`` zones of ``width``, in order: int64[N, count], read-only."""
+    """Return sets of ``count`` zones of ``width``, in order: int64[N, count], read-only."""
     sets = np.array(list(islice(combinations(range(width), count), MOST_SETS)), dtype=np.int64)
     sets.setflags(write=False)
     return sets
@@ -174,7 +178,7 @@ def _sets(width: int, count: int) -> Int64:
 def _nearest(
     left: Int64, there: Bool, lists_all: Bool, between: Int64, wanted: Int64, count: int
 ) -> tuple[Bool, Bool, Int64]:
-    """The nearest set of ``count`` zones that has what is ``wanted`` (int64[r]), the first of equals.
+    """Return the nearest set of ``count`` zones that has what is ``wanted`` (int64[r]), the first of equals.
 
     ``left``: int64[r, A, Z]; ``there``, ``lists_all``: bool[A, Z]; ``between``: int64[A, Z, Z], distances of zones.
     Returns bool[A] whether there is one; bool[A] whether none at all is nearer; int64[A, count], its zones.
@@ -201,7 +205,7 @@ def _nearest(
 
 
 def _enough(left: Int64, wanted: Int64, member: Float64) -> Bool:
-    """bool[A, N]: sets that have what is wanted."""
+    """Return bool[A, N]: sets that have what is wanted."""
     enough: Bool = np.ones((left.shape[1], member.shape[1]), dtype=np.bool_)
     for there, amount in zip(left, wanted.tolist(), strict=True):
         exact = int(there.max(initial=0)) < LARGEST // there.shape[1]

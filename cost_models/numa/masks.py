@@ -20,13 +20,14 @@ MOST_ZONES = 8
 
 @lru_cache(maxsize=MOST_ZONES + 1)
 def _sets(zones: int) -> tuple[tuple[int, ...], ...]:
-    """All non-empty sets of zones 0 .. ``zones`` - 1: fewest zones first, then in order of their bits."""
+    """Return all non-empty sets of zones 0 .. ``zones`` - 1: fewest zones first, then in order of their bits."""
     numbers = sorted(range(1, 2**zones), key=lambda bits: (bits.bit_count(), bits))
     return tuple(tuple(zone for zone in range(zones) if bits >> zone & 1) for bits in numbers)
 
 
 def choose_sets(left: Int64, need: Int64, total: Int64, *, aligned_only: Bool) -> tuple[Bool, Bool]:
-    """The set of zones that each machine's kubelet takes for a request: bool[A] whether it admits it, bool[A, Z].
+    """Return the set of zones that each machine's kubelet takes for a request: bool[A] whether it admits it,
+    bool[A, Z].
 
     ``left``: int64[R, A, Z], at least 0; ``need``: int64[R, A], 0 where nothing is aligned; ``total``: int64[R, A, Z];
     ``aligned_only``: bool[A], restricted and not best-effort. A request for nothing gets no zone.

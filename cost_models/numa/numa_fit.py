@@ -111,7 +111,9 @@ class NumaFit(BaseModel):
 def _assess_unknown_zones(
     machines: MachineColumns, pods: list[PodRequests], options: NumaOptions, notes: tuple[str, ...]
 ) -> Assessment:
-    """The answer while nothing is known of any zone: upstream scores guaranteed pods 0, and lets all pass."""
+    """Return the answer while nothing is known of any zone: upstream scores guaranteed pods 0, and lets all
+    pass.
+    """
     raw = np.array([[0.0 if pod.guaranteed else float(PERFECT)] for pod in pods]).reshape(-1, 1)
     feasible: Bool | None = None
     refused = [
@@ -132,7 +134,7 @@ def _assess_unknown_zones(
 def _kinds(
     arrivals: Arrivals | None, machines: MachineColumns, options: NumaOptions
 ) -> tuple[Int64, list[PodRequests]]:
-    """Numbers of the kinds of ``arrivals``, ascending, and what they ask for."""
+    """Return numbers of the kinds of ``arrivals``, ascending, and what they ask for."""
     if arrivals is None:
         return np.empty(0, dtype=np.int64), []
     kinds, known = np.unique(arrivals.kind), arrivals.kinds
@@ -142,7 +144,8 @@ def _kinds(
 def _fresh(
     table: ZoneTable, arrivals: Arrivals | None, now: float, options: NumaOptions
 ) -> tuple[ZoneTable, Bool]:
-    """The table without data that are to be ignored; and machines whose data are not to be relied on: bool[M].
+    """Return the table without data that are to be ignored; and machines whose data are not to be relied on:
+    bool[M].
 
     Where tasks had to go for another one, nobody knows which zone that one gets until a record counts it.
     """
@@ -210,7 +213,9 @@ def _opening(
 
 
 def _remoteness(room: ZoneRoom, table: ZoneTable, shapes: int) -> Float64:
-    """Mean distance of the zones that a task takes, in units of 10 beyond the local one: float64[shapes, M]."""
+    """Return mean distance of the zones that a task takes, in units of 10 beyond the local one:
+    float64[shapes, M].
+    """
     remoteness = np.zeros((shapes, table.machines))
     for shape in range(shapes):
         _, used = room.first(shape)

@@ -94,7 +94,7 @@ def parse_topology(payload: bytes) -> ZoneTopology:
 
 
 def _zones(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The zones by ascending id, each with an id of its own and a map of resources."""
+    """Return the zones by ascending id, each with an id of its own and a map of resources."""
     zones = entry.get("zones")
     if not isinstance(zones, list) or not all(isinstance(zone, dict) for zone in zones):
         raise BadRecordError("zones is not a list of objects")
@@ -123,7 +123,7 @@ def _amounts(zone: Mapping[str, Any], name: str) -> tuple[int, int, int]:
 
 
 def _distances(zones: list[dict[str, Any]]) -> Int64:
-    """int64[Z, Z]: from each zone to each; unknown ones are 255."""
+    """Return int64[Z, Z]: from each zone to each; unknown ones are 255."""
     index = {str(zone["id"]): position for position, zone in enumerate(zones)}
     distance = np.full((len(zones), len(zones)), UNKNOWN_DISTANCE, dtype=np.int64)
     for position, zone in enumerate(zones):

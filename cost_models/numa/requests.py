@@ -89,7 +89,7 @@ class Requests:
 
 
 def _last(amounts: Int64) -> Int64:
-    """int64[U, R, A] of int64[A, U, R], contiguous."""
+    """Return int64[U, R, A] of int64[A, U, R], contiguous."""
     return np.ascontiguousarray(amounts.transpose(1, 2, 0))
 
 
@@ -118,7 +118,7 @@ def pods_of(
 
 
 def resources_of(pods: Sequence[PodRequests]) -> list[str]:
-    """Names of all resources that any container or pod asks for."""
+    """Return names of all resources that any container or pod asks for."""
     found = {name for pod in pods for name in pod.whole}
     for pod in pods:
         for container in (*pod.apps, *pod.init):
@@ -165,7 +165,7 @@ def compile_requests(
 
 
 def bad_hints(shapes: ShapeBatch, options: NumaOptions) -> list[str]:
-    """Notes on annotations that name no policy."""
+    """Return notes on annotations that name no policy."""
     if not options.pod_hints:
         return []
     values = sorted({row.annotations[HINT] for row in shapes.rows if HINT in row.annotations} - set(POLICIES))
@@ -176,7 +176,9 @@ def bad_hints(shapes: ShapeBatch, options: NumaOptions) -> list[str]:
 
 
 def _pod(row: ShapeRow, request: Mapping[str, int], options: NumaOptions) -> PodRequests:
-    """A shape without containers counts as one guaranteed container that asks for all: nothing goes unchecked."""
+    """Return the containers; a shape without any counts as one guaranteed container, so nothing goes
+    unchecked.
+    """
     containers = row.containers
     if not containers:
         amounts = tuple((name, amount) for name, amount in request.items() if amount > 0 and name != "pods")
@@ -195,7 +197,9 @@ def _pod(row: ShapeRow, request: Mapping[str, int], options: NumaOptions) -> Pod
 def _whole(
     containers: Sequence[ContainerRow], overhead: Sequence[tuple[str, int]], *, sidecars: bool
 ) -> dict[str, int]:
-    """max(sum of containers, each init container) + overhead; ``sidecars``: these add up as they begin."""
+    """Return max(sum of containers, each init container) + overhead; ``sidecars``: these add up as they
+    begin.
+    """
     total: dict[str, int] = {}
     peak: dict[str, int] = {}
     running: dict[str, int] = {}
@@ -218,7 +222,7 @@ _Named = tuple[str, Mapping[str, int]]
 
 
 def _units(pod: PodRequests, options: NumaOptions) -> tuple[list[_Named], list[_Named]]:
-    """The pod and its containers, then its init containers; each with a name and what it asks for."""
+    """Return the pod and its containers, then its init containers; each with a name and what it asks for."""
     kept = [each for each in pod.init if options.kubelet_sidecars and each.kind == "sidecar"]
     checked = [each for each in pod.init if each not in kept]
     units: list[_Named] = [("", pod.whole)]
@@ -228,7 +232,7 @@ def _units(pod: PodRequests, options: NumaOptions) -> tuple[list[_Named], list[_
 
 
 def _stack(units: Sequence[Sequence[_Named]], resources: tuple[str, ...]) -> Int64:
-    """Amounts of each shape's units, padded with units that ask for nothing: int64[S, U, R]."""
+    """Return amounts of each shape's units, padded with units that ask for nothing: int64[S, U, R]."""
     column = {name: index for index, name in enumerate(resources)}
     width = max((len(each) for each in units), default=0)
     amounts = np.zeros((len(units), width, len(resources)), dtype=np.int64)
@@ -241,7 +245,9 @@ def _stack(units: Sequence[Sequence[_Named]], resources: tuple[str, ...]) -> Int
 
 
 def _find_skipped(resources: Sequence[str], guaranteed: Bool, options: NumaOptions) -> Bool:
-    """bool[S, R]: what the proposal lets pass: memory, huge pages, and cpu of pods that are not guaranteed."""
+    """Return bool[S, R]: what the proposal lets pass: memory, huge pages, and cpu of pods that are not
+    guaranteed.
+    """
     skipped = np.zeros((len(guaranteed), len(resources)), dtype=np.bool_)
     if options.proposal:
         for column, name in enumerate(resources):

@@ -45,7 +45,9 @@ class ZoneRoom:
         return ZoneRoom(self.requests, self.policy, self.pod_scope, self.total, self.left.copy())
 
     def policies(self, shapes: Int64, machines: Int64) -> NDArray[np.int8]:
-        """int8[A]: the policy under which ``machines[i]`` takes ``shapes[i]``: its own, or a stricter one asked for."""
+        """Return int8[A]: the policy under which ``machines[i]`` takes ``shapes[i]``: its own, or a stricter
+        one asked for.
+        """
         effective = np.maximum(self.policy[machines], self.requests.hint[shapes])
         return np.where(self.requests.checked[shapes], effective, np.int8(0)).astype(np.int8)
 
@@ -69,7 +71,9 @@ class ZoneRoom:
         return np.minimum(room, UNLIMITED)
 
     def room_of(self, shape: int) -> Int64:
-        """As ``count_room``, for one shape on every machine; only 1 where a pod's containers are aligned one by one."""
+        """Return as ``count_room``, for one shape on every machine; only 1 where a pod's containers are
+        aligned one by one.
+        """
         machines = np.arange(len(self.policy))
         shapes = np.full(len(machines), shape)
         policy = self.policies(shapes, machines)
@@ -91,7 +95,7 @@ class ZoneRoom:
         return self._try(self.left.copy(), np.full(len(machines), shape), machines)
 
     def failing(self, shape: int) -> Int64:
-        """As ``first``, without the zones, and faster."""
+        """Return the same as ``first``, without the zones, and faster."""
         machines = np.arange(len(self.policy))
         shapes = np.full(len(machines), shape)
         policy = self.policies(shapes, machines)
@@ -123,7 +127,7 @@ class ZoneRoom:
         return taken
 
     def _take_distinct(self, shapes: Int64, machines: Int64, counts: Int64) -> Int64:
-        """As ``book``, where no machine repeats."""
+        """Return the same as ``book``, if no machine repeats."""
         taken = np.zeros(len(shapes), dtype=np.int64)
         simple = self._one_unit(shapes, machines) & (self.policies(shapes, machines) == SINGLE)
         where = np.flatnonzero(simple)
@@ -143,12 +147,12 @@ class ZoneRoom:
     # --- one unit under single-numa-node: by division --------------------------------------------------------------
 
     def _one_unit(self, shapes: Int64, machines: Int64) -> Bool:
-        """bool[A]: the task is aligned as one, and its init containers ask for no more than that."""
+        """Return bool[A]: the task is aligned as one, and its init containers ask for no more than that."""
         requests = self.requests
         return self.pod_scope[machines] | ((requests.apps[shapes] == 1) & requests.init_implied[shapes])
 
     def _unit(self, shapes: Int64, machines: Int64) -> Int64:
-        """int64[A]: the unit that is aligned, of tasks that are aligned as one."""
+        """Return int64[A]: the unit that is aligned, of tasks that are aligned as one."""
         return np.where(self.pod_scope[machines], 0, np.minimum(1, self.requests.apps[shapes]))
 
     def _slots(self, shapes: Int64, machines: Int64) -> Int64:
@@ -158,7 +162,9 @@ class ZoneRoom:
         return slots_at(self.left, machines, threshold, taken)
 
     def _simple_room(self, shape: int, simple: Bool) -> Int64:
-        """How many tasks of one shape each machine takes where they are aligned as one: int64[M], elsewhere any."""
+        """Return how many tasks of one shape each machine takes where they are aligned as one: int64[M],
+        elsewhere any.
+        """
         room = np.full(len(self.policy), UNLIMITED)
         for unit, members in ((0, self.pod_scope), (1, ~self.pod_scope)):
             where = simple & members
@@ -192,7 +198,9 @@ class ZoneRoom:
         return admitted
 
     def _admit_variously(self, local: Int64, shapes: Int64, machines: Int64, limit: Int64) -> Int64:
-        """As ``_admit``, under any policy and in any scope, to the zones in ``local`` (int64[R, A, Z])."""
+        """Return as ``_admit``, under any policy and in any scope, to the zones in ``local`` (int64[R, A,
+        Z]).
+        """
         admitted = np.zeros(len(shapes), dtype=np.int64)
         live = np.flatnonzero(limit > 0)
         while len(live):

@@ -75,7 +75,7 @@ class ZoneOpening:
         self._understood = self.given.sum(axis=2) >= self._sum_taken(every)
 
     def promising(self, shape: int, tasks: Int64) -> Bool:
-        """bool[M]: machines that could open if all of ``tasks`` went; where it is False they do not."""
+        """Return bool[M]: machines that could open if all of ``tasks`` went; where it is False they do not."""
         gone = np.isin(self.task, tasks)
         back = self._sum_taken(gone) * self._understood
         threshold = self.requests.threshold[shape, 0]
@@ -105,14 +105,14 @@ class ZoneOpening:
         return not _world_without_room(lacking, given, parts[(parts > 0).any(axis=1)])
 
     def _parts(self, machine: int, tasks: Collection[int]) -> Int64:
-        """int64[N, R]: what each unit of those of ``tasks`` that are on a machine takes exclusively."""
+        """Return int64[N, R]: what each unit of those of ``tasks`` that are on a machine takes exclusively."""
         span = slice(int(self._first[machine]), int(self._first[machine + 1]))
         shapes = self.shape[span][np.isin(self.task[span], list(tasks))]
         units = slice(0, 1) if self.pod_scope[machine] else slice(1, None)
         return self._exclusive[shapes, units].reshape(-1, self._exclusive.shape[2])
 
     def _sum_taken(self, tasks: Bool) -> Int64:
-        """int64[R, M]: what some of the residing tasks (bool[A]) take exclusively."""
+        """Return int64[R, M]: what some of the residing tasks (bool[A]) take exclusively."""
         machine, amounts = self.machine[tasks], self._exclusive[self.shape[tasks]]
         each = np.where(self.pod_scope[machine][:, None], amounts[:, 0], amounts[:, 1:].sum(axis=1))
         taken = np.zeros(self.left.shape[:2], dtype=np.int64)
@@ -122,7 +122,7 @@ class ZoneOpening:
 
 
 def exclusive_amounts(requests: Requests) -> Int64:
-    """int64[S, U, R]: of what is subtracted from zones, what the kubelet hands out exclusively."""
+    """Return int64[S, U, R]: of what is subtracted from zones, what the kubelet hands out exclusively."""
     amounts = requests.taken.copy()
     if "cpu" in requests.resources:
         cpu = amounts[:, :, requests.resources.index("cpu")]

@@ -36,7 +36,9 @@ a resource), weights, and a request (int64[R] each).
 
 
 def values_of(resources: tuple[str, ...], amounts: Int64, axis: int) -> Int64:
-    """``Quantity.Value()`` of amounts, whose resources run along ``axis``: cpu in whole cores, rounded up."""
+    """Return ``Quantity.Value()`` of amounts, whose resources run along ``axis``: cpu in whole cores, rounded
+    up.
+    """
     values = amounts.copy()
     if "cpu" in resources:
         where = [slice(None)] * amounts.ndim
@@ -48,7 +50,7 @@ def values_of(resources: tuple[str, ...], amounts: Int64, axis: int) -> Int64:
 def allocation_scores(
     table: ZoneTable, available: Int64, requests: Requests, shapes: int, options: NumaOptions
 ) -> Float64:
-    """Scores of the first ``shapes`` shapes on every machine: float64[shapes, M].
+    """Return scores of the first ``shapes`` shapes on every machine: float64[shapes, M].
 
     ``available``: int64[R, M, Z], what is left in the zones of ``table``.
     """

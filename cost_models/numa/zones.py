@@ -60,7 +60,7 @@ class ZoneTable:
         return self.policy != NO_RECORD
 
     def add_resources(self, names: Sequence[str]) -> ZoneTable:
-        """The table with rows for ``names`` as well; no zone lists what was not there before."""
+        """Return the table with rows for ``names`` as well; no zone lists what was not there before."""
         new = tuple(name for name in names if name not in self.resources)
         if not new:
             return self
@@ -73,7 +73,7 @@ class ZoneTable:
         )
 
     def drop_machines(self, machines: Bool) -> ZoneTable:
-        """The table as if ``machines`` (bool[M]) had no record."""
+        """Return the table as if ``machines`` (bool[M]) had no record."""
         return replace(
             self,
             policy=np.where(machines, np.int8(NO_RECORD), self.policy).astype(np.int8),
@@ -114,7 +114,7 @@ class ZoneReader:
 
 
 def _table(found: Sequence[ZoneTopology | None]) -> ZoneTable:
-    """Columns of the machines' topologies. Machines of the same layout are copied together."""
+    """Return columns of the machines' topologies. Machines of the same layout are copied together."""
     count = len(found)
     there = [(machine, each) for machine, each in enumerate(found) if each is not None]
     resources = tuple(sorted({name for _, each in there for name in each.resources}))
@@ -150,7 +150,7 @@ def _table(found: Sequence[ZoneTopology | None]) -> ZoneTable:
 def zone_room(
     table: ZoneTable, requests: Requests, machines: MachineColumns, options: NumaOptions
 ) -> ZoneRoom:
-    """The room that the records state. ``table`` has the resources of ``requests``, in their order.
+    """Return the room that the records state. ``table`` has the resources of ``requests``, in their order.
 
     Machines align under single-numa-node, and under the policies that ``options`` model.
     """
@@ -180,7 +180,7 @@ def zone_room(
 
 
 def find_uncounted(arrivals: Arrivals | None, table: ZoneTable, options: NumaOptions) -> Arrivals | None:
-    """The tasks to replay, in the order in which they came to their machines; None if there are none."""
+    """Return the tasks to replay, in the order in which they came to their machines; None if there are none."""
     if arrivals is None or len(arrivals.machine) == 0:
         return None
     machine = arrivals.machine

@@ -39,7 +39,7 @@ class TreeRecord:
     resources: tuple[str, ...] = ()
 
     def list_level_names(self) -> tuple[str, ...]:
-        """A name for each level, the lowest named first; those above have none."""
+        """Return a name for each level, the lowest named first; those above have none."""
         return ("",) * (self.depth - len(self.levels)) + self.levels
 
 

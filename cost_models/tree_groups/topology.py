@@ -85,8 +85,8 @@ class Topology(BaseModel):
     def _read(
         self, records: Mapping[str, Mapping[str, bytes]]
     ) -> tuple[TreeRecord | None, dict[str, GroupRules], tuple[str, ...]]:
-        """The tree, None if there is no record of one that can be read; rules by the id of the job, in that order,
-        those that cannot be read being a soft pack; and what cannot be read, a line each.
+        """Return the tree, None if there is no record of one that can be read; rules by the id of the job, in
+        that order, those that cannot be read being a soft pack; and what cannot be read, a line each.
         """
         trees = self._trees.read(records.get(TREE_RECORD, {}))
         groups = self._groups.read(records.get(GROUP_RECORD, {}))
@@ -103,7 +103,7 @@ class Topology(BaseModel):
 
 
 def _unknown(groups: Mapping[str, GroupRules], levels: Sequence[str]) -> tuple[str, ...]:
-    """Remarks on rules for levels that the tree does not have."""
+    """Return remarks on rules for levels that the tree does not have."""
     known = ", ".join(level for level in levels if level)
     return tuple(
         f"{GROUP_RECORD} {group.name or name}: constraints: there is no level {level}; "

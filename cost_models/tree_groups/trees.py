@@ -46,7 +46,9 @@ def by_labels(keys: Sequence[str], machines: MachineColumns) -> TreePositions:
 
 
 def level_names(keys: Sequence[str]) -> tuple[str, ...]:
-    """Names of levels given by labels: the part after the last slash, or the whole key where that is not unique."""
+    """Return names of levels given by labels: the part after the last slash, or the whole key where that is
+    not unique.
+    """
     short = [key.rsplit("/", 1)[-1] for key in keys]
     taken = [*short, NODE_LEVEL]
     return tuple(name if taken.count(name) == 1 else key for name, key in zip(short, keys, strict=True))

@@ -27,7 +27,9 @@ def encode_network(
 
 
 def _flow_text(outcome: FlowOutcome) -> str:
-    """``s COST``, then ``f TAIL HEAD FLOW`` for every arc that carries any: DIMACS' format for answers."""
+    """Return ``s COST``, then ``f TAIL HEAD FLOW`` for every arc that carries any: DIMACS' format for
+    answers.
+    """
     problem = outcome.network.problem
     used = np.flatnonzero(outcome.flows)
     columns = (problem.tails[used] + 1, problem.heads[used] + 1, outcome.flows[used])
@@ -42,7 +44,8 @@ def _document(
     classes: Sequence[Sequence[int]] | None,
     machine_names: Sequence[str],
 ) -> dict[str, Any]:
-    """Nodes with kind, meaning and supply, and arcs as rows of ``arcColumns``, in blocks as in the DIMACS text.
+    """Return nodes with kind, meaning and supply, and arcs as rows of ``arcColumns``, in blocks as in the
+    DIMACS text.
 
     A machine node names all machines that it stands for: alike ones share a node. A class node names all classes of the
     round whose tasks it holds (``classes``, None: itself): with rules between tasks, and gangs, equal ones share a
@@ -82,7 +85,7 @@ def _arcs(outcome: FlowOutcome, block: slice) -> list[list[int]]:
 
 
 def _members(row: int, alike: AlikeMachines | None) -> list[int]:
-    """Rows of the machines that a machine row of the network stands for."""
+    """Return rows of the machines that a machine row of the network stands for."""
     if alike is None:
         return [row]
     return alike.members[alike.first[row] : alike.first[row + 1]].tolist()

@@ -58,7 +58,7 @@ class Replay:
         return self.checked is None or self.checked == self.bound
 
     def document(self) -> dict[str, Any]:
-        """The same as plain values, with costs in points."""
+        """Return the same as plain values, with costs in points."""
         return {
             "cluster": self.cluster,
             "round": self.round,

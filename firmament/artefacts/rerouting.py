@@ -113,7 +113,7 @@ def _find_row(saved: SavedRound, machine: str) -> int:
 
 
 def _find_machine(graph: Graph, saved: SavedRound, row: int) -> int:
-    """The node of a machine; a new one with all its room if no arc of the network led to it."""
+    """Return the node of a machine; a new one with all its room if no arc of the network led to it."""
     name = saved.description.machines[row]
     for node in list_nodes(graph, "machine"):
         if name in list_names(graph, node):
@@ -169,7 +169,9 @@ def _add_cheapest(residual: ResidualGraph, tail: int, head: int, cost: int) -> N
 
 
 def _read_moves(graph: Graph, cycle: list[int]) -> list[ReroutedTask]:
-    """The tasks that change places along a cycle of nodes, which begins and ends with the class that is asked about."""
+    """Return the tasks that change places along a cycle of nodes, which begins and ends with the class that
+    is asked about.
+    """
 
     def name(node: int) -> str:
         known = graph.nodes[node]

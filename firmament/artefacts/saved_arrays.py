@@ -103,7 +103,7 @@ def decode_arrays(content: bytes) -> tuple[PlacementProblem, Assignments]:
 
 
 def _storable(problem: PlacementProblem) -> PlacementProblem:
-    """The problem without what is left out, and with what stands for models' own."""
+    """Return the problem without what is left out, and with what stands for models' own."""
     changes: dict[str, Any] = {"openings": (), "held": None}
     changes["joint"] = tuple(replace(rows, returned=None) for rows in problem.joint)
     sizes = len(problem.requests), problem.machines
@@ -170,7 +170,9 @@ class _Reader:
         self.sizes: list[tuple[int, int]] = []
 
     def content(self) -> _Content:
-        """The content. Raises ``KeyError``, ``MissingModelError``, or ``DecodeError`` if it makes no sense."""
+        """Return the content. Raises ``KeyError``, ``MissingModelError``, or ``DecodeError`` if it makes no
+        sense.
+        """
         structure = self._entries[_STRUCTURE].tobytes()
         return msgspec.msgpack.decode(structure, type=_Content, dec_hook=self._value)
 

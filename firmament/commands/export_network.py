@@ -72,7 +72,7 @@ def _encode(dimacs: str, form: str) -> bytes:
 
 
 def _read_saved(folder: Path, form: str) -> bytes:
-    """The network of a saved round; exits with 2 if it cannot be read."""
+    """Return the network of a saved round; exits with 2 if it cannot be read."""
     from firmament.artefacts import ArtefactError
     from firmament.artefacts.description import read_description
     from firmament.artefacts.graphs import read_graph, write_graph

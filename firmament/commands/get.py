@@ -66,7 +66,7 @@ def tasks(
 @solver_options
 @output_option
 def machines(*, target: str, cluster: str | None, timeout: float, output: str) -> None:
-    """Tasks on every machine, and what it has left."""
+    """List the tasks on every machine, and what the machine has left."""
     with asking(target, timeout) as client:
         listed = client.state(client.cluster_named(cluster)).machine_states
     _show("machines", sorted(listed, key=lambda machine: machine.name), output)

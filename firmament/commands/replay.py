@@ -54,7 +54,9 @@ def replay(path: Path, output: str) -> None:
 
 
 def _rounds(path: Path) -> list[Path]:
-    """Folders of the rounds that ``path`` means: itself, or those in it; raises ``ArtefactError``, ``OSError``."""
+    """Return folders of the rounds that ``path`` means: itself, or those in it; raises ``ArtefactError``,
+    ``OSError``.
+    """
     from firmament.artefacts import ArtefactError
     from firmament.artefacts.saving import NEEDED
 

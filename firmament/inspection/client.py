@@ -36,13 +36,17 @@ class SolverClient:
         self._seconds = seconds
 
     def clusters(self) -> dict[str, bool]:
-        """Names of the clusters that the solver keeps state of, and whether a driver is connected to each."""
+        """Return names of the clusters that the solver keeps state of, and whether a driver is connected to
+        each.
+        """
         known = self._ask(self._stub.ListState, pb.ListStateRequest())
         live = set(known.live_clusters)
         return {name: name in live for name in known.clusters}
 
     def cluster_named(self, name: str | None) -> str:
-        """``name``; if it is None the only cluster there is, or else the only one that is driven at present."""
+        """Return ``name``; if it is None the only cluster there is, or else the only one that is driven at
+        present.
+        """
         if name is not None:
             return name
         known = self.clusters()
@@ -62,11 +66,11 @@ class SolverClient:
         self._ask(self._stub.DeleteCluster, pb.DeleteClusterRequest(cluster=name))
 
     def state(self, cluster: str, *, lists: bool = True) -> pb.ListStateResponse:
-        """How the cluster stands; with ``lists`` also its tasks and machines."""
+        """Return how the cluster stands; with ``lists`` also its tasks and machines."""
         return self._ask(self._stub.ListState, pb.ListStateRequest(cluster=cluster, with_tasks=lists))
 
     def uid_of(self, cluster: str, task: str) -> str:
-        """The uid of the task of that uid or name; a name without a namespace must be unique."""
+        """Return the uid of the task of that uid or name; a name without a namespace must be unique."""
         tasks = self.state(cluster).tasks
         found = [each for each in tasks if task in (each.uid, each.name)]
         found = found or [each for each in tasks if each.name.rpartition("/")[2] == task]
@@ -82,11 +86,11 @@ class SolverClient:
         return found[0].uid
 
     def explanation(self, cluster: str, uid: str) -> pb.Explanation:
-        """Every machine's verdict on the task."""
+        """Return every machine's verdict on the task."""
         return self._ask(self._stub.Explain, pb.ExplainRequest(cluster=cluster, task=uid))
 
     def network(self, cluster: str) -> pb.ExportNetworkResponse:
-        """The network of the last solve."""
+        """Return the network of the last solve."""
         reply = self._ask(self._stub.ExportNetwork, pb.ExportNetworkRequest(cluster=cluster))
         if not reply.dimacs:
             raise QuestionError(

@@ -14,17 +14,17 @@ COUNTS = ("machines", "pending", "assumed", "bound", "rounds")
 
 
 def amounts(quantities: Iterable[pb.Quantity]) -> dict[str, int]:
-    """Amount per resource: milli-cores of cpu, else bytes or counts."""
+    """Return amount per resource: milli-cores of cpu, else bytes or counts."""
     return {each.resource: each.amount for each in quantities}
 
 
 def cluster_document(name: str, driven: bool, state: pb.ListStateResponse) -> Document:
-    """The counts of a cluster, and whether its driver is connected."""
+    """Return the counts of a cluster, and whether its driver is connected."""
     return {"cluster": name, "live": driven, **{count: getattr(state, count) for count in COUNTS}}
 
 
 def task_document(task: pb.TaskState) -> Document:
-    """How a task stands; ``machine`` and ``message`` are null where there is none."""
+    """Return how a task stands; ``machine`` and ``message`` are null where there is none."""
     plain = {name: getattr(task, name) for name in ("uid", "name", "state", "machine", "priority", "message")}
     return plain | {name: plain[name] or None for name in ("machine", "message")}
 
@@ -36,7 +36,7 @@ def machine_document(machine: pb.MachineState) -> Document:
 
 
 def explanation_document(explanation: pb.Explanation) -> Document:
-    """The verdicts on a task, by machine."""
+    """Return the verdicts on a task, by machine."""
     return {
         "task": explanation.task,
         "name": explanation.name,

@@ -67,7 +67,7 @@ def draw(outcome: FlowOutcome, classes: Sequence[str], machines: Sequence[str], 
 
 
 def lines(outcome: FlowOutcome) -> list[Line]:
-    """Arcs that have any capacity, parallel ones together, ordered by nodes."""
+    """Return arcs that have any capacity, parallel ones together, ordered by nodes."""
     problem = outcome.network.problem
     usable = np.flatnonzero(problem.capacities > 0)
     costs: dict[tuple[int, int], dict[int, None]] = {}
@@ -117,7 +117,7 @@ def _is_lost(outcome: FlowOutcome, line: Line) -> bool:
 
 
 def _label(outcome: FlowOutcome, line: Line, places: Sequence[Point]) -> str:
-    """The line's costs in points and its flow, beside the node that the line is about."""
+    """Return the line's costs in points and its flow, beside the node that the line is about."""
     count = len(outcome.network.classes)
     (x, y), (to_x, to_y) = places[line.tail], places[line.head]
     spot = _SPOTS[line.tail % len(_SPOTS)] if line.tail < count else 0.5

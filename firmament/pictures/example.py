@@ -68,7 +68,7 @@ def scheduler(policy: str, solver: Solver) -> Scheduler:
 
 
 def events() -> Sequence[Event]:
-    """The example as the core is told it."""
+    """Return the example as the core is told it."""
     happened: list[Event] = [_machine(row) for row in range(len(MACHINES))]
     for name, number in _TYPES.items():
         content = TaskClass(

@@ -202,7 +202,7 @@ class ServedCluster:
             self._target(driver).report(reports)
 
     def next_round_in(self, driver: Driver) -> float | None:
-        """Seconds until a round makes sense, None while nothing but an event can change that.
+        """Return seconds until a round makes sense, None while nothing but an event can change that.
 
         If none does now, this is a quiet moment, in which tables grow ahead of need.
         Raises ``StateLostError`` once the state is lost, which the driver cannot know otherwise.

@@ -77,11 +77,11 @@ class ClusterRegistry:
         return cluster
 
     def names(self) -> list[str]:
-        """Names of all clusters, sorted."""
+        """Return names of all clusters, sorted."""
         return sorted(self._clusters)
 
     def live(self) -> list[str]:
-        """Names of the clusters that have a session, sorted."""
+        """Return names of the clusters that have a session, sorted."""
         return sorted(self._sessions)
 
     def delete(self, name: str) -> None:

@@ -29,11 +29,11 @@ class FailingRounds:
         self._failures = 0
 
     def note_success(self) -> None:
-        """A round has been solved."""
+        """Note that a round has been solved."""
         self._failures = 0
 
     def note_failure(self, scheduler: Scheduler, error: Exception) -> int:
-        """A round has failed; returns how many classes were set aside over it.
+        """Note that a round has failed; return how many classes were set aside for it.
 
         It takes a second failure to look, then a fourth, an eighth and so on. The solver's own failures, and those that
         do not come with a class by itself, or with every one, are nobody's fault. Trials run as rounds do: the lock is

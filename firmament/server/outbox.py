@@ -108,7 +108,7 @@ class SignsOfLife:
 
     @contextmanager
     def during(self, sequence: int) -> Iterator[None]:
-        """A message is at work; ``sequence``: the last batch that has been acknowledged."""
+        """Provide a context in which a message is handled; ``sequence`` is the last acknowledged batch."""
         self._since, self._sequence = asyncio.get_running_loop().time(), sequence
         try:
             yield

@@ -69,7 +69,8 @@ class ServeOptions:
 
 
 def steady_clock(wall: Callable[[], float], monotonic: Callable[[], float]) -> Callable[[], float]:
-    """A clock that tells what ``wall`` tells now, and the seconds since by ``monotonic``: seconds since the epoch.
+    """Return a clock that tells what ``wall`` tells now, and the seconds since by ``monotonic``: seconds
+    since the epoch.
 
     Waits, back-offs and time-outs are differences: were the system's clock turned back by an hour, a task whose binding
     had failed would wait that hour; were it turned forward, gangs would be given up that are just being bound.

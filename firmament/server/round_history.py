@@ -52,11 +52,11 @@ class RoundHistory:
         self._last = None
 
     def list_after(self, number: int) -> list[RoundSummary]:
-        """Rounds with larger numbers, in order."""
+        """Return rounds with larger numbers, in order."""
         return [each for each in self._rounds if each.round > number]
 
     def last(self, after: int) -> tuple[RoundSummary, RoundRecord] | None:
-        """The last round with a snapshot, if its number is larger. From now on somebody looks."""
+        """Return the last round with a snapshot, if its number is larger. From now on somebody looks."""
         self._asked = self._timer()
         return self._last if self._last is not None and self._last[0].round > after else None
 

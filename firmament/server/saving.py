@@ -75,7 +75,7 @@ class ArtefactFolder:
 
 
 def list_saved_rounds(path: Path) -> list[tuple[int, Path]]:
-    """Numbers and folders of the rounds in ``path``, ascending; raises ``OSError``."""
+    """Return numbers and folders of the rounds in ``path``, ascending; raises ``OSError``."""
     found = ((_NAME.fullmatch(each.name), each) for each in path.iterdir())
     return sorted((int(match[1]), each) for match, each in found if match and each.is_dir())
 

@@ -135,7 +135,8 @@ class Session:
     async def _take_over(self) -> None:
         """Become the cluster's driver; raises ``StaleDriverError``.
 
-        In a thread, as ``_leave``: the cluster may be busy opening a round, and this loop has health checks to answer.
+        Runs in a thread, like ``_leave``: the cluster may be busy opening a round, and this loop has health
+        checks to answer.
         """
         former = await asyncio.to_thread(self._cluster.attach, self, self._hello.fencing)
         if former is not None:

@@ -32,7 +32,7 @@ class FlowProblem:
 
     @classmethod
     def from_supplies(cls, supplies: Int64, *kinds: Arcs) -> FlowProblem:
-        """The problem of all these arcs, in this order."""
+        """Return the problem of all these arcs, in this order."""
         columns = (
             np.concatenate(part) for part in zip(*(np.broadcast_arrays(*kind) for kind in kinds), strict=True)
         )

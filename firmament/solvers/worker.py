@@ -46,7 +46,9 @@ def load_solver(factory: str) -> Solver:
 
 
 def main(arguments: list[str]) -> None:
-    """Entry point: descriptors of socket, memory and lifeline, then the solver's ``package.module:Class``."""
+    """Run a worker; arguments: descriptors of socket, memory and lifeline, then the solver's
+    ``package.module:Class``.
+    """
     channel_fd, region_fd, lifeline_fd = (int(each) for each in arguments[:3])
     _die_with_parent(lifeline_fd)
     keep_freed_memory()

@@ -90,12 +90,12 @@ class SubmissionLog:
         return dict(Counter(self._messages[task] for task in self._unscheduled))
 
     def latencies(self) -> Float64:
-        """Seconds from submission to delta, of every placed task."""
+        """Return seconds from submission to delta, of every placed task."""
         seconds: Float64 = self._placed_at - self._submitted_at
         return seconds[~np.isnan(seconds)]
 
     def placing_seconds(self) -> float:
-        """Seconds from the first submission to the last delta."""
+        """Return seconds from the first submission to the last delta."""
         if not self.placed_count:
             return 0.0
         return float(np.nanmax(self._placed_at) - np.nanmin(self._submitted_at))

@@ -96,7 +96,7 @@ def generate(options: WorkloadOptions) -> GeneratedWorkload:
 
 
 def _requests(rng: np.random.Generator, options: WorkloadOptions) -> Int64:
-    """Requests per class, memory in whole MiB unless the range is narrower than that."""
+    """Return requests per class, memory in whole MiB unless the range is narrower than that."""
     step = MIB if options.memory[1] - options.memory[0] >= MIB else 1
     memory = options.memory[0] + step * rng.integers(
         0, (options.memory[1] - options.memory[0]) // step, options.classes, endpoint=True
@@ -106,7 +106,7 @@ def _requests(rng: np.random.Generator, options: WorkloadOptions) -> Int64:
 
 
 def _fill(rng: np.random.Generator, options: WorkloadOptions) -> tuple[Int64, Int64]:
-    """Levels per machine and what each level takes.
+    """Return levels per machine and what each level takes.
 
     Levels come in steps of 5 % so that the fillers are a few classes, not one per machine.
     """
@@ -121,7 +121,7 @@ def _fill(rng: np.random.Generator, options: WorkloadOptions) -> tuple[Int64, In
 
 
 def _jobs(rng: np.random.Generator, options: WorkloadOptions) -> tuple[Int64, Int64]:
-    """Job and class of every task: jobs of random sizes, one class each, classes taking turns."""
+    """Return job and class of every task: jobs of random sizes, one class each, classes taking turns."""
     low, high = options.sizes
     sizes = rng.integers(low, high, max(1, -(-options.tasks // low)), endpoint=True)
     task_job = np.repeat(np.arange(len(sizes), dtype=np.int64), sizes)[: options.tasks]

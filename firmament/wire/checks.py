@@ -121,7 +121,7 @@ def parallel(subject: str, field: str, values: Sequence[object], count: int) -> 
 
 
 def each(decode: Decoder[T]) -> Decoder[tuple[T, ...]]:
-    """A decoder of a repeated field, of one of whose messages ``decode`` is."""
+    """Return a decoder of a repeated field, of one of whose messages ``decode`` is."""
 
     def decode_all(subject: str, field: str, messages: Iterable[Any]) -> tuple[T, ...]:
         return tuple(decode(subject, f"{field}[{index}]", message) for index, message in enumerate(messages))
@@ -130,7 +130,9 @@ def each(decode: Decoder[T]) -> Decoder[tuple[T, ...]]:
 
 
 def distinct(decode: Decoder[tuple[Any, ...]], kind: Callable[..., T]) -> Decoder[tuple[T, ...]]:
-    """The same, without repetition and in order: ``decode`` returns the arguments of ``kind``."""
+    """Return the decoder that allows no repetition and keeps the order: ``decode`` returns the arguments of
+    ``kind``.
+    """
     every = each(decode)
     return lambda subject, field, messages: tuple(
         kind(*arguments) for arguments in sorted(set(every(subject, field, messages)))

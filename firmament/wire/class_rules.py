@@ -82,7 +82,9 @@ def disk(subject: str, field: str, message: pb.Disk) -> tuple[str, bool, bool]:
 
 
 def storage(kind: type[Storage], together: str) -> Decoder[tuple[Storage, ...]]:
-    """A decoder of volumes by storage class: bytes of the largest, and those that are called ``together``."""
+    """Return a decoder of volumes by storage class: bytes of the largest, and those that are called
+    ``together``.
+    """
 
     def decode(subject: str, field: str, messages: Iterable[Any]) -> tuple[Storage, ...]:
         found: dict[str, Storage] = {}

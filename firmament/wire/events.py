@@ -242,7 +242,7 @@ def _record_key(subject: str, key: pb.RecordKey) -> tuple[str, str]:
 
 
 def _make_removal_decoder(kind: type[Any], field: str) -> Callable[[str], Event]:
-    """A decoder of what says no more than the name of an object that is gone, in a field."""
+    """Return a decoder of what says no more than the name of an object that is gone, in a field."""
     return lambda name: kind(check_required(kind.__name__, field, name))
 
 

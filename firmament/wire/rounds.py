@@ -39,13 +39,13 @@ class EncodedRound:
     put_off: int = 0
 
     def set_trace(self, parent: str) -> EncodedRound:
-        """The same with the name of its trace."""
+        """Return the same with the name of its trace."""
         return EncodedRound(
             self.body + pb.RoundResult(trace=parent).SerializeToString(), self.deltas, self.put_off
         )
 
     def message(self) -> bytes:
-        """The serialised ``ServerMessage`` that carries it."""
+        """Return the serialised ``ServerMessage`` that carries it."""
         return b"".join((_tag(_ROUND), _varint(len(self.body)), self.body))
 
 
@@ -86,7 +86,9 @@ def _reasons(reasons: Iterable[tuple[str, int]]) -> list[pb.ReasonCount]:
 
 
 def _encode_deltas(deltas: Sequence[Delta]) -> Iterator[bytes]:
-    """Field ``deltas`` of a result, in parts. Nothing but plain ones, the usual case, takes no call for each."""
+    """Yield field ``deltas`` of a result, in parts. Nothing but plain ones, the usual case, takes no call for
+    each.
+    """
     if not deltas:
         return
     if isinstance(deltas, PlacementDeltas) and not deltas.depends_on:
@@ -111,7 +113,7 @@ def _is_plain(delta: Delta) -> bool:
 
 
 def _encode_any(deltas: Iterable[Delta]) -> bytes:
-    """Field ``deltas`` of a result, by protobuf."""
+    """Return field ``deltas`` of a result, by protobuf."""
     message = pb.RoundResult()
     for delta in deltas:
         message.deltas.add(
@@ -127,13 +129,14 @@ def _encode_any(deltas: Iterable[Delta]) -> bytes:
 
 
 def _encode_plain(uids: Sequence[str], machines: Sequence[str]) -> bytes:
-    """Field ``deltas`` of a result, of plain placements; at least one."""
+    """Return field ``deltas`` of a result, of plain placements; at least one."""
     packs = (slice(first, first + _PACK) for first in range(0, len(uids), _PACK))
     return b"".join(_encode_pack(uids[pack], machines[pack]) for pack in packs)
 
 
 def _encode_pack(uids: Sequence[str], machines: Sequence[str]) -> bytes:
-    """The same, written as text: bytes of lengths are characters of that number, uids and names of machines are ASCII.
+    """Return the same, written as text: bytes of lengths are characters of that number, uids and names of
+    machines are ASCII.
 
     Those that are not, and very long ones, are left to protobuf.
     """
@@ -150,7 +153,7 @@ def _encode_pack(uids: Sequence[str], machines: Sequence[str]) -> bytes:
 
 
 def _varint(value: int) -> bytes:
-    """A number of at least 0 as protobuf writes it: seven bits per byte, the lowest first."""
+    """Return a number of at least 0 as protobuf writes it: seven bits per byte, the lowest first."""
     written = bytearray()
     while value > 0x7F:
         written.append(value & 0x7F | 0x80)

@@ -129,7 +129,7 @@ class NetworkController:
         return self._settled.is_set()
 
     def wake(self) -> None:
-        """Pods or nodes may have changed."""
+        """Look again, as pods or nodes may have changed."""
         self._fresh.set()
 
     async def run(self) -> None:

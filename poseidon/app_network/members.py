@@ -59,7 +59,7 @@ class BandwidthLedger:
         self._changed.add(app_group)
 
     def put(self, uid: str, member: Member) -> None:
-        """A pod runs, or has been found to be of another workload or elsewhere."""
+        """Note that a pod runs, or now belongs to another workload or node."""
         if self._members.get(uid) == member:
             return
         self.remove(uid)
@@ -69,7 +69,7 @@ class BandwidthLedger:
         self._changed.add(member.app_group)
 
     def remove(self, uid: str) -> None:
-        """A pod runs no longer."""
+        """Forget a pod that does not run any more."""
         member = self._members.pop(uid, None)
         if member is None:
             return
@@ -155,7 +155,7 @@ class Members:
         self._node_moved(name)
 
     def node_gone(self, name: str) -> None:
-        """A node exists no longer."""
+        """Forget a node that does not exist any more."""
         if self.domains.pop(name, None) is not None:
             self._node_moved(name)
 
@@ -180,7 +180,7 @@ class Members:
             self._place(uid, pod)
 
     def pod_gone(self, uid: str) -> None:
-        """A pod has ended, or exists no longer."""
+        """Forget a pod that has ended or does not exist any more."""
         pod = self._pods.pop(uid, None)
         if pod is None:
             return

@@ -75,7 +75,7 @@ class BindCheck:
         return known
 
     def forget_classes(self, numbers: Iterable[int]) -> None:
-        """No pod has these classes any more."""
+        """Forget classes that no pod has any more."""
         for number in numbers:
             self._requests.pop(number, None)
         self._interned = {amounts: amounts for amounts in self._requests.values()}
@@ -146,7 +146,7 @@ class BindCheck:
         return left
 
     def forget(self, node: str) -> None:
-        """A node is gone."""
+        """Forget a node that is gone."""
         self._offers.pop(node, None)
 
 

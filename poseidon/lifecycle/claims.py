@@ -92,7 +92,7 @@ class Storage:
         self.pending_reasons.consider_wait(record)
 
     def note_failure(self, write: ClaimWrite, reason: str) -> None:
-        """A write has failed for good; without a reason, what it was to begin counts as done."""
+        """Note that a write has failed for good; without a reason, its effect counts as done."""
         self.volumes.bindings.note_failure(write, reason)
         self.apply()
 

@@ -199,7 +199,9 @@ class GangView:
         return group.job.id if group is not None and self._groups.job(group).min_members > 1 else ""
 
     def is_failing(self, uid: str) -> bool:
-        """Whether the gang of a pod has too few members on nodes, and has not been whole: it may be given up."""
+        """Return whether the gang of a pod has too few members on nodes, and has not been whole: it may be
+        given up.
+        """
         group = self._groups.group_of(uid)
         if group is None or self._jobs.has_been_whole(group.job.id):
             return False

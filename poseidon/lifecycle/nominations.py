@@ -54,18 +54,20 @@ class Nominations:
         self.told: set[str] = set()
 
     def put(self, record: PodRecord) -> None:
-        """A pod is nominated for a node now."""
+        """Note that a pod is nominated for a node."""
         self.told.add(record.task.uid)
         self._records.tell(NOMINATION_RECORD, record.task.uid, record.nominated.encode())
 
     def end(self, uid: str) -> None:
-        """A pod is bound, or gone, or has no place: no room is kept for it."""
+        """Note that a pod is bound, or gone, or has no place, so that no room is kept for it."""
         if uid in self.told:
             self.told.discard(uid)
             self._records.tell(NOMINATION_RECORD, uid, None)
 
     def foreign(self, uid: str, payload: bytes | None) -> None:
-        """Another scheduler's pod waits for room on a node (see ``foreign_nomination``), or no longer (None)."""
+        """Note that another scheduler's pod waits for room on a node (see ``foreign_nomination``), or no
+        longer (None).
+        """
         self._records.tell(FOREIGN_NOMINATION_RECORD, uid, payload)
 
 
@@ -193,7 +195,7 @@ class KeptPlaces:
         return kept.node
 
     def note_gone(self, uid: str) -> None:
-        """A pod is gone: its replacement may come, if it was being moved."""
+        """Note that a pod is gone: if it was being moved, its replacement may come."""
         meant = self._replacements.pop(uid, None)
         if meant is not None:
             self._end_old(meant.moved)
@@ -208,7 +210,7 @@ class KeptPlaces:
             self._records.tell(FOREIGN_NOMINATION_RECORD, _old_name(uid), old.content)
 
     def release(self, uid: str) -> bool:
-        """A round has found no place for a pod; returns whether it might have gone to one node alone.
+        """Note that a round has found no place for a pod; return whether it was limited to one node.
 
         That is its old node then, if that is still kept for it, and after that any.
         """

@@ -37,11 +37,11 @@ class Dependencies:
         return uid in self._unmet
 
     def drop(self, uid: str) -> None:
-        """A task is no longer held back, and not to be released either."""
+        """Forget a task: it is neither held back any more nor to be released."""
         self._unmet.pop(uid, None)
 
     def note_met(self, uid: str) -> list[str]:
-        """A task is bound, or gone: return the held tasks that may go on now."""
+        """Note that a task is bound, or gone; return the held tasks that may go on now."""
         released = []
         for follower in self._followers.pop(uid, ()):
             unmet = self._unmet.get(follower)
@@ -53,7 +53,9 @@ class Dependencies:
         return released
 
     def note_failed(self, uid: str) -> list[str]:
-        """A task was not bound: return the held tasks that leaned on it, which are no longer held."""
+        """Note that a task was not bound; return the held tasks that depended on it, which are no longer
+        held.
+        """
         lost = []
         for follower in self._followers.pop(uid, ()):
             if uid in self._unmet.get(follower, ()):
@@ -121,13 +123,13 @@ class PendingBindings:
         self._bind_after(record, [leader for leader in leaders if self._is_unsettled(leader)])
 
     def take_back(self, record: PodRecord) -> None:
-        """A pod that waits for others gets another place, or need not wait for its own any more."""
+        """Give up the place of a pod that waits for others: it gets another place, or need not wait any more."""
         self.dependencies.drop(record.task.uid)
         self.nominate(record, "")
         self.tasks.move(record, Event.GIVEN_UP)
 
     def note_overtaken(self, record: PodRecord, placed_on: str) -> None:
-        """A pod that was still to be bound to ``placed_on`` is on a node already: somebody else has bound it."""
+        """Note that another program has bound a pod that was still to be bound to ``placed_on``."""
         self.dependencies.drop(record.task.uid)
         if record.node in ("", placed_on):
             self.confirm(record)
@@ -136,12 +138,12 @@ class PendingBindings:
             self.report(record.task.uid, placed_on, f"already assigned to node {record.node}", retry=False)
 
     def forget_ended(self, uid: str) -> None:
-        """A pod is gone: it waits for nobody, and holds back nobody."""
+        """Forget a pod that is gone: it waits for no pod, and holds back none."""
         self.dependencies.drop(uid)
         self.note_settled(uid)
 
     def note_settled(self, uid: str) -> None:
-        """A pod is bound, or gone: it holds back nobody."""
+        """Note that a pod is bound, or gone, so that it holds back no other."""
         for follower in self.dependencies.note_met(uid):
             record = self.tasks.get(follower)
             if record is not None and record.phase is Phase.WAITING:
@@ -154,7 +156,7 @@ class PendingBindings:
         self.actions.append(Bind(record.ref, record.binding, record.said_here))
 
     def node_gone(self, node: str) -> None:
-        """A node is gone: nothing is to be waited for on it."""
+        """Forget a node that is gone: no pod waits for anything on it."""
         for record in self.tasks.on_node(node):
             if record.phase is Phase.WAITING:
                 self.fail(record, f"node {node} is gone", retry=True)
@@ -267,7 +269,7 @@ class PendingBindings:
         )
 
     def stop_waiting(self, record: PodRecord) -> None:
-        """Nobody makes way for a pod any more: it has turned out to have no place."""
+        """Stop waiting for others to leave, because a pod has turned out to have no place."""
         self.nominate(record, "")
         self.nominations.end(record.task.uid)
 

@@ -276,7 +276,7 @@ class PodRecord(Struct, eq=False, gc=False):
         return self.told is not None and not self.told.machine
 
     def get_desired_state(self) -> SentState | None:
-        """How it should stand in the books of a solver that knows all machines; None: not at all."""
+        """Return the state that a solver should know of the pod if it knows all machines; None: no state."""
         place = self.place
         if not place and not self.offered:
             return None

@@ -77,7 +77,7 @@ class Placements:
                     self._stays(uid, group.message)
 
     def _cannot_place(self, delta: pb.Delta) -> None:
-        """A placement cannot be dealt with: it counts as not made."""
+        """Drop a placement that cannot be handled: it counts as not made."""
         record, words = self.tasks.get(delta.task), "cannot be carried out"
         if record is not None and record.phase is Phase.PLACED:
             self.pending.fail(record, words, retry=True)
@@ -142,7 +142,7 @@ class Placements:
         self.pending.report(delta.task, delta.machine, words, retry=retry)
 
     def volumes_settled(self, record: PodRecord, reason: str) -> None:
-        """The claims of a pod have been bound, or, with a ``reason``, will not be."""
+        """Note that the claims of a pod have been bound, or, with a ``reason``, will not be."""
         if record.phase is not Phase.BINDING_CLAIMS:
             return
         if not reason:
@@ -210,7 +210,7 @@ class Placements:
             self.pending.fail(record, outcome.reason, retry=again, nominated=again, event=Event.REFUSED)
 
     def note_shown(self, record: PodRecord, node: str) -> None:
-        """The watch shows a pod of ours on a node. The outcome of a binding that is under way may follow."""
+        """Note that the watch shows a pod of ours on a node. The outcome of a binding under way may follow."""
         before, placed_on = record.phase, record.binding
         self.tasks.move(record, Event.SHOWN, node)
         if before not in UNPLACED | UNDER_WAY or (before is Phase.BINDING and placed_on == node):
@@ -245,7 +245,8 @@ class Placements:
             self.pending.fail_followers(uid, reason)
 
     def recall(self, uids: Iterable[str], reason: str) -> None:
-        """The solver has given up the places of these pods: do not bind those that are not bound yet.
+        """Recall the places of these pods, which the solver has given up: those that are not bound yet stay
+        unbound.
 
         A binding that is on its way may succeed nevertheless; the watch tells then, as of any other pod.
         """

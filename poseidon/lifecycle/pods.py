@@ -150,7 +150,8 @@ class Tasks:
         self._changed.update(dict.fromkeys(self._on_node.get(node, ())))
 
     def forget_node(self, node: str) -> None:
-        """The solver is told that a machine is gone, and keeps the tasks on it aside for its return: take them back.
+        """Forget what the solver knows of tasks on a machine that is gone: it keeps them aside for the
+        machine's return.
 
         They are told again should it return. Until then nobody would tell the solver of those that end.
         """

@@ -141,13 +141,15 @@ class _Change:
         self._now, self._before = now, before
 
     def get_growth(self, name: str, **labels: str) -> float:
-        """By how much a counter has grown; one that begins anew counts from nothing."""
+        """Return the growth of a counter; one that has begun anew counts from 0."""
         key = (name, tuple(sorted(labels.items())))
         now, before = self._now.get(key, 0.0), self._before.get(key, 0.0)
         return now - before if now >= before else now
 
     def quantiles(self, name: str) -> Quantiles:
-        """Of a histogram, whatever its other labels are, between its buckets as Prometheus' histogram_quantile does."""
+        """Return quantiles of a histogram over all other labels, interpolated as Prometheus'
+        histogram_quantile does.
+        """
         buckets: dict[float, float] = {}
         for key in self._now:
             if key[0] == f"{name}_bucket":
@@ -160,7 +162,7 @@ class _Change:
 
 
 def _quantile(buckets: list[tuple[float, float]], part: float) -> float:
-    """``buckets``: upper edges, the last of them infinite, and how many are at most that."""
+    """Return a histogram's ``buckets``: upper edges, the last of them infinite, and the counts up to each."""
     if not buckets or not buckets[-1][1]:
         return math.nan
     wanted, low, counted = part * buckets[-1][1], 0.0, 0.0

@@ -127,7 +127,7 @@ def _priority_classes(pods: Iterable[Pod], priorities: PriorityResolver) -> Iter
 
 
 def _namespaces(pods: Sequence[Pod], known: set[str]) -> Iterator[str]:
-    """Rules that select namespaces by labels find only those whose labels are known."""
+    """Yield warnings: rules that select namespaces by labels find only those whose labels are known."""
     choosing = next((pod for pod in pods if any(map(_chooses_namespaces, _terms(pod)))), None)
     if choosing is None:
         return

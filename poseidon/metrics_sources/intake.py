@@ -116,7 +116,7 @@ class Intake:
         )
 
     def forget_node(self, node: str) -> None:
-        """The source says nothing of a node any more."""
+        """Forget a node of which the source says nothing any more."""
         self._told.pop(node, None)
         self._book.remove(self._source, node)
         self._changed()

@@ -58,17 +58,17 @@ class NodeImages:
             self._count(before, -1)
 
     def forget(self, node: str) -> None:
-        """A node is gone."""
+        """Forget a node that is gone."""
         self._count(self._nodes.pop(node, ()), -1)
 
     def want(self, names: Iterable[str]) -> None:
-        """Pods name these images."""
+        """Note that pods name these images."""
         new = set(names) - self._wanted
         self._wanted |= new
         self._stale |= new
 
     def want_only(self, names: Collection[str]) -> None:
-        """Pods name no other images any more."""
+        """Note that pods name no other images any more."""
         self._wanted &= set(names)
         self._stale &= self._wanted
         self._containers = {name: least for name, least in self._containers.items() if name in self._wanted}

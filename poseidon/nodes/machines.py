@@ -141,7 +141,7 @@ class Machines:
         attached: Sequence[str] = (),
         rooms: Sequence[pb.StorageRoom] = (),
     ) -> None:
-        """A machine offers these resources beside what its node reports, in place of any said before.
+        """Set what a machine offers in addition to its node's report, in place of earlier additions.
 
         ``attached``: volumes that are attached to it, of those that several pods use; ``rooms``: where it reaches some
         for volumes that are still to be made.
@@ -154,7 +154,7 @@ class Machines:
             self._describe(name)
 
     def show_images(self, name: str, images: Iterable[pb.Image]) -> None:
-        """These images of a machine matter now, in place of those that it was put with."""
+        """Set the images of a machine that matter now, in place of those that it was added with."""
         machine = pb.Machine()
         machine.CopyFrom(self._reported[name])
         del machine.images[:]

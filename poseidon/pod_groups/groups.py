@@ -32,7 +32,7 @@ class Groups(GroupMembers):
     """What follows from who is in which group: what each asks of the solver, and why its pods wait."""
 
     def priorities_changed(self) -> None:
-        """PriorityClasses have changed: look again at the groups that name one."""
+        """Look again at groups that name a PriorityClass, as these have changed."""
         for key, group in self._groups.items():
             demand = self.demand(group)
             if demand is not None and demand.priority_class:

@@ -74,7 +74,7 @@ class PodGroupStatuses:
         return late
 
     def forget(self, uid: str) -> None:
-        """A PodGroup is gone."""
+        """Forget a PodGroup that is gone."""
         self._told.pop(uid, None)
         self._late.pop(uid, None)
 

@@ -162,7 +162,7 @@ def decimal(text: str) -> int | None:
 
 
 def _tolerates(toleration: Toleration | pb.Toleration, taint: Taint | pb.Taint) -> bool:
-    """core/v1 ``Toleration.ToleratesTaint``."""
+    """Return whether a toleration covers a taint, as core/v1 ``Toleration.ToleratesTaint`` does."""
     if toleration.effect and toleration.effect != taint.effect:
         return False
     if toleration.key and toleration.key != taint.key:
@@ -173,7 +173,9 @@ def _tolerates(toleration: Toleration | pb.Toleration, taint: Taint | pb.Taint) 
 
 
 def _matches(toleration: Toleration | pb.Toleration, value: str) -> bool:
-    """Whether the value of a taint is the toleration's, or an integer above (Gt) or below (Lt) it (KEP-5471)."""
+    """Return whether the value of a taint is the toleration's, or an integer above (Gt) or below (Lt) it
+    (KEP-5471).
+    """
     if toleration.operator not in ("Gt", "Lt"):
         return toleration.value == value
     bound, found = decimal(toleration.value), decimal(value)

@@ -176,7 +176,7 @@ class ClassTable:
         return self._intern(template, scene, values, metadata.deletion_timestamp is not None, needs)
 
     def watch(self, selector: pb.TaskSelector) -> None:
-        """A selector that is no pod's looks at pods, from the next ``refresh`` on."""
+        """Follow a selector that belongs to no pod and selects pods, from the next ``refresh`` on."""
         self._watched[selector.SerializeToString(deterministic=True)] = selector
         self._selector_index.watch(selector)
 
@@ -224,7 +224,7 @@ class ClassTable:
         return images
 
     def weigh_images(self, heavy: Mapping[str, int]) -> None:
-        """These images make a difference to pods of at least so many containers, from the next ``refresh`` on."""
+        """Weigh these images for pods of at least so many containers, from the next ``refresh`` on."""
         self._heavy.update(heavy)
         self._heavier.update(heavy)
 

@@ -29,13 +29,13 @@ class DaemonSets:
         self._names: dict[str, tuple[str, str]] = {}
 
     def put(self, uid: str, metadata: ObjectMeta) -> None:
-        """There is such a DaemonSet."""
+        """Add a DaemonSet."""
         key = metadata.namespace or "default", metadata.name
         self._names[uid] = key
         self._uids[key] = metadata.uid
 
     def remove(self, uid: str) -> None:
-        """A DaemonSet exists no longer; unknown ones are ignored."""
+        """Remove a DaemonSet that does not exist any more; unknown ones are ignored."""
         key = self._names.pop(uid, None)
         if key is not None and self._uids.get(key) == uid:
             del self._uids[key]

@@ -113,7 +113,7 @@ class RuntimeHistory:
                 self.changed[oldest] = None
 
     def forget_pod(self, uid: str) -> None:
-        """A pod was deleted. What it has taught stays."""
+        """Forget a deleted pod, and keep what it has taught."""
         self._counted.discard(uid)
 
     def forget_told(self) -> None:

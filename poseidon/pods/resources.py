@@ -91,17 +91,19 @@ def compute_assumed_requests(spec: PodSpec) -> Amounts:
 
 
 def _list_stated(container: Container) -> set[str]:
-    """Resources that a container states something about."""
+    """Return the resources that a container states."""
     return container.resources.requests.keys() | container.resources.limits.keys()
 
 
 def _complete(resources: ResourceRequirements, path: str, defects: list[Defect]) -> Amounts:
-    """Requests of a container with what is assumed where it states none."""
+    """Return the requests of a container, with assumed amounts if it states none."""
     return {**ASSUMED, **_read_assumed(resources, path, defects)}
 
 
 def _read_assumed(resources: ResourceRequirements, path: str, defects: list[Defect]) -> Amounts:
-    """Requests of a container, of the resources alone of which something is assumed: others may be thousands."""
+    """Return the requests of a container for only those resources that may be assumed: others may be
+    thousands.
+    """
     if len(resources.requests) + len(resources.limits) > _FEW:
         requests = {name: resources.requests[name] for name in ASSUMED if name in resources.requests}
         limits = {name: resources.limits[name] for name in ASSUMED if name in resources.limits}
@@ -112,7 +114,9 @@ def _read_assumed(resources: ResourceRequirements, path: str, defects: list[Defe
 def _sum_requests(
     spec: PodSpec, defects: list[Defect], read: Callable[[ResourceRequirements, str, list[Defect]], Amounts]
 ) -> Amounts:
-    """max(containers + sidecars, each init container + the sidecars started before it), as ``read`` has them."""
+    """Return max(containers + sidecars, each init container + the sidecars started before it), as ``read``
+    has them.
+    """
     total: Amounts = {}
     for index, container in enumerate(spec.containers):
         _add(total, read(container.resources, f"spec.containers[{index}].resources", defects))

@@ -195,7 +195,7 @@ def workload_of(pod: Pod) -> str:
 
 
 def gates_text(pod: Pod) -> str:
-    """Name a pod's scheduling gates in a sentence, "" if it has none."""
+    """Name a pod's scheduling gates in a sentence; return "" if it has none."""
     gates = [each.name for each in pod.spec.scheduling_gates]
     return f"Nobody schedules it before its scheduling gates are gone: {', '.join(gates)}." if gates else ""
 

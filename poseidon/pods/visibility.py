@@ -266,7 +266,7 @@ class SelectorIndex:
 
 
 def _file(filed: dict[str, set[Look]], look: Look) -> bool:
-    """File a look under one label that it needs. Returns whether it is new."""
+    """File a selector under one label that it needs. Returns whether it is new."""
     looks = filed.setdefault(min(look.needs, default=_NO_LABEL), set())
     if look in looks:
         return False

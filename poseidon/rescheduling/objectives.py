@@ -135,7 +135,7 @@ def _notes(
 
 
 def _make_room(standing: Standing, options: ObjectiveOptions) -> Choice:
-    """Room for the first of those who wait, in the order of their names, that some moves give it to."""
+    """Plan moves that give room to the first waiting pod, in the order of names, for which some do."""
     waiting = [each.pod for each in standing.plan.pending]
     if not waiting:
         return Choice(())

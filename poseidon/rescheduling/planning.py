@@ -88,7 +88,7 @@ def _prove(
 
 
 def _half_freed(manifests: Manifests, found: Standing) -> set[str]:
-    """Nodes that an earlier plan has cordoned, and that still have pods which would have to move."""
+    """Return the nodes that an earlier plan has cordoned, and that still have pods to move."""
     busy = {node for uid, node in found.running.nodes.items() if uid not in found.running.goes}
     return {
         node.metadata.name

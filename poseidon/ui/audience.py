@@ -19,7 +19,7 @@ class Audience:
         self.streams = 0
 
     def note_request(self, subject: str = "") -> None:
-        """A request has come, about a subject."""
+        """Note a request about a subject."""
         self._asked_at[""] = self._asked_at[subject] = self._clock()
         self._came.set()
 

@@ -16,7 +16,7 @@ class Versions:
         self._listeners: list[Callable[[], None]] = []
 
     def mark(self, *subjects: str) -> None:
-        """Something about these has changed."""
+        """Mark these as changed."""
         self._changed.update(subjects)
 
     def get(self, subject: str) -> int:

@@ -124,12 +124,12 @@ class AttachedVolumes:
         }
 
     def _find_held(self, node: str) -> set[str]:
-        """The volumes of the pods on a machine."""
+        """Return the volumes of the pods on a machine."""
         found = (self.volume_of(key) for key in self._holders.list_claims(node))
         return {each.volume for each in found if each is not None}
 
     def _users_of(self, volume: str) -> set[str]:
-        """Uids of the pods that use a volume."""
+        """Return uids of the pods that use a volume."""
         return {user for key in self._keys(volume) for user in self._users.list_users(key)}
 
     def _keys(self, volume: str) -> Iterator[str]:
@@ -141,7 +141,7 @@ class AttachedVolumes:
 
 
 def _attachment(found: VolumeAttachment | None) -> tuple[str, Attached] | None:
-    """The machine and what is attached; None for one that says neither."""
+    """Return the machine and what is attached; None for one that says neither."""
     if found is None or not found.spec.node_name or not found.spec.attacher:
         return None
     driver, source = found.spec.attacher, found.spec.source

@@ -73,7 +73,7 @@ class AvailableVolumes:
             self._changed.add(name)
 
     def remove_node(self, name: str) -> None:
-        """A machine is gone."""
+        """Forget a machine that is gone."""
         self._reach.remove_node(name)
         self._changed.discard(name)
 
@@ -96,7 +96,7 @@ class AvailableVolumes:
         self._mark(group)
 
     def remove(self, name: str) -> None:
-        """A volume is gone, or may not be had any more."""
+        """Forget a volume that is gone, or not available any more."""
         group = self._group_of.pop(name, None)
         if group is None:
             return
@@ -111,7 +111,8 @@ class AvailableVolumes:
     # --- claims --------------------------------------------------------------------------------------------
 
     def want(self, profile: Profile) -> bool:
-        """Some claim has this profile: machines offer volumes that suit it from here on. Returns whether it is new.
+        """Note that some claim has this profile: machines offer suitable volumes from now on. Returns whether
+        it is new.
 
         It stays so, since what has been asked for once is likely to be asked for again.
         """
@@ -151,7 +152,7 @@ class AvailableVolumes:
         return best
 
     def release(self, claim: str) -> str:
-        """A claim is bound, or is not being bound any more. Returns the volume that was reserved for it, or ""."""
+        """Note that a claim is bound, or not being bound any more. Returns the volume reserved for it, or ""."""
         held = self._reserved.pop(claim, None)
         if held is None:
             return ""
@@ -204,7 +205,9 @@ class AvailableVolumes:
         return [profile for name in sorted(classes) for profile in self._wanted.get(name, ())]
 
     def _mark(self, group: _Group) -> None:
-        """The machines of a group may offer something else now; of a wide one only if it runs out, or no more."""
+        """Note that the machines of a group may offer something else; for a wide group only if its volumes
+        run out or come back.
+        """
         if not group.local:
             shown = {
                 profile

@@ -76,7 +76,7 @@ class VolumeBindings:
         return ""
 
     def claim_changed(self, key: str) -> None:
-        """A claim, or the volume that is given to it, is another now."""
+        """Note that a claim, or the volume that is given to it, has changed."""
         claim = self._storage.claim(key)
         if claim is None or claim.bound:
             self._available.release(key)
@@ -86,12 +86,12 @@ class VolumeBindings:
                 self._look(uid, pod, key)
 
     def node_gone(self, name: str) -> None:
-        """A machine is gone: what was to be bound for it is given up."""
+        """Forget a machine that is gone, and give up what was to be bound for it."""
         for uid in [uid for uid, pod in self._under_way.items() if pod.node == name]:
             self._settle(uid, f"node {name} is gone")
 
     def note_failure(self, write: ClaimWrite, reason: str) -> None:
-        """A write has failed for good."""
+        """Note that a write has failed for good."""
         if write.pod in self._under_way:
             self._settle(write.pod, reason)
 
@@ -103,7 +103,7 @@ class VolumeBindings:
             self._settle(uid, f"volumes were not bound within {self._seconds:g} s: {names}")
 
     def abandon(self, uid: str) -> None:
-        """A pod is gone, or is not to be bound any more."""
+        """Give up the bindings of a pod that is gone, or not to be bound any more."""
         self._forget(uid)
         self._settled.pop(uid, None)
 

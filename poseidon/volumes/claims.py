@@ -22,7 +22,7 @@ class Users:
         self._users: dict[str, str | set[str]] = {}
 
     def add(self, key: str, uid: str) -> None:
-        """A pod uses a claim."""
+        """Note that a pod uses a claim."""
         known = self._users.get(key)
         if known is None or known == uid:
             self._users[key] = uid
@@ -32,7 +32,7 @@ class Users:
             self._users[key] = {known, uid}
 
     def remove(self, key: str, uid: str) -> None:
-        """A pod does not use a claim any more."""
+        """Note that a pod does not use a claim any more."""
         known = self._users.get(key)
         if isinstance(known, set):
             known.discard(uid)
@@ -65,7 +65,7 @@ class Holders:
         self._on: dict[str, dict[str, None]] = {}
 
     def add(self, key: str, node: str, uid: str) -> Iterable[str]:
-        """A pod has been placed. Returns the pods that hold the claim no longer, or have begun to."""
+        """Note that a pod has been placed. Returns the pods that hold the claim no longer, or have begun to."""
         there = self._placed.setdefault((key, node), [])
         if uid in there:
             return ()
@@ -76,7 +76,7 @@ class Holders:
         return (*before, uid) if first else ()
 
     def remove(self, key: str, node: str, uid: str) -> Iterable[str]:
-        """A pod has left. Returns the pods that hold the claim no longer, or have begun to."""
+        """Note that a pod has left. Returns the pods that hold the claim no longer, or have begun to."""
         there = self._placed.get((key, node), [])
         if uid not in there:
             return ()

@@ -61,7 +61,7 @@ class Reach(Generic[G]):
                 self._let_reach(group, name)
 
     def remove_node(self, name: str) -> None:
-        """A machine is gone."""
+        """Forget a machine that is gone."""
         labels = self.labels.pop(name, None)
         if labels is None:
             return

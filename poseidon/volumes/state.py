@@ -148,7 +148,7 @@ class VolumeState:
             self._changed_nodes.add(name)
 
     def node_gone(self, name: str) -> None:
-        """A machine is gone."""
+        """Forget a machine that is gone."""
         self._available.remove_node(name)
         self.capacities.remove_node(name)
         self._changed_nodes.discard(name)
@@ -182,7 +182,7 @@ class VolumeState:
         return pod.resolution
 
     def move_pod(self, uid: str, place: str) -> None:
-        """A pod, which may be one without claims, is on another machine now, or on none."""
+        """Note that a pod, with or without claims, is on another machine now, or on none."""
         pod = self._pods.get(uid)
         if pod is None or pod.place == place:
             return
@@ -199,7 +199,7 @@ class VolumeState:
         self._tell_rivals(pod)
 
     def remove_pod(self, uid: str) -> None:
-        """A pod, which may be one without claims, is gone or has ended."""
+        """Forget a pod, with or without claims, that is gone or has ended."""
         if uid not in self._pods:
             return
         self.bindings.abandon(uid)
@@ -267,7 +267,8 @@ class VolumeState:
     # --- binding claims ------------------------------------------------------------------------------------
 
     def begin(self, uid: str, node: str, now: float) -> str:
-        """A pod has got a node: have its claims bound. Returns why that cannot be, "" if it can.
+        """Have the claims of a pod bound, as it has got a node. Returns why that is impossible, "" if it is
+        possible.
 
         ``bindings`` have it while there is something to wait for; its end is among ``take_settled``.
         """
@@ -281,7 +282,7 @@ class VolumeState:
         return self.bindings.begin(uid, node, unbound, now) if unbound else ""
 
     def abandon(self, uid: str) -> None:
-        """A pod is not to be bound any more."""
+        """Give up the bindings of a pod that is not to be bound any more."""
         self.bindings.abandon(uid)
         self._affected[uid] = None
 
@@ -294,7 +295,7 @@ class VolumeState:
     # --- inside --------------------------------------------------------------------------------------------
 
     def _sharing_changed(self, key: str) -> None:
-        """A claim has come to have several users, or one again, or another volume."""
+        """Update a claim that has got several users, or one again, or another volume."""
         users = self._users.list_users(key)
         self._affected.update(dict.fromkeys(users))
         self._changed_nodes |= self._attached.nodes_of(key)
@@ -305,7 +306,7 @@ class VolumeState:
         self.bindings.claim_changed(key)
 
     def _tell_rivals(self, pod: _Pod) -> None:
-        """Another pod may use what only one at a time may."""
+        """Mark the rivals of a pod: another one may now use what only one at a time may."""
         for each in pod.claims:
             claim = self._storage.claim(each.key)
             if claim is not None and claim.exclusive:

@@ -78,7 +78,7 @@ class StorageCapacities:
         return before != set(self._reach.list_groups(name))
 
     def remove_node(self, name: str) -> None:
-        """A machine is gone."""
+        """Forget a machine that is gone."""
         self._reach.remove_node(name)
 
     def rooms(self, node: str) -> tuple[pb.StorageRoom, ...]:

@@ -82,7 +82,7 @@ class LazyGroup(OneLineGroup):
         self._helps = helps
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        """Names of the commands."""
+        """Return names of the commands."""
         return list(self._helps)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002

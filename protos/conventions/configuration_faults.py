@@ -34,7 +34,9 @@ _EMPTY = frozenset({"string_too_short", "too_short"})
 
 
 def schema_fault(detail: Mapping[str, Any], document: type[BaseModel]) -> str:
-    """One of pydantic's errors about a document of that kind, as a line ``field: what is wrong; what to do``."""
+    """Return one of pydantic's errors about a document of that kind, as a line ``field: what is wrong; what
+    to do``.
+    """
     path, kind, given = detail["loc"], str(detail["type"]), detail.get("input")
     if path and path[-1] == "[key]":  # of a map whose keys are free
         path, kind = path[:-2], "invalid_key"
@@ -53,7 +55,7 @@ def schema_fault(detail: Mapping[str, Any], document: type[BaseModel]) -> str:
 
 
 def _format_value(given: object) -> str:
-    """A value as YAML has it; of maps and lists only that."""
+    """Return a value as YAML has it; of maps and lists only that."""
     if given is None or isinstance(given, bool):
         return {None: "null", True: "true", False: "false"}[given]
     if isinstance(given, Mapping):
@@ -68,7 +70,7 @@ def _remedy(key: str, known: Sequence[str]) -> str:
 
 
 def _list_keys(document: type[BaseModel], path: Sequence[str | int]) -> list[str]:
-    """Keys of the section at a path of the document; of one that is a part, those of the whole."""
+    """Return keys of the section at a path of the document; of one that is a part, those of the whole."""
     if not path and issubclass(document, Document):
         return list(defaults())
     section: type[BaseModel] | None = document
@@ -80,12 +82,12 @@ def _list_keys(document: type[BaseModel], path: Sequence[str | int]) -> list[str
 
 
 def _keys(section: type[BaseModel]) -> dict[str, object]:
-    """Types by key, as documents spell them."""
+    """Return types by key, as documents spell them."""
     return {field.alias or name: field.annotation for name, field in section.model_fields.items()}
 
 
 def _sections(annotation: object) -> Iterator[type[BaseModel]]:
-    """Sections that a type mentions: itself, or inside lists and alternatives."""
+    """Yield sections that a type mentions: itself, or inside lists and alternatives."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     for inner in get_args(annotation):

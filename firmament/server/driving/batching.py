@@ -76,7 +76,9 @@ class BatchingWindow:
             self._noted = now
 
     def compute_wait(self, now: float) -> float:
-        """Seconds until the round should begin if nothing else happens; 0 for now, also if nothing had changed."""
+        """Return seconds until the round should begin if nothing else happens; 0 for now, also if nothing had
+        changed.
+        """
         if self._since is None:
             return 0.0
         left = self._since + self._seconds - now
@@ -85,7 +87,8 @@ class BatchingWindow:
         return max(0.0, left)
 
     def spare(self, now: float) -> float:
-        """Seconds by which a round that is due may be put off if the driver is busy with earlier ones for longer.
+        """Return seconds by which a round that is due may be put off if the driver is busy with earlier ones
+        for longer.
 
         Each round has fixed costs, and decides about more tasks the later it begins. What it placed would only queue
         behind what has been placed already.

@@ -53,7 +53,7 @@ class RoundRunner:
         return await asyncio.to_thread(self.run_here, cluster)
 
     def run_here(self, cluster: ServedCluster) -> EncodedRound | None:
-        """The same in the caller's thread."""
+        """Return the same in the caller's thread."""
         started = self._clock()
         try:
             result = cluster.run_round()

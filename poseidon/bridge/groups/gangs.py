@@ -86,7 +86,7 @@ class Gangs:
         """Takes pods once more whose group an object has changed."""
 
     def begin(self) -> None:
-        """All objects and pods are known now: whatever a former bridge has decided can be told from them."""
+        """Begin, as all objects and pods are known: they show what an earlier bridge has decided."""
         for job in self._former.take_jobs():
             self._jobs.note_whole(job, was_whole=True)
         self.topology.begin()
@@ -117,7 +117,7 @@ class Gangs:
         self.apply()
 
     def pod_gone(self, uid: str) -> None:
-        """A pod exists no longer, or is not ours any more."""
+        """Forget a pod that does not exist any more, or is not ours any more."""
         self._said.pop(uid, None)
         self.groups.remove_pod(uid)
         self.topology.pod_gone(uid)

@@ -84,7 +84,7 @@ class TopologyNotes:
             self._actions.append(AnnounceGroup(about, reason, text))
 
     def forget(self, uid: str) -> None:
-        """An object exists no longer."""
+        """Forget an object that does not exist any more."""
         self._told.forget(uid)
         self._written.pop(uid, None)
         self._complained.pop(uid, None)
@@ -105,13 +105,13 @@ class TopologyRecords:
         self._groups: dict[str, GroupSpec] = {}
 
     def tree(self, spec: TreeSpec | None) -> None:
-        """This tree is in force now; None: that of the machines' labels, or none."""
+        """Record that this tree is in force; None: the tree of the machines' labels, or none."""
         if self.wanted and spec is not self._tree:
             self._tree = spec
             self._records.tell(TREE_RECORD, TREE_NAME, spec.payload() if spec is not None else None)
 
     def group(self, job: str, namespace: str, spec: GroupSpec | None) -> None:
-        """The group with this job has these rules now; None: it is no topology group, or has no pods."""
+        """Record that the group with this job has these rules; None: it is no topology group, or has no pods."""
         if not self.wanted or spec is self._groups.get(job):
             return
         if spec is None:
@@ -165,7 +165,7 @@ class GroupConditions:
         return GroupConditionWrite(uid, found.metadata.namespace or "default", found.metadata.name, condition)
 
     def forget(self, uid: str) -> None:
-        """A PodGroup is gone."""
+        """Forget a PodGroup that is gone."""
         self._told.pop(uid, None)
 
 

@@ -99,11 +99,11 @@ class TopologyGroups:
         self._look_at_maps(touched)
 
     def pod_gone(self, uid: str) -> None:
-        """A pod exists no longer."""
+        """Forget a pod that does not exist any more."""
         self._notes.forget(uid)
 
     def begin(self) -> None:
-        """All pods and ConfigMaps are known: groups are written about from now on."""
+        """Begin to write about groups, as all pods and ConfigMaps are known."""
         if not self._begun:
             self._begun = True
             self._look_at_trees()
@@ -276,7 +276,7 @@ class TopologyGroups:
                     life.preemptor = name if theirs else delta.task
 
     def _clear_preemptor(self, names: Collection[str]) -> None:
-        """A group is bound: nobody makes room for it, or one of its pods, any more."""
+        """Clear the preemptor of a bound group: no pod makes room for it, or for one of its pods, any more."""
         for job, life in [*self.lives.items()]:
             if life.preemptor in names:
                 life.preemptor = ""

@@ -161,7 +161,9 @@ class Session:
         return self._targets[self._turn % len(self._targets)]
 
     def start(self, fencing: int | None = None) -> None:
-        """The peer's picture is complete, and streams may be opened; with another ``fencing`` number if it is given."""
+        """Allow streams to be opened, as the peer's state is complete; with a new ``fencing`` number if
+        given.
+        """
         if fencing is not None:
             self._hello.fencing = fencing
         self._started.set()

@@ -109,7 +109,7 @@ class Trees:
             self._tree = None
 
     def node_gone(self, name: str) -> None:
-        """A node exists no longer."""
+        """Forget a node that does not exist any more."""
         if self._labels.pop(name, None) is not None:
             self._tree = None
 

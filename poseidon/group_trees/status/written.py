@@ -44,7 +44,7 @@ class Told:
         return LabelWrite(member.ref, labels) if labels else None
 
     def forget(self, uid: str) -> None:
-        """An object exists no longer."""
+        """Forget an object that does not exist any more."""
         self._texts.pop(uid, None)
         self._texts.pop(f"{uid} annotations", None)
 

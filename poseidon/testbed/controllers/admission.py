@@ -58,7 +58,7 @@ class KubeletAdmission:
         return refusal
 
     def leave(self, uid: str) -> None:
-        """A pod has ended or is gone."""
+        """Count out a pod that has ended or is gone."""
         name, needs = self._charged.pop(uid, ("", {}))
         for resource, value in needs.items():
             self._used[name][resource] -= value

@@ -92,7 +92,7 @@ class KubeletSimulation:
             self._stop(record, now)
 
     def _arrive(self, record: Record, phase: str, now: float) -> None:
-        """A pod has been bound: let it in, or let it fail. One that was seeded as running only has its end left."""
+        """Admit a bound pod, or let it fail. One that was seeded as running only has its end left."""
         self._started.add(record.uid)
         pod = decode(record)
         refusal = self._admission.arrive(record.uid, pod, runs=phase == "Running")
@@ -114,7 +114,7 @@ class KubeletSimulation:
         self._store.replace(self._pods, current, pod)
 
     def _stop(self, record: Record, now: float) -> None:
-        """A pod is being deleted: remove it when it has stopped, or when its time is over."""
+        """Remove a pod that is being deleted, when it has stopped or its time is over."""
         pod = decode(record)
         metadata = pod["metadata"]
         grace = metadata.get("deletionGracePeriodSeconds") or 0

@@ -222,7 +222,7 @@ class VolumeSimulation:
         return is_new
 
     def _give_back(self, claim: Object) -> None:
-        """A claim is gone: its volume goes too, or is released, as its policy says."""
+        """Delete or release the volume of a claim that is gone, as its policy says."""
         record = self._volumes.get(claim["spec"].get("volumeName") or "")
         if record is None or not is_for(decode(record), claim):
             return

@@ -101,7 +101,7 @@ def json_patch(target: Json, operations: Json) -> Json:
 
 
 def _parse_operations(operations: list[Json]) -> jsonpatch.JsonPatch:
-    """The patch of some operations. Raises ``InvalidJsonPatch``, for bad pointers too."""
+    """Return the patch of some operations. Raises ``InvalidJsonPatch``, also for bad pointers."""
     try:
         return jsonpatch.JsonPatch(operations)
     except (jsonpointer.JsonPointerException, TypeError) as error:

@@ -63,6 +63,6 @@ class EvictionLog:
             self._found.popitem(last=False)
 
     def note_gone(self, uid: str) -> None:
-        """A pod is gone."""
+        """Note that a pod is gone."""
         if uid in self._found:
             self._found[uid].gone = True

@@ -82,18 +82,18 @@ class NodeEntry:
         return self.facts is not None or bool(self.pods) or bool(self.nominated)
 
     def touch(self) -> None:
-        """Something about it has changed."""
+        """Note that something about the node has changed."""
         self._columns = None
 
     def add(self, uid: str, requests: Mapping[str, int]) -> None:
-        """A pod counts on it from now on."""
+        """Count a pod on the node."""
         self.pods.add(uid)
         for resource, amount in requests.items():
             self.requested[resource] = self.requested.get(resource, 0) + amount
         self._columns = None
 
     def remove(self, uid: str, requests: Mapping[str, int]) -> None:
-        """A pod counts no longer."""
+        """Stop counting a pod on the node."""
         self.pods.discard(uid)
         for resource, amount in requests.items():
             left = self.requested.get(resource, 0) - amount

@@ -44,12 +44,12 @@ class Connections:
         self._busy.discard(transport)
 
     def note_request(self, transport: asyncio.Transport | None) -> None:
-        """A whole request has come, and is being answered."""
+        """Note that a whole request has come and is being answered."""
         if transport is not None and self._waiting.pop(transport, None) is not None:
             self._busy.add(transport)
 
     def note_answer(self, transport: asyncio.Transport | None) -> None:
-        """The answer is ready; what is left is to take it, and to ask again."""
+        """Note that the answer is ready; the client has to read it, and to ask again."""
         if transport is not None and transport in self._busy:
             self._busy.discard(transport)
             self._waiting[transport] = self._clock() + self._idle

@@ -39,7 +39,7 @@ class FlowRoutes:
         router.add_get(f"{PREFIX}/flow/machines/{{id}}", self.machines)
 
     async def flow(self, request: web.Request) -> web.Response:
-        """The picture."""
+        """Return the picture."""
         flow = await self._fetch_flow(request)
         group_by = self._group_by(request)
         classes = parameters.whole(request, "classes", 30, _MOST_DRAWN)
@@ -54,18 +54,18 @@ class FlowRoutes:
         return self._answers.view(request, "flow", key, draw)
 
     async def cls(self, request: web.Request) -> web.Response:
-        """One class."""
+        """Return one class."""
         flow, labels = await self._fetch_flow(request), self._labels(self._group_by(request))
         page = parameters.page(request, 50)
         return self._answer_found(request, class_detail(flow, request.match_info["id"], labels, *page))
 
     async def constraint(self, request: web.Request) -> web.Response:
-        """One constraint."""
+        """Return one constraint."""
         flow = await self._fetch_flow(request)
         return self._answer_found(request, constraint_detail(flow, request.match_info["id"]))
 
     async def machines(self, request: web.Request) -> web.Response:
-        """One group of machines."""
+        """Return one group of machines."""
         flow, group_by = await self._fetch_flow(request), self._group_by(request)
         page = parameters.page(request, 50)
         name, labels = request.match_info["id"], self._labels(group_by)

@@ -55,17 +55,17 @@ class Routes:
         return self._answers.fresh(request, value, self._known.versions.get("session"))
 
     async def overview(self, request: web.Request) -> web.Response:
-        """How things stand."""
+        """Return the state of the pair."""
         return self._answers.view(request, "overview", ("overview",), lambda: overview(self._known))
 
     async def cluster(self, request: web.Request) -> web.Response:
-        """Nodes as columns."""
+        """Return nodes as columns."""
         level = parameters.text(request, "level") if "level" in request.query else None
         key = ("cluster", level)
         return self._answers.view(request, "cluster", key, lambda: cluster(self._known.store, level))
 
     async def node(self, request: web.Request) -> web.Response:
-        """One node."""
+        """Return one node."""
         name = request.match_info["name"]
         offset, limit = parameters.page(request, 100)
         found = node(self._known, name, offset, limit)
@@ -74,7 +74,7 @@ class Routes:
         return self._answers.fresh(request, found, self._known.versions.get("cluster"))
 
     async def pending(self, request: web.Request) -> web.Response:
-        """Who waits, and why."""
+        """Return the waiting pods, and why they wait."""
         by = parameters.text(request, "by", "reason")
         if by not in ("reason", "class"):
             raise ClientError(400, f"by: {by[:20]!r} is neither reason nor class")
@@ -86,7 +86,7 @@ class Routes:
         )
 
     async def pods(self, request: web.Request) -> web.Response:
-        """Pods, a page at a time."""
+        """Return pods, a page at a time."""
         phase = parameters.text(request, "phase")
         if phase not in _PHASES:
             raise ClientError(400, f"phase: {phase[:20]!r} is none of {', '.join(_PHASES[1:])}")
@@ -97,7 +97,7 @@ class Routes:
         return self._answers.fresh(request, found, self._known.versions.get("cluster"))
 
     async def pod(self, request: web.Request) -> web.Response:
-        """One pod: what became of it, and what is said of it on each node."""
+        """Return one pod: its history, and the verdict of each node."""
         name = f"{request.match_info['namespace']}/{request.match_info['name']}"
         record = self._known.store.pod(name)
         if record is None:
@@ -114,5 +114,5 @@ class Routes:
         return self._answers.fresh(request, value, self._known.versions.get("pending"))
 
     async def groups(self, request: web.Request) -> web.Response:
-        """Pods that belong together."""
+        """Return pods that belong together."""
         return self._answers.view(request, "groups", ("groups",), lambda: groups(self._known))

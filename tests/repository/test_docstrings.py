@@ -1,0 +1,202 @@
+"""Docstrings say what callers get: functions begin with a verb, and large records document each field."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES: Final = ("benchmarks", "cost_models", "firmament", "poseidon", "protos/conventions")
+
+MOST_UNDOCUMENTED: Final = 6
+"""Fields of a record that one paragraph may describe; in a larger one, each field has a docstring of its own."""
+
+VERBS: Final = """
+    Add Admit Advance Advertise Allow Announce Answer Append Apply Ask Assess Assign Attach Await Be Begin
+    Bind Book Bridge Bring Build Call Cancel Carry Change Charge Check Choose Classify Clear Close Collect
+    Combine Come Commit Compare Compile Compute Confirm Connect Construct Consume Continue Convert Copy
+    Count Create Cut Decide Decode Delete Derive Describe Determine Discard Distribute Divide Do Double
+    Draw Drive Drop Empty Encode End Ensure Enter Estimate Evict Exchange Exclude Expand Explain Extend
+    Fail Fetch Fill Find Fix Follow Forget Format Free Freeze Gather Generate Give Go Group Grow Hand
+    Handle Have Hold Ignore Import Improve Include Initialize Insert Install Intern Invalidate Invert Join
+    Judge Keep Kill Launch Lay Lead Learn Leave Let Level Lift Limit List Listen Load Locate Lock Log Look
+    Lower Make Map Mark Match Measure Merge Move Multiply Name Narrow Note Number Offer Open Order Pack
+    Pair Parse Pass Pay Perform Permit Persist Pick Place Plan Post Prefer Prepare Prevent Price Print
+    Probe Process Project Propose Prove Provide Prune Publish Pull Push Put Queue Raise Rank Reach Read
+    Rebuild Recall Receive Recheck Reconcile Record Recover Redo Reduce Refresh Refuse Register Reject
+    Release Relieve Relocate Remember Remove Render Renew Renumber Reopen Repair Repeat Replace Replay
+    Report Reprieve Request Require Rescale Reserve Reset Resolve Restore Restrict Retain Retry Return
+    Reuse Revert Round Run Sample Save Say Scale Scan Schedule Score Scrape Search See Select Send Serve
+    Set Settle Shift Show Shrink Shut Simulate Skip Sleep Solve Sort Split Spread Stand Start State Step
+    Stop Store Stream Strip Submit Subtract Sum Summarize Supply Support Suspend Swap Sweep Switch Sync
+    Take Tally Tell Terminate Test Tie Trace Translate Treat Trim Try Turn Unbind Undo Unite Unlock Unpack
+    Update Use Validate Verify Visit Wait Walk Warn Watch Weigh Withdraw Work Wrap Write Yield
+"""
+"""Verbs that first lines of docstrings begin with. Add one that is missing."""
+
+NOUNS_SO_FAR: Final = ("firmament/core",)
+"""Folders whose docstrings are not rewritten yet: their functions may still begin with a noun."""
+
+UNDOCUMENTED_SO_FAR: Final = frozenset(
+    {
+        "firmament/core/configuration.py: CoreConfiguration",
+        "firmament/core/configuration.py: RoundOptions",
+        "firmament/core/constraints/ruleset.py: ClassRules",
+        "firmament/core/constraints/ruleset.py: RequiredSpread",
+        "firmament/core/events.py: MachineSampled",
+        "firmament/core/events.py: TasksBound",
+        "firmament/core/events.py: TasksSubmitted",
+        "firmament/core/flow/column_generation.py: GenerationOptions",
+        "firmament/core/flow/column_generation.py: _Generation",
+        "firmament/core/flow/network/network.py: Network",
+        "firmament/core/flow/outcome.py: FlowOutcome",
+        "firmament/core/flow/price_estimate/equilibrium.py: Spread",
+        "firmament/core/flow/price_estimate/newton.py: MarketPoint",
+        "firmament/core/flow/problem.py: PlacementProblem",
+        "firmament/core/flow/tuning.py: PriceTuning",
+        "firmament/core/gangs/lifecycle.py: _GangStatus",
+        "firmament/core/model.py: Job",
+        "firmament/core/model.py: Machine",
+        "firmament/core/model.py: SpreadRule",
+        "firmament/core/model.py: TaskClass",
+        "firmament/core/placement/outcome.py: StageFigures",
+        "firmament/core/placement/spread/default_spread.py: Places",
+        "firmament/core/placement/tuning.py: PlacementTuning",
+        "firmament/core/preemption/bundles.py: Bundles",
+        "firmament/core/preemption/problem.py: PreemptionProblem",
+        "firmament/core/preemption/victims/covering.py: Covering",
+        "firmament/core/queue/budgets.py: _Unit",
+        "firmament/core/rescheduling/move_network/move_search.py: Found",
+        "firmament/core/rescheduling/move_network/problem.py: MoveProblem",
+        "firmament/core/results.py: Delta",
+        "firmament/core/results.py: RoundResult",
+        "firmament/core/results.py: RoundStats",
+        "firmament/core/round_flow/assembly.py: FlowClass",
+        "firmament/core/round_flow/assembly.py: RoundFlow",
+        "firmament/core/rounds.py: Placement",
+        "firmament/core/scoring/round_assessment.py: RoundAssessment",
+        "firmament/core/snapshot/grouping.py: RoundContext",
+        "firmament/core/snapshot/grouping.py: TaskGroups",
+        "firmament/core/snapshot/snapshot.py: Snapshot",
+        "firmament/core/state/usage_reports.py: ReportsOfUse",
+    }
+)
+"""Records that still describe their fields in a paragraph. The list only shrinks."""
+
+
+def modules() -> Iterator[tuple[str, str]]:
+    """Yield path and text of all modules that people write."""
+    for package in PACKAGES:
+        for file in sorted((ROOT / package).rglob("*.py")):
+            if "_pb2" not in file.name:
+                yield str(file.relative_to(ROOT)), file.read_text()
+
+
+def decorators(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> set[str]:
+    """Return the last parts of the names of a node's decorators."""
+    called = (each.func if isinstance(each, ast.Call) else each for each in node.decorator_list)
+    return {ast.unparse(each).rpartition(".")[2] for each in called}
+
+
+def begins_with_a_verb(docstring: str) -> bool:
+    """Return whether a docstring's first word is an imperative."""
+    first = re.match(r"[A-Za-z]+", docstring)
+    return bool(first) and first[0] in VERBS.split()
+
+
+def functions_without_a_verb(path: str, text: str) -> Iterator[str]:
+    """Yield public functions whose docstring begins with something else; properties are values, with nouns."""
+    for node in ast.walk(ast.parse(text)):
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or node.name.startswith("_"):
+            continue
+        docstring = ast.get_docstring(node)
+        is_value = decorators(node) & {"property", "cached_property", "setter"}
+        if docstring and not is_value and not begins_with_a_verb(docstring):
+            yield f"{path}:{node.lineno} {node.name}: {docstring.splitlines()[0]}"
+
+
+def is_record(node: ast.ClassDef) -> bool:
+    """Return whether a class consists of fields. Structs of the API's objects do not count: Kubernetes has them."""
+    bases = {ast.unparse(base).rpartition(".")[2].partition("[")[0] for base in node.bases}
+    renamed = any(each.arg == "rename" for each in node.keywords)
+    return not renamed and bool(
+        decorators(node) & {"dataclass", "define", "frozen"}
+        or bases & {"NamedTuple", "Struct", "BaseModel", "TypedDict", "Section"}
+    )
+
+
+def is_text(node: ast.stmt) -> bool:
+    """Return whether a statement is a docstring."""
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
+
+
+def fields(node: ast.ClassDef, lines: list[str]) -> dict[str, bool]:
+    """Return the fields of a record, and whether each has a docstring beneath it or a ``#:`` above."""
+    found = {}
+    for each, after in zip(node.body, [*node.body[1:], ast.Pass()], strict=True):
+        if not isinstance(each, ast.AnnAssign) or not isinstance(each.target, ast.Name):
+            continue
+        if each.target.id != "_" and "ClassVar" not in ast.unparse(each.annotation):
+            above = lines[each.lineno - 2].strip()
+            found[each.target.id] = is_text(after) or above.startswith("#:")
+    return found
+
+
+def records_without_documented_fields() -> dict[str, list[str]]:
+    """Return large records by place and name, with the fields that lack a docstring."""
+    found = {}
+    for path, text in modules():
+        lines = text.splitlines()
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.ClassDef) and is_record(node):
+                of_record = fields(node, lines)
+                missing = [name for name, documented in of_record.items() if not documented]
+                if len(of_record) > MOST_UNDOCUMENTED and missing:
+                    found[f"{path}: {node.name}"] = missing
+    return found
+
+
+def test_docstrings_of_public_functions_begin_with_a_verb():
+    bad = [
+        line
+        for path, text in modules()
+        if not path.startswith(NOUNS_SO_FAR)
+        for line in functions_without_a_verb(path, text)
+    ]
+    assert not bad, "say what the caller gets, with a verb first"
+
+
+def test_large_records_document_each_field():
+    found = records_without_documented_fields()
+    unexpected = {name: missing for name, missing in found.items() if name not in UNDOCUMENTED_SO_FAR}
+    assert not unexpected, "say of each field what it is and in which unit, beneath it"
+    assert not UNDOCUMENTED_SO_FAR - found.keys(), "these are documented: they need no exception any more"
+
+
+@pytest.mark.parametrize(
+    ("docstring", "good"),
+    [
+        ("Return the pods that wait.", True),
+        ("Return, once, what has changed.", True),
+        ("The pods that wait.", False),
+        ("int64[M]: tasks per machine.", False),
+    ],
+)
+def test_a_noun_is_no_verb(docstring, good):
+    assert begins_with_a_verb(docstring) is good
+
+
+def test_a_field_without_a_docstring_is_found():
+    text = 'class A:\n    a: int\n    """The first."""\n    #: The second.\n    b: int\n    c: int\n'
+    node = ast.parse(text).body[0]
+    assert isinstance(node, ast.ClassDef)
+    assert fields(node, text.splitlines()) == {"a": True, "b": True, "c": False}
