@@ -12,6 +12,7 @@ from benchmarks.commands.end_to_end import end_to_end
 from benchmarks.commands.everything import full, small
 from benchmarks.commands.failover import failover
 from benchmarks.commands.gangs import gangs
+from benchmarks.commands.head_to_head import head_to_head
 from benchmarks.commands.hostile import hostile
 from benchmarks.commands.judge import controllers, judge
 from benchmarks.commands.limits import growth, memory, optimum
@@ -53,6 +54,7 @@ main.add_command(optimum)
 main.add_command(failover)
 main.add_command(gangs)
 main.add_command(growth)
+main.add_command(head_to_head)
 main.add_command(hostile)
 main.add_command(controllers)
 main.add_command(judge)

@@ -36,8 +36,25 @@ def sections(reports: Sequence[Report]) -> dict[str, Section]:
             "How many times slower others are, of the largest comparison",
             _comparison(comparisons),
         ),
+        "head-to-head": ("Creation to binding over arrivals", _arrivals(reports)),
     }
     return {name: Section(title, chart) for name, (title, chart) in drawn.items() if chart is not None}
+
+
+def _arrivals(reports: Sequence[Report]) -> Chart | None:
+    """Draw two lines per scheduler: what half and nearly all pods wait for their node at each rate."""
+    lines: dict[str, dict[float, float]] = defaultdict(dict)
+    for result in (
+        each for report in reports if report["kind"] == "head-to-head" for each in report["results"]
+    ):
+        for part in result["parts"] if result["case"] == "steady" else ():
+            for percent in ("p50", "p99"):
+                rate, latency = float(part["name"].split()[0]), part["latencySeconds"][percent]
+                if latency is not None:
+                    lines[f"{result['scheduler']}, {percent}"][rate] = 1000 * latency
+    rates = sorted({rate for points in lines.values() for rate in points})
+    series = {label: [points.get(rate) for rate in rates] for label, points in lines.items()}
+    return LineChart("Pods per second", "milliseconds", rates, series, logarithmic=True) if lines else None
 
 
 def _throughput(parts: Sequence[Part]) -> Chart | None:

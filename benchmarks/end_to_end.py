@@ -17,9 +17,10 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
+from benchmarks.cluster_objects import remove_namespace
 from benchmarks.scenario import MIB, PODS_PER_MACHINE, SHAPES
 from benchmarks.scheduled_events import await_scheduled_events
-from benchmarks.usage import UsageSampler
+from benchmarks.usage import UsageSampler, stack_roots
 from poseidon.demo.run import following
 from poseidon.demo.seeding import create_in_bulk, ensure_namespace
 from poseidon.demo.solver_client import SolverClient
@@ -132,7 +133,7 @@ class _EndToEnd:
         self._namespace = namespace
         self._progress = progress
         self._tracker = PodTracker(time.monotonic)
-        self._usage = UsageSampler(stack)
+        self._usage = UsageSampler(stack_roots(stack))
         self._curve: list[tuple[float, int]] = []
         self._downtime = 0.0
 
@@ -170,7 +171,7 @@ class _EndToEnd:
         """Delete what was created in a cluster that is not simulated."""
         if self._options.kubeconfig is not None:
             with suppress(KubeError):
-                await self._transport.delete(f"/api/v1/namespaces/{self._namespace}")
+                await remove_namespace(self._transport, self._namespace)
 
     # --- steps -----------------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from benchmarks.end_to_end import EndToEndOptions, node_objects, pod_objects
 from benchmarks.environment import environment
-from benchmarks.usage import UsageSampler
+from benchmarks.usage import UsageSampler, stack_roots
 from poseidon.demo.seeding import create_in_bulk
 from poseidon.demo.solver_client import SolverClient
 from poseidon.kube.client.settings import load_settings
@@ -97,7 +97,7 @@ async def _phase(
     done: Callable[[pb.ListStateResponse], bool],
 ) -> dict[str, Any]:
     """Return seconds from ``begin`` until the solver's counts are as wanted, and what processes used meanwhile."""
-    usage = UsageSampler(stack)
+    usage = UsageSampler(stack_roots(stack))
     usage.begin()
     begun = time.monotonic()
     await begin()

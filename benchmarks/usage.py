@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import Any, NamedTuple
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeAlias
 
 import psutil
 
-from poseidon.testbed.harness.child import Child
 from poseidon.testbed.harness.stack import Stack
+
+Roots: TypeAlias = Callable[[], Mapping[str, int]]
+"""Tells process ids by name."""
 
 
 class _Figures(NamedTuple):
@@ -28,8 +31,9 @@ class UsageSampler:
     A process that is restarted in between counts from its restart.
     """
 
-    def __init__(self, stack: Stack) -> None:
-        self._stack = stack
+    def __init__(self, roots: Roots) -> None:
+        """``roots``: the processes as they are now, by name; their children count as workers."""
+        self._roots = roots
         self._peak: dict[str, int] = {}
         self._before: dict[int, float] = {}
         self._series: dict[str, list[int]] = {}
@@ -81,22 +85,33 @@ class UsageSampler:
             for name, peak in self._peak.items()
         }
 
+    def totals(self) -> dict[str, float]:
+        """Return the processor seconds of each kind of process since its start, of those that run now."""
+        seconds: defaultdict[str, float] = defaultdict(float)
+        for each in self._read():
+            seconds[each.name] += each.seconds
+        return dict(seconds)
+
     def _read(self) -> list[_Figures]:
         rows = [_figures("driver", psutil.Process())]
-        for name, child in (
-            ("cluster", self._stack.cluster),
-            ("solver", self._stack.solver),
-            ("bridge", self._stack.bridge),
-        ):
-            rows.extend(_family(name, child))
+        for name, pid in self._roots().items():
+            rows.extend(_family(name, pid))
         return rows
 
 
-def _family(name: str, child: Child) -> list[_Figures]:
-    if not child.alive:
-        return []
+def stack_roots(stack: Stack) -> Roots:
+    """Return what tells the process ids of a stack's programs that run."""
+
+    def roots() -> dict[str, int]:
+        children = {"cluster": stack.cluster, "solver": stack.solver, "bridge": stack.bridge}
+        return {name: child.pid for name, child in children.items() if child.alive}
+
+    return roots
+
+
+def _family(name: str, pid: int) -> list[_Figures]:
     try:
-        process = psutil.Process(child.pid)
+        process = psutil.Process(pid)
         rows = [_figures(name, process)]
         rows.extend(_figures(f"{name} workers", worker) for worker in process.children(recursive=True))
     except psutil.Error:

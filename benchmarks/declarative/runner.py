@@ -30,7 +30,7 @@ CHUNK = 5_000
 """Objects per call of a target."""
 
 PACE_SECONDS = 0.05
-"""With a rate, pods that are due are created so often."""
+"""How often pods that are due are created, unless told otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +55,14 @@ class Runner:
         *,
         progress: Callable[[str], None] = lambda _: None,
         timer: Callable[[], float] = time.monotonic,
+        pace: float = PACE_SECONDS,
     ) -> None:
+        """``pace``: with a rate, pods that are due are created so often; 0 creates each when it is due."""
         self._workload = workload
         self._target = target
         self._progress = progress
         self._timer = timer
+        self._pace = pace
         self._scope = Scope({"index": 0, "nodes": 0, **workload.params}, seed=workload.seed)
         self._random = random.Random(workload.seed)  # noqa: S311 - which template comes next, nothing secret
         self._created: dict[str, int] = defaultdict(int)
@@ -122,7 +125,8 @@ class Runner:
             due = min(count, int((self._timer() - begin) * rate) + 1)
             await self._create(step.group, due - sent, step.template, step.namespace, draw=draw)
             sent = due
-            await self._target.advance(PACE_SECONDS)
+            next_due = begin + sent / rate - self._timer()
+            await self._target.advance(self._pace or max(0.0, next_due))
 
     async def _churn(self, step: Churn) -> None:
         for _ in range(self._number(step.times)):

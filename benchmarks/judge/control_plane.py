@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
@@ -23,12 +24,12 @@ VARIABLE = "KUBERNETES_BINARIES"
 
 TOKEN = "judge"  # noqa: S105 - of a server that lives for one run on the loopback interface
 _READY_SECONDS, _POLL_SECONDS, _GRACE_SECONDS = 60.0, 0.2, 10.0
-_FEATURES = "--feature-gates=TaintTolerationComparisonOperators=true"
+_FEATURES = ("TaintTolerationComparisonOperators=true",)
 """What is off by default in Kubernetes 1.36 and looked at here."""
 
 _LEFT_OUT = "ServiceAccount,TaintNodesByCondition,DefaultTolerationSeconds,StorageObjectInUseProtection"
 """Admission that needs controllers: tokens, readiness, claims that wait for the end of their pods."""
-_LEFT_OUT_WITH_CONTROLLERS = "ServiceAccount"
+_LEFT_OUT_WITH_KUBELETS = "ServiceAccount"
 
 
 class ControlPlaneError(Exception):
@@ -41,14 +42,32 @@ def binaries() -> Path | None:
     return Path(named) if named else None
 
 
+@dataclass(frozen=True, slots=True)
+class ControlPlaneOptions:
+    """What runs.
+
+    ``controllers``: kube-controller-manager's option of that name, "" where it does not run. ``scheduler``:
+    kube-scheduler runs. ``kubelets``: somebody reports nodes as ready. ``features``: feature gates that are switched on
+    beside the usual ones. ``runtime``: API versions that are served beside the usual ones.
+    """
+
+    controllers: str = ""
+    scheduler: bool = True
+    kubelets: bool = False
+    features: tuple[str, ...] = ()
+    runtime: str = ""
+
+
 class ControlPlane:
     """The processes, started and ended: ``async with``. ``folder`` takes data, logs and ``kubeconfig``.
 
-    With ``controllers``, kube-controller-manager as well.
+    ``options`` says which programs run beside etcd and the API server.
     """
 
-    def __init__(self, where: Path, folder: Path, *, controllers: bool = False) -> None:
-        self._where, self._folder, self._controllers = where, folder, controllers
+    def __init__(self, where: Path, folder: Path, options: ControlPlaneOptions | None = None) -> None:
+        self._where, self._folder = where, folder
+        self._options = options or ControlPlaneOptions()
+        self._features = ",".join((*_FEATURES, *self._options.features))
         self._commands: dict[str, list[str]] = {}
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self.kubeconfig = folder / "kubeconfig"
@@ -82,24 +101,40 @@ class ControlPlane:
             f"--service-account-key-file={self._folder / 'sa.pub'}",
             f"--service-account-signing-key-file={self._folder / 'sa.key'}",
             *("--authorization-mode=RBAC", "--service-cluster-ip-range=10.0.0.0/24"),
-            f"--disable-admission-plugins={_LEFT_OUT_WITH_CONTROLLERS if self._controllers else _LEFT_OUT}",
-            _FEATURES,
+            f"--disable-admission-plugins={_LEFT_OUT_WITH_KUBELETS if self._options.kubelets else _LEFT_OUT}",
+            *([f"--runtime-config={self._options.runtime}"] if self._options.runtime else []),
+            f"--feature-gates={self._features}",
         )
         await self._wait_until_ready()
-        if self._controllers:
+        if self._options.controllers:
             self._run_controllers()
+        if self._options.scheduler:
+            self._run_scheduler()
+
+    def _run_scheduler(self) -> None:
         configuration = self._folder / "scheduler.yaml"
         configuration.write_text(yaml.safe_dump(self._scheduler()), encoding="utf-8")
-        self._run("kube-scheduler", f"--config={configuration}", "--secure-port=0", _FEATURES)
+        self._run(
+            "kube-scheduler",
+            f"--config={configuration}",
+            "--secure-port=0",
+            f"--feature-gates={self._features}",
+        )
 
     def _run_controllers(self) -> None:
         self._run(
             "kube-controller-manager",
             *(f"--kubeconfig={self.kubeconfig}", "--use-service-account-credentials=false"),
-            *("--leader-elect=false", "--secure-port=0"),
+            *("--leader-elect=false", "--secure-port=0", f"--controllers={self._options.controllers}"),
+            *([f"--feature-gates={','.join(self._options.features)}"] if self._options.features else []),
             f"--service-account-private-key-file={self._folder / 'sa.key'}",
             *("--node-monitor-period=1s", "--node-monitor-grace-period=6s", "--node-eviction-rate=10"),
         )
+
+    @property
+    def pids(self) -> dict[str, int]:
+        """Process ids by program."""
+        return {name: process.pid for name, process in self._processes.items()}
 
     def check(self) -> None:
         """Raise ``ControlPlaneError`` if a process has ended."""

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from benchmarks.judge.api import Api
 from benchmarks.judge.claims import run_claims
-from benchmarks.judge.control_plane import ControlPlane
+from benchmarks.judge.control_plane import ControlPlane, ControlPlaneOptions
 from benchmarks.judge.deciding import by_processes, plan
 from benchmarks.judge.generation import random_cluster
 from benchmarks.judge.judging import Judge
@@ -112,7 +112,7 @@ async def run_scenarios(binaries: Path, names: Sequence[str], progress: Callable
 
 
 async def _scenario(binaries: Path, folder: Path, name: str) -> str:
-    async with ControlPlane(binaries, folder, controllers=True) as plane:
+    async with ControlPlane(binaries, folder, ControlPlaneOptions("*", kubelets=True)) as plane:
         settings = load_settings(plane.kubeconfig)
         async with Transport(settings, clock=time.monotonic, user_agent="poseidon-judge") as transport:
             api = Api(transport, plane.kubeconfig)

@@ -14,11 +14,13 @@ from benchmarks.targets.base import TargetError
 from benchmarks.verification import count_broken_rules
 from poseidon.bridge.state import BridgeState
 from poseidon.demo.tracker import PodName
+from poseidon.kube.api import kinds
 from poseidon.kube.api.collections import (
     CLAIMS,
     CSI_DRIVERS,
     CSI_NODES,
     NAMESPACES,
+    NATIVE_POD_GROUPS,
     NODES,
     PODS,
     PRIORITY_CLASSES,
@@ -27,11 +29,12 @@ from poseidon.kube.api.collections import (
     VOLUMES,
 )
 from poseidon.kube.api.decoding import MalformedObjectError, decode_object
-from poseidon.kube.api.metadata import KubeStruct, ObjectMeta
+from poseidon.kube.api.metadata import KubeStruct, ObjectMeta, PodRef
 from poseidon.kube.api.nodes import Namespace
 from poseidon.kube.api.resource import Change
 from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
-from poseidon.lifecycle.actions import Bind
+from poseidon.kube.write.evictor import EvictionOutcome, EvictionRequest
+from poseidon.lifecycle.actions import Bind, Evict
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 _STRUCTS: dict[str, type[KubeStruct]] = {
@@ -44,6 +47,7 @@ _STRUCTS: dict[str, type[KubeStruct]] = {
     "PersistentVolume": VOLUMES.kind,
     "PersistentVolumeClaim": CLAIMS.kind,
     "Node": NODES.kind,
+    "PodGroup": NATIVE_POD_GROUPS.kind,
     "Pod": PODS.kind,
 }
 
@@ -69,6 +73,7 @@ class Books:
             "PersistentVolume": state.volumes_changed,
             "PersistentVolumeClaim": state.claims_changed,
             "Node": state.nodes_changed,
+            "PodGroup": state.takers[kinds.NATIVE_POD_GROUP],
             "Pod": state.pods_changed,
         }
         self._timer = timer
@@ -132,17 +137,25 @@ class Books:
         return self._state.take_reports()
 
     def on_round(self, result: pb.RoundResult) -> None:
-        """Carry out a round: every binding succeeds, in the order in which the bridge asks for them."""
+        """Carry out a round: every binding succeeds, in the order of requests; victims end."""
         now = self._timer()
         for group in result.unscheduled:
             self._unplaced.update(group.tasks)
         self._state.on_round(result)
-        while binds := [action for action in self._state.take_actions() if isinstance(action, Bind)]:
-            for pod, node, _ in binds:
-                self._note_bound(pod.uid, now)
-                self._node_of[pod.uid] = node
-                request = BindRequest(pod.uid, pod.namespace, pod.name, node)
-                self._state.binding_ended(BindOutcome(request, BindResult.BOUND))
+        while actions := self._state.take_actions():
+            for action in actions:
+                match action:
+                    case Bind(pod, node):
+                        self._bind(pod, node, now)
+                    case Evict(pod):
+                        self._state.eviction_ended(EvictionOutcome(EvictionRequest(*action)))
+                        self.delete([PodName(pod.namespace, pod.name)])
+
+    def _bind(self, pod: PodRef, node: str, now: float) -> None:
+        self._note_bound(pod.uid, now)
+        self._node_of[pod.uid] = node
+        request = BindRequest(pod.uid, pod.namespace, pod.name, node)
+        self._state.binding_ended(BindOutcome(request, BindResult.BOUND))
 
     def _add_namespaces(self, names: set[str]) -> None:
         """Add the label that every namespace has to those without an object of their own."""

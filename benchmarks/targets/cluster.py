@@ -5,37 +5,36 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
+from functools import partial
 from typing import Self
 
 import msgspec
 
-from benchmarks.declarative.templates import Manifest
+from benchmarks.cluster_objects import (
+    create_object,
+    delete_object,
+    delete_pod,
+    ensure_empty_namespace,
+    in_parallel,
+    remove_namespace,
+)
+from benchmarks.declarative.templates import CLUSTER_SCOPED, Manifest
 from benchmarks.scheduled_events import await_scheduled_events
 from benchmarks.targets.base import Figures, TargetError
 from benchmarks.targets.schedulers import SchedulerUnderTest
 from benchmarks.targets.watching import watching
-from benchmarks.usage import UsageSampler
-from poseidon.demo.seeding import BULK_PATH, ensure_namespace
+from benchmarks.usage import UsageSampler, stack_roots
+from poseidon.demo.seeding import BULK_PATH
 from poseidon.demo.tracker import PodName
 from poseidon.demo.verification import read_occupancy
-from poseidon.kube.client.errors import ApiError, KubeError
+from poseidon.kube.client.errors import ApiError
 from poseidon.kube.client.settings import load_settings
 from poseidon.kube.client.transport import Transport
 from poseidon.testbed.harness.stack import Stack
 
 _BATCH = 250
-_POSTERS = 64
 _TICK_SECONDS = 0.05
-_PATHS = {
-    "Node": "/api/v1/nodes",
-    "Namespace": "/api/v1/namespaces",
-    "PersistentVolume": "/api/v1/persistentvolumes",
-    "PersistentVolumeClaim": "/api/v1/namespaces/{}/persistentvolumeclaims",
-    "Pod": "/api/v1/namespaces/{}/pods",
-    "PriorityClass": "/apis/scheduling.k8s.io/v1/priorityclasses",
-    "StorageClass": "/apis/storage.k8s.io/v1/storageclasses",
-}
 
 
 class ClusterTarget:
@@ -63,8 +62,9 @@ class ClusterTarget:
         self._timeout = timeout
         self._clock = clock
         self._resources = AsyncExitStack()
-        self._usage = UsageSampler(stack)
+        self._usage = UsageSampler(stack_roots(stack))
         self._namespaces: set[str] = set()
+        self._created: list[Manifest] = []
         self._nodes = 0
         self._started = False
         self._figures: Figures | None = None
@@ -81,11 +81,19 @@ class ClusterTarget:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        if not self._own:
-            for name in self._namespaces:
-                with suppress(KubeError):
-                    await self._transport.delete(f"/api/v1/namespaces/{name}")
-        await self._resources.aclose()
+        try:
+            if not self._own:
+                await self._clean_up()
+        finally:
+            await self._resources.aclose()
+
+    async def _clean_up(self) -> None:
+        """Take away what was created in a cluster that is not simulated."""
+        # Those that come last refer to the others: pods to claims, claims to volumes.
+        for each in reversed(self._created):
+            await delete_object(self._transport, each)
+        for name in self._namespaces:
+            await remove_namespace(self._transport, name)
 
     # --- what a runner asks ------------------------------------------------------------------------------------
 
@@ -96,7 +104,7 @@ class ClusterTarget:
         else:
             self._nodes += sum(each.kind == "Node" for each in objects)
         for namespace in {each.namespace for each in objects if each.namespace} - self._namespaces:
-            await ensure_namespace(self._transport, namespace)
+            await ensure_empty_namespace(self._transport, namespace)
             self._namespaces.add(namespace)
         try:
             if self._own:
@@ -105,8 +113,7 @@ class ClusterTarget:
                     self._announce(batch)
                     await self._transport.post(BULK_PATH, b"\n".join(each.raw for each in batch))
             else:
-                rest = iter(objects)
-                await asyncio.gather(*(self._post(rest) for _ in range(_POSTERS)))
+                await in_parallel(self._post, objects)
         except ApiError as error:
             raise TargetError(f"the API server refused an object: {error}") from None
 
@@ -114,13 +121,7 @@ class ClusterTarget:
         """Delete pods, which are expected to be bound."""
         names = list(pods)
         self._watch.forget(names)
-        rest = iter(names)
-
-        async def work() -> None:
-            for namespace, name in rest:
-                await self._transport.delete(f"/api/v1/namespaces/{namespace}/pods/{name}")
-
-        await asyncio.gather(*(work() for _ in range(_POSTERS)))
+        await in_parallel(partial(delete_pod, self._transport), names)
 
     async def advance(self, seconds: float) -> None:
         """Wait; the processes work by themselves."""
@@ -199,15 +200,11 @@ class ClusterTarget:
             self._started = True
             await self._scheduler.start(self._nodes)
 
-    async def _post(self, objects: Iterable[Manifest]) -> None:
-        for each in objects:
-            self._announce([each])
-            path = _PATHS.get(each.kind)
-            if path is None:
-                raise TargetError(
-                    f"{each.kind} {each.name}: the harness creates no such objects in a given cluster"
-                )
-            await self._transport.post(path.format(each.namespace), each.raw)
+    async def _post(self, each: Manifest) -> None:
+        self._announce([each])
+        if each.kind in CLUSTER_SCOPED:
+            self._created.append(each)
+        await create_object(self._transport, each)
 
     def _announce(self, objects: Sequence[Manifest]) -> None:
         """Follow the pods among the objects that are not bound already."""

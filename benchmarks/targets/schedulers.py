@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
@@ -25,6 +26,10 @@ class SchedulerUnderTest(Protocol):
 
     name: str
     tells: bool
+
+    def roots(self) -> dict[str, int]:
+        """Return the process ids of its programs that run, by name."""
+        ...
 
     async def start(self, nodes: int) -> None:
         """Start, and wait until it knows ``nodes`` nodes if that can be known."""
@@ -58,6 +63,11 @@ class Ours:
         await self._stack.start_bridge()
         async with SolverClient(self._stack.solver_address, self._cluster_name) as solver:
             await self._stack.guard(_wait_until_known(solver, nodes))
+
+    def roots(self) -> dict[str, int]:
+        """Return the process ids of solver and bridge."""
+        children = {"solver": self._stack.solver, "bridge": self._stack.bridge}
+        return {name: child.pid for name, child in children.items() if child.alive}
 
     def check(self) -> None:
         """Raise ``TargetError`` if a process has ended."""
@@ -97,6 +107,10 @@ class BindingsOnly:
         await self._child.start()
         await self._child.read_address()
 
+    def roots(self) -> dict[str, int]:
+        """Return the process id of the client."""
+        return {"client": self._child.pid} if self._child.alive else {}
+
     def check(self) -> None:
         """Raise ``TargetError`` if it has ended."""
         if not self._child.alive:
@@ -120,8 +134,10 @@ class KubeScheduler:
     name = "kube-scheduler"
     tells = True
 
-    def __init__(self, binary: Path, kubeconfig: Path, folder: Path) -> None:
+    def __init__(self, binary: Path, kubeconfig: Path, folder: Path, features: Sequence[str] = ()) -> None:
+        """``features``: feature gates that are switched on."""
         self._binary = binary
+        self._features = tuple(features)
         self._kubeconfig = kubeconfig
         self._folder = folder
         self._log = folder / "kube-scheduler.log"
@@ -133,6 +149,8 @@ class KubeScheduler:
         config.write_text(yaml.safe_dump(kube_scheduler_configuration(self._kubeconfig)))
         # The ports are chosen by the system, so that nothing collides on a machine that runs one already.
         arguments = ["--config", str(config), "--secure-port", "0", "--v", "1"]
+        if self._features:
+            arguments.append(f"--feature-gates={','.join(self._features)}")
         with self._log.open("ab") as log:
             try:
                 self._process = await asyncio.create_subprocess_exec(
@@ -140,6 +158,10 @@ class KubeScheduler:
                 )
             except OSError as error:
                 raise TargetError(f"{self._binary}: cannot be run: {error.strerror}") from None
+
+    def roots(self) -> dict[str, int]:
+        """Return the process id of kube-scheduler."""
+        return {"kube-scheduler": self._process.pid} if self._process is not None else {}
 
     def check(self) -> None:
         """Raise ``TargetError`` with the end of its log if it has ended."""

@@ -41,6 +41,11 @@ class PodWatch:
         return len(self._refused)
 
     @property
+    def unbound(self) -> int:
+        """Pods without a node, whatever has been said of them."""
+        return len(self._unbound)
+
+    @property
     def unsettled(self) -> int:
         """Pods that are neither bound nor said to fit nowhere."""
         return len(self._unbound) - len(self._refused)

@@ -148,6 +148,10 @@ class Transport:
         """Return the body of a POST of JSON. Raises ``ApiError`` or ``UnreachableError``."""
         return await self._exchange("POST", path, None, body, JSON)
 
+    async def put(self, path: str, body: bytes) -> bytes:
+        """Return the body of a PUT of JSON. Raises ``ApiError`` or ``UnreachableError``."""
+        return await self._exchange("PUT", path, None, body, JSON)
+
     async def patch(self, path: str, body: bytes, content_type: str = STRATEGIC_MERGE_PATCH) -> bytes:
         """Return the body of a PATCH. Raises ``ApiError`` or ``UnreachableError``."""
         return await self._exchange("PATCH", path, None, body, content_type)

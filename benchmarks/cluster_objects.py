@@ -1,0 +1,155 @@
+"""Objects of a given cluster: created by plain requests, several at a time, and taken away again without a trace.
+
+Nothing here needs a kubelet or a controller: pods are deleted without a grace period, which nobody would end, and a
+namespace that no controller empties is emptied and finalized.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, TypeVar
+
+import msgspec
+
+from benchmarks.declarative.templates import Manifest
+from benchmarks.targets.base import TargetError
+from poseidon.demo.tracker import PodName
+from poseidon.kube.client.errors import ApiError
+from poseidon.kube.client.media_types import MERGE_PATCH
+from poseidon.kube.client.transport import Transport
+
+T = TypeVar("T")
+
+POSTERS = 64
+"""Requests under way at a time."""
+
+PATHS = {
+    "Node": "/api/v1/nodes",
+    "Namespace": "/api/v1/namespaces",
+    "PersistentVolume": "/api/v1/persistentvolumes",
+    "PersistentVolumeClaim": "/api/v1/namespaces/{}/persistentvolumeclaims",
+    "Pod": "/api/v1/namespaces/{}/pods",
+    "PodGroup": "/apis/scheduling.k8s.io/v1alpha2/namespaces/{}/podgroups",
+    "PriorityClass": "/apis/scheduling.k8s.io/v1/priorityclasses",
+    "StorageClass": "/apis/storage.k8s.io/v1/storageclasses",
+}
+_STATUS_APART = frozenset({"PersistentVolume", "PersistentVolumeClaim"})
+"""Kinds whose status an API server does not take at their creation."""
+
+_AT_ONCE = msgspec.json.encode({"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0})
+_NO_FINALIZERS = msgspec.json.encode({"metadata": {"finalizers": None}})
+_CONTENTS = ("Pod", "PersistentVolumeClaim", "PodGroup")
+"""Kinds that a namespace of a benchmark holds, besides events."""
+
+_EVENTS = "/api/v1/namespaces/{}/events"
+_PATIENCE_SECONDS, _POLL_SECONDS = 3.0, 0.2
+"""A namespace controller writes conditions within moments; without one, nobody ever does."""
+
+
+async def in_parallel(
+    work: Callable[[T], Awaitable[None]], items: Iterable[T], posters: int = POSTERS
+) -> None:
+    """Do ``work`` for all items, ``posters`` at a time; raises what it raises."""
+    rest = iter(items)
+
+    async def keep_working() -> None:
+        for each in rest:
+            await work(each)
+
+    await asyncio.gather(*(keep_working() for _ in range(posters)))
+
+
+def path_of(manifest: Manifest) -> str:
+    """Return the path of an object's collection. Raises ``TargetError`` for kinds that the harness does not create."""
+    path = PATHS.get(manifest.kind)
+    if path is None:
+        raise TargetError(
+            f"{manifest.kind} {manifest.name}: the harness creates no such objects in a given cluster"
+        )
+    return path.format(manifest.namespace)
+
+
+async def create_object(transport: Transport, manifest: Manifest) -> None:
+    """Create an object, and write its status where that is a request of its own. Raises ``ApiError``."""
+    path = path_of(manifest)
+    await transport.post(path, manifest.raw)
+    if manifest.kind in _STATUS_APART:
+        status = msgspec.json.decode(manifest.raw).get("status")
+        if status:
+            body = msgspec.json.encode({"status": status})
+            await transport.patch(f"{path}/{manifest.name}/status", body, MERGE_PATCH)
+
+
+async def delete_object(transport: Transport, manifest: Manifest) -> None:
+    """Delete an object at once; one that is gone is no error. Raises ``ApiError``."""
+    await _delete(transport, f"{path_of(manifest)}/{manifest.name}")
+
+
+async def delete_pod(transport: Transport, pod: PodName) -> None:
+    """Delete a pod at once; one that is gone is no error. Raises ``ApiError``."""
+    await _delete(transport, f"{PATHS['Pod'].format(pod.namespace)}/{pod.name}")
+
+
+async def _delete(transport: Transport, path: str) -> None:
+    """Delete an object; finalizers, which controllers would take away at their leisure, hold it no longer."""
+    try:
+        left = json.loads(await transport.delete(path, _AT_ONCE))
+        if left.get("metadata", {}).get("deletionTimestamp") and left.get("metadata", {}).get("finalizers"):
+            await transport.patch(path, _NO_FINALIZERS, MERGE_PATCH)
+    except ApiError as error:
+        if not error.not_found:
+            raise
+
+
+async def remove_namespace(transport: Transport, name: str, at_most: float = 120.0) -> None:
+    """Delete a namespace and wait until it is gone; where no controller does so, empty and finalize it.
+
+    Raises ``KubeError``, and ``TargetError`` if it is still there after ``at_most`` seconds.
+    """
+    path = f"{PATHS['Namespace']}/{name}"
+    # Pods first: a namespace controller gives them their grace period, which only kubelets end.
+    await _empty(transport, PATHS["Pod"].format(name))
+    await _delete(transport, path)
+    begin = time.monotonic()
+    while (found := await transport.find(path)) is not None:
+        waited = time.monotonic() - begin
+        if waited > at_most:
+            raise TargetError(f"namespace {name} is still there {at_most:g} s after its deletion")
+        if waited > _PATIENCE_SECONDS and not json.loads(found).get("status", {}).get("conditions"):
+            await _finalize(transport, name, json.loads(found))
+        await asyncio.sleep(_POLL_SECONDS)
+
+
+async def ensure_empty_namespace(transport: Transport, name: str) -> None:
+    """Create a namespace; one that an earlier run has left on its way out is removed first. Raises as above."""
+    path = f"{PATHS['Namespace']}/{name}"
+    found = await transport.find(path)
+    if found is not None and json.loads(found).get("metadata", {}).get("deletionTimestamp"):
+        await remove_namespace(transport, name)
+        found = None
+    if found is None:
+        body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+        await transport.post(PATHS["Namespace"], msgspec.json.encode(body))
+
+
+async def _finalize(transport: Transport, name: str, namespace: dict[str, Any]) -> None:
+    for path in (*(PATHS[kind] for kind in _CONTENTS), _EVENTS):
+        await _empty(transport, path.format(name))
+    namespace["spec"] = {"finalizers": []}
+    try:
+        await transport.put(f"{PATHS['Namespace']}/{name}/finalize", msgspec.json.encode(namespace))
+    except ApiError as error:
+        if not (error.not_found or error.conflict):
+            raise
+
+
+async def _empty(transport: Transport, path: str) -> None:
+    """Delete all objects of a collection at once; one that the server does not have is empty."""
+    try:
+        await transport.delete(path, _AT_ONCE)
+    except ApiError as error:
+        if not error.not_found:
+            raise

@@ -1,0 +1,65 @@
+"""The cluster of a run: a control plane of its own, one that is given, or a simulated API server."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.judge.control_plane import ControlPlane, ControlPlaneOptions
+from benchmarks.usage import Roots
+from poseidon.testbed.harness.stack import Stack, StackOptions
+
+GATES = ("GenericWorkload=true", "GangScheduling=true")
+"""Feature gates of API server and kube-scheduler, without which neither knows gangs."""
+
+_LEFT_OUT = (
+    "node-lifecycle-controller",
+    "taint-eviction-controller",
+    "node-ipam-controller",
+    "persistentvolume-binder-controller",
+)
+_CONTROLLERS = ",".join(("*", *(f"-{name}" for name in _LEFT_OUT)))
+"""All but those that look after kubelets, which are not there, and after claims, which are bound already."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arena:
+    """``roots`` tells the processes of the cluster; ``scheduler`` is the binary of kube-scheduler, if there is one."""
+
+    kubeconfig: Path
+    roots: Roots
+    scheduler: Path | None
+    own: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ArenaOptions:
+    """``binaries``: their folder. ``kubeconfig``: a cluster that is given. ``simulated``: of this project's own."""
+
+    binaries: Path | None = None
+    kubeconfig: Path | None = None
+    simulated: bool = False
+
+
+@asynccontextmanager
+async def open_arena(options: ArenaOptions, folder: Path) -> AsyncGenerator[Arena]:
+    """Start the cluster, and end it. Raises ``ControlPlaneError``, ``ChildDiedError`` or ``TimeoutError``."""
+    scheduler = options.binaries / "kube-scheduler" if options.binaries is not None else None
+    if options.simulated:
+        async with Stack(StackOptions(folder)) as stack:
+            await stack.start_cluster()
+            yield Arena(stack.kubeconfig, lambda: {"cluster": stack.cluster.pid}, None)
+    elif options.kubeconfig is not None:
+        yield Arena(options.kubeconfig, dict, scheduler, own=False)
+    else:
+        assert options.binaries is not None
+        wanted = ControlPlaneOptions(
+            controllers=_CONTROLLERS,
+            scheduler=False,
+            features=GATES,
+            runtime="scheduling.k8s.io/v1alpha2=true",
+        )
+        async with ControlPlane(options.binaries, folder, wanted) as plane:
+            yield Arena(plane.kubeconfig, lambda: plane.pids, scheduler)
