@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from firmament.core.rules.registry import DEFAULT, POD_RULES
+from firmament.core.rules.registry import DEFAULT, LIMIT_RULES, POD_RULES
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -48,6 +48,8 @@ def about() -> dict[str, set[str]]:
     for pod_rule in POD_RULES:
         reasons = {f"Reason.{each.name}" for each in pod_rule.called}
         found[_place(pod_rule)] |= {*pod_rule.stated_in} | reasons
+    for limit_rule in LIMIT_RULES:
+        found[_place(limit_rule)] |= {*limit_rule.for_tasks_with}
     cordon = {"tolerations"}  # belongs to taints
     return {
         rule: names - AMBIGUOUS.keys() - (cordon if "taint" not in rule else set())

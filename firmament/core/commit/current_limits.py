@@ -1,4 +1,4 @@
-"""Models' limits as they are when a round is closed: filters, joint rows and ledgers, asked once more.
+"""Limits of rules and models as they are when a round is closed: filters, joint rows and ledgers, asked once more.
 
 What a round decided kept the limits that models stated when it was opened. If something has happened since that could
 lessen what machines take, the models that had limits to state are asked again, and so are those that may have some now:
@@ -21,6 +21,8 @@ from cost_models.interface import Assessment, Bool, Int64, JointRows
 from firmament.core.configuration import WeightedModel
 from firmament.core.constraints.model_limits import ModelLimits
 from firmament.core.flow.problem import Assignments
+from firmament.core.rules.framework.limit_rule import RoundDemand
+from firmament.core.rules.registry import limit_anew
 from firmament.core.scoring.round_assessment import assess_shapes
 from firmament.core.snapshot.grouping import RoundContext
 from firmament.core.snapshot.snapshot import Snapshot, model_columns
@@ -28,16 +30,17 @@ from firmament.core.state.cluster import Cluster
 
 
 class LimitsNow:
-    """What models said when they were asked again: ``answers``, about shapes of the cluster.
+    """What rules and models said when they were asked again: ``answers``, about shapes of the cluster.
 
     ``shape``: int64[C], the place among those shapes of each class of the snapshot, -1 for classes not asked about.
     Machines go by their row now.
     """
 
-    def __init__(self, shape: Int64, answers: Sequence[Assessment]) -> None:
+    def __init__(self, shape: Int64, answers: Sequence[Assessment], limited: Sequence[JointRows]) -> None:
+        """``limited``: the rows of rules."""
         self._shape = shape
         self._filters = [each.feasible for each in answers if each.feasible is not None]
-        self._joint = [rows for each in answers for rows in each.joint]
+        self._joint = [*limited, *(rows for each in answers for rows in each.joint)]
         self._ledgers = [each.ledger for each in answers if each.ledger is not None]
 
     def open_to(self, cls: Int64, machine: Int64) -> Bool:
@@ -66,18 +69,20 @@ def limits_now(context: RoundContext, snapshot: Snapshot, placed: Assignments) -
         for each, answer in zip(weighted, snapshot.assessed.assessments, strict=True)
         if states_limits(answer) or _may_have_limits(each, told)
     ]
-    if not asked:
-        return None
-    joint = snapshot.problem.joint
-    if all(map(by_machine, joint)) and not find_disturbed(cluster, snapshot)[placed.machine].any():
-        return None
     shape_of = np.array([cluster.classes.rows[cls].shape for cls in snapshot.cls.tolist()], dtype=np.int64)
     shapes, of_entry = np.unique(shape_of[placed.cls], return_inverse=True)
     counts = np.bincount(of_entry, weights=placed.count).astype(np.int64)
-    answers = _ask_again(context, snapshot, asked, shapes.tolist(), counts.tolist())
+    demand = RoundDemand(shapes.tolist(), counts, cluster.requests.rows(shapes.tolist())[0])
+    limited = limit_anew(cluster, demand)
+    joint = (*snapshot.problem.joint, *limited)
+    if not (asked or limited) or (
+        all(map(by_machine, joint)) and not find_disturbed(cluster, snapshot)[placed.machine].any()
+    ):
+        return None
+    answers = _ask_again(context, snapshot, asked, shapes.tolist(), counts.tolist()) if asked else ()
     place = {shape: place for place, shape in enumerate(shapes.tolist())}
     of_class = np.array([place.get(shape, -1) for shape in shape_of.tolist()], dtype=np.int64)
-    return LimitsNow(of_class, answers)
+    return LimitsNow(of_class, answers, limited)
 
 
 def newly_limited(context: RoundContext, snapshot: Snapshot, classes: Collection[int]) -> bool:

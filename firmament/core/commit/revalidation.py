@@ -24,8 +24,7 @@ from firmament.core.flow.terms import TreeGroup
 from firmament.core.gangs.members import lacking, staying_members
 from firmament.core.gangs.tree_groups import rules_of
 from firmament.core.rules.pairs import compile_pairs
-from firmament.core.rules.registry import compile_rules
-from firmament.core.rules.volumes.node_volume_limits import net_requests
+from firmament.core.rules.registry import compile_rules, net_requests
 from firmament.core.snapshot.grouping import RoundContext
 from firmament.core.snapshot.snapshot import Snapshot, model_columns
 from firmament.core.state import transitions

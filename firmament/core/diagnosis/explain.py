@@ -22,11 +22,11 @@ from firmament.core.filters.root_causes import RootCauses
 from firmament.core.filters.static_rows import verdict
 from firmament.core.reasons import AnyReason, Cause, StatedReason
 from firmament.core.results import Explanation, MachineVerdict, ModelVerdict
+from firmament.core.rules.framework.limit_rule import RoundDemand
 from firmament.core.rules.framework.node_rule import MODEL_NAME, MachineRefusal
 from firmament.core.rules.model_constraints import find_kinds
 from firmament.core.rules.pairs import pair_rules
-from firmament.core.rules.registry import compile_rules
-from firmament.core.rules.volumes.node_volume_limits import add_saved
+from firmament.core.rules.registry import add_spared, compile_rules, limit_anew
 from firmament.core.scoring.round_assessment import RoundAssessment, assess_shapes, raw_rows
 from firmament.core.snapshot.grouping import RoundContext
 from firmament.core.snapshot.snapshot import model_columns
@@ -41,14 +41,16 @@ def explain(context: RoundContext, uid: str, now: float) -> Explanation:
     cls = int(tasks.cls[task])
     shape = cluster.classes.rows[cls].shape
     columns = model_columns(cluster, now, configuration.needs, without=task)
-    free = add_saved(cluster, shape, cluster.free([task], without=task))
+    free = add_spared(cluster, shape, cluster.free([task], without=task))
     assessed = assess_shapes(cluster, context.static_rows, columns, [shape], [1], configuration.models)
     grouped = _judge_group(cluster, configuration, assessed, task)
     paired = _judge_pairs(cluster, configuration, grouped.assessed, cls, without=task)
     assessed = paired.assessed
     rules = compile_rules(cluster, [cls], without=task)
     state = None if rules is None else RuleState(rules)
-    limits = (*_limits(assessed.joint(), assessed.ledgers()), *paired.refusals)
+    demand = RoundDemand([shape], np.ones(1, dtype=np.int64), assessed.batch.requests, without=task)
+    joint = (*assessed.joint(), *limit_anew(cluster, demand))
+    limits = (*_limits(joint, assessed.ledgers()), *paired.refusals)
     others = [MachineRefusal(Cause(reason), refused) for reason, refused in limits]
     causes = verdict(cluster, cls, assessed.static[0], free, state, 0, others)
     soft = None if state is None else soft_cost(state, 0, ~causes.find_refused())

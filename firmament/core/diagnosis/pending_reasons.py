@@ -28,8 +28,7 @@ from firmament.core.reasons import (
 )
 from firmament.core.results import Unscheduled
 from firmament.core.rules.framework.node_rule import MachineRefusal
-from firmament.core.rules.registry import compile_rules
-from firmament.core.rules.volumes.node_volume_limits import add_saved
+from firmament.core.rules.registry import add_spared, compile_rules
 from firmament.core.snapshot.grouping import RoundContext
 from firmament.core.snapshot.snapshot import Snapshot
 from firmament.core.state.cluster import Cluster
@@ -61,7 +60,7 @@ def pending_reasons(
     apart: dict[int, str] = {}
     changed: list[Unscheduled] = []
     for index, rows in pending.items():
-        left = add_saved(cluster, cluster.classes.rows[int(snapshot.cls[index])].shape, free)
+        left = add_spared(cluster, cluster.classes.rows[int(snapshot.cls[index])].shape, free)
         causes = _root_causes(context, snapshot, index, left, by_models, state)
         counts, closed = causes.counts(), int(causes.find_refused().sum())
         content = cluster.classes.rows[int(snapshot.cls[index])].content

@@ -20,8 +20,14 @@ from firmament.core.model import TaskClass
 from firmament.core.queue.importance import Importance
 from firmament.core.queue.reservations import Reservations
 from firmament.core.rules.node_name import list_pinned_rows
-from firmament.core.rules.registry import compile_rules, list_awaited, list_kept_off, list_ruled
-from firmament.core.rules.volumes.node_volume_limits import compute_saved
+from firmament.core.rules.registry import (
+    any_waits,
+    compile_rules,
+    list_awaited,
+    list_kept_off,
+    list_ruled,
+    spare_amounts,
+)
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase
 from firmament.core.state.waiting import activate
@@ -91,7 +97,7 @@ class FeasibleMachines:
             return rows
         cluster = self.cluster
         shape, request = cluster.classes.rows[cls].shape, cluster.request_of(cls)
-        less = compute_saved(cluster, shape, rows)
+        less = spare_amounts(cluster, shape, rows)
         free = free if less is None else free + less
         wanted = np.flatnonzero(request)  # a lack of what is not asked for does not matter
         enough = (free[:, wanted] >= request[wanted]).all(axis=1)
@@ -146,7 +152,7 @@ class QueueingHints:
         self._rows = cluster.classes.rows
         self._selector = cluster.selector()
         ruled = list_ruled(cluster)
-        self._touched = frozenset(touched) if ruled else frozenset()
+        self._touched = frozenset(touched) if any_waits(cluster) else frozenset()
         self._domains_changed = domains_changed
         self._kind_labels = cluster.needs.kind_labels
         self._partners_moved = bool(self._kind_labels) and any(

@@ -1,22 +1,25 @@
 """All rules, in kube-scheduler's order: whoever asks what rules say asks here, and names none.
 
 To add a rule about machines, write a file with a `NodeRule` and name it in `DEFAULT`. One about where other tasks are
-is a `PodRule`, and named in `POD_RULES`.
+is a `PodRule`, and named in `POD_RULES`; one about amounts that tasks take together, a `LimitRule` in `LIMIT_RULES`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from operator import attrgetter
 
-from cost_models.interface import Bool, Needs
+import numpy as np
+
+from cost_models.interface import Bool, Int64, JointRows, Needs
 from firmament.core.changes import ChangedMachine, CureProposal
 from firmament.core.constraints.preferences import SoftCost
 from firmament.core.constraints.ruleset import RuleSet
 from firmament.core.model import Machine, TaskClass, TaskSelector
 from firmament.core.reasons import AnyReason, Cause
 from firmament.core.rules.framework.compilation import Compilation
+from firmament.core.rules.framework.limit_rule import LimitRule, RoundDemand
 from firmament.core.rules.framework.node_rule import MachineRefusal, NodeRule
 from firmament.core.rules.framework.pod_rule import PodRule
 from firmament.core.rules.framework.rule_counters import Inhabitants
@@ -30,6 +33,7 @@ from firmament.core.rules.node_unschedulable import NodeReady, NodeUnschedulable
 from firmament.core.rules.pod_affinity import PodAffinity
 from firmament.core.rules.taint_toleration import TaintToleration
 from firmament.core.rules.topology_spread import TopologySpread
+from firmament.core.rules.volumes.node_volume_limits import AttachedVolumes
 from firmament.core.rules.volumes.node_volumes import NodeDeclaredFeatures, VolumeBinding, VolumeRestrictions
 from firmament.core.rules.volumes.shared_disks import SharedDisks
 from firmament.core.rules.volumes.storage_capacity import StorageCapacity
@@ -83,7 +87,7 @@ class NodeRules:
         if len(set(names)) < len(names):
             raise ValueError(f"two rules have one name: {', '.join(names)}")
         self.rules = tuple(rules)
-        self.needs = Needs.merge(rule.needs for rule in rules)
+        self.needs = Needs.merge([*(rule.needs for rule in rules), *(rule.needs for rule in LIMIT_RULES)])
         refusing = [rule for rule in rules if rule.reasons]
         self._lasting = [_Asked(rule, rule.for_tasks_with) for rule in refusing if rule.lasting]
         self._passing = [_Asked(rule, rule.for_tasks_with) for rule in refusing if not rule.lasting]
@@ -170,6 +174,60 @@ def default_rules() -> NodeRules:
     return NodeRules(DEFAULT)
 
 
+# --- Rules about amounts that tasks take together.
+
+LIMIT_RULES: tuple[LimitRule, ...] = (AttachedVolumes(),)
+
+
+def _list_limiting(shapes: Iterable[TaskClass]) -> list[LimitRule]:
+    """The rules that have something to say about some of the shapes."""
+    if not LIMIT_RULES:
+        return []
+    stated = [(rule, [attrgetter(field) for field in rule.for_tasks_with]) for rule in LIMIT_RULES]
+    given = list(shapes)
+    return [rule for rule, fields in stated if any(get(shape) for shape in given for get in fields)]
+
+
+def limit_amounts(cluster: Cluster, demand: RoundDemand, free: Int64) -> tuple[Int64, list[JointRows]]:
+    """Return what machines offer in a round, and the rows that limit it; ``free``: int64[M, K], what they have left."""
+    found: list[JointRows] = []
+    for rule in _list_limiting(cluster.classes.shapes[shape] for shape in demand.shapes):
+        free, rows = rule.limit(cluster, demand, free)
+        found += rows
+    return free, found
+
+
+def limit_anew(cluster: Cluster, demand: RoundDemand) -> list[JointRows]:
+    """Return the rows of the rules that are asked again after something has changed, as they are now."""
+    asked = _list_limiting(cluster.classes.shapes[shape] for shape in demand.shapes)
+    free = cluster.free_beside(np.empty(0, dtype=np.int64))
+    return [rows for rule in asked if rule.asked_again for rows in rule.limit(cluster, demand, free)[1]]
+
+
+def spare_amounts(cluster: Cluster, shape: int, rows: Int64) -> Int64 | None:
+    """Return what a task of a shape need not ask of machines (rows): int64[len(rows), K]; None: nothing."""
+    asked = _list_limiting([cluster.classes.shapes[shape]])
+    found = [less for rule in asked if (less := rule.spare(cluster, shape, rows)) is not None]
+    return sum(found[1:], found[0]) if found else None
+
+
+def add_spared(cluster: Cluster, shape: int, free: Int64) -> Int64:
+    """Return what all machines have left (``free``, int64[M, K]) as a task of a shape sees it."""
+    less = spare_amounts(cluster, shape, np.arange(len(free)))
+    return free if less is None else free + less
+
+
+def net_requests(cluster: Cluster, classes: Int64, machines: Int64) -> Int64:
+    """int64[N, K]: what tasks of ``classes[i]`` ask of ``machines[i]`` (rows, -1 for none), less what they need not."""
+    wanted, _ = cluster.demand_of(classes)
+    for cls in np.unique(classes).tolist():
+        where = np.flatnonzero((classes == cls) & (machines >= 0))
+        less = spare_amounts(cluster, cluster.classes.rows[cls].shape, machines[where])
+        if less is not None:
+            wanted[where] -= less
+    return wanted
+
+
 # --- Rules between tasks.
 
 POD_RULES: tuple[PodRule, ...] = (PodAffinity(), TopologySpread(), NodePorts(), SharedDisks())
@@ -204,9 +262,16 @@ def constraint_behind(reason: AnyReason) -> str:
     return _CALLED.get(reason, "")
 
 
+def any_waits(cluster: Cluster) -> bool:
+    """Whether tasks that come or go may matter elsewhere than where they are."""
+    return bool(list_ruled(cluster)) or any(type(rule).awaits is not LimitRule.awaits for rule in LIMIT_RULES)
+
+
 def list_awaited(content: TaskClass) -> list[TaskSelector]:
     """Return whose coming or going may open a machine to a class, wherever that is."""
-    return [own_selector(each, content) for rule in POD_RULES for each in rule.awaits(content)]
+    awaited = [each for rule in POD_RULES for each in rule.awaits(content)]
+    awaited += [each for rule in LIMIT_RULES for each in rule.awaits(content)]
+    return [own_selector(each, content) for each in awaited]
 
 
 def list_kept_off(content: TaskClass) -> list[TaskSelector]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cost_models.firmament_policies.scarce_resources import scarce_columns
-from cost_models.interface import Bool, Int64, JointRows, MachineColumns, Needs
+from cost_models.interface import Bool, Int64, MachineColumns, Needs
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.flow.problem import PlacementProblem
 from firmament.core.flow.terms import DualPrices, GroupTerms
@@ -19,10 +19,10 @@ from firmament.core.placement.gang_room import RoomSearch
 from firmament.core.preemption.problem import PreemptionProblem
 from firmament.core.queue.importance import Importance
 from firmament.core.queue.lasting_use import lasting_use, longest_run
+from firmament.core.rules.framework.limit_rule import RoundDemand
 from firmament.core.rules.node_name import list_pinned_rows
 from firmament.core.rules.pairs import compile_pairs
-from firmament.core.rules.registry import compile_rules
-from firmament.core.rules.volumes.node_volume_limits import add_attached
+from firmament.core.rules.registry import compile_rules, limit_amounts
 from firmament.core.scoring.arc_costs import charges, collect_heights
 from firmament.core.scoring.default_spread import spread_terms
 from firmament.core.scoring.kept_rows import Charges
@@ -158,9 +158,8 @@ def _problem(
     if configuration.group_model is not None and admitted.jobs:
         called = Called(admitted.jobs, groups.gang, groups.members)
         topology = compile_groups(cluster, context.trees, configuration.group_model, columns, called)
-    free, attached = cluster.free_beside(groups.tasks), list[JointRows]()
-    if any(cluster.classes.shapes[shape].attachments for shape in groups.shapes):
-        free, attached = add_attached(cluster, groups.shapes, groups.waiting(), assessed.batch.requests, free)
+    demand = RoundDemand(groups.shapes, groups.waiting(), assessed.batch.requests)
+    free, limited = limit_amounts(cluster, demand, cluster.free_beside(groups.tasks))
     spread = None
     if configuration.spread and groups.spread.any():
         spread = spread_terms(
@@ -178,7 +177,7 @@ def _problem(
         free=free,
         rotation=configuration.options.seed % max(1, columns.count),
         pins=_pins(cluster, cls),
-        joint=(*assessed.joint(), *attached),
+        joint=(*assessed.joint(), *limited),
         ledgers=assessed.ledgers(),
         openings=assessed.openings(),
         held=held,

@@ -9,20 +9,35 @@ round knows better.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from cost_models.interface import Int64, JointRows
 from firmament.core.reasons import lack_of
 from firmament.core.resources import NO_COLUMN
+from firmament.core.rules.framework.limit_rule import LimitRule, RoundDemand
 from firmament.core.state.cluster import Cluster
 
 MOST_KINDS = 64
 """Kinds of machines that a round tells apart by what is attached to them; on others all is asked for once more."""
 
 
-def compute_saved(cluster: Cluster, shape: int, rows: Int64) -> Int64 | None:
+class AttachedVolumes(LimitRule):
+    """Attachments that machines have left, where what a task asks for is attached already."""
+
+    name = "NodeVolumeLimits"
+    for_tasks_with = ("attachments",)
+    asked_again = False
+
+    def limit(self, cluster: Cluster, demand: RoundDemand, free: Int64) -> tuple[Int64, list[JointRows]]:
+        """Return more where volumes are attached, and rows for what is truly left there."""
+        return _add_attached(cluster, demand, free)
+
+    def spare(self, cluster: Cluster, shape: int, rows: Int64) -> Int64 | None:
+        """Return the attachments that a task need not ask for."""
+        return _compute_saved(cluster, shape, rows)
+
+
+def _compute_saved(cluster: Cluster, shape: int, rows: Int64) -> Int64 | None:
     """int64[len(rows), K]: what a task of a shape need not ask of machines (rows) after all, None for nothing."""
     attachments = cluster.classes.shapes[shape].attachments
     if not attachments:
@@ -39,37 +54,13 @@ def compute_saved(cluster: Cluster, shape: int, rows: Int64) -> Int64 | None:
     return less[rows] if less.any() else None
 
 
-def net_requests(cluster: Cluster, classes: Int64, machines: Int64) -> Int64:
-    """int64[N, K]: what tasks of ``classes[i]`` ask of ``machines[i]`` (rows, -1 for none), less what they need not."""
-    wanted, _ = cluster.demand_of(classes)
-    for cls in np.unique(classes).tolist():
-        shape = cluster.classes.rows[cls].shape
-        if cluster.classes.shapes[shape].attachments:
-            where = np.flatnonzero((classes == cls) & (machines >= 0))
-            less = compute_saved(cluster, shape, machines[where])
-            if less is not None:
-                wanted[where] -= less
-    return wanted
-
-
-def add_saved(cluster: Cluster, shape: int, free: Int64) -> Int64:
-    """What all machines have left (``free``, int64[M, K]) as a task of a shape sees it: with what it need not take."""
-    less = compute_saved(cluster, shape, np.arange(len(free)))
-    return free if less is None else free + less
-
-
-def add_attached(
-    cluster: Cluster, shapes: Sequence[int], counts: Int64, requests: Int64, free: Int64
-) -> tuple[Int64, list[JointRows]]:
-    """What machines offer in a round, and the rows that hold tasks there to ``free`` (int64[M, K]).
-
-    ``shapes``: rows of the shape table; ``counts``: int64[S], how many of each wait; ``requests``: int64[S, K].
-    """
+def _add_attached(cluster: Cluster, demand: RoundDemand, free: Int64) -> tuple[Int64, list[JointRows]]:
+    """What machines offer in a round, and the rows that hold tasks there to ``free`` (int64[M, K])."""
     every = np.arange(len(free))
     less = {
         index: found
-        for index, shape in enumerate(shapes)
-        if (found := compute_saved(cluster, shape, every)) is not None
+        for index, shape in enumerate(demand.shapes)
+        if (found := _compute_saved(cluster, shape, every)) is not None
     }
     if not less:
         return free, []
@@ -85,14 +76,16 @@ def add_attached(
             kinds.setdefault(kind, []).append(machine)
         for kind in sorted(kinds, key=lambda each: -len(kinds[each]))[:MOST_KINDS]:
             there = np.array(kinds[kind], dtype=np.int64)
-            amount = requests[:, column].copy()
+            amount = demand.requests[:, column].copy()
             for index, number in kind:
                 amount[index] -= number
             limit = np.zeros(len(free), dtype=np.int64)
             limit[there] = np.maximum(free[there, column], 0)
             row_of = np.full(len(free), -1, dtype=np.int64)
             row_of[there] = there
-            offered[there, column] = limit[there] + sum(number * int(counts[index]) for index, number in kind)
+            offered[there, column] = limit[there] + sum(
+                number * int(demand.counts[index]) for index, number in kind
+            )
             reason = lack_of(cluster.resources.names[column]).words
             rows.append(JointRows(row_of, amount, limit, reason))
     return offered, rows

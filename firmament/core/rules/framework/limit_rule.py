@@ -1,0 +1,59 @@
+"""What a rule about amounts is: how much tasks may take together, of one machine, of several or of the whole cluster.
+
+Such a rule states joint rows for a round: a row has a limit, machines have a row, and each task takes of the row of its
+machine. The flow, admission, preemption, explanations and the check at the end of a round all keep to them. A quota is
+one row that all machines share.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import ClassVar, NamedTuple
+
+from cost_models.interface import Int64, JointRows, Needs
+from firmament.core.model import TaskClass, TaskSelector
+from firmament.core.state.cluster import Cluster
+
+
+class RoundDemand(NamedTuple):
+    """The shapes of a round: ``shapes``, rows of the shape table; ``counts``: int64[S], how many tasks of each wait;
+    ``requests``: int64[S, K], what one asks for. ``without``: row of a task that is not counted where it is; -1: none.
+    """
+
+    shapes: Sequence[int]
+    counts: Int64
+    requests: Int64
+    without: int = -1
+
+
+class LimitRule(ABC):
+    """A rule about amounts that tasks take together."""
+
+    name: ClassVar[str]
+    """What kube-scheduler calls the plugin; in words of our own where it has none."""
+
+    for_tasks_with: ClassVar[tuple[str, ...]]
+    """Fields of `TaskClass`: the rule is not asked in rounds of which no shape states any of them."""
+
+    needs: ClassVar[Needs] = Needs()
+    """What drivers tell only on request, as for rules about machines."""
+
+    asked_again: ClassVar[bool] = True
+    """Whether its rows are made anew when a round is closed after something has changed; False where ``spare``, which
+    is asked then too, says all."""
+
+    @abstractmethod
+    def limit(self, cluster: Cluster, demand: RoundDemand, free: Int64) -> tuple[Int64, Sequence[JointRows]]:
+        """Return what machines offer (int64[M, K], ``free`` itself if no more), and the rows that limit it."""
+
+    def spare(self, cluster: Cluster, shape: int, rows: Int64) -> Int64 | None:  # noqa: ARG002
+        """Return what a task of a shape need not ask of machines (rows) after all; None: nothing.
+
+        int64[len(rows), K]
+        """
+        return None
+
+    def awaits(self, content: TaskClass) -> Iterable[TaskSelector]:  # noqa: ARG002  # for those who need it
+        """Return whose going may open a machine to a class, wherever it is."""
+        return ()
