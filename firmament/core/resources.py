@@ -156,7 +156,7 @@ class SaturatingSums:
         change = np.add if count > 0 else np.subtract
         for column in range(amounts.shape[1]):  # several times faster than all at once
             change.at(self.cells[:, first + column], rows, amounts[:, column])
-        if count > 0 and self.cells.max(initial=0) > CEILING:
+        if count > 0 and self.cells[rows].max(initial=0) > CEILING:
             self._settle()
 
     def subtract(self, row: int, amounts: Int64) -> Int64:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from firmament.core.few_tasks.placing import PlacedDirectly
 from firmament.core.flow.outcome import FlowOutcome
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments, PlacementProblem
 from firmament.core.flow.terms import DualPrices
@@ -137,7 +138,7 @@ class OpenRound:
     """A snapshot of the cluster, to be solved while the cluster moves on; None: there is nobody to place.
 
     ``solve`` may take long and may run in any thread; it works on the snapshot alone. ``timer`` is for figures alone,
-    as are the seconds that the snapshot has taken.
+    as are the seconds that the snapshot has taken. ``direct``: places that were clear without a snapshot.
     """
 
     number: int
@@ -146,9 +147,12 @@ class OpenRound:
     options: PassOptions
     snapshot_seconds: float
     timer: Timer
+    direct: PlacedDirectly | None = None
 
     def solve(self) -> Placement:
         """Decide the round; raises ``SolverError`` if the solver fails (a time-out is handled)."""
+        if self.direct is not None:
+            return Placement(Assignments.empty(), self._figures_of(self.direct), None)
         if self.snapshot is None:
             return Placement(Assignments.empty(), RoundStats(snapshot_seconds=self.snapshot_seconds), None)
         placement = decide(
@@ -161,3 +165,15 @@ class OpenRound:
         )
         stats = replace(placement.stats, snapshot_seconds=self.snapshot_seconds)
         return replace(placement, stats=stats)
+
+    def _figures_of(self, direct: PlacedDirectly) -> RoundStats:
+        """What a round without a network came to: an optimum, so certified."""
+        return RoundStats(
+            machines=direct.of_machines,
+            tasks=len(direct.tasks),
+            classes=direct.classes,
+            waves=1,
+            passes=1,
+            cost=round(direct.units / COST_UNITS_PER_POINT),
+            snapshot_seconds=self.snapshot_seconds,
+        )

@@ -33,6 +33,8 @@ from firmament.core.diagnosis.listing import (
 )
 from firmament.core.diagnosis.pending_reasons import pending_reasons
 from firmament.core.events import BindingReport, Event
+from firmament.core.few_tasks.first_costs import FirstCosts
+from firmament.core.few_tasks.placing import PlacedDirectly, place_directly
 from firmament.core.filters.static_rows import StaticRows
 from firmament.core.flow.outcome import to_dimacs
 from firmament.core.gangs.tree_groups import MachineTrees
@@ -66,7 +68,7 @@ from firmament.core.snapshot.snapshot import Snapshot, take_snapshot
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.records import Notes
 from firmament.core.state.tasks import TaskPhase
-from firmament.core.state.transitions import date_assumptions
+from firmament.core.state.transitions import assume, date_assumptions
 from firmament.core.state.waiting import mark_unschedulable
 from firmament.solvers.base import Solver
 
@@ -86,10 +88,12 @@ class Scheduler:
         clock: Callable[[], float],
         timer: Timer = no_timer,
         kept_rows: KeptRows | None = None,
+        first_costs: FirstCosts | None = None,
     ) -> None:
         """``clock`` returns seconds since the epoch; ``timer`` monotonic seconds, for the figures of rounds only.
 
-        ``kept_rows``: where rows over machines are kept between rounds, by default one with the usual limits.
+        ``kept_rows``, ``first_costs``: where rows over machines are kept between rounds, by default with the usual
+        limits.
         """
         self._configuration = configuration
         self._solver = solver
@@ -107,6 +111,7 @@ class Scheduler:
             self._cluster.machines, self._cluster.classes.shapes, configuration.rules
         )
         self._kept_rows = KeptRows() if kept_rows is None else kept_rows
+        self._first_costs = FirstCosts() if first_costs is None else first_costs
         self._price_memory = PriceMemory()
         self._requeue = Requeue(self._cluster, self._static_rows, configuration.options, clock)
         self._outcomes = BindingOutcomes(
@@ -151,6 +156,7 @@ class Scheduler:
     def rest(self) -> None:
         """Give back memory that only makes rounds faster; for a cluster that is to have none for a while."""
         self._kept_rows.clear()
+        self._first_costs.clear()
 
     # --- rounds --------------------------------------------------------------------------------------------------
 
@@ -161,19 +167,23 @@ class Scheduler:
             self._cluster.dirty.clear()
         return self._requeue.next_round_in(held)
 
-    def open_round(self, only: frozenset[TaskClass] | None = None) -> OpenRound:
+    def open_round(self, only: frozenset[TaskClass] | None = None, *, whole: bool = True) -> OpenRound:
         """Take a snapshot of the cluster for the tasks that could be placed now.
 
         ``only``: those of other classes are left out. That is for finding out with which class rounds fail: such a
-        round is solved, but not closed, and when no more is to be tried ``try_all_again`` is called.
+        round is solved, but not closed, and when no more is to be tried ``try_all_again`` is called. Not ``whole``: a
+        few plain tasks may be placed without a snapshot, and so without a flow that could be shown; the round is then
+        to be closed before anything else happens, else it places nobody.
         """
         watch = Stopwatch(self._timer)
         now = self._clock()
         self._drop_surplus()
         admitted = self._requeue.open_round(only, now)
         self._in_round = True
-        snapshot = None
-        if len(admitted.waiting):
+        snapshot, direct = None, None
+        if not whole and len(self._cluster.machines) >= self._first_costs.least_machines:
+            direct = place_directly(self._context, admitted, self._first_costs, now)
+        if direct is None and len(admitted.waiting):
             recall_prices = self._price_memory.recall if self._price_memory.rounds else None
             snapshot = take_snapshot(self._context, admitted, now, recall_prices)
         self._rounds += 1
@@ -184,6 +194,7 @@ class Scheduler:
             self._configuration.options.passes,
             watch.seconds(),
             self._timer,
+            direct,
         )
 
     def close_round(self, opened: OpenRound, placement: Placement) -> RoundResult:
@@ -194,7 +205,7 @@ class Scheduler:
         if placement.last is not None:
             self._last = placement
         notes = self._notes.new(self._cluster.records.notes()) if self._cluster.records.faults else ()
-        stats, placed, last = placement.stats, PlacementDeltas((), ()), list[Delta]()
+        stats, placed, last, pending = placement.stats, PlacementDeltas((), ()), list[Delta](), 0
         if opened.snapshot is not None:
             if placement.dual_prices is not None:
                 self._price_memory.learn(opened.snapshot, placement.dual_prices)
@@ -202,6 +213,9 @@ class Scheduler:
             unscheduled += refused
             if remarks := opened.snapshot.assessed.notes():
                 notes += self._notes.new(remarks)
+        elif opened.direct is not None:
+            placed, pending = self._carry_out(opened.direct)
+        if opened.snapshot is not None or opened.direct is not None:
             stats = replace(
                 stats,
                 placed=len(placed) + sum(delta.kind is DeltaKind.PLACE for delta in last),
@@ -267,12 +281,27 @@ class Scheduler:
         rows.keep_only({cluster.classes.rows[cls].shape for cls in left})  # others are idle
         return placed, deltas, unscheduled, len(pending)
 
+    def _carry_out(self, direct: PlacedDirectly) -> tuple[PlacementDeltas, int]:
+        """Put places into effect that were clear without a snapshot; returns them, and how many tasks got none."""
+        cluster, tasks = self._cluster, self._cluster.tasks
+        if cluster.version != direct.version:
+            return PlacementDeltas((), ()), len(direct.tasks)
+        assume(cluster, direct.tasks, direct.machines)
+        date_assumptions(cluster, self._clock())
+        self._requeue.activate(frozenset(tasks.cls[direct.tasks].tolist()))
+        if tasks.any_unschedulable:
+            self._requeue.reservations.count_round(cluster, self._clock())
+        names = cluster.machines.names
+        uids = list(map(tasks.uid.__getitem__, direct.tasks.tolist()))
+        return PlacementDeltas(uids, [names[row] for row in direct.machines.tolist()]), 0
+
     def _drop_surplus(self) -> None:
         """Let memory follow the work that is there. Not during a round, whose snapshot refers to rows and columns."""
         if self._cluster.classes.has_surplus:
             moved = self._cluster.forget_classes(self._requeue.evictions.classes())
             self._static_rows.renumber(moved.shapes)
             self._kept_rows.renumber(moved.shapes)
+            self._first_costs.clear()
             self._price_memory.renumber(moved.shapes)
             self._requeue.reservations.renumber(moved.classes)
             self._requeue.evictions.renumber(moved.classes)

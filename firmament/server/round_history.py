@@ -34,15 +34,22 @@ class RoundHistory:
         self._last: tuple[RoundSummary, RoundRecord] | None = None
         self._asked = -INTEREST_SECONDS
 
-    def add(self, record: RoundRecord) -> None:
-        """Take note of a round that had tasks."""
-        summary = RoundSummary(
-            record.result.round, self._clock(), record.result.stats, _evictions(record.result)
-        )
+    def is_watched(self) -> bool:
+        """Return whether somebody has lately asked for a flow: then rounds are to have one."""
+        return self._timer() - self._asked < INTEREST_SECONDS
+
+    def add_figures(self, result: RoundResult) -> RoundSummary:
+        """Take note of a round that placed its tasks without a flow: the last one that there is stays."""
+        summary = RoundSummary(result.round, self._clock(), result.stats, _evictions(result))
         self._rounds.append(summary)
+        return summary
+
+    def add(self, record: RoundRecord) -> None:
+        """Take note of a round that had tasks, and of its flow."""
+        summary = self.add_figures(record.result)
         problem = record.snapshot.problem
         small = problem.machines * len(problem.requests) <= SMALL
-        if small or self._timer() - self._asked < INTEREST_SECONDS:
+        if small or self.is_watched():
             self._last = (summary, record)
         else:
             self._last = None

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from firmament.core.configuration import RoundOptions
 from firmament.core.events import BindingReport
 from firmament.core.gangs.members import Rebinding
@@ -36,9 +34,9 @@ class BindingOutcomes:
         are ignored: a refusal may well arrive after the task has been seen running.
         """
         cluster, tasks = self.cluster, self.cluster.tasks
-        size = len(tasks.uid)
         importance = Importance.from_tasks(tasks)
-        unschedulable = np.flatnonzero(tasks.unschedulable[:size])
+        pending = tasks.in_state(TaskPhase.PENDING)
+        unschedulable = pending[tasks.unschedulable[pending]]
         farthest = importance.reach_of(tasks, unschedulable).max(initial=-(2**62))
         for report in reports:
             task = tasks.row_of.get(report.uid)

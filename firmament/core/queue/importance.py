@@ -33,7 +33,7 @@ class Importance:
     @classmethod
     def from_tasks(cls, tasks: TaskTable) -> Importance:
         """The scale of all tasks there are."""
-        return cls(tasks.group_priority[: len(tasks.uid)])
+        return cls(tasks.group_priorities)
 
     def order(self, priority: Int64, group_priority: Int64) -> Int64:
         """int64[N]: the higher, the earlier places are given out. Outside groups the priority counts for both."""

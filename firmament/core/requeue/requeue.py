@@ -131,7 +131,8 @@ class Requeue:
             cluster.dirty.machines.update(rows.tolist())
         if cluster.promises.machine_of:
             cluster.promises.refresh(cluster)
-        if self.reservations.held or self.reservations.gangs.held or cluster.tasks.passed_over.any():
+        pending = cluster.tasks.in_state(TaskPhase.PENDING)
+        if self.reservations.held or self.reservations.gangs.held or cluster.tasks.passed_over[pending].any():
             self.reservations.refresh(cluster, self._static_rows, self._clock())
         if self._stale_reasons.call_stale(cluster, self._clock()):
             cluster.dirty.everywhere = True
@@ -258,9 +259,7 @@ class CostlyRetries:
         if self._since is None or self.next_in(self._clock()):
             return False
         self._since = None
-        tasks = self._cluster.tasks
-        size = len(tasks.uid)
-        unschedulable = np.flatnonzero(tasks.unschedulable[:size] & ~tasks.refused[:size])
+        unschedulable = self._cluster.tasks.list_unschedulable()
         activate(self._cluster, unschedulable[self._costly(unschedulable)])
         return True
 

@@ -46,8 +46,7 @@ def requeue(
     if not (dirty.any_machine or dirty.domains_changed or touched):
         return False
     tasks = cluster.tasks
-    size = len(tasks.uid)
-    unschedulable = np.flatnonzero(tasks.unschedulable[:size] & ~tasks.refused[:size])
+    unschedulable = tasks.list_unschedulable()
     if len(unschedulable) == 0:
         return False
     if dirty.everywhere:

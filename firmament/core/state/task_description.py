@@ -35,6 +35,7 @@ def rank(cluster: Cluster, task: int, event: TasksSubmitted | TasksBound) -> boo
     group_priority = UNGROUPED if event.group_priority is None else event.group_priority
     before = int(tasks.priority[task]), int(tasks.group_priority[task])
     tasks.priority[task], tasks.group_priority[task] = event.priority, group_priority
+    tasks.note_groups(group_priority)
     return before != (event.priority, group_priority)
 
 

@@ -83,6 +83,7 @@ class TaskTable:
     COLUMNS: ClassVar[Mapping[str, type[np.generic]]]
 
     def __init__(self) -> None:
+        self._had_groups = False
         self.row_of = _index()
         self.uid: list[str] = []
         self.name: list[str] = []
@@ -92,6 +93,7 @@ class TaskTable:
         self._free: list[int] = []
         self._removed = self._room = 0
         self._next_sequence = 0
+        self._pending: Int64 | None = None
         for column, kind in self.COLUMNS.items():
             setattr(self, column, np.full(64, _get_unused_value(column), dtype=kind))
 
@@ -124,7 +126,8 @@ class TaskTable:
         self.priority[rows] = priority
         if group_priority is not None:
             self.group_priority[rows] = group_priority
-        self.state[rows] = TaskPhase.PENDING
+            self.note_groups(group_priority)
+        self.set_state(rows, TaskPhase.PENDING)
         self.sequence[rows] = self._next_sequence + np.arange(len(rows))
         if created is not None:
             self.created[rows] = created
@@ -149,7 +152,7 @@ class TaskTable:
     def remove(self, row: int) -> None:
         """Forget the task in ``row``; what it used on a machine must have been given back."""
         del self.row_of[self.uid[row]]
-        self.state[row] = TaskPhase.UNUSED
+        self.set_state(row, TaskPhase.UNUSED)
         self.machine[row] = -1
         self.unschedulable[row] = False
         self.uid[row] = self.name[row] = self.job[row] = self.message[row] = self.orphan_of[row] = ""
@@ -183,17 +186,40 @@ class TaskTable:
         """A round is opened: what it finds holds for the tasks as they are now."""
         self.revised[:] = False
 
+    def note_groups(self, group_priority: Int64 | int) -> None:
+        """Note which group priorities tasks get: as long as none has been in a group, nobody needs to look."""
+        self._had_groups = self._had_groups or bool(np.any(group_priority != UNGROUPED))
+
+    @property
+    def group_priorities(self) -> Int64:
+        """Group priorities of all tasks; of none as long as no task has been in a group."""
+        return self.group_priority[: len(self.uid) if self._had_groups else 0]
+
+    def set_state(self, rows: Int64 | int, state: TaskPhase) -> None:
+        """Let tasks be in ``state``: whoever writes it calls this, as those that are pending are kept."""
+        self.state[rows] = int(state)  # a number: converting a member of an enum takes longer
+        self._pending = None
+
     @property
     def any_unschedulable(self) -> bool:
         """Whether a task waits that is not tried; those refused for good are not meant."""
-        size = len(self.uid)
-        waits = self.unschedulable[:size] & ~self.refused[:size] & (self.state[:size] == TaskPhase.PENDING)
-        return bool(waits.any())
+        return len(self.list_unschedulable()) > 0
+
+    def list_unschedulable(self) -> Int64:
+        """Rows of the pending tasks that are not tried, ascending; those refused for good are not meant."""
+        pending = self.in_state(TaskPhase.PENDING)
+        return pending[self.unschedulable[pending] & ~self.refused[pending]] if len(pending) else pending
 
     def in_state(self, state: TaskPhase) -> Int64:
-        """Rows of all tasks in ``state``, ascending."""
-        number = int(state)  # comparing with a member of an enum takes twice as long
-        return np.flatnonzero(self.state[: len(self.uid)] == number)
+        """Rows of all tasks in ``state``, ascending; not to be written to.
+
+        Those that are pending are kept until some task's state changes: few wait among hundreds of thousands.
+        """
+        if state is not TaskPhase.PENDING:
+            return np.flatnonzero(self.state[: len(self.uid)] == int(state))
+        if self._pending is None:
+            self._pending = np.flatnonzero(self.state[: len(self.uid)] == int(state))
+        return self._pending
 
     def _grow(self) -> None:
         for column in self.COLUMNS:

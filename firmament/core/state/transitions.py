@@ -65,7 +65,7 @@ def assume(cluster: Cluster, rows: Int64, machines: Int64) -> None:
     """
     tasks = cluster.tasks
     cluster.number_arrivals(rows)
-    tasks.state[rows] = TaskPhase.ASSUMED
+    tasks.set_state(rows, TaskPhase.ASSUMED)
     tasks.unschedulable[rows] = False
     tasks.passed_over[rows] = 0
     cluster.undated.append(rows)
@@ -116,7 +116,8 @@ def find_bound(cluster: Cluster, task: int, now: float) -> None:
     if tasks.displacing[task] and tasks.state[task] == TaskPhase.ASSUMED:
         cluster.number_arrival(task)
         tasks.assigned[task], tasks.dated[task] = now, True
-    tasks.state[task], tasks.owed[task] = TaskPhase.BOUND, False
+    tasks.set_state(task, TaskPhase.BOUND)
+    tasks.owed[task] = False
 
 
 def arrive_bound(cluster: Cluster, task: int, cls: int, machine: str, now: float) -> None:
@@ -133,7 +134,7 @@ def arrive_bound(cluster: Cluster, task: int, cls: int, machine: str, now: float
     tasks.owed[task] = tasks.dated[task] = tasks.unschedulable[task] = tasks.refused[task] = False
     tasks.message[task] = ""
     tasks.assigned[task] = now
-    tasks.state[task] = TaskPhase.BOUND
+    tasks.set_state(task, TaskPhase.BOUND)
     cluster.number_arrival(task)
     cluster.put(task, machine)
 
@@ -143,7 +144,7 @@ def arrive_bound_all(
 ) -> None:
     """New tasks (int64[N] rows, in this order) turn out to be bound: ``sizes[0]`` to the first of ``machines``, ..."""
     tasks = cluster.tasks
-    tasks.state[rows] = TaskPhase.BOUND
+    tasks.set_state(rows, TaskPhase.BOUND)
     tasks.assigned[rows] = now
     classes = cluster.classes.rows
     terminating = [cls for cls in np.unique(tasks.cls[rows]).tolist() if classes[cls].content.terminating]
@@ -157,7 +158,7 @@ def await_bindings(cluster: Cluster, rows: Int64) -> None:
 
     Their gangs are touched.
     """
-    cluster.tasks.state[rows] = TaskPhase.ASSUMED
+    cluster.tasks.set_state(rows, TaskPhase.ASSUMED)
     for task in rows.tolist() if cluster.jobs.gangs else ():
         cluster.jobs.touch(cluster.tasks.job[task])
 
@@ -181,7 +182,7 @@ def release(cluster: Cluster, task: int, *, promised: bool = False) -> None:
     if promised and cluster.tasks.machine[task] >= 0:
         cluster.promises.machine_of[cluster.tasks.uid[task]] = cluster.where(task)
     cluster.vacate(task)
-    cluster.tasks.state[task] = TaskPhase.PENDING
+    cluster.tasks.set_state(task, TaskPhase.PENDING)
 
 
 def give_up_place(cluster: Cluster, task: int) -> None:
@@ -246,7 +247,8 @@ def lift(cluster: Cluster, task: int) -> Lifted:
         bool(tasks.displacing[task]),
         float(tasks.assigned[task]),
     )
-    tasks.state[task], tasks.machine[task] = TaskPhase.PENDING, -1
+    tasks.set_state(task, TaskPhase.PENDING)
+    tasks.machine[task] = -1
     tasks.displacing[task] = False
     return lifted
 
@@ -254,7 +256,8 @@ def lift(cluster: Cluster, task: int) -> Lifted:
 def put_back(cluster: Cluster, lifted: Lifted) -> None:
     """Let a task that was lifted and is still pending be assumed where it was, as it was."""
     tasks, task = cluster.tasks, lifted.task
-    tasks.state[task], tasks.machine[task] = TaskPhase.ASSUMED, lifted.machine
+    tasks.set_state(task, TaskPhase.ASSUMED)
+    tasks.machine[task] = lifted.machine
     tasks.came[task], tasks.displacing[task] = lifted.came, lifted.displacing
     tasks.assigned[task], tasks.unschedulable[task] = lifted.assigned, False
 
@@ -273,13 +276,13 @@ def lift_running(cluster: Cluster, rows: Int64) -> Int64:
 
     Only while a question about them is answered: ``set_back`` follows before anything else happens.
     """
-    cluster.tasks.state[rows] = TaskPhase.PENDING
+    cluster.tasks.set_state(rows, TaskPhase.PENDING)
     return cluster.leave_all(rows)
 
 
 def set_back(cluster: Cluster, rows: Int64, machines: Int64) -> None:
     """Put tasks (int64[N] rows) that were lifted while they ran back on their machines (int64[N] rows)."""
-    cluster.tasks.state[rows] = TaskPhase.BOUND
+    cluster.tasks.set_state(rows, TaskPhase.BOUND)
     cluster.occupy_all(rows, machines)
 
 

@@ -1,0 +1,244 @@
+"""A few tasks that are placed without a network go where it would have sent them, or where that costs as much."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cost_models.interface import CostModel
+from cost_models.registry import load_model
+from firmament.core.configuration import SYSTEM_DEFAULTS, CoreConfiguration, RoundOptions, WeightedModel
+from firmament.core.events import (
+    BindingReport,
+    ClassDefined,
+    Event,
+    MachineRemoved,
+    MachineSampled,
+    MachineUpserted,
+    TaskRemoved,
+    TasksBound,
+    TasksSubmitted,
+)
+from firmament.core.few_tasks.first_costs import FirstCosts
+from firmament.core.model import Image, Machine, NodeSelectorTerm, PreferredTerm, Requirement, TaskClass
+from firmament.core.placement.cost import compute_placed_cost
+from firmament.core.results import RoundResult
+from firmament.core.scheduler import Scheduler
+from firmament.core.scoring.kept_rows import KeptRows
+from firmament.solvers.base import FlowProblem, FlowSolution
+from firmament.solvers.ortools_solver import OrToolsSolver
+from tests.firmament.core.scoring.test_kept_rows_properties import (
+    CLASSES,
+    MACHINES,
+    Fussy,
+    Resized,
+    classes,
+    contents,
+    machines,
+    some_uids,
+)
+from tests.support.effort import examples
+
+NAMES = (*MACHINES, *(f"n{number}" for number in range(5)))
+
+
+def policies() -> dict[str, tuple[CostModel, ...]]:
+    return {
+        "cpu_mem": (load_model("cpu_mem", {}),),
+        "cpu_mem and a constant": (load_model("cpu_mem", {}), load_model("sjf", {})),
+        "octopus": (load_model("octopus", {}), Fussy()),
+        "random": (load_model("random", {}),),
+    }
+
+
+class Unused:
+    """A solver that must not be asked."""
+
+    def solve(self, problem: FlowProblem, *, time_limit: float | None = None) -> FlowSolution:
+        raise AssertionError(f"asked about a network of {len(problem.tails)} arcs in {time_limit}")
+
+    def close(self) -> None:
+        """Hold nothing."""
+
+
+def make(models: Sequence[CostModel], seed: int = 0, solver=None, **more) -> Scheduler:
+    weighted = [WeightedModel(model, 1 + number) for number, model in enumerate(models)]
+    configuration = CoreConfiguration(weighted[0], tuple(weighted[1:]), RoundOptions(seed=seed), **more)
+    return Scheduler(
+        configuration=configuration,
+        solver=OrToolsSolver() if solver is None else solver,
+        clock=lambda: 1e9,
+        kept_rows=KeptRows(least_machines=0),
+        first_costs=FirstCosts(least_machines=0),
+    )
+
+
+def run_round(scheduler: Scheduler, *, last: bool = True) -> tuple[RoundResult, bool]:
+    """A round that may be direct, compared with what a whole one would have done; and whether it was."""
+    whole = scheduler.open_round()
+    placement = whole.solve()
+    opened = scheduler.open_round(whole=False)
+    if opened.direct is None:
+        return scheduler.close_round(opened, opened.solve()), False
+    assert whole.snapshot is not None
+    direct, snapshot = opened.direct, whole.snapshot
+    tasks = placement.assignments.tasks()
+    assert len(tasks.cls) == len(snapshot.tasks) == len(direct.tasks)
+    assert direct.units == compute_placed_cost(snapshot.problem, placement.assignments)
+    assert placement.stats.certified
+    result = scheduler.close_round(opened, opened.solve())
+    assert {delta.uid for delta in result.deltas} == set(snapshot.uids)
+    if len(direct.tasks) == 1:
+        assert direct.machines.tolist() == tasks.machine.tolist()
+    for figure in ("machines", "tasks", "classes", "cost", "placed", "pending", "certified", "gap"):
+        expected = {"placed": len(direct.tasks), "pending": 0}.get(figure, getattr(placement.stats, figure))
+        assert getattr(result.stats, figure) == expected, figure
+    return result, True
+
+
+events = st.one_of(
+    st.builds(MachineUpserted, machines),
+    st.builds(MachineRemoved, st.sampled_from(MACHINES)),
+    st.builds(TasksBound, st.sampled_from(NAMES), classes, some_uids),
+    st.builds(TaskRemoved, st.integers(0, 40).map("more-{}".format)),
+    st.builds(Resized, st.sampled_from(NAMES), st.integers(0, 9)),
+)
+steps = st.tuples(st.lists(events, max_size=3), st.lists(classes, min_size=1, max_size=4))
+large = st.builds(
+    lambda described, name, cpu: replace(
+        described, name=name, allocatable={**described.allocatable, "cpu": cpu, "pods": 50}
+    ),
+    machines,
+    st.sampled_from(NAMES),
+    st.integers(3, 30),
+)
+
+
+@pytest.mark.parametrize("name", policies())
+@settings(max_examples=examples(120, 12))
+@given(
+    st.lists(large, min_size=8, max_size=14),
+    st.lists(contents, min_size=CLASSES, max_size=CLASSES),
+    st.lists(steps, min_size=2, max_size=8),
+    st.integers(0, 7),
+)
+def test_few_tasks_go_where_a_network_would_send_them(name, beginning, kinds, history, seed):
+    scheduler = make(policies()[name], seed)
+    scheduler.apply([ClassDefined(number, content) for number, content in enumerate(kinds, 1)])
+    known: dict[str, Machine] = {}
+
+    def happen(event: Event | Resized) -> None:
+        if isinstance(event, Resized):
+            if event.machine not in known:
+                return
+            former = known[event.machine]
+            event = MachineUpserted(replace(former, allocatable={**former.allocatable, "cpu": event.cpu}))
+        if isinstance(event, MachineUpserted):
+            known[event.machine.name] = event.machine
+        if isinstance(event, MachineRemoved):
+            known.pop(event.name, None)
+        scheduler.apply([event])
+
+    for described in beginning:
+        happen(MachineUpserted(described))
+    number = 0
+    for before, waiting in history:
+        for event in before:
+            happen(event)
+        for cls in waiting:
+            scheduler.apply([TasksSubmitted(cls, (f"more-{number}",))])
+            number += 1
+        result, _ = run_round(scheduler)
+        bound = [
+            BindingReport(delta.uid, delta.machine, bound=True)
+            for delta in result.deltas
+            if delta.uid[-1] != "3"
+        ]
+        scheduler.report(bound)
+
+
+def plain_cluster(scheduler: Scheduler, count: int = 12) -> None:
+    scheduler.apply(
+        [
+            MachineUpserted(Machine(f"m{row}", {"cpu": 1000 + 37 * row, "memory": 4000, "pods": 9}))
+            for row in range(count)
+        ]
+    )
+    scheduler.apply([ClassDefined(1, TaskClass(requests=(("cpu", 100), ("memory", 100))))])
+
+
+def test_a_lone_task_needs_no_solver():
+    scheduler = make((load_model("cpu_mem", {}),), solver=Unused())
+    plain_cluster(scheduler)
+    for number in range(5):
+        scheduler.apply([TasksSubmitted(1, (f"t{number}",))])
+        opened = scheduler.open_round(whole=False)
+        assert opened.direct is not None
+        result = scheduler.close_round(opened, opened.solve())
+        assert [delta.uid for delta in result.deltas] == [f"t{number}"]
+        assert scheduler.next_round_in() is None
+
+
+def test_tasks_of_one_class_stack_up_where_that_is_cheapest():
+    scheduler = make((load_model("cpu_mem", {}),))
+    plain_cluster(scheduler)
+    scheduler.apply([MachineUpserted(Machine("huge", {"cpu": 10**6, "memory": 10**7, "pods": 5}))])
+    scheduler.apply([TasksSubmitted(1, tuple("abcdef"))])
+    result, direct = run_round(scheduler)
+    assert direct
+    assert [delta.machine for delta in result.deltas].count("huge") == 5
+
+
+def test_what_happens_before_the_round_is_closed_calls_it_off():
+    scheduler = make((load_model("cpu_mem", {}),))
+    plain_cluster(scheduler)
+    scheduler.apply([TasksSubmitted(1, ("a",))])
+    opened = scheduler.open_round(whole=False)
+    assert opened.direct is not None
+    scheduler.apply([MachineUpserted(Machine("m99", {"cpu": 1000, "memory": 4000, "pods": 9}))])
+    result = scheduler.close_round(opened, opened.solve())
+    assert (len(result.deltas), result.stats.pending) == (0, 1)
+    assert scheduler.next_round_in() == 0.0
+    assert len(run_round(scheduler)[0].deltas) == 1
+
+
+in_zone = NodeSelectorTerm((Requirement("zone", "In", ("a",)),))
+
+
+@pytest.mark.parametrize(
+    ("events", "task"),
+    [
+        ([MachineSampled("m1", 1e9, {"cpu": 100.0})], TasksSubmitted(1, ("a",))),
+        ([], TasksSubmitted(1, ("a",), spread_group="web")),
+        (
+            [
+                MachineUpserted(Machine("z", {"cpu": 900, "memory": 4000, "pods": 9}, {"zone": "a"})),
+                ClassDefined(2, TaskClass((("cpu", 1),), preferred=(PreferredTerm(30, in_zone),))),
+            ],
+            TasksSubmitted(2, ("a",)),
+        ),
+        (
+            [
+                MachineUpserted(
+                    Machine("i", {"cpu": 900, "memory": 4000, "pods": 9}, images=(Image(("nginx",), 2**30),))
+                ),
+                ClassDefined(2, TaskClass((("cpu", 1),), images=("nginx",))),
+            ],
+            TasksSubmitted(2, ("a",)),
+        ),
+        ([ClassDefined(2, TaskClass((("cpu", 10**6),)))], TasksSubmitted(2, ("a",))),
+        ([ClassDefined(2, TaskClass((("cpu", 1),), invalid="no"))], TasksSubmitted(2, ("a",))),
+        ([TasksSubmitted(1, tuple(f"b{number}" for number in range(24)))], TasksSubmitted(1, ("a",))),
+    ],
+    ids=["measured", "spread", "preferred", "images", "no room", "invalid", "many"],
+)
+def test_whatever_else_has_a_say_takes_the_whole_way(events, task):
+    scheduler = make((load_model("cpu_mem", {}),), spread=SYSTEM_DEFAULTS)
+    plain_cluster(scheduler, 60)
+    scheduler.apply([*events, task])
+    _, direct = run_round(scheduler)
+    assert not direct
