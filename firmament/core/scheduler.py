@@ -16,6 +16,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from cost_models.interface import Bool
 from firmament.core.commit.current_limits import limits_now
 from firmament.core.commit.evictions import evict, withdraw
 from firmament.core.commit.kept_room import keep_room
@@ -25,6 +26,7 @@ from firmament.core.diagnosis.explain import explain
 from firmament.core.diagnosis.listing import (
     BoundTask,
     Measured,
+    find_open,
     get_bound_task,
     get_measured,
     iter_broken_rules,
@@ -354,6 +356,10 @@ class Scheduler:
     def rules(self) -> NodeRules:
         """The rules about machines that it goes by."""
         return self._configuration.rules
+
+    def find_open_machines(self, uids: Sequence[str], machines: Sequence[str]) -> list[Bool]:
+        """Return for each task on which of the machines rules about machines would let it run, see ``find_open``."""
+        return find_open(self._context, uids, machines)
 
     def iter_broken_rules(self) -> Iterator[BrokenRule]:
         """Yield tasks that run on machines which rules about machines refuse them now."""

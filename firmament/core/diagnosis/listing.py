@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from cost_models.interface import Float64
+from cost_models.interface import Bool, Float64
 from firmament.core.events import TasksBound
 from firmament.core.model import TaskClass
 from firmament.core.results import BrokenRule, MachineState, TaskState
@@ -113,6 +113,19 @@ def get_measured(cluster: Cluster) -> Measured:
         machines.capacity.astype(np.float64),
         {tasks.uid[row]: use[index] for index, row in enumerate(rows.tolist()) if reported[index]},
     )
+
+
+def find_open(context: RoundContext, uids: Sequence[str], machines: Sequence[str]) -> list[Bool]:
+    """bool[M] per task: which of the machines (names) are open to it, by all rules whose answers last.
+
+    Tasks that no rule tells apart share one array.
+    """
+    cluster = context.cluster
+    rows = np.array([cluster.machines.row_of[name] for name in machines], dtype=np.int64)
+    shapes = [cluster.classes.rows[int(cluster.tasks.cls[cluster.tasks.row_of[uid]])].shape for uid in uids]
+    answers = [context.static_rows.get_lasting(shape).feasible for shape in shapes]
+    shared = {id(each): each[rows] for each in answers}
+    return [shared[id(each)] for each in answers]
 
 
 def iter_broken_rules(context: RoundContext) -> Iterator[BrokenRule]:

@@ -74,13 +74,13 @@ class StaticRows:
 
     def get(self, shape: int) -> StaticRow:
         """The row of a shape, computed if need be. Rules whose answers do not last are asked each time."""
-        row = self._by_description(shape)
+        row = self.get_lasting(shape)
         for cause, refused in self.rules.passing_refusals(self._machines, self._shapes[shape]):
             row = row.add_refusals(refused, cause)
         return row
 
-    def _by_description(self, shape: int) -> StaticRow:
-        """The row of a shape by what depends on the ``static_version``."""
+    def get_lasting(self, shape: int) -> StaticRow:
+        """The row of a shape by what depends on the ``static_version`` alone."""
         if self._version != self._machines.static_version:
             self._rows.clear()
             self._shared.clear()

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from cost_models.interface import Int64
+from cost_models.interface import Bool, Int64
 from firmament.core.events import ClassDefined, Event, MachineUpserted, TasksBound, TasksSubmitted
 from firmament.core.intake.events import alone
 from firmament.core.model import Machine, TaskClass
+from firmament.core.rescheduling.room_bound import may_fit
+
+
+class MachineSets(NamedTuple):
+    """Which machines the rules about machines leave to tasks: ``sets``, bool[M] each, in the order of the machines, and
+    the set of each class as index into them.
+    """
+
+    sets: Sequence[Bool]
+    of_class: Mapping[int, int]
 
 
 class TrialCluster:
@@ -130,12 +142,23 @@ class TrialCluster:
             self.moved[uid] = machine
             self._guests.setdefault(machine, {})[uid] = None
 
-    def _may_fit(self, machines: Sequence[str], uids: Sequence[str]) -> bool:
-        """Whether there is room for all, resource by resource, if rules and fractions did not matter."""
-        away = [self._rows[name] for name in (*self.emptied, *machines)]
-        room = np.maximum(self._free, 0).sum(axis=0) - np.maximum(self._free[away], 0).sum(axis=0)
-        wanted = sum((self.requests_of_task(uid) for uid in uids), np.zeros(len(self._resources), np.int64))
-        return bool((wanted <= room).all())
+    def _may_fit(self, machines: Sequence[str], uids: Sequence[str], open_to: MachineSets) -> bool:
+        """Whether nothing shows without a round that not all tasks have places elsewhere, see ``may_fit``."""
+        free = np.maximum(self._free, 0)
+        free[[self._rows[name] for name in (*self.emptied, *machines)]] = 0
+        number = Counter(self._tasks[uid].task_class for uid in uids)
+        requests = np.array([self.requests_of(cls) for cls in number], dtype=np.int64)
+        return may_fit(
+            free,
+            requests.reshape(len(number), len(self._resources)),
+            np.array([*number.values()], dtype=np.int64),
+            np.array([open_to.of_class[cls] for cls in number], dtype=np.int64),
+            open_to.sets,
+        )
+
+    def _one_of_each_class(self) -> dict[int, str]:
+        """One task (uid) of each class of which one may move."""
+        return {each.task_class: uid for uid, each in self._tasks.items()}
 
     def _sum_requests(self, tasks: Iterable[TasksBound]) -> Int64:
         """int64[M, K]: what ``tasks`` on each machine request together."""

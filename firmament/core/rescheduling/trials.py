@@ -26,7 +26,7 @@ from firmament.core.events import (
 from firmament.core.model import Job, Machine, TaskClass
 from firmament.core.reasons import Cause
 from firmament.core.rescheduling.rehearsal import rehearse_waves, waiting_again
-from firmament.core.rescheduling.trial_cluster import TrialCluster
+from firmament.core.rescheduling.trial_cluster import MachineSets, TrialCluster
 from firmament.core.results import DeltaKind
 from firmament.core.rules.node_unschedulable import cordon
 from firmament.core.rules.registry import NodeRules
@@ -71,6 +71,7 @@ class Trials(TrialCluster):
         super().__init__(kept, goes)
         self._scheduler = scheduler
         scheduler.apply(kept)
+        self._open_to: MachineSets | None = None
 
     def empty(self, machines: Sequence[str]) -> bool:
         """Empty more machines, if all tasks on them have a place elsewhere; say whether. Otherwise nothing changes.
@@ -78,7 +79,9 @@ class Trials(TrialCluster):
         A task that would come back to a cordoned machine, as it tolerates that, has no place elsewhere.
         """
         uids = [uid for name in machines for uid in self.tasks_on(name)]
-        if not self._may_fit(machines, uids):
+        if self._open_to is None:
+            self._open_to = self._find_open()
+        if not self._may_fit(machines, uids, self._open_to):
             return False
         former = {uid: self.place_of(uid) for uid in uids}
         self._scheduler.apply(
@@ -294,6 +297,16 @@ class Trials(TrialCluster):
                 *self._there(places),
             ]
         )
+
+    def _find_open(self) -> MachineSets:
+        """Ask which machines take tasks by the rules about machines; before any is emptied."""
+        one_of = self._one_of_each_class()
+        found = self._scheduler.find_open_machines([*one_of.values()], [*self._machines])
+        numbers: dict[int, int] = {}
+        of_class = {
+            cls: numbers.setdefault(id(row), len(numbers)) for cls, row in zip(one_of, found, strict=True)
+        }
+        return MachineSets([*{id(row): row for row in found}.values()], of_class)
 
     def _cordon(self, machine: str) -> MachineUpserted:
         return MachineUpserted(cordon(self._machines[machine]))

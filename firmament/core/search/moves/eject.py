@@ -80,13 +80,14 @@ class EjectTasks:
         rules = state.rules.rules(cls)
         numbers = [each.counter for each in rules.exclusions]
         numbers += [each.counter for each in rules.spreadings if each.own]
+        occupied = now.board.residual.placed > 0
         for number in numbers:
             domain = state.rules.counters[number].domain
             if domain[machine] < 0 or not state.counts[number][domain[machine]]:
                 continue
             found = [
                 (each, row)
-                for row in (domain == domain[machine]).nonzero()[0].tolist()
+                for row in (occupied & (domain == domain[machine])).nonzero()[0].tolist()
                 for each in dict.fromkeys(now.on[row])
                 if number in state.rules.rules(each).adds
                 and now.problem.priority[each] <= now.problem.priority[cls]
