@@ -121,7 +121,8 @@ help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # No build isolation: it would fetch a setuptools of its own instead of using the locked one. Metadata of an earlier
-# install would be kept as they are, and with them an old list of cost models.
+# install would be kept as they are, and with them an old list of cost models. Modules are compiled here as well, for
+# users whose programs may not write beside them: each command would compile all that it loads, for a second.
 $(INSTALLED): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
 		echo "Python 3.11 or newer is needed, and '$(PYTHON)' is not: pass one with make PYTHON=/path/to/python3" >&2; exit 1; }
@@ -130,6 +131,7 @@ $(INSTALLED): requirements.lock pyproject.toml
 	@$(BIN)/python -m pip install -qq --require-hashes -r requirements.lock
 	@rm -rf *.egg-info
 	@$(BIN)/python -m pip install -qq --no-deps --no-build-isolation -e .
+	@$(BIN)/python -m compileall -q cost_models firmament poseidon protos
 	@touch $@
 
 $(RESOLVER)/.installed:

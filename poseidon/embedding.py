@@ -77,7 +77,9 @@ def _scheduler(core: CoreConfiguration, clock: Callable[[], float]) -> Scheduler
     from firmament.core.scheduler import Scheduler
     from firmament.solvers.ortools_solver import OrToolsSolver
 
-    return Scheduler(configuration=core, solver=OrToolsSolver(), clock=clock, timer=time.perf_counter)
+    return Scheduler(
+        configuration=core, solver=OrToolsSolver(lazy=True), clock=clock, timer=time.perf_counter
+    )
 
 
 class EmbeddedTrials:
@@ -121,7 +123,7 @@ class EmbeddedTrials:
         from firmament.core.rescheduling.plan_moves import cost_frontier
         from firmament.solvers.ortools_solver import OrToolsSolver
 
-        return cost_frontier(self._scheduler, prices, points, OrToolsSolver())
+        return cost_frontier(self._scheduler, prices, points, OrToolsSolver(lazy=True))
 
     def rehearse(self, waves: Iterable[Mapping[str, str]], cordoned: Iterable[str]) -> set[str]:
         """Return the tasks that do not get their targets, as ``Trials.rehearse`` does: the last that is tried."""
@@ -162,7 +164,7 @@ def cheaper_moves(
     from firmament.solvers.ortools_solver import OrToolsSolver
 
     options = PlanOptions(move_price) if most is None else PlanOptions(move_price, most)
-    return plan_moves(scheduler, prices, options, OrToolsSolver())
+    return plan_moves(scheduler, prices, options, OrToolsSolver(lazy=True))
 
 
 def _keep_placed(event: Event, placed: Mapping[str, str]) -> Iterator[Event]:
@@ -310,4 +312,4 @@ def replay_round_flow(files: Mapping[str, bytes]) -> pb.RoundFlow:
         saved = decode_round(files)
     except ArtefactError as error:
         raise ValueError(str(error)) from None
-    return flow_to_proto(replay_flow(saved, OrToolsSolver(), time.perf_counter))
+    return flow_to_proto(replay_flow(saved, OrToolsSolver(lazy=True), time.perf_counter))

@@ -6,10 +6,11 @@ worker process.
 
 from __future__ import annotations
 
+import importlib
 import time
+from types import ModuleType
 
 import numpy as np
-from ortools.graph.python import min_cost_flow
 
 from firmament.solvers.base import FlowProblem, FlowSolution, SolverError
 
@@ -17,8 +18,14 @@ from firmament.solvers.base import FlowProblem, FlowSolution, SolverError
 class OrToolsSolver:
     """Deterministic for a given OR-Tools version; ignores time limits."""
 
+    def __init__(self, *, lazy: bool = False) -> None:
+        """``lazy``: load OR-Tools only when a network is solved, for commands that may solve none."""
+        if not lazy:
+            _load()
+
     def solve(self, problem: FlowProblem, *, time_limit: float | None = None) -> FlowSolution:  # noqa: ARG002 - interface
         """Return an optimal flow; raises ``SolverError`` with the solver's status if there is none."""
+        min_cost_flow = _load()
         started = time.perf_counter()
         solver = min_cost_flow.SimpleMinCostFlow()
         arcs = solver.add_arcs_with_capacity_and_unit_cost(
@@ -30,3 +37,8 @@ class OrToolsSolver:
             raise SolverError(f"OR-Tools returned {status.name} on {len(problem.tails)} arcs")
         flows = np.asarray(solver.flows(arcs), dtype=np.int64)
         return FlowSolution(flows=flows, seconds=time.perf_counter() - started)
+
+
+def _load() -> ModuleType:
+    """Return the module of OR-Tools, which takes as long to load as a small plan takes in all."""
+    return importlib.import_module("ortools.graph.python.min_cost_flow")

@@ -69,14 +69,14 @@ class Source:
 
     def read(self) -> OfflineInput:
         """Read configuration and manifests. All their defects together end the command with status 2."""
+        # What is loaded and read stays until the end; looking through it takes longer than what that would free.
+        gc.set_threshold(50_000, 20, 50)
         from poseidon.embedding import load_configuration
         from poseidon.manifests.loader import ManifestError, load_manifests
         from protos.conventions.configuration_file import ConfigurationError
 
         if not self.names_files:
             raise click.UsageError("no manifests given; name files, folders or - with -f")
-        # What is read stays until the end; looking through it again and again takes longer than what it would free.
-        gc.set_threshold(50_000, 20, 50)
         lines: list[str] = []
         configuration: BridgeConfiguration | None = None
         manifests: Manifests | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
@@ -90,7 +91,12 @@ class LazyGroup(OneLineGroup):
         if cmd_name not in self._helps:
             return None
         name = cmd_name.replace("-", "_")
-        command = getattr(import_module(f"{self._package}.{name}"), name)
+        # What modules define stays; collecting garbage meanwhile only looks through it again and again.
+        gc.disable()
+        try:
+            command = getattr(import_module(f"{self._package}.{name}"), name)
+        finally:
+            gc.enable()
         assert isinstance(command, click.Command)
         return command
 

@@ -88,6 +88,8 @@ class SessionOptions:
     """Most unacknowledged batches."""
     linger: float = 0.005
     """Seconds for which changes are gathered before they are sent."""
+    idle: float = 0.02
+    """After so many seconds in which nothing has been sent, a change is taken to be alone and sent at once."""
     busy_linger: float = 0.025
     """The same while the peer has plenty to do: a message costs both sides about as much as several bindings.
     """
@@ -310,11 +312,11 @@ class Session:
         count = await self._send_batches(call, window, snapshot)
         await call.write(pb.ClientMessage(snapshot_end=pb.SnapshotEnd()))
         _log.info("snapshot sent events=%d seconds=%.2f", count, self._clock() - started)
+        sent = self._clock()
         while True:
             if not self._draining:
                 await self._wake.wait()
-                busy = self._peer.has_plenty_to_do()
-                await asyncio.sleep(self._options.busy_linger if busy else self._options.linger)
+                await asyncio.sleep(self._gathering_seconds(sent))
             last = self._draining
             self._wake.clear()
             # Reports first: an event about the same task is the later word.
@@ -325,6 +327,13 @@ class Session:
             if last:
                 await call.done_writing()
                 return
+            sent = self._clock()
+
+    def _gathering_seconds(self, sent: float) -> float:
+        """Return how long changes are gathered before they are sent, where something was sent last at ``sent``."""
+        if self._peer.has_plenty_to_do():
+            return self._options.busy_linger
+        return self._options.linger if self._clock() - sent < self._options.idle else 0.0
 
     def _batches(self, events: Iterable[pb.Event]) -> deque[pb.ClientMessage]:
         """Cut events into messages. Raises ``StreamLostError`` if that fails, so that a snapshot follows."""

@@ -173,6 +173,33 @@ async def test_messages_of_a_busy_peer_are_fewer(peer):
         assert time.monotonic() - started >= 0.3
 
 
+async def test_a_change_after_silence_is_sent_at_once(peer):
+    solver = ScriptedSolver()
+    options = replace(QUICK, linger=600.0, idle=0.0)
+    async with running_solver(solver) as port, session_with(port, peer, options) as (session, _):
+        session.start()
+        await until(lambda: solver.synced)
+        peer.pods_changed([present(pod("first"))])
+        session.wake()
+        await until(lambda: "pod-first" in solver.states())
+        peer.pods_changed([present(pod("second"))])
+        session.wake()
+        await until(lambda: "pod-second" in solver.states())
+
+
+async def test_changes_that_follow_others_are_gathered(peer):
+    solver = ScriptedSolver()
+    options = replace(QUICK, linger=0.3, idle=600.0)
+    async with running_solver(solver) as port, session_with(port, peer, options) as (session, _):
+        session.start()
+        await until(lambda: solver.synced)
+        started = time.monotonic()
+        peer.pods_changed([present(pod("first"))])
+        session.wake()
+        await until(lambda: "pod-first" in solver.states())
+        assert time.monotonic() - started >= 0.3
+
+
 @pytest.mark.parametrize(
     "code", [grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.ABORTED]
 )
