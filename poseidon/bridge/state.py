@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 
 from poseidon.bridge.solver_stream.events import EventStream
 from poseidon.bridge.stores import Stores
-from poseidon.bridge.watched_nodes import Nodes
-from poseidon.bridge.watched_pods import Pods
+from poseidon.bridge.watched_nodes import WatchedNodes
+from poseidon.bridge.watched_pods import WatchedPods
 from poseidon.configuration.document import BridgeConfiguration
 from poseidon.custom_records import CustomResource
 from poseidon.disruption_budgets.records import budget_resource
@@ -66,8 +66,8 @@ class BridgeState(Stores):
         """Custom resources to follow for ``custom_records``: those that some overlay reads."""
         self.event_stream = EventStream(self)
         """The same events as from ``snapshot`` and ``take_events``, one by one."""
-        self._pods = Pods(frozenset(configuration.scheduler_names), self, clock)
-        self._nodes = Nodes(self)
+        self._pods = WatchedPods(frozenset(configuration.scheduler_names), self, clock)
+        self._nodes = WatchedNodes(self)
         volumes = self.volumes
         self.nodes_changed = self._refresh_claims_after(self._nodes.take_changes)
         self.claims_changed = self._refresh_claims_after(volumes.claims_changed)
@@ -85,7 +85,7 @@ class BridgeState(Stores):
         self.offer = self._pods.offer
         self.refusal = self.placements.refusal
         self.eviction_ended = self.placements.eviction_ended
-        self.claim_refused = self.storage.note_failure
+        self.claim_refused = self.volume_effects.note_failure
         self.takers: dict[WatchedKind, Callable[[Sequence[Change[Any]]], None]] = {
             kinds.NODE: self.nodes_changed,
             kinds.PRIORITY_CLASS: self.priority_classes_changed,
@@ -112,7 +112,7 @@ class BridgeState(Stores):
 
         def take_changes(changes: Sequence[Change[T]]) -> None:
             take(changes)
-            self.storage.apply()
+            self.volume_effects.apply()
 
         return take_changes
 
@@ -180,18 +180,18 @@ class BridgeState(Stores):
                     self._pods.release_kept_place(uid)
         if result.gangs or self.gangs.topology.lives:
             self.gangs.on_round(result)
-        if self.storage.in_use:
-            self.storage.apply()
+        if self.volume_effects.in_use:
+            self.volume_effects.apply()
 
     def binding_ended(self, outcome: BindOutcome) -> None:
         """Note the outcome of a binding."""
         self.placements.binding_ended(outcome)
-        if self.storage.in_use:
-            self.storage.apply()
+        if self.volume_effects.in_use:
+            self.volume_effects.apply()
 
     def expire(self) -> None:
         """Give up work that has taken too long, and write what was put off. Call it about every second."""
-        self.storage.expire()
+        self.volume_effects.expire()
         if self.kept_places is not None:
             self.kept_places.expire()
         self.pending_reasons.say_due()

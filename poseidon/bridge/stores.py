@@ -14,7 +14,6 @@ from poseidon.group_trees.spec.trees import TreeArguments, trees_are_read
 from poseidon.kube.quarantine import Quarantine
 from poseidon.lifecycle.actions import Action
 from poseidon.lifecycle.bind_check import BindCheck, Requested
-from poseidon.lifecycle.claims import Storage
 from poseidon.lifecycle.eviction_review import EvictionRate, EvictionReview, GangView
 from poseidon.lifecycle.evictions import Evictions
 from poseidon.lifecycle.jobs import Jobs
@@ -23,9 +22,10 @@ from poseidon.lifecycle.pending_bindings import PendingBindings
 from poseidon.lifecycle.pending_reasons import PendingReasons
 from poseidon.lifecycle.phases import PodRecord, Stories
 from poseidon.lifecycle.placements import Placements
-from poseidon.lifecycle.pods import Tasks
+from poseidon.lifecycle.pod_records import PodRecords
 from poseidon.lifecycle.recovery import RefusedPods
 from poseidon.lifecycle.refusals import Refusals
+from poseidon.lifecycle.volume_effects import VolumeEffects
 from poseidon.metrics_sources.samples import SOURCES, SampleBook
 from poseidon.nodes.images import NodeImages
 from poseidon.nodes.machines import Machines
@@ -72,7 +72,7 @@ class Stores:
         jobs, groups = self.jobs, self.groups = Jobs(), Groups(quarantine, priorities)
         volumes = self.volumes = VolumeState(configuration.volumes, quarantine)
         bind_check = self.bind_check = BindCheck(machines, requested, classes)
-        tasks = self.tasks = Tasks(machines, requested, bind_check, stories)
+        tasks = self.tasks = PodRecords(machines, requested, bind_check, stories)
         refusals = self.refusals = Refusals()
         self.refused_pods = RefusedPods(configuration.recovery, actions)
         self.nominations = Nominations(self.custom_records)
@@ -89,7 +89,7 @@ class Stores:
         placements = self.placements = Placements(
             tasks, machines, bind_check, volumes, pending, reasons, evictions, refusals, actions, quarantine
         )
-        self.storage = Storage(
+        self.volume_effects = VolumeEffects(
             volumes, tasks, machines, placements, reasons, classes, actions, clock, quarantine
         )
         self.gangs = Gangs(

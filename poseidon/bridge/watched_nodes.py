@@ -15,7 +15,7 @@ _log = logging.getLogger(__name__)
 KIND = "nodes"
 
 
-class Nodes:
+class WatchedNodes:
     """Receives changes of nodes and updates ``stores``."""
 
     def __init__(self, stores: Stores) -> None:

@@ -25,7 +25,7 @@ RUNNING = "Running"
 """The phase of a pod with a container that runs or has run."""
 
 
-class Pods:
+class WatchedPods:
     """Receives changes of pods and updates ``stores``.
 
     ``ours`` are the values of ``spec.schedulerName`` that this scheduler places ("*": all). ``clock`` is
@@ -105,8 +105,8 @@ class Pods:
                 tasks.touch(uid)
 
     def _settle(self) -> None:
-        if self._stores.storage.in_use:
-            self._stores.storage.apply()
+        if self._stores.volume_effects.in_use:
+            self._stores.volume_effects.apply()
         if self._stores.groups.has_news:
             self._stores.gangs.apply()
 
@@ -177,14 +177,14 @@ class Pods:
         place = pod.spec.node_name or (known.place if known is not None else "")
         claims, resolution, group_wait = attachable_of(pod), NOTHING, ""
         if claims:
-            task, resolution = stores.storage.translate(claims, task, place)
+            task, resolution = stores.volume_effects.translate(claims, task, place)
         if group is not None:
             task, group_wait = stores.gangs.translate(group, task)
         if stores.kept_places is not None:
             task = self._apply_kept_place(stores.kept_places, pod, task, disposition, ours=ours)
         record = PodRecord(task, schedulable) if known is None else known
         if claims or record.uses_claims:
-            stores.storage.note(record, resolution)
+            stores.volume_effects.note(record, resolution)
         stores.tasks.hold(
             record,
             group=group_wait,
@@ -310,7 +310,7 @@ class Pods:
         record = self._stores.tasks.remove(uid)
         self._unranked.pop(uid, None)
         self._unowned.pop(uid, None)
-        if self._stores.storage.in_use:
+        if self._stores.volume_effects.in_use:
             self._stores.volumes.remove_pod(uid)
         self._stores.spreading.forget_pod(uid)
         if record is not None:

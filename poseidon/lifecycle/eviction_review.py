@@ -13,7 +13,7 @@ from pydantic import Field
 
 from poseidon.lifecycle.jobs import Jobs
 from poseidon.lifecycle.phases import Phase, PodRecord
-from poseidon.lifecycle.pods import Tasks
+from poseidon.lifecycle.pod_records import PodRecords
 from poseidon.lifecycle.refusals import Reason
 from poseidon.pod_groups.groups import Groups
 from poseidon.pods.tasks import Task
@@ -56,7 +56,7 @@ class EvictionReview:
     """``evicts`` says whether a pod may have others evicted at all; ``rate`` is how many may go."""
 
     def __init__(
-        self, tasks: Tasks, gangs: GangView, rate: EvictionRate, evicts: Callable[[PodRecord], bool]
+        self, tasks: PodRecords, gangs: GangView, rate: EvictionRate, evicts: Callable[[PodRecord], bool]
     ) -> None:
         self._tasks = tasks
         self._gangs = gangs
@@ -78,7 +78,7 @@ class _Inquiry:
     """The evictions of one round. ``verdicts`` are about those that have to stay."""
 
     def __init__(
-        self, tasks: Tasks, gangs: GangView, asked: Asked, evicts: Callable[[PodRecord], bool]
+        self, tasks: PodRecords, gangs: GangView, asked: Asked, evicts: Callable[[PodRecord], bool]
     ) -> None:
         self._tasks = tasks
         self._gangs = gangs
@@ -188,7 +188,7 @@ class EvictionRate:
 class GangView:
     """Counts members by the groups that pods are in, whatever the solver makes of them."""
 
-    def __init__(self, groups: Groups, jobs: Jobs, tasks: Tasks) -> None:
+    def __init__(self, groups: Groups, jobs: Jobs, tasks: PodRecords) -> None:
         self._groups = groups
         self._jobs = jobs
         self._tasks = tasks

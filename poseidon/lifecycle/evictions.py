@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from poseidon.lifecycle.actions import Action, Evict, WithdrawEviction
 from poseidon.lifecycle.eviction_review import Asked, EvictionReview, Verdict
 from poseidon.lifecycle.phases import UNDER_WAY, Event, Phase, PodRecord
-from poseidon.lifecycle.pods import Tasks
+from poseidon.lifecycle.pod_records import PodRecords
 from poseidon.lifecycle.refusals import Kind, Reason, Refusals
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -17,7 +17,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 class Evictions:
     """Begins and withdraws evictions, by ``actions``; whose is under way is known by its phase."""
 
-    tasks: Tasks
+    tasks: PodRecords
     review: EvictionReview
     refusals: Refusals
     actions: list[Action]

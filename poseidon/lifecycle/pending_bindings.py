@@ -11,7 +11,7 @@ from poseidon.lifecycle.bind_check import Absent
 from poseidon.lifecycle.nominations import Nominations
 from poseidon.lifecycle.pending_reasons import PendingReasons
 from poseidon.lifecycle.phases import UNDER_WAY, UNPLACED, Event, Phase, PodRecord
-from poseidon.lifecycle.pods import Tasks
+from poseidon.lifecycle.pod_records import PodRecords
 from poseidon.volumes.state import VolumeState
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -74,7 +74,7 @@ class PendingBindings:
     the pod keeps its place if it has to be bound again.
     """
 
-    tasks: Tasks
+    tasks: PodRecords
     """The pods for the solver."""
     volumes: VolumeState
     """Binds the claims of pods."""

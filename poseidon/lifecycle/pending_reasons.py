@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from poseidon.lifecycle.actions import Action, AnnounceUnschedulable
 from poseidon.lifecycle.phases import PodRecord
-from poseidon.lifecycle.pods import Tasks
+from poseidon.lifecycle.pod_records import PodRecords
 from protos.conventions.configuration import Duration, Section
 
 _GRAMMAR = re.compile(r"0/\d+ nodes are available: ")
@@ -50,7 +50,11 @@ class PendingReasons:
     """Decides what is said of pending pods, and when; that is added to ``actions``. ``clock`` is monotonic."""
 
     def __init__(
-        self, tasks: Tasks, actions: list[Action], clock: Callable[[], float], options: AnnouncementOptions
+        self,
+        tasks: PodRecords,
+        actions: list[Action],
+        clock: Callable[[], float],
+        options: AnnouncementOptions,
     ) -> None:
         self._tasks = tasks
         self._actions = actions

@@ -198,7 +198,7 @@ class SentState(NamedTuple):
 class PodRecord(Struct, eq=False, gc=False):
     """One pod for the solver.
 
-    Only ``Tasks.move`` writes ``phase``, ``node`` and ``binding``; only ``Tasks.hold`` writes why it is held
+    Only ``PodRecords.move`` writes ``phase``, ``node`` and ``binding``; only ``PodRecords.hold`` writes why it is held
     back.
     """
 

@@ -15,7 +15,7 @@ from poseidon.lifecycle.evictions import Evictions
 from poseidon.lifecycle.pending_bindings import PendingBindings
 from poseidon.lifecycle.pending_reasons import PendingReasons
 from poseidon.lifecycle.phases import UNDER_WAY, UNPLACED, Event, Phase, PodRecord
-from poseidon.lifecycle.pods import Tasks
+from poseidon.lifecycle.pod_records import PodRecords
 from poseidon.lifecycle.refusals import Kind, Reason, Refusals
 from poseidon.nodes.machines import Machines
 from poseidon.volumes.state import VolumeState
@@ -35,7 +35,7 @@ _UNSUPPORTED = "this driver can neither move running pods nor do what it does no
 class Placements:
     """Decides what to post for a round, and what to report back."""
 
-    tasks: Tasks
+    tasks: PodRecords
     """The pods for the solver."""
     machines: Machines
     """The nodes as machines."""

@@ -61,7 +61,7 @@ def explain_change(pod: Pod, move: PlannedMove, now: float) -> str:
     return f"the pod {forbidden} now" if forbidden else ""
 
 
-def refusal_of(node: Node, there: Iterable[Pod], pod: Pod) -> str:
+def find_refusal(node: Node, there: Iterable[Pod], pod: Pod) -> str:
     """Return why a node does not take a pod beside those that are ``there``, or coming; "" if it does.
 
     Of resources and what is said of the node as a whole; all else is for the scheduler, which places the replacement.
@@ -162,7 +162,7 @@ class Mover:
         node = await self.access.node(target)
         if node is None:
             return f"node {target} is gone"
-        return refusal_of(node, [*await self.access.pods_on(target), *coming], pod)
+        return find_refusal(node, [*await self.access.pods_on(target), *coming], pod)
 
     async def _evict(self, ref: PodRef, state: _WaveState) -> str:
         """Have a pod leave, if it may within a while; return why it stays, "" if it goes."""

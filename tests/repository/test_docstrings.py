@@ -61,7 +61,7 @@ def decorators(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> s
 def begins_with_a_verb(docstring: str) -> bool:
     """Return whether a docstring's first word is an imperative."""
     first = re.match(r"[A-Za-z]+", docstring)
-    return bool(first) and first[0] in VERBS.split()
+    return first is not None and first[0] in VERBS.split()
 
 
 def functions_without_a_verb(path: str, text: str) -> Iterator[str]:

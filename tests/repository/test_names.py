@@ -35,7 +35,6 @@ ALLOWED = {
     "Known": "to the dashboard, and to a watch that begins anew",
     "Member": "of a group over a tree, and of an application",
     "ObjectKey": "namespace and name, of a pod group and of an application group",
-    "PodRecord": "of the dashboard, and of a pod's life in the bridge",
     "Reason": "why a machine is refused to a task, and why a pod may not be evicted",
     "PodAffinity": "as for NodeAffinity",
     "Reading": "of a custom record, and of its text",

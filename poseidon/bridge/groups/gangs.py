@@ -21,7 +21,7 @@ from poseidon.lifecycle.actions import Action, AnnounceGroup
 from poseidon.lifecycle.jobs import Jobs
 from poseidon.lifecycle.pending_reasons import PendingReasons, reasons_of
 from poseidon.lifecycle.placements import Placements
-from poseidon.lifecycle.pods import Tasks
+from poseidon.lifecycle.pod_records import PodRecords
 from poseidon.nodes.machines import Machines
 from poseidon.pod_groups.demands import Source
 from poseidon.pod_groups.group import Group
@@ -53,7 +53,7 @@ class Gangs:
     def __init__(
         self,
         groups: Groups,
-        tasks: Tasks,
+        tasks: PodRecords,
         jobs: Jobs,
         placements: Placements,
         pending_reasons: PendingReasons,

@@ -33,7 +33,7 @@ from poseidon.bridge.solver_stream.stream import (
     hello_of,
     needs_of,
     open_channel,
-    refusal_of,
+    parse_refusal,
 )
 from poseidon.configuration.document import StreamOptions
 from poseidon.kube.client.backoff import Backoff
@@ -275,7 +275,7 @@ class Session:
 
     def _note_refusal(self, window: Window, code: grpc.StatusCode, details: str | None) -> None:
         """Report the event for which the stream has ended, if it has ended for one."""
-        refusal = refusal_of(code, details or "")
+        refusal = parse_refusal(code, details or "")
         event = window.event(refusal.batch, refusal.event) if refusal is not None else None
         if refusal is not None and event is not None:
             self._peer.note_refused(event, refusal.reason)

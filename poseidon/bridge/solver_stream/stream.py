@@ -142,7 +142,7 @@ class Refusal(NamedTuple):
     reason: str
 
 
-def refusal_of(code: grpc.StatusCode, details: str) -> Refusal | None:
+def parse_refusal(code: grpc.StatusCode, details: str) -> Refusal | None:
     """Return the event for which a stream has ended, None if it has ended for something else."""
     found = _REFUSED_EVENT.match(details) if code is grpc.StatusCode.INVALID_ARGUMENT else None
     return Refusal(int(found[1]), int(found[2]), " ".join(found[3].split())) if found is not None else None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from poseidon.ui.cluster.records import PodRecord
+    from poseidon.ui.cluster.records import PodEntry
 
 MOST = 200
 PREEMPTED, MOVED, EVICTED = "preempted", "moved", "evicted"
@@ -41,7 +41,7 @@ class EvictionLog:
         """Return all."""
         return sorted(self._found.values(), key=lambda each: -each.at)
 
-    def note(self, record: PodRecord, nominee: str | None, now: float) -> bool:
+    def note(self, record: PodEntry, nominee: str | None, now: float) -> bool:
         """Look whether a pod is on its way out; returns whether that is news. ``nominee``: who is to have its place."""
         told = record.disruption
         if told is None or not record.node or record.uid in self._found:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from poseidon.ui.cluster.records import PodRecord
+    from poseidon.ui.cluster.records import PodEntry
 
 _MOST_DEAD = 0.2
 
@@ -30,7 +30,7 @@ class NameOrder:
         """Forget one."""
         self._dead.add(uid)
 
-    def records(self, known: Mapping[str, PodRecord]) -> list[PodRecord]:
+    def records(self, known: Mapping[str, PodEntry]) -> list[PodEntry]:
         """Return the records of all, out of those that are ``known`` by uid."""
         if self._new:
             self._order += sorted(self._new)

@@ -67,7 +67,7 @@ class Disruption(Struct, frozen=True, gc=False):
     message: str
 
 
-class PodRecord(Struct):
+class PodEntry(Struct):
     """A pod for the dashboard. Times are seconds since the epoch, 0 for none."""
 
     uid: str
@@ -165,7 +165,7 @@ class Recorder:
         self._rules: dict[PodRules, PodRules] = {}
         self._words: dict[str, str] = {}
 
-    def pod(self, uid: str, pod: Pod, move_to: str, now: float) -> PodRecord:
+    def pod(self, uid: str, pod: Pod, move_to: str, now: float) -> PodEntry:
         """Return what is kept of a pod. ``move_to``: the annotation of a move that is about to be made."""
         metadata, spec = pod.metadata, pod.spec
         phase = _PHASES[disposition(pod)]
@@ -185,7 +185,7 @@ class Recorder:
         else:
             reason = ""
         labels = metadata.labels
-        return PodRecord(
+        return PodEntry(
             uid=uid,
             name=get_qualified_name(metadata),
             phase=phase,

@@ -11,7 +11,7 @@ from poseidon.ui.cluster.evictions import EvictionLog
 from poseidon.ui.cluster.groupings import groupings
 from poseidon.ui.cluster.name_order import NameOrder
 from poseidon.ui.cluster.node_entry import Happening, NodeEntry
-from poseidon.ui.cluster.records import BOUND, NOT_LOOKED_AT, NodeFacts, PodRecord, Recorder, node_facts
+from poseidon.ui.cluster.records import BOUND, NOT_LOOKED_AT, NodeFacts, PodEntry, Recorder, node_facts
 from poseidon.ui.cluster.requested_history import RequestedHistory
 
 if TYPE_CHECKING:
@@ -42,9 +42,9 @@ class ClusterStore:
         self._order = NameOrder()
         self._slots = 0
         self._groupings: list[str] | None = None
-        self.pods: dict[str, PodRecord] = {}
-        self.waiting: dict[str, PodRecord] = {}
-        self.gone: OrderedDict[str, PodRecord] = OrderedDict()
+        self.pods: dict[str, PodEntry] = {}
+        self.waiting: dict[str, PodEntry] = {}
+        self.gone: OrderedDict[str, PodEntry] = OrderedDict()
         self.nodes: dict[str, NodeEntry] = {}
         self.evictions = EvictionLog()
         self.requested = RequestedHistory()
@@ -68,7 +68,7 @@ class ClusterStore:
             self._put(record, former, now)
         self._versions.mark("overview", "cluster", "pending", "groups")
 
-    def _put(self, record: PodRecord, former: PodRecord | None, now: float) -> None:
+    def _put(self, record: PodEntry, former: PodEntry | None, now: float) -> None:
         if former is None:
             self._order.add(record.name, record.uid)
         else:
@@ -99,7 +99,7 @@ class ClusterStore:
         if record.disruption is not None and self.evictions.note(record, self._nominee(record.node), now):
             self._entry(record.node).history.append(Happening(now, "evicted", record.name))
 
-    def _lift(self, record: PodRecord) -> None:
+    def _lift(self, record: PodEntry) -> None:
         """Take a pod's former state out of all sums."""
         if record.phase == BOUND:
             self.bound -= 1
@@ -113,7 +113,7 @@ class ClusterStore:
                 entry.touch()
                 self._drop_unneeded(record.nominated)
 
-    def _pod_gone(self, record: PodRecord, now: float) -> None:
+    def _pod_gone(self, record: PodEntry, now: float) -> None:
         self._lift(record)
         del self.pods[record.uid]
         self._order.remove(record.uid)
@@ -126,7 +126,7 @@ class ClusterStore:
         self.gone[record.uid] = record
         self.forget_old(now)
 
-    def _note_departure(self, record: PodRecord, now: float) -> None:
+    def _note_departure(self, record: PodEntry, now: float) -> None:
         entry = self.nodes.get(record.node)
         if entry is not None and self.live:
             entry.history.append(Happening(now, "gone", record.name))
@@ -144,18 +144,18 @@ class ClusterStore:
                 return
             self.gone.popitem(last=False)
 
-    def pod(self, name: str) -> PodRecord | None:
+    def pod(self, name: str) -> PodEntry | None:
         """Return a pod by ``namespace/name``, the last of this name that is gone if there is none now."""
         uid = self._names.get(name)
         if uid is not None:
             return self.pods[uid]
         return next((each for each in reversed(self.gone.values()) if each.name == name), None)
 
-    def list_pods(self) -> list[PodRecord]:
+    def list_pods(self) -> list[PodEntry]:
         """Return all pods that exist, by name."""
         return self._order.records(self.pods)
 
-    def on_node(self, entry: NodeEntry) -> Iterator[PodRecord]:
+    def on_node(self, entry: NodeEntry) -> Iterator[PodEntry]:
         """Yield the pods that count on a node."""
         return (self.pods[uid] for uid in entry.pods)
 

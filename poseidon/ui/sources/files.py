@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from poseidon.explanations import Verdict
     from poseidon.kube.api.pods import Pod
     from poseidon.manifests.loader import Manifests
-    from poseidon.ui.cluster.records import PodRecord
+    from poseidon.ui.cluster.records import PodEntry
     from poseidon.ui.work.inputs import ClusterInput
     from poseidon.ui.work.process import Jobs
 
@@ -127,7 +127,7 @@ class FileSource:
             self.known.rounds.put_flow(found)
         self.known.versions.mark("flow", "overview")
 
-    async def verdicts(self, pod: PodRecord) -> Mapping[str, Verdict]:
+    async def verdicts(self, pod: PodEntry) -> Mapping[str, Verdict]:
         """Ask a solver in a process beside this one. Raises ``NotExplainedError``."""
         try:
             content = await self._worker.do(

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from poseidon.configuration.document import BridgeConfiguration
     from poseidon.explanations import Verdict
     from poseidon.kube.environment import Environment
-    from poseidon.ui.cluster.records import PodRecord
+    from poseidon.ui.cluster.records import PodEntry
     from protos.conventions.tls import TlsFiles
     from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -111,7 +111,7 @@ class LiveSource:
             await self._solver.step(flows=True)
         return self.known.rounds.flow(number)
 
-    async def verdicts(self, pod: PodRecord) -> Mapping[str, Verdict]:
+    async def verdicts(self, pod: PodEntry) -> Mapping[str, Verdict]:
         """Ask the solver about a pod. Raises ``NotExplainedError``."""
         return await self._solver.verdicts(pod)
 

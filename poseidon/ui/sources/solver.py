@@ -20,7 +20,7 @@ from protos.firmament.v1 import scheduler_pb2_grpc as pb_grpc
 
 if TYPE_CHECKING:
     from poseidon.explanations import Verdict
-    from poseidon.ui.cluster.records import PodRecord
+    from poseidon.ui.cluster.records import PodEntry
     from poseidon.ui.known import Known, SolverState
     from protos.conventions.tls import TlsFiles
 
@@ -134,7 +134,7 @@ class SolverPoll:
             book.put_flow(flow)
             self._known.versions.mark("flow", "overview")
 
-    async def verdicts(self, pod: PodRecord) -> Mapping[str, Verdict]:
+    async def verdicts(self, pod: PodEntry) -> Mapping[str, Verdict]:
         """Ask about a pod, at most every 5 s. Raises ``NotExplainedError``."""
         async with self._asking:
             at, found = self._kept.get(pod.uid, (-_KEPT_SECONDS, {}))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from poseidon.explanations import Verdict
-    from poseidon.ui.cluster.records import PodRecord
+    from poseidon.ui.cluster.records import PodEntry
     from poseidon.ui.known import Known
     from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -29,6 +29,6 @@ class Source(Protocol):
         """Return the flow of a round, of the newest for 0; None if there is none."""
         ...
 
-    async def verdicts(self, pod: PodRecord) -> Mapping[str, Verdict]:
+    async def verdicts(self, pod: PodEntry) -> Mapping[str, Verdict]:
         """Return what is said of a pod on each node. Raises ``NotExplainedError``."""
         ...

@@ -11,7 +11,7 @@ from poseidon.ui.views.amounts import amount_text, in_order, requests_text
 if TYPE_CHECKING:
     from poseidon.kube.api.node_topology import NodeResourceTopology, ZoneResource
     from poseidon.ui.cluster.node_entry import NodeEntry
-    from poseidon.ui.cluster.records import PodRecord
+    from poseidon.ui.cluster.records import PodEntry
     from poseidon.ui.known import Known
 
 
@@ -87,7 +87,7 @@ def _amount(resource: ZoneResource, value: str | float | None) -> int | None:
         return None
 
 
-def _pod(each: PodRecord) -> dict[str, Any]:
+def _pod(each: PodEntry) -> dict[str, Any]:
     return {
         "name": each.name,
         "since": each.since,
@@ -97,7 +97,7 @@ def _pod(each: PodRecord) -> dict[str, Any]:
     }
 
 
-def _history(entry: NodeEntry, pods: list[PodRecord]) -> list[Happening]:
+def _history(entry: NodeEntry, pods: list[PodEntry]) -> list[Happening]:
     """Return what has been seen, with the bindings of pods that were there before anything was; newest first."""
     seen = {each.pod for each in entry.history if each.what == "bound"}
     before = (Happening(each.since, "bound", each.name) for each in pods if each.name not in seen)

@@ -9,7 +9,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from poseidon.ui.cluster.records import PodRecord
+    from poseidon.ui.cluster.records import PodEntry
     from poseidon.ui.cluster.store import ClusterStore
 
 _EXAMPLES = 5
@@ -33,9 +33,9 @@ def reason_key(message: str) -> str:
     return ", ".join(dict.fromkeys(causes)) or message
 
 
-def by_reason(pods: Iterable[PodRecord]) -> dict[str, list[PodRecord]]:
+def by_reason(pods: Iterable[PodEntry]) -> dict[str, list[PodEntry]]:
     """Return pods by reason."""
-    found: dict[str, list[PodRecord]] = {}
+    found: dict[str, list[PodEntry]] = {}
     for each in pods:
         found.setdefault(reason_key(each.reason), []).append(each)
     return found
@@ -44,7 +44,7 @@ def by_reason(pods: Iterable[PodRecord]) -> dict[str, list[PodRecord]]:
 def pending(store: ClusterStore, by: str, offset: int, limit: int, now: float) -> dict[str, Any]:
     """Return the documented JSON object; ``by``: reason or class."""
     if by == "class":
-        grouped: dict[str, list[PodRecord]] = {}
+        grouped: dict[str, list[PodEntry]] = {}
         for each in store.waiting.values():
             grouped.setdefault(each.task_class, []).append(each)
     else:
@@ -57,7 +57,7 @@ def pending(store: ClusterStore, by: str, offset: int, limit: int, now: float) -
     }
 
 
-def _group(key: str, pods: list[PodRecord], by: str, now: float) -> dict[str, Any]:
+def _group(key: str, pods: list[PodEntry], by: str, now: float) -> dict[str, Any]:
     waits = [max(now - each.since, 0.0) for each in pods]
     reasons = {reason_key(each.reason) for each in pods}
     classes = {each.task_class for each in pods}

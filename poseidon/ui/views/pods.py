@@ -17,7 +17,7 @@ from poseidon.ui.views.room import takers
 
 if TYPE_CHECKING:
     from poseidon.explanations import PodExplanation, Verdict
-    from poseidon.ui.cluster.records import PodRecord
+    from poseidon.ui.cluster.records import PodEntry
     from poseidon.ui.cluster.store import ClusterStore
     from poseidon.ui.known import Known
     from protos.firmament.v1 import scheduler_pb2 as pb
@@ -44,7 +44,7 @@ def pods(store: ClusterStore, query: PodQuery, offset: int, limit: int) -> dict[
     return {"total": len(found), "items": [_item(each) for each in found[offset : offset + limit]]}
 
 
-def _candidates(store: ClusterStore, query: PodQuery) -> list[PodRecord]:
+def _candidates(store: ClusterStore, query: PodQuery) -> list[PodEntry]:
     if query.phase == GONE:
         return list(reversed(store.gone.values()))
     if query.phase == PENDING:
@@ -55,7 +55,7 @@ def _candidates(store: ClusterStore, query: PodQuery) -> list[PodRecord]:
     return store.list_pods()
 
 
-def _filter_pods(found: list[PodRecord], query: PodQuery) -> list[PodRecord]:
+def _filter_pods(found: list[PodEntry], query: PodQuery) -> list[PodEntry]:
     """Return those that a query is about; each part of it is one pass, as there may be very many."""
     if query.phase == BOUND:
         found = [each for each in found if each.phase == BOUND]
@@ -74,7 +74,7 @@ def _filter_pods(found: list[PodRecord], query: PodQuery) -> list[PodRecord]:
     return found
 
 
-def _item(each: PodRecord) -> dict[str, Any]:
+def _item(each: PodEntry) -> dict[str, Any]:
     return {
         "name": each.name,
         "phase": phase_of(each),
@@ -86,13 +86,13 @@ def _item(each: PodRecord) -> dict[str, Any]:
     }
 
 
-def phase_of(record: PodRecord) -> str:
+def phase_of(record: PodEntry) -> str:
     """Return how far a pod has come, in the words of the API."""
     return GONE if record.gone else record.phase
 
 
 def pod(
-    known: Known, record: PodRecord, found: Mapping[str, Verdict] | None, problem: str | None
+    known: Known, record: PodEntry, found: Mapping[str, Verdict] | None, problem: str | None
 ) -> dict[str, Any]:
     """Return the documented JSON object. ``found``: what is said of it on each node, or ``problem`` why nothing is."""
     flow = known.rounds.flow(0)
@@ -123,7 +123,7 @@ def pod(
     }
 
 
-def story(record: PodRecord) -> list[dict[str, Any]]:
+def story(record: PodEntry) -> list[dict[str, Any]]:
     """Return what has become of a pod, as far as its object tells, oldest first."""
     told = [(record.created, "created")]
     told += [(at, text) for at, text in record.said]
@@ -146,7 +146,7 @@ def story(record: PodRecord) -> list[dict[str, Any]]:
     return [{"at": at, "what": what} for at, what in sorted(told, key=lambda each: each[0])]
 
 
-def _outlook(record: PodRecord) -> Iterable[str]:
+def _outlook(record: PodEntry) -> Iterable[str]:
     if not record.waits:
         return
     if record.nominated:
@@ -231,7 +231,7 @@ def _node(name: str, each: Verdict, chosen: str) -> dict[str, Any]:
 
 
 def _price(
-    record: PodRecord, flow: pb.RoundFlow | None, found: Mapping[str, Verdict] | None
+    record: PodEntry, flow: pb.RoundFlow | None, found: Mapping[str, Verdict] | None
 ) -> dict[str, Any] | None:
     """Return what a round's network charged for a pod's place, None if the round did not place it."""
     price = price_of(flow, record.uid) if flow is not None else None

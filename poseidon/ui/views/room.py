@@ -10,7 +10,7 @@ from poseidon.ui.views.flow.arcs import arcs_of, class_label
 
 if TYPE_CHECKING:
     from poseidon.explanations import Verdict
-    from poseidon.ui.cluster.records import PodRecord
+    from poseidon.ui.cluster.records import PodEntry
     from poseidon.ui.known import Known
     from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -35,7 +35,7 @@ class Taker(NamedTuple):
 
 
 def takers(
-    known: Known, record: PodRecord, found: Mapping[str, Verdict], flow: pb.RoundFlow | None
+    known: Known, record: PodEntry, found: Mapping[str, Verdict], flow: pb.RoundFlow | None
 ) -> list[dict[str, Any]]:
     """Return who is on the nodes that refuse a pod for want of room alone: of each the fewest pods that are enough.
 

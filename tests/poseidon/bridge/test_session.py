@@ -16,7 +16,7 @@ from prometheus_client import CollectorRegistry
 from firmament.wire.events import events_from_proto
 from poseidon.bridge.metrics import BridgeMetrics
 from poseidon.bridge.solver_stream.session import Session, SessionOptions
-from poseidon.bridge.solver_stream.stream import refusal_of
+from poseidon.bridge.solver_stream.stream import parse_refusal
 from poseidon.bridge.state import BridgeState
 from poseidon.configuration.document import StreamOptions
 from protos.firmament.v1 import scheduler_pb2 as pb
@@ -290,12 +290,12 @@ def test_the_solver_says_which_event_it_does_not_take():
     with pytest.raises(ValueError, match="negative") as refused:
         events_from_proto([pb.Event(machine_removed="x"), bad])
     code = grpc.StatusCode.INVALID_ARGUMENT
-    found = refusal_of(code, f"EventBatch 7: {refused.value}")
+    found = parse_refusal(code, f"EventBatch 7: {refused.value}")
     assert found is not None
     assert found[:2] == (7, 1)
     assert found.reason.startswith("Machine m: allocatable[cpu]: -1 is negative")
-    assert refusal_of(grpc.StatusCode.ABORTED, f"EventBatch 7: {refused.value}") is None
-    assert refusal_of(code, "EventBatch: sequence: 3 follows 1; send 2") is None
+    assert parse_refusal(grpc.StatusCode.ABORTED, f"EventBatch 7: {refused.value}") is None
+    assert parse_refusal(code, "EventBatch: sequence: 3 follows 1; send 2") is None
 
 
 async def test_the_next_solver_is_asked_at_once_when_a_stream_is_lost(peer):

@@ -63,7 +63,7 @@ def test_only_the_owner_writes_where_a_pod_is_and_what_holds_it_back():
                 and node.attr in WRITTEN_BY_THE_OWNER
             ):
                 writers.add(str(file.relative_to(ROOT)))
-    assert writers == {"poseidon/lifecycle/pods.py"}
+    assert writers == {"poseidon/lifecycle/pod_records.py"}
 
 
 def test_a_story_tells_the_steps_of_one_pod_in_order_and_forgets_the_oldest():

@@ -9,7 +9,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from poseidon.bridge.state import BridgeState
 from poseidon.lifecycle.pending_bindings import Dependencies
 from poseidon.lifecycle.phases import Event
-from poseidon.lifecycle.pods import Tasks
+from poseidon.lifecycle.pod_records import PodRecords
 from tests.poseidon.bridge.test_state_properties import Cluster
 
 pytestmark = pytest.mark.full
@@ -33,7 +33,7 @@ class Impatient(Dependencies):
         super().hold(uid, sorted(on)[:1])
 
 
-class Forgetful(Tasks):
+class Forgetful(PodRecords):
     """Does not remember whom it has asked to leave."""
 
     def move(self, record, event, node=""):

@@ -10,7 +10,7 @@ import msgspec
 from poseidon.kube.api.nodes import Node
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.resource import Change
-from poseidon.ui.cluster.records import PodRecord
+from poseidon.ui.cluster.records import PodEntry
 from poseidon.ui.cluster.store import ClusterStore
 from poseidon.ui.known import About, Capabilities, Known, SolverStanding
 from poseidon.ui.versions import Versions
@@ -127,7 +127,7 @@ def gone(found: ClusterStore, *uids: str) -> None:
     found.pods_changed([Change(uid, None) for uid in uids])
 
 
-def record(found: ClusterStore, name: str) -> PodRecord:
+def record(found: ClusterStore, name: str) -> PodEntry:
     """Return a pod that is known."""
     one = found.pod(name)
     assert one is not None

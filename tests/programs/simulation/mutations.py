@@ -16,7 +16,7 @@ from firmament.core.gangs.members import lacking
 from firmament.core.intake.binding_reports import BindingOutcomes
 from firmament.server.cluster import Fencing
 from firmament.server.outbox import DriverOutbox
-from poseidon.bridge.watched_pods import Pods
+from poseidon.bridge.watched_pods import WatchedPods
 from poseidon.kube.api.coordination import Lease
 from poseidon.kube.api.decoding import WatchEvent
 from poseidon.kube.client.errors import ApiError
@@ -100,13 +100,13 @@ def _swallowed_conflict() -> Sequence[Any]:
 
 def _leaked_task() -> Sequence[Any]:
     """Every fifth pod that is gone is not forgotten."""
-    original, number = Pods._forget, count()
+    original, number = WatchedPods._forget, count()
 
-    def gone(self: Pods, uid: str) -> None:
+    def gone(self: WatchedPods, uid: str) -> None:
         if next(number) % 5 != 4:
             original(self, uid)
 
-    return [patch.object(Pods, "_forget", gone)]
+    return [patch.object(WatchedPods, "_forget", gone)]
 
 
 def _missed_expiry() -> Sequence[Any]:

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
     from poseidon.group_trees.status.placement import Placement
     from poseidon.pod_groups.membership import MemberPart, Membership
-    from poseidon.ui.cluster.records import PodRecord
+    from poseidon.ui.cluster.records import PodEntry
     from poseidon.ui.known import Known
 
-    Members = dict[Membership, list[PodRecord]]
+    Members = dict[Membership, list[PodEntry]]
 
 MOST = 500
 WHOLE, WAITING = "Bound", "Waiting"
@@ -45,7 +45,7 @@ def is_tree_group(known: Known, member: Membership) -> bool:
     return member.source.kind == TOPOLOGY_GROUP or known.groups.sources.topology(member) is not None
 
 
-def _gang(known: Known, member: Membership, pods: list[PodRecord]) -> dict[str, Any]:
+def _gang(known: Known, member: Membership, pods: list[PodEntry]) -> dict[str, Any]:
     bound = sum(each.phase == BOUND for each in pods)
     pending = sum(each.waits for each in pods)
     wanted = _count_wanted(known, member, pods)
@@ -61,7 +61,7 @@ def _gang(known: Known, member: Membership, pods: list[PodRecord]) -> dict[str, 
     }
 
 
-def _tree(known: Known, member: Membership, pods: list[PodRecord]) -> dict[str, Any]:
+def _tree(known: Known, member: Membership, pods: list[PodEntry]) -> dict[str, Any]:
     tree = known.groups.trees.tree()
     placed = {each.own_name: each for each in pods if each.phase == BOUND}
     paths = {name: tree.path(each.node) for name, each in placed.items()}
@@ -79,12 +79,12 @@ def _tree(known: Known, member: Membership, pods: list[PodRecord]) -> dict[str, 
     }
 
 
-def _count_wanted(known: Known, member: Membership, pods: list[PodRecord]) -> int:
+def _count_wanted(known: Known, member: Membership, pods: list[PodEntry]) -> int:
     demand = known.groups.sources.demand(member, _collect_parts(pods))
     return 0 if demand is None else demand.min_members
 
 
-def _message(known: Known, member: Membership, pods: list[PodRecord]) -> str:
+def _message(known: Known, member: Membership, pods: list[PodEntry]) -> str:
     """Return what a group waits for, "" for nothing."""
     if not any(each.waits for each in pods):
         return ""
@@ -92,7 +92,7 @@ def _message(known: Known, member: Membership, pods: list[PodRecord]) -> str:
     return reason_key(min(said)) or known.groups.sources.waits_for(member, _collect_parts(pods))
 
 
-def _collect_parts(pods: list[PodRecord]) -> set[MemberPart]:
+def _collect_parts(pods: list[PodEntry]) -> set[MemberPart]:
     """Return what a group's pods state of it."""
     return {each.part for each in pods}
 

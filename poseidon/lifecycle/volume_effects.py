@@ -14,7 +14,7 @@ from poseidon.lifecycle.actions import Action
 from poseidon.lifecycle.pending_reasons import PendingReasons
 from poseidon.lifecycle.phases import PodRecord
 from poseidon.lifecycle.placements import Placements
-from poseidon.lifecycle.pods import Tasks
+from poseidon.lifecycle.pod_records import PodRecords
 from poseidon.nodes.machines import Machines
 from poseidon.pods.classes import ClassTable
 from poseidon.pods.tasks import Task
@@ -24,7 +24,7 @@ from poseidon.volumes.state import VolumeState
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class Storage:
+class VolumeEffects:
     """Applies what follows from ``volumes`` to tasks, machines and placements. ``clock`` is monotonic.
 
     ``in_use``: some pod has used claims. Before, no news of pods or their bindings concerns volumes.
@@ -32,7 +32,7 @@ class Storage:
 
     volumes: VolumeState
     """Claims and volumes, and which pods use them."""
-    tasks: Tasks
+    tasks: PodRecords
     """The pods for the solver."""
     machines: Machines
     """The nodes as machines."""

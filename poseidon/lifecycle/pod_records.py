@@ -14,7 +14,7 @@ from poseidon.pods.tasks import Task
 from poseidon.volumes.state import VolumeState
 
 
-class Tasks:
+class PodRecords:
     """Pod records by uid, with the changes that the current stream has not been told yet.
 
     What has to be told is found by comparison: of how a task should stand with what was told last. Any order
