@@ -34,7 +34,7 @@ class FairShare:
     default_weight: float = 1.0
 
     def weight(self, namespace: str) -> float:
-        """Weight of a namespace."""
+        """Return weight of a namespace."""
         return self.weights.get(namespace, self.default_weight)
 
 
@@ -63,35 +63,43 @@ class Quota:
 
 @dataclass(frozen=True, slots=True)
 class RoundOptions:
-    """How rounds behave.
-
-    ``seed`` turns the order among machines that cost the same. A task that has been passed over in
-    ``reserve_after_rounds`` rounds (others were placed, it fitted nowhere), spread over about ``reserve_after``
-    seconds, gets a machine reserved, which stays reserved for at most ``reserve_for_rounds`` rounds and
-    ``reserve_for`` seconds. A task whose binding failed waits ``first_backoff`` seconds, then twice as long each
-    time, at most ``last_backoff``. A gang that is not whole ``gang_seconds`` after it was decided is given up; with
-    ``evict_failed_gangs`` its bound members are told to go.
-    Tasks found unschedulable are looked at again ``refresh_seconds`` after the last time if machines have changed
-    since, so that the reasons that they were given stay true.
-    ``namespace_looks``: work, in looks at machines, that a round takes for one namespace while others wait, and for
-    all expensive classes together (see ``queue.budgets``); the default is about a seventh of a second on one core.
-    ``by_quality``: of tasks with equal priority, Guaranteed ones come before Burstable and BestEffort ones.
-    """
+    """How rounds behave."""
 
     passes: PassOptions = field(default_factory=PassOptions)
+    """Options of the passes."""
     seed: int = 0
+    """Changes the order among machines of equal cost."""
     reserve_after_rounds: int = 8
+    """In how many rounds a task must be passed over (others were placed, it fitted nowhere) before a machine
+    is reserved for it.
+    """
     reserve_for_rounds: int = 256
+    """Rounds after which a reservation ends."""
     reserve_after: float = 60.0
+    """Seconds, about, for which a task must be passed over before a machine is reserved for it."""
     reserve_for: float = 300.0
+    """Seconds after which a reservation ends."""
     first_backoff: float = 1.0
+    """First wait in seconds of a task whose binding failed; it doubles each time."""
     last_backoff: float = 60.0
+    """Longest such wait in seconds."""
     namespace_looks: int = 6_000_000
+    """Work, in looks at machines, that a round does for one namespace while others wait, and for all
+    expensive classes together (see ``queue.budgets``). The default is about a seventh of a second on one
+    core.
+    """
     by_quality: bool = False
+    """Whether, of tasks with equal priority, Guaranteed ones come before Burstable and BestEffort ones."""
     preemption: bool = True
+    """Whether tasks may be evicted for others."""
     gang_seconds: float = 600.0
+    """Seconds within which a decided gang must be whole; then it is given up."""
     refresh_seconds: float = math.inf
+    """Seconds after which unschedulable tasks are tried again if machines have changed, so that their reasons
+    stay true.
+    """
     evict_failed_gangs: bool = True
+    """Whether bound members of a gang that is given up are evicted."""
 
 
 def _default_policy() -> WeightedModel:
@@ -100,30 +108,34 @@ def _default_policy() -> WeightedModel:
 
 @dataclass(frozen=True, slots=True)
 class CoreConfiguration:
-    """Exactly one base policy, any number of overlays; fair shares between namespaces if asked for.
-
-    ``spread``: default constraints for tasks that would rather be apart; ``scarce``: what machines with scarce
-    resources cost tasks that do not ask for them; None: nothing. ``quota``: how much there may be in the cluster.
-    ``rules``: by which machines are refused to tasks. ``needs``: what at least one of the models or rules looks at.
-
-    The rest follows from these: ``models``, the base policy, then the overlays, then what charges for scarce resources;
-    of those ``pair_models``, which know pairs of tasks (rounds follow the first of them), ``constraining_models``,
-    which have constraints between tasks, and ``group_model``, which knows how groups share out over a tree of machines.
-    """
+    """What a round is configured with: one base policy, any number of overlays, and rules."""
 
     policy: WeightedModel = field(default_factory=_default_policy)
+    """The base policy."""
     overlays: tuple[WeightedModel, ...] = ()
+    """Further models, whose costs are added."""
     options: RoundOptions = field(default_factory=RoundOptions)
+    """How rounds behave."""
     fair_share: FairShare | None = None
+    """Fair shares between namespaces, None for none."""
     scarce: WeightedModel | None = None
+    """What machines with scarce resources cost tasks that do not request them, None for nothing."""
     quota: Quota = field(default_factory=Quota)
+    """Limits on the size of the cluster."""
     spread: tuple[SpreadConstraint, ...] = ()
+    """Default constraints for tasks that prefer to be apart."""
     rules: NodeRules = field(default_factory=default_rules)
+    """Rules by which machines are refused."""
     needs: Needs = field(init=False)
+    """What at least one model or rule reads."""
     models: tuple[WeightedModel, ...] = field(init=False)
+    """The base policy, the overlays, and ``scarce``, in this order."""
     pair_models: tuple[tuple[WeightedModel, PairModel], ...] = field(init=False)
+    """Those that know pairs of tasks; rounds follow the first of them."""
     constraining_models: tuple[ConstrainingModel, ...] = field(init=False)
+    """Those with constraints between tasks."""
     group_model: TopologyModel | None = field(init=False)
+    """The model that knows how groups are distributed over a tree of machines, None if there is none."""
 
     def __post_init__(self) -> None:
         models = (self.policy, *self.overlays, *(() if self.scarce is None else (self.scarce,)))

@@ -61,21 +61,27 @@ class ClassRemoved:
 
 @dataclass(frozen=True, slots=True)
 class TasksSubmitted:
-    """Unbound tasks of one class and job. A known uid is updated; one that is bound or assumed keeps its machine.
+    """Unbound tasks of one class and job.
 
-    ``names`` and ``created`` (seconds since the epoch) are parallel to ``uids`` or empty. ``group_priority`` (32 bits)
-    orders groups of equal ``priority`` among themselves; None: the tasks are in none of those. Tasks of one
-    ``spread_group`` would rather be apart; empty: of none.
+    A known uid is updated; a task that is bound or assumed keeps its machine.
     """
 
     task_class: int
+    """Number of the class."""
     uids: tuple[str, ...]
+    """Ids of the tasks."""
     job: str = ""
+    """Id of their job, "" for none."""
     priority: int = 0
+    """Their priority."""
     names: tuple[str, ...] = ()
+    """Names, parallel to ``uids``, or empty."""
     created: tuple[float, ...] = ()
+    """When they were created, in seconds since the epoch, parallel to ``uids``, or empty."""
     group_priority: int | None = None
+    """Order (32 bits) of their group among groups of equal ``priority``, None without one."""
     spread_group: str = ""
+    """Group of tasks that prefer to be apart, "" for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,24 +93,30 @@ class TaskRemoved:
 
 @dataclass(frozen=True, slots=True)
 class TasksBound:
-    """Tasks that run on a machine, whoever placed them. Overrides any earlier state of those uids.
-
-    ``assigned`` and ``initialized`` (seconds since the epoch, 0: not known) are parallel to ``uids`` or empty: when
-    each got its machine, and when it was initialized. ``group_priority`` and ``spread_group`` as in ``TasksSubmitted``.
-    ``assumed``: their bindings are under way, and may fail.
-    """
+    """Tasks that run on a machine, whoever placed them. It overrides their earlier state."""
 
     machine: str
+    """Name of the machine."""
     task_class: int
+    """Number of the class."""
     uids: tuple[str, ...]
+    """Ids of the tasks."""
     names: tuple[str, ...] = ()
+    """Names, parallel to ``uids``, or empty."""
     priority: int = 0
+    """Their priority."""
     job: str = ""
+    """Id of their job, "" for none."""
     assigned: tuple[float, ...] = ()
+    """When each got its machine, in seconds since the epoch (0: unknown), parallel to ``uids``, or empty."""
     initialized: tuple[float, ...] = ()
+    """When each was initialized, likewise."""
     group_priority: int | None = None
+    """As in ``TasksSubmitted``."""
     spread_group: str = ""
+    """As in ``TasksSubmitted``."""
     assumed: bool = False
+    """Whether their bindings are under way, and may fail."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,22 +143,29 @@ class TaskUses:
 
 @dataclass(frozen=True, slots=True)
 class MachineSampled:
-    """One report of the use of a machine and its tasks at ``time`` (seconds since the epoch, 0: not known).
+    """One report on the use of a machine and its tasks.
 
-    It replaces the report before it, unless that is later; unknown machines and tasks are ignored. ``no_usage``: there
-    is a source, but no figure of the machine's use. ``interval``: seconds between reports, 0: not known. ``windows``
-    as the source aggregates, if it does (``own_windows``). ``system``: the part of ``usage`` that is no task's.
+    It replaces the report before it, unless that is newer; unknown machines and tasks are ignored.
     """
 
     machine: str
+    """Name of the machine."""
     time: float
+    """When it was measured, in seconds since the epoch, 0 if unknown."""
     usage: Mapping[str, float]
+    """Use by resource."""
     interval: float = 0.0
+    """Seconds between reports, 0 if unknown."""
     no_usage: bool = False
+    """Whether a source exists without a figure of the machine's use."""
     windows: tuple[WindowUse, ...] = ()
+    """Statistics over windows of time."""
     own_windows: bool = False
+    """Whether the source computes statistics itself."""
     system: Mapping[str, float] = field(default_factory=dict)
+    """The part of ``usage`` that belongs to no task."""
     tasks: TaskUses | None = None
+    """Use of the tasks, None if not reported."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,19 +121,22 @@ class TaskTerm:
 
 @dataclass(frozen=True, slots=True)
 class SpreadRule:
-    """core/v1 TopologySpreadConstraint; ``required`` is DoNotSchedule.
-
-    Domains are counted over machines that the task's selectors admit, unless ``ignore_node_affinity``, and, with
-    ``honor_taints``, whose taints it tolerates. With fewer than ``min_domains`` domains the emptiest counts as 0.
-    """
+    """core/v1 TopologySpreadConstraint."""
 
     topology_key: str
+    """Label whose values are the domains."""
     selector: TaskSelector
+    """Tasks that count."""
     max_skew: int
+    """How many tasks a domain may have more than the emptiest one."""
     required: bool
+    """Whether it is DoNotSchedule."""
     min_domains: int = 0
+    """With fewer domains, the emptiest counts as 0."""
     ignore_node_affinity: bool = False
+    """Whether machines count that the task's selectors do not admit."""
     honor_taints: bool = False
+    """Whether only machines count whose taints the task tolerates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,24 +191,30 @@ class NewStorage:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A machine as last described. ``allocatable`` maps resource name to amount; an absent resource counts as 0.
-
-    ``total``: what the hardware has, the system's part included; a resource that is not there: as allocatable.
-    ``attached``: volumes that are attached already, of those that several tasks share. ``storage``: of storage classes
-    whose drivers say how much they can make, one entry each.
-    """
+    """A machine as last described."""
 
     name: str
+    """Its name."""
     allocatable: Mapping[str, int]
+    """Amounts by resource; an absent resource counts as 0."""
     labels: Mapping[str, str] = field(default_factory=dict)
+    """Its labels."""
     taints: tuple[Taint, ...] = ()
+    """Its taints."""
     unschedulable: bool = False
+    """Whether it is cordoned."""
     not_ready: bool = False
+    """Whether it is not ready."""
     annotations: Mapping[str, str] = field(default_factory=lambda: NO_ANNOTATIONS)
+    """Its annotations."""
     images: tuple[Image, ...] = ()
+    """Images on it."""
     total: Mapping[str, int] = field(default_factory=dict)
+    """Amounts of the hardware, the system's part included; absent resources are as allocatable."""
     attached: tuple[str, ...] = ()
+    """Volumes attached to it, of those that several tasks share."""
     storage: tuple[StorageRoom, ...] = ()
+    """Storage classes whose drivers say how much they can create, one entry each."""
 
 
 Container: TypeAlias = ContainerRow
@@ -228,66 +237,97 @@ class VolumeRule:
 class TaskClass:
     """Everything that constraints and costs can see of a task; tasks with equal content are interchangeable.
 
-    Mappings are stored as sorted tuples of pairs so that the content is hashable. ``machine`` pins the class to one
-    machine; ``invalid`` says why such tasks can never be placed. ``images``: one entry per container.
-    ``terminating`` tasks no longer count for topology spread. ``containers``, ``qos`` ("": not known) and ``overhead``
-    are given where some model looks at containers.
-    ``limits``, ``service_class`` ("": none) and ``daemon`` are given where some model estimates use. Tasks with
-    ``runs_to_completion`` are expected to end by themselves. ``assumed``: what costs take a task to need beyond its
-    requests, because some container states none; room does not count it. ``attachments``: resource and volume; of what
-    the tasks request of the resource they need one less on machines to which the volume is attached already.
-    ``new_storage``: volumes to be made by drivers that say how much they can make, by storage class.
+    Mappings are sorted tuples of pairs, so that the content is hashable.
     """
 
     requests: tuple[tuple[str, int], ...] = ()
+    """Amounts by resource."""
     node_selector: tuple[tuple[str, str], ...] = ()
+    """Labels that machines must have."""
     required: tuple[NodeSelectorTerm, ...] = ()
+    """Required node affinity."""
     preferred: tuple[PreferredTerm, ...] = ()
+    """Preferred node affinity."""
     tolerations: tuple[Toleration, ...] = ()
+    """Tolerated taints."""
     namespace: str = ""
+    """Namespace of the tasks."""
     labels: tuple[tuple[str, str], ...] = ()
+    """Labels of the tasks."""
     annotations: tuple[tuple[str, str], ...] = ()
+    """Annotations of the tasks."""
     machine: str = ""
+    """The only machine that they may use, "" for any."""
     invalid: str = ""
+    """Why such tasks can never be placed, "" if they can."""
     affinity: tuple[TaskTerm, ...] = ()
+    """Required affinity to other tasks."""
     anti_affinity: tuple[TaskTerm, ...] = ()
+    """Required anti-affinity."""
     preferred_affinity: tuple[TaskTerm, ...] = ()
+    """Preferred affinity."""
     preferred_anti_affinity: tuple[TaskTerm, ...] = ()
+    """Preferred anti-affinity."""
     spread: tuple[SpreadRule, ...] = ()
+    """Rules of topology spread."""
     ports: tuple[HostPort, ...] = ()
+    """Host ports."""
     volumes: tuple[VolumeRule, ...] = ()
+    """Where volumes can be reached."""
     images: tuple[str, ...] = ()
+    """One image per container."""
     terminating: bool = False
+    """Whether they are being deleted, and no longer count for topology spread."""
     never_preempts: bool = False
+    """Whether they may not evict others."""
     containers: tuple[Container, ...] = ()
+    """Containers, if some model reads them."""
     qos: str = ""
+    """QoS class, "" if unknown; only if some model reads containers."""
     overhead: tuple[tuple[str, int], ...] = ()
+    """Amounts by resource that the runtime adds; only if some model reads containers."""
     limits: tuple[tuple[str, int], ...] = ()
+    """Limits by resource; only if some model estimates use."""
     service_class: str = ""
+    """Koordinator's priority class, "" for none; only if some model estimates use."""
     daemon: bool = False
+    """Whether a DaemonSet owns them; only if some model estimates use."""
     runs_to_completion: bool = False
+    """Whether they are expected to end by themselves."""
     assumed: tuple[tuple[str, int], ...] = ()
+    """Need by resource that costs assume beyond requests, because some container states none; room does not
+    count it.
+    """
     attachments: tuple[tuple[str, str], ...] = ()
+    """Pairs of resource and volume: tasks need one less of the resource on machines to which the volume is
+    attached.
+    """
     new_storage: tuple[NewStorage, ...] = ()
+    """Volumes to be created, by storage class, if their drivers say how much they can create."""
     disks: tuple[Disk, ...] = ()
+    """Disks that are mounted without a claim."""
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """The owner of tasks. ``size`` 0 means unknown, ``min_members`` 0 or 1 means no gang.
-
-    ``gang_seconds``: a gang that is not whole so long after it was decided is given up; 0: as configured;
-    ``was_whole``: it had been whole before this scheduler heard of it, and some of its tasks still run;
-    ``disrupted_whole``: of a gang, whoever evicts one task evicts all; ``least_room``: none of its tasks is placed
-    while all machines together have less room than these amounts by resource.
-    """
+    """The owner of tasks."""
 
     id: str
+    """Its id."""
     name: str = ""
+    """Its name, for people."""
     size: int = 0
+    """Number of its tasks, 0 if unknown."""
     min_members: int = 0
+    """Tasks that must be placed together; 0 or 1: no gang."""
     namespace: str = ""
+    """Its namespace."""
     gang_seconds: float = 0.0
+    """Seconds within which a decided gang must be whole; 0: as configured."""
     was_whole: bool = False
+    """Whether it was whole before this scheduler knew it, and some of its tasks still run."""
     disrupted_whole: bool = False
+    """Whether evicting one task of the gang evicts all."""
     least_room: tuple[tuple[str, int], ...] = ()
+    """None of its tasks is placed while all machines together have less room than these amounts by resource.
+    """

@@ -19,12 +19,16 @@ SHORT = 2**16
 
 
 def order_of(nodes: NDArray[np.integer[Any]], number: int) -> Int64:
-    """Indices that put ``nodes`` (int[A], from 0 to below ``number``) in order; equal ones stay as they are."""
+    """Return indices that put ``nodes`` (int[A], from 0 to below ``number``) in order; equal ones stay as
+    they are.
+    """
     return np.argsort(nodes.astype(np.uint16) if number <= SHORT else nodes, kind="stable")
 
 
 def order_by(keys: Int64) -> Int64:
-    """int64[N]: rows by ascending key, those of equal keys in their order; the span of keys times N fits 64 bits."""
+    """Return int64[N]: rows by ascending key, those of equal keys in their order; the span of keys times N
+    fits 64 bits.
+    """
     if not len(keys):
         return np.empty(0, dtype=np.int64)
     least = keys.min()
@@ -34,7 +38,7 @@ def order_by(keys: Int64) -> Int64:
 
 
 def runs(ordered: NDArray[np.integer[Any]]) -> tuple[Int64, Int64]:
-    """Where each run of equal keys begins in ``ordered`` keys, and how long it is; int64[E] each."""
+    """Return where each run of equal keys begins in ``ordered`` keys, and how long it is; int64[E] each."""
     borders = np.ones(len(ordered) + 1, dtype=np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=borders[1:-1])
     found = np.flatnonzero(borders) if len(ordered) else np.zeros(1, dtype=np.int64)
@@ -42,12 +46,12 @@ def runs(ordered: NDArray[np.integer[Any]]) -> tuple[Int64, Int64]:
 
 
 def rank_in_runs(ordered: NDArray[np.integer[Any]]) -> Int64:
-    """int64[N]: how many equal keys come before each of ``ordered`` ones."""
+    """Return int64[N]: how many equal keys come before each of ``ordered`` ones."""
     return np.arange(len(ordered)) - np.repeat(*runs(ordered))
 
 
 def rank(keys: Int64) -> Int64:
-    """int64[N]: how many equal keys come before each; for keys as ``order_by`` takes them."""
+    """Return int64[N]: how many equal keys come before each; for keys as ``order_by`` takes them."""
     order = order_by(keys)
     found = np.empty(len(keys), dtype=np.int64)
     found[order] = rank_in_runs(keys[order])
@@ -55,32 +59,36 @@ def rank(keys: Int64) -> Int64:
 
 
 def distinct(keys: Int64) -> tuple[Int64, Int64]:
-    """The distinct keys, ascending, and how often each occurs; int64[E] each."""
+    """Return the distinct keys, ascending, and how often each occurs; int64[E] each."""
     ordered = np.sort(keys)
     starts, lengths = runs(ordered)
     return ordered[starts], lengths
 
 
 def group_rows(keys: Int64) -> list[Int64]:
-    """Rows of each distinct key, ascending by key, those of a key in their order; for keys as ``order_by`` takes."""
+    """Return rows of each distinct key, ascending by key, those of a key in their order; for keys as
+    ``order_by`` takes.
+    """
     order = order_by(keys)
     return np.split(order, runs(keys[order])[0][1:]) if len(keys) else []
 
 
 def places_in(some: Int64, number: int) -> Int64:
-    """int64[number]: where each row stands among ``some`` (distinct ones); -1 for those that are not among them."""
+    """Return int64[number]: where each row stands among ``some`` (distinct ones); -1 for those that are not
+    among them.
+    """
     place = np.full(number, -1, dtype=np.int64)
     place[some] = np.arange(len(some))
     return place
 
 
 def counting(lengths: Int64) -> Int64:
-    """0, 1, ... up to each length, one after another."""
+    """Return 0, 1, ... up to each length, one after another."""
     return np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
 
 
 def sum_before_in_runs(values: NDArray[Any], starts: Int64, lengths: Int64) -> NDArray[Any]:
-    """The sum of the ``values`` that come before each in its run; runs as ``runs`` finds them."""
+    """Return the sum of the ``values`` that come before each in its run; runs as ``runs`` finds them."""
     before = np.cumsum(values) - values
     before -= np.repeat(before[starts], lengths)
     return before

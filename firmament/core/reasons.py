@@ -159,7 +159,7 @@ class Cause(NamedTuple):
 
 
 def lacks_only_room(causes: Sequence[Cause]) -> bool:
-    """Whether a machine refuses a task for nothing but resources."""
+    """Return whether a machine refuses a task for nothing but resources."""
     return all(cause.reason.cured_by is CuredBy.ROOM for cause in causes)
 
 
@@ -210,12 +210,14 @@ NO_MACHINES = "no nodes available to schedule pods"
 
 
 def too_few_places(constraints: str) -> str:
-    """Words for a gang with too few places; ``constraints``: those without which it had enough, "" if not known."""
+    """Return words for a gang with too few places; ``constraints``: those without which it had enough, "" if
+    not known.
+    """
     return f"{TOO_FEW_PLACES} (because of {constraints})" if constraints else TOO_FEW_PLACES
 
 
 def summarise(machines: int, counts: Sequence[tuple[str, int]]) -> str:
-    """``0/4 nodes are available: 1 node(s) were unschedulable, 3 Insufficient cpu.``
+    """Return ``0/4 nodes are available: 1 node(s) were unschedulable, 3 Insufficient cpu.``
 
     ``counts`` are (words, machines) pairs, told in kube-scheduler's order: that of their text, figures first.
     """
@@ -228,5 +230,7 @@ def summarise(machines: int, counts: Sequence[tuple[str, int]]) -> str:
 
 
 def order_reasons(counts: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
-    """Reasons as kube-scheduler sorts them: as text that begins with the figure, so that 10 comes before 2."""
+    """Return reasons as kube-scheduler sorts them: as text that begins with the figure, so that 10 comes
+    before 2.
+    """
     return sorted(counts, key=lambda item: f"{item[1]} {item[0]}")

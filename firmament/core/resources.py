@@ -50,7 +50,7 @@ class ResourceIndex:
         return self._idle >= max(LEAST_SURPLUS, len(self.names) // 4)
 
     def offer(self, names: Iterable[str]) -> None:
-        """One more machine offers each of ``names``; new ones get columns, in their order."""
+        """Count one more machine that offers each of ``names``; new ones get columns, in their order."""
         for name in names:
             column = self._column.get(name)
             if column is None:
@@ -63,7 +63,7 @@ class ResourceIndex:
             self._machines[column] += 1
 
     def withdraw(self, names: Iterable[str]) -> None:
-        """One machine less offers each of ``names``, which it has offered before."""
+        """Count one machine less that offers each of ``names``, which it has offered before."""
         for name in names:
             column = self._column[name]
             self._machines[column] -= 1
@@ -90,11 +90,11 @@ class ResourceIndex:
         return name in self._column
 
     def columns(self, names: Iterable[str]) -> list[int]:
-        """Columns of ``names``, `NO_COLUMN` for those that have none."""
+        """Return columns of ``names``, `NO_COLUMN` for those that have none."""
         return [self._column.get(name, NO_COLUMN) for name in names]
 
     def vector(self, amounts: Mapping[str, int]) -> Int64:
-        """Amounts as int64[K], of the names that have columns."""
+        """Return amounts as int64[K], of the names that have columns."""
         vector = np.zeros(len(self.names), dtype=np.int64)
         for name, amount in amounts.items():
             column = self._column.get(name)
@@ -104,7 +104,7 @@ class ResourceIndex:
 
 
 def widen(array: NDArray[Number], rows: int, columns: int) -> NDArray[Number]:
-    """``array`` (2-d) with at least ``rows`` x ``columns``, new cells 0; itself if it is large enough."""
+    """Return ``array`` (2-d) with at least ``rows`` x ``columns``, new cells 0; itself if it is large enough."""
     if array.shape[0] >= rows and array.shape[1] >= columns:
         return array
     grown_rows = array.shape[0] if array.shape[0] >= rows else max(rows, 2 * array.shape[0], 64)
@@ -160,7 +160,7 @@ class SaturatingSums:
             self._settle()
 
     def subtract(self, row: int, amounts: Int64) -> Int64:
-        """int64[K]: what a row would show with ``amounts`` (int64[<= K]) taken away; nothing changes."""
+        """Return int64[K]: what a row would show with ``amounts`` (int64[<= K]) taken away; nothing changes."""
         left = self.cells[row].copy()
         for column, amount in enumerate(amounts.tolist()):
             left[column] = min(self._beyond.get((row, column), int(left[column])) - amount, CEILING)
@@ -185,7 +185,7 @@ class SaturatingSums:
         self.cells = widen(self.cells, rows, columns)
 
     def keep_columns(self, kept: Int64) -> None:
-        """Columns have been taken back: ``kept`` says where those that stay have been."""
+        """Keep only some columns: ``kept`` says where those that stay have been."""
         self.cells = widen(self.cells, 0, int(kept.max()) + 1).take(kept, axis=1)
         place = {column: index for index, column in enumerate(kept.tolist())}
         self._beyond = {
@@ -193,7 +193,7 @@ class SaturatingSums:
         }
 
     def _add_exactly(self, row: int, first: int, amounts: Int64, count: int) -> None:
-        """The same for one row, in integers without bounds."""
+        """Add one row likewise, in integers without bounds."""
         for column, amount in enumerate(amounts.tolist(), first):
             if amount:
                 total = self._beyond.pop((row, column), int(self.cells[row, column])) + amount * count
@@ -222,7 +222,9 @@ class ShapeRequests:
         self._look()
 
     def get(self, shape: int) -> tuple[Int64, Int64]:
-        """What tasks of one shape request, and are assumed to need beyond it: int64[<= K]; not to be written to."""
+        """Return what tasks of one shape request, and are assumed to need beyond it: int64[<= K]; not to be
+        written to.
+        """
         self._look()
         if shape >= len(self._known) or not self._known[shape]:
             self._learn(np.array([shape]))
@@ -230,7 +232,7 @@ class ShapeRequests:
         return requested[shape], assumed[shape]
 
     def rows(self, shapes: Sequence[int]) -> tuple[Int64, Int64]:
-        """The same of several shapes: int64[len(shapes), K]."""
+        """Return the same of several shapes: int64[len(shapes), K]."""
         asked = np.array(shapes, dtype=np.int64)
         self._look()
         self._fit()
@@ -240,7 +242,7 @@ class ShapeRequests:
         return requested[asked], assumed[asked]
 
     def forget(self) -> None:
-        """Shapes have other rows now."""
+        """Forget all rows, as shapes have other rows now."""
         self._known[:] = False
 
     def _learn(self, shapes: Int64) -> None:

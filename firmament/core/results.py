@@ -23,22 +23,26 @@ class DeltaKind(Enum):
 
 
 class Delta(NamedTuple):
-    """One instruction. ``depends_on`` names tasks of the same round that must be bound or gone before this one.
-
-    ``beyond_budget``: a PREEMPT that no disruption budget allows, as nothing else would have helped, or that a budget
-    has counted before; ``withdrawn``: one that nobody needs any more: the driver reports it as failed if it has not
-    been carried out yet.
-
-    A tuple, because a round may make a hundred thousand of them.
-    """
+    """One instruction. It is a tuple, because a round may make a hundred thousand of them."""
 
     kind: DeltaKind
+    """Place, preempt or migrate."""
     uid: str
+    """Id of the task."""
     machine: str
+    """Name of the machine."""
     from_machine: str = ""
+    """Machine that a migrated task leaves, "" for none."""
     depends_on: tuple[str, ...] = ()
+    """Tasks of the same round that must be bound or gone before this one."""
     beyond_budget: bool = False
+    """Whether no disruption budget allows this PREEMPT, as nothing else would help, or a budget has already
+    counted it.
+    """
     withdrawn: bool = False
+    """Whether this PREEMPT is not needed any more; the driver reports it as failed if it has not been carried
+    out.
+    """
 
 
 class PlacementDeltas(Sequence[Delta]):
@@ -128,30 +132,44 @@ class Unscheduled:
 
 @dataclass(frozen=True, slots=True)
 class RoundStats:
-    """Figures of one round; seconds per stage, ``cost`` in points. See ``RoundStats`` of the protocol.
-
-    ``pair_cost``: what all pairs of tasks that are placed now cost, in the unit of the model that knows them; None if
-    no model knows any.
-    """
+    """Figures of one round; see ``RoundStats`` of the protocol."""
 
     machines: int = 0
+    """Machines."""
     tasks: int = 0
+    """Tasks that took part."""
     classes: int = 0
+    """Classes of these tasks."""
     arcs: int = 0
+    """Arcs of the network."""
     waves: int = 0
+    """Waves."""
     passes: int = 0
+    """Passes."""
     solves: int = 0
+    """Solves of networks."""
     certified: bool = True
+    """Whether the flow was proved optimal."""
     gap: float = 0.0
+    """Relative distance of the placement to the proved bound."""
     cost: int = 0
+    """Cost in points."""
     snapshot_seconds: float = 0.0
+    """Seconds for the snapshot."""
     network_seconds: float = 0.0
+    """Seconds for building networks."""
     solve_seconds: float = 0.0
+    """Seconds for solving them."""
     admit_seconds: float = 0.0
+    """Seconds for admission."""
     placed: int = 0
+    """Tasks placed."""
     pending: int = 0
+    """Tasks that stay pending."""
     time_limited: bool = False
+    """Whether some solve was cut off."""
     pair_cost: float | None = None
+    """Cost of all pairs of placed tasks, in the unit of their model; None if no model knows pairs."""
 
 
 class BrokenRule(NamedTuple):
@@ -164,20 +182,24 @@ class BrokenRule(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RoundResult:
-    """The outcome of a round. ``unscheduled`` lists only tasks whose message changed since it was last reported;
-    ``notes`` are models' remarks on bad input that no earlier round made; ``gangs`` those whose standing changed.
-    ``put_off``: tasks that wait for a round of their own, as their namespace asks for more than one may take;
-    ``searches``: what searches for a better placement came to.
-    """
+    """The outcome of a round."""
 
     round: int
+    """Number of the round."""
     deltas: Sequence[Delta] = ()
+    """Instructions for the driver."""
     unscheduled: tuple[Unscheduled, ...] = ()
+    """Pending tasks whose message has changed since it was last reported."""
     stats: RoundStats = field(default_factory=RoundStats)
+    """Figures of the round."""
     notes: tuple[str, ...] = ()
+    """Models' new remarks on bad input."""
     gangs: tuple[GangState, ...] = ()
+    """Gangs whose state has changed."""
     put_off: int = 0
+    """Tasks that wait for another round, as their namespace needs more work than one round does for it."""
     searches: tuple[SearchFigures, ...] = ()
+    """Figures of the searches for better placements."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,22 +26,24 @@ from firmament.solvers.base import Solver
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """What was decided on a snapshot: assignments in terms of its indices, figures, the last pass's flow if any.
-
-    ``first``: the flow of the first pass, over what all tasks wait for, in terms of the problem's classes.
-    ``evictions``: places for tasks that found none, for which others go. ``shortages``: by gang, why a group with rules
-    found no place. ``kept``: by gang, where there will be room for those that found none. ``searches``: what searches
-    for a better placement came to.
-    """
+    """The decisions on a snapshot, in terms of its indices."""
 
     assignments: Assignments
+    """Tasks and their machines."""
     stats: RoundStats
+    """Figures of the round."""
     last: FlowOutcome | None
+    """The last pass's flow, None if there was none."""
     first: FirstFlow | None = None
+    """The flow of the first pass over the problem's classes, None if there was none."""
     evictions: tuple[PreemptionDecision, ...] = ()
+    """Places for tasks that found none, for which others leave."""
     shortages: Mapping[int, str] = field(default_factory=dict)
+    """By gang, why a group with rules found no place."""
     kept: Mapping[int, Assignments] = field(default_factory=dict)
+    """By gang, places that will become free for a gang that found none."""
     searches: tuple[SearchFigures, ...] = ()
+    """Figures of the searches for better placements."""
 
     @property
     def dual_prices(self) -> DualPrices | None:
@@ -90,7 +92,7 @@ def decide(
 def _room_to_keep(
     problem: PlacementProblem, room: RoomSearch, assignments: Assignments, means: Means
 ) -> dict[int, Assignments]:
-    """Where there will be room for gangs that have found none in a round, by gang."""
+    """Return where there will be room for gangs that have found none in a round, by gang."""
     served = set(problem.gang[assignments.cls].tolist())
     sought = {gang: find_gang_room(problem, gang, room, means) for gang in room.gangs if gang not in served}
     return {gang: found for gang, found in sought.items() if found is not None}
@@ -99,7 +101,9 @@ def _room_to_keep(
 def _figures(
     problem: PlacementProblem, placed: Placed, assignments: Assignments, seconds: float
 ) -> RoundStats:
-    """What a round came to; ``assignments``: after those that moved in the end, in so many ``seconds``."""
+    """Return what a round came to; ``assignments``: after those that moved in the end, in so many
+    ``seconds``.
+    """
     figures, first = placed.figures, placed.first
     certified = not figures.time_limited if first is None else first.outcome.certified
     pairs = problem.pairs
@@ -123,7 +127,7 @@ def _figures(
 
 
 def _first_classes(placed: Placed) -> Sequence[Sequence[int]] | None:
-    """The problem's classes for which each class of the first flow stands; None: for itself."""
+    """Return the problem's classes for which each class of the first flow stands; None: for itself."""
     about, classes = placed.about, None if placed.first is None else placed.first.classes
     if about is None or about.problem is about.whole:
         return classes

@@ -163,7 +163,7 @@ class Scheduler:
     # --- rounds --------------------------------------------------------------------------------------------------
 
     def next_round_in(self) -> float | None:
-        """Seconds until a round could achieve something: 0 for now, None for not before another event."""
+        """Return seconds until a round could achieve something: 0 for now, None for not before another event."""
         held = self._requeue.refresh()
         if not self._in_round:  # what a round leaves behind is yet to be held against the marked machines
             self._cluster.dirty.clear()
@@ -319,7 +319,7 @@ class Scheduler:
     # --- rounds that fail ----------------------------------------------------------------------------------------
 
     def waiting_classes(self) -> list[TaskClass]:
-        """The classes of the tasks that the next round would try."""
+        """Return the classes of the tasks that the next round would try."""
         return waiting_classes(self._cluster)
 
     def set_aside(self, contents: Sequence[TaskClass], why: str) -> None:
@@ -366,11 +366,11 @@ class Scheduler:
         return iter_broken_rules(self._context)
 
     def task_states(self) -> Iterator[TaskState]:
-        """All tasks, in order of uid."""
+        """Return all tasks, in order of uid."""
         return task_states(self._cluster, self._clock())
 
     def machine_states(self) -> Iterator[MachineState]:
-        """All machines, in order of name."""
+        """Return all machines, in order of name."""
         return machine_states(self._cluster)
 
     def class_words(self, uids: Sequence[str]) -> list[ClassWords]:
@@ -378,7 +378,7 @@ class Scheduler:
         return class_words(self._cluster, uids)
 
     def counts(self) -> Counts:
-        """How many machines and tasks there are, and rounds so far."""
+        """Return how many machines and tasks there are, and rounds so far."""
         tasks = self._cluster.tasks
         return Counts(
             machines=len(self._cluster.machines),
@@ -389,7 +389,7 @@ class Scheduler:
         )
 
     def last_network_dimacs(self) -> str:
-        """The network of the last solve as DIMACS text; empty if nothing has been solved yet."""
+        """Return the network of the last solve as DIMACS text; empty if nothing has been solved yet."""
         if self._last is None or self._last.last is None:
             return ""
         return to_dimacs(self._last.last.network)

@@ -27,12 +27,13 @@ class ArcBlock:
 
     @classmethod
     def sort_by_end(cls, ends: Int64, others: Int64, lengths: Lengths, nodes: int) -> ArcBlock:
-        """The same of arcs in any order; ends are below ``nodes``."""
+        """Return the same of arcs in any order; ends are below ``nodes``."""
         order = order_of(ends, nodes)
         return cls(ends[order], others[order], lengths[order])
 
     def relax(self, distance: Lengths, beyond: Lengths) -> bool:
-        """Shorten ``distance`` of the ends by what arcs and ``beyond`` (of the others) come to; whether any fell.
+        """Return shorten ``distance`` of the ends by what arcs and ``beyond`` (of the others) come to;
+        whether any fell.
 
         The two may be one array.
         """
@@ -47,7 +48,8 @@ class ArcBlock:
 
 
 def shorten(distance: Lengths, blocks: list[ArcBlock], most_sweeps: int) -> bool:
-    """Relax blocks in turn until nothing becomes shorter; False if ``most_sweeps`` are not enough for that.
+    """Return relax blocks in turn until nothing becomes shorter; False if ``most_sweeps`` are not enough for
+    that.
 
     ``distance``: int[N], of each node to begin with; written to.
     """

@@ -39,7 +39,8 @@ def admit(residual: Residual, proposed: Assignments) -> Assignments:
 
 
 def _in_order(residual: Residual, proposed: Assignments) -> tuple[Assignments, Int64]:
-    """By machine; on a machine by priority, then by longest wait (the oldest bucket in use), by size, by class.
+    """Return assignments by machine; on a machine by priority, then by longest wait (the oldest bucket in
+    use), by size, by class.
 
     Small tasks come before large ones, so that as many as possible stay where they are cheapest.
 
@@ -61,7 +62,9 @@ def _in_order(residual: Residual, proposed: Assignments) -> tuple[Assignments, I
 
 
 def _size(residual: Residual, proposed: Assignments) -> Float64:
-    """float64[A]: share that one task takes of what is free on the machine, of the resource of which it takes most."""
+    """Return float64[A]: share that one task takes of what is free on the machine, of the resource of which
+    it takes most.
+    """
     shapes = residual.problem.shape[proposed.cls]
     share = np.zeros(len(shapes))
     for requests, free in zip(residual.problem.requests.T, residual.free, strict=True):
@@ -114,8 +117,8 @@ def replay(board: Board, proposed: Assignments) -> Assignments:
 
 
 def in_valid_order(problem: PlacementProblem, units: Assignments) -> Assignments | None:
-    """Single tasks (``count`` 1) in an order in which each fits and is allowed when its turn comes; None if none is
-    found. Nothing of the problem has been placed.
+    """Return single tasks (``count`` 1) in an order in which each fits and is allowed when its turn comes;
+    None if none is found. Nothing of the problem has been placed.
     """
     board = Board(problem)
     ordered = _one_by_one(board, _units_in_order(board, units))
@@ -123,7 +126,9 @@ def in_valid_order(problem: PlacementProblem, units: Assignments) -> Assignments
 
 
 def _units_in_order(board: Board, proposed: Assignments) -> Assignments:
-    """Single tasks, by priority, then by how full their domain will be, then by longest wait, then in turns."""
+    """Return single tasks, by priority, then by how full their domain will be, then by longest wait, then in
+    turns.
+    """
     tasks = proposed.select(np.lexsort((proposed.machine, proposed.cls))).tasks()
     cls, machine = tasks.cls, tasks.machine
     level = np.zeros(len(cls), dtype=np.int64)
@@ -140,7 +145,8 @@ def _units_in_order(board: Board, proposed: Assignments) -> Assignments:
 
 
 def _turns(cls: Int64) -> Int64:
-    """When each task is tried: one of each class at a time, and every class begins at another place of its own.
+    """Return when each task is tried: one of each class at a time, and every class begins at another place of
+    its own.
 
     Classes that keep each other off their machines may all be proposed for the same ones. Each then gets some, which
     the next wave fills, instead of the first class all.

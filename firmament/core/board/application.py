@@ -55,14 +55,16 @@ class PairBoard:
         self.cost = 0.0
 
     def copy(self) -> PairBoard:
-        """An independent copy."""
+        """Return an independent copy."""
         twin = copy(self)
         for name in ("_residual", "_in_domain", "_on_machine", "_link_left"):
             setattr(twin, name, getattr(self, name).copy())
         return twin
 
     def row(self, index: int) -> tuple[Float64, Bool]:
-        """Units for one more task of a class on each machine, and where it may go: float64[A], bool[A]."""
+        """Return units for one more task of a class on each machine, and where it may go: float64[A],
+        bool[A].
+        """
         kind = int(self.app.kind[index])
         fits = self._residual.fits(index)
         closed = self._algebra.find_closed(kind, self._in_domain, self._link_left)
@@ -101,7 +103,7 @@ class PairBoard:
         self._on_machine[kind, machine] += count
 
     def violations(self) -> int:
-        """Kinds and domains with tasks whose limits would not let one of them in again; links aside."""
+        """Return kinds and domains with tasks whose limits would not let one of them in again; links aside."""
         found = 0
         for kind in range(len(self.app.kinds)):
             refused = self._algebra.find_refused(kind, self._in_domain)
@@ -111,7 +113,9 @@ class PairBoard:
 
 
 def _narrow(residual: Residual, app: Application) -> Residual:
-    """What is left on an application's machines for its classes, class i being of shape i; pins are among filters."""
+    """Return what is left on an application's machines for its classes, class i being of shape i; pins are
+    among filters.
+    """
     problem = residual.problem
     few = restrict(
         residual,
@@ -155,14 +159,14 @@ class _Algebra:
         self._on_link = (terms.link[:, :, None] == np.arange(links)).astype(np.float64)
 
     def charge(self, kind: int, counts: Float64) -> tuple[Float64, Float64]:
-        """Figure of one more task per domain, and how often each kind is its partner."""
+        """Return figure of one more task per domain, and how often each kind is its partner."""
         figure = self._cost @ (self._into[kind] @ counts)
         if self._both:
             figure = figure + (self._into[:, kind] @ counts) @ self._cost
         return figure, self._partners[kind]
 
     def find_refused(self, kind: int, counts: Float64) -> Bool | None:
-        """bool[D]: domains that limits close; None: none."""
+        """Return bool[D]: domains that limits close; None: none."""
         if not self._limits:
             return None
         excess = np.zeros(len(self._cost))
@@ -174,7 +178,7 @@ class _Algebra:
         return refused
 
     def find_closed(self, kind: int, counts: Float64, link_left: Float64) -> Bool | None:
-        """bool[D]: domains that limits or links close; None: none."""
+        """Return bool[D]: domains that limits or links close; None: none."""
         closed = self.find_refused(kind, counts)
         if self._linked:
             added = self.compute_added(kind, counts)
@@ -183,7 +187,7 @@ class _Algebra:
         return closed
 
     def compute_added(self, kind: int, counts: Float64) -> Float64:
-        """float64[D, R]: what one more task in each domain takes from each link."""
+        """Return float64[D, R]: what one more task in each domain takes from each link."""
         out, back = self._amount[kind] @ counts, self._amount[:, kind] @ counts
         sent = np.einsum("der,e->dr", self._on_link, out)
         added: Float64 = sent + np.einsum("edr,e->dr", self._on_link, back)

@@ -41,20 +41,20 @@ class Board:
         return RuleState(self.problem.rules or RuleSet([]))
 
     def copy(self) -> Board:
-        """An independent copy."""
+        """Return an independent copy."""
         twin = copy(self)
         twin.residual, twin.rules = self.residual.copy(), self.rules.copy()
         twin.pairs = None if self.pairs is None else self.pairs.copy()
         return twin
 
     def rules_of(self, cls: int) -> ClassRules:
-        """The rules of a class, empty ones if it has none."""
+        """Return the rules of a class, empty ones if it has none."""
         return self.rules.rules.rules(cls)
 
     # --- where one more task may go ------------------------------------------------------------------------------
 
     def fits(self, cls: int, machine: int, *, paired: bool = True) -> bool:
-        """Whether one more task of a class may go to a machine.
+        """Return whether one more task of a class may go to a machine.
 
         ``paired``: limits of pairs count; not for tasks that have been planned within these as a whole.
         """
@@ -68,7 +68,7 @@ class Board:
         )
 
     def open_to(self, cls: int) -> Bool:
-        """bool[M]: machines where ``fits`` holds for a class, limits of pairs aside."""
+        """Return bool[M]: machines where ``fits`` holds for a class, limits of pairs aside."""
         fits = self.residual.fits(int(self.problem.shape[cls]))
         allowed = self.rules.find_allowed(cls)
         if allowed is not None:
@@ -76,14 +76,14 @@ class Board:
         return self.problem.limit_to_pins(cls, fits)
 
     def takes(self, cls: int) -> Bool:
-        """bool[M]: machines where ``fits`` holds for a class."""
+        """Return bool[M]: machines where ``fits`` holds for a class."""
         fits = self.open_to(cls)
         for _, refused in self.pairs.refusals(cls) if self.pairs is not None else ():
             fits &= ~refused
         return fits
 
     def units(self, cls: int, machines: Int64, *, together: bool = False) -> Int64:
-        """int64[A]: how many tasks of a class each of ``machines`` takes by itself.
+        """Return int64[A]: how many tasks of a class each of ``machines`` takes by itself.
 
         Room and limits of models are exact. Rules and pairs close a machine or leave it open. Where two tasks of the
         class exclude each other, a machine takes one; how else they would count against each other is left out.
@@ -110,11 +110,13 @@ class Board:
         return np.where(open_to, units, 0)
 
     def refusals(self, cls: int) -> list[tuple[AnyReason, Bool]]:
-        """Reasons of rules, limits and pairs, with the machines that each closes to one more task of a class."""
+        """Return reasons of rules, limits and pairs, with the machines that each closes to one more task of a
+        class.
+        """
         return [*self.rules.refusals(cls), *self.limit_refusals(cls)]
 
     def limit_refusals(self, cls: int) -> list[tuple[AnyReason, Bool]]:
-        """The same of limits of models and of pairs alone."""
+        """Return the same of limits of models and of pairs alone."""
         limits = ModelLimits.sharing(self.residual.joint, self.residual.ledgers, self.problem.shape)
         return Constraints([limits, self.pairs]).refusals(cls)
 
@@ -149,7 +151,8 @@ class Board:
         self.fix_pairs(placed)
 
     def remaining_problem(self, counts: Int64) -> PlacementProblem:
-        """The problem of so many tasks (int64[C, WAIT_BUCKETS]) in what is left: it begins where the board stands.
+        """Return the problem of so many tasks (int64[C, WAIT_BUCKETS]) in what is left: it begins where the
+        board stands.
 
         Pairs are those of the board's problem, without who has come since.
         """
@@ -164,7 +167,7 @@ class Board:
         )
 
     def _rules_now(self, rules: RuleSet) -> RuleSet:
-        """The rules, with the counts of now as those at the beginning."""
+        """Return the rules, with the counts of now as those at the beginning."""
         state = self.rules
         counters = [
             replace(counter, start=counts.copy())
@@ -185,7 +188,8 @@ class Board:
 
 
 def is_displaced(problem: PlacementProblem, waiting: Int64, placed: Assignments, among: Bool) -> bool:
-    """Whether a task of the classes ``waiting`` would fit somewhere were it not for less important tasks of the round.
+    """Return whether a task of the classes ``waiting`` would fit somewhere were it not for less important
+    tasks of the round.
 
     ``among``: bool[C], classes some of which have to be those less important ones.
     """

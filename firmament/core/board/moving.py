@@ -13,7 +13,9 @@ from firmament.core.ranks import order_by, runs, sum_before_in_runs
 
 
 def remaining_after(problem: PlacementProblem, placed: Assignments) -> Residual:
-    """What machines have left after a placement, ledgers aside: tasks that these keep books of stay (``movable``)."""
+    """Return what machines have left after a placement, ledgers aside: tasks that these keep books of stay
+    (``movable``).
+    """
     residual = Residual(replace(problem, ledgers=()))
     residual.book(problem.shape[placed.cls], placed.machine, placed.count)
     return residual
@@ -35,22 +37,22 @@ class MovingRoom:
         return self._residual.placed
 
     def units(self, shapes: Int64, machines: Int64) -> Int64:
-        """int64[A]: how many tasks of ``shapes[i]`` have room on ``machines[i]``, each by themselves."""
+        """Return int64[A]: how many tasks of ``shapes[i]`` have room on ``machines[i]``, each by themselves."""
         return np.where(self._feasible[shapes, machines], self._residual.units(shapes, machines), 0)
 
     def open_to_some(self, shapes: Int64) -> Bool:
-        """bool[M]: machines with room for one more task as small as ``shapes`` are in each resource."""
+        """Return bool[M]: machines with room for one more task as small as ``shapes`` are in each resource."""
         return self._has_left(self._requests[:, shapes].min(axis=1, keepdims=True))
 
     def open_to_all(self, shapes: Int64) -> Bool:
-        """bool[M]: machines where each of ``shapes`` is sure to fit."""
+        """Return bool[M]: machines where each of ``shapes`` is sure to fit."""
         if self._limited_jointly:
             return np.zeros(len(self.placed), dtype=np.bool_)
         fit = self._has_left(self._requests[:, shapes].max(axis=1, keepdims=True))
         return fit if self._feasible.all() else fit & self._feasible[shapes].all(axis=0)
 
     def _has_left(self, amounts: Int64) -> Bool:
-        """bool[M]: machines with so much left of each requested resource, int64[K', 1]."""
+        """Return bool[M]: machines with so much left of each requested resource, int64[K', 1]."""
         return np.asarray((self._residual.free[self._requested] >= amounts).all(axis=0))
 
     def move(self, shapes: Int64, sources: Int64, targets: Int64) -> None:
@@ -60,7 +62,9 @@ class MovingRoom:
         self._residual.book(shapes, targets, ones)
 
     def find_overfilled(self, shapes: Int64, targets: Int64) -> Bool:
-        """bool[A]: arrivals, in this order, that find no room if all those before them on their machine have come."""
+        """Return bool[A]: arrivals, in this order, that find no room if all those before them on their
+        machine have come.
+        """
         order = order_by(targets)
         starts, lengths = runs(targets[order])
         limits = list(self._residual.limits())
@@ -106,7 +110,7 @@ class ExchangeRoom:
                 self._limits.append((amount, left))
 
     def allows(self, shapes: Int64, machines: Int64) -> Bool:
-        """bool[P]: whether the tasks of each pair may change places. Each by itself: no machine twice."""
+        """Return bool[P]: whether the tasks of each pair may change places. Each by itself: no machine twice."""
         rows = self._used.take(machines)
         allowed: Bool = np.logical_and(*entries(self._problem.feasible, shapes[::-1], rows))
         for amount, left in self._limits:
@@ -125,7 +129,9 @@ class ExchangeRoom:
 
 
 def _more(amount: Int64, shapes: Int64) -> Int64:
-    """int64[2, P]: how much more machines hold once their tasks have changed places; ``amount``: int64[S]."""
+    """Return int64[2, P]: how much more machines hold once their tasks have changed places; ``amount``:
+    int64[S].
+    """
     of_both = amount.take(shapes)
     more: Int64 = of_both[::-1] - of_both
     return more

@@ -44,14 +44,14 @@ class LimitsNow:
         self._ledgers = [each.ledger for each in answers if each.ledger is not None]
 
     def open_to(self, cls: Int64, machine: Int64) -> Bool:
-        """bool[N]: whether filters let tasks of ``cls[i]`` on ``machine[i]``."""
+        """Return bool[N]: whether filters let tasks of ``cls[i]`` on ``machine[i]``."""
         open_to: Bool = np.ones(len(cls), dtype=np.bool_)
         for feasible in self._filters:
             open_to &= feasible[self._shape[cls], machine]
         return open_to
 
     def rooms(self) -> ModelLimits:
-        """What joint rows and ledgers leave to tasks of which none has come yet."""
+        """Return what joint rows and ledgers leave to tasks of which none has come yet."""
         return ModelLimits(self._joint, self._ledgers, self._shape)
 
 
@@ -86,7 +86,9 @@ def limits_now(context: RoundContext, snapshot: Snapshot, placed: Assignments) -
 
 
 def newly_limited(context: RoundContext, snapshot: Snapshot, classes: Collection[int]) -> bool:
-    """Whether a model that had no limits to state when ``snapshot`` was taken has some now, for some of its classes."""
+    """Return whether a model that had no limits to state when ``snapshot`` was taken has some now, for some
+    of its classes.
+    """
     cluster = context.cluster
     told = list_told_since(cluster, snapshot)
     asked = [
@@ -107,18 +109,22 @@ def _ask_again(
     shapes: Sequence[int],
     counts: Sequence[int],
 ) -> Sequence[Assessment]:
-    """What some models say of shapes now."""
+    """Return what some models say of shapes now."""
     columns = model_columns(context.cluster, snapshot.assessed.machines.now, snapshot.configuration.needs)
     return assess_shapes(context.cluster, context.static_rows, columns, shapes, counts, asked).assessments
 
 
 def _may_have_limits(asked: WeightedModel, told: frozenset[str]) -> bool:
-    """Whether a model that stated none may have limits by now; ``told``: kinds of records that have changed."""
+    """Return whether a model that stated none may have limits by now; ``told``: kinds of records that have
+    changed.
+    """
     return asked.model.needs.load or not told.isdisjoint(asked.model.needs.records)
 
 
 def by_machine(rows: JointRows) -> bool:
-    """Whether each machine plainly has a row of its own, numbered like itself; what happens elsewhere changes none."""
+    """Return whether each machine plainly has a row of its own, numbered like itself; what happens elsewhere
+    changes none.
+    """
     machines = len(rows.row_of)
     return len(rows.limit) == machines and bool(
         ((rows.row_of < 0) | (rows.row_of == np.arange(machines))).all()
@@ -126,12 +132,14 @@ def by_machine(rows: JointRows) -> bool:
 
 
 def states_limits(answer: Assessment) -> bool:
-    """Whether a model's answer bounds what may go where, rather than what it costs."""
+    """Return whether a model's answer bounds what may go where, rather than what it costs."""
     return answer.feasible is not None or bool(answer.joint) or answer.ledger is not None
 
 
 def find_disturbed(cluster: Cluster, snapshot: Snapshot) -> Bool:
-    """bool[M], by row then: machines to which something has come since, or that are gone or described anew."""
+    """Return bool[M], by row then: machines to which something has come since, or that are gone or described
+    anew.
+    """
     found = np.zeros(len(snapshot.described), dtype=np.bool_)
     records, tasks, table = cluster.records, cluster.tasks, cluster.machines
     if any(records.changes[kind] != count for kind, count in snapshot.changes.items()) or any(
@@ -154,7 +162,7 @@ def find_disturbed(cluster: Cluster, snapshot: Snapshot) -> Bool:
 
 
 def list_told_since(cluster: Cluster, snapshot: Snapshot) -> frozenset[str]:
-    """Kinds of records of which some have come or gone since."""
+    """Return kinds of records of which some have come or gone since."""
     records = cluster.records
     of_machines = (
         kind

@@ -48,7 +48,7 @@ class EvictionCheck:
         self._newly_limited = False
 
     def standing(self) -> Bool:
-        """bool[N]: what still holds."""
+        """Return bool[N]: what still holds."""
         dropped: Bool = np.zeros(len(self._decided), dtype=np.bool_)
         moved_on = self._cluster.version != self._snapshot.version
         by_machine: dict[int, list[int]] = {}
@@ -91,7 +91,7 @@ class EvictionCheck:
         return {victim for victim in self._decided[index].awaits if victim in self._told}
 
     def _of_overtaken_groups(self) -> Bool:
-        """bool[N]: decided for groups with rules that need another number of places now, or others."""
+        """Return bool[N]: decided for groups with rules that need another number of places now, or others."""
         tasks, jobs = self._cluster.tasks, self._cluster.jobs
         terms = self._snapshot.problem.topology
         job_of = np.array([tasks.job[guest] for guest in self._guests.tolist()], dtype=object)
@@ -139,7 +139,7 @@ class EvictionCheck:
     # --- one machine ---------------------------------------------------------------------------------------------
 
     def _holds(self, indices: Sequence[int]) -> bool:
-        """Whether all that was decided for one machine is still possible and needed."""
+        """Return whether all that was decided for one machine is still possible and needed."""
         cluster, tasks = self._cluster, self._cluster.tasks
         decided = [self._decided[index] for index in indices]
         if not all(self._models_stand(each) for each in decided):
@@ -173,7 +173,7 @@ class EvictionCheck:
         return let_in and self._rules_allow(machine, classes, gone)
 
     def _models_stand(self, decided: PreemptionDecision) -> bool:
-        """Whether what models said of a machine still holds, as far as it bounds what may come there."""
+        """Return whether what models said of a machine still holds, as far as it bounds what may come there."""
         problem, machine = self._snapshot.problem, decided.machine
         shape = int(problem.shape[decided.cls])
         limited = [rows for rows in problem.joint if rows.row_of[machine] >= 0 and rows.holds()[shape]]
@@ -186,11 +186,11 @@ class EvictionCheck:
         return not (self._disturbed[machine] and (limited or others))
 
     def _row_of(self, machine: int) -> int:
-        """Row, as of now, of a machine of the snapshot; -1 if it is gone."""
+        """Return row, as of now, of a machine of the snapshot; -1 if it is gone."""
         return self._cluster.machines.row_of.get(self._snapshot.machine_names[machine], -1)
 
     def _waits(self, index: int) -> bool:
-        """Whether a task still waits for what was decided for it."""
+        """Return whether a task still waits for what was decided for it."""
         tasks, snapshot = self._cluster.tasks, self._snapshot
         decided, guest = self._decided[index], int(self._guests[index])
         cls = int(snapshot.cls[decided.cls])
@@ -206,7 +206,7 @@ class EvictionCheck:
         )
 
     def _is_there(self, victim: int) -> bool:
-        """Whether the task that the snapshot knew is still on a machine."""
+        """Return whether the task that the snapshot knew is still on a machine."""
         tasks, row = self._cluster.tasks, self._preemption.row[victim]
         return bool(
             tasks.state[row] == TaskPhase.BOUND and tasks.sequence[row] == self._preemption.sequence[victim]
@@ -224,7 +224,9 @@ class EvictionCheck:
         )
 
     def _rules_allow(self, machine: int, classes: Int64, going: list[int]) -> bool:
-        """Whether the rules between tasks let all come, one after another, once ``going`` (rows) are gone."""
+        """Return whether the rules between tasks let all come, one after another, once ``going`` (rows) are
+        gone.
+        """
         tasks = self._cluster.tasks
         there = [row for row in going if tasks.machine[row] >= 0]
         rules = compile_rules(self._cluster, [*classes.tolist(), *tasks.cls[there].tolist()])

@@ -47,7 +47,7 @@ def evict(
 
 
 def withdraw(cluster: Cluster, evictions: PendingEvictions) -> list[Delta]:
-    """What tells that tasks need not go after all, as nobody waits for that any more."""
+    """Return what tells that tasks need not go after all, as nobody waits for that any more."""
     return [
         Delta(DeltaKind.PREEMPT, cluster.tasks.uid[task], cluster.where(task), withdrawn=True)
         for task in evictions.take_needless(cluster)
@@ -55,13 +55,17 @@ def withdraw(cluster: Cluster, evictions: PendingEvictions) -> list[Delta]:
 
 
 def still_leaves(cluster: Cluster, delta: Delta) -> bool:
-    """Whether a task that was told to go when the round began still has to, after what has happened meanwhile."""
+    """Return whether a task that was told to go when the round began still has to, after what has happened
+    meanwhile.
+    """
     task = cluster.tasks.row_of.get(delta.uid)
     return task is not None and bool(cluster.tasks.leaving[task])
 
 
 def _guests(snapshot: Snapshot, placed: Assignments, decided: Sequence[PreemptionDecision]) -> Int64:
-    """int64[N]: the task (row) that each eviction is for: of each class those that follow the ones placed."""
+    """Return int64[N]: the task (row) that each eviction is for: of each class those that follow the ones
+    placed.
+    """
     next_of = placed.count_per_class(len(snapshot.members))
     guests = np.empty(len(decided), dtype=np.int64)
     for index, each in enumerate(decided):
@@ -111,7 +115,7 @@ def _carry_out(
 
 
 def _gangs(snapshot: Snapshot, kept: Sequence[tuple[PreemptionDecision, int]]) -> list[list[int]]:
-    """Indices of those who come and belong to one gang, gang by gang, where there are several."""
+    """Return indices of those who come and belong to one gang, gang by gang, where there are several."""
     members: dict[int, list[int]] = {}
     if len(snapshot.gangs):
         for index, (each, _) in enumerate(kept):
@@ -125,7 +129,7 @@ def _list_predecessors(
     preemption: PreemptionProblem,
     kept: Sequence[tuple[PreemptionDecision, int]],
 ) -> list[tuple[str, ...]]:
-    """Uids of those who must be gone before each may come.
+    """Return uids of those who must be gone before each may come.
 
     The first of a gang waits for all that go for the gang, and the others for the first: if one of those stays, none of
     the gang is bound.
@@ -153,7 +157,9 @@ def _list_predecessors(
 def _dependencies(
     cluster: Cluster, snapshot: Snapshot, placed: Assignments, kept: Sequence[tuple[PreemptionDecision, int]]
 ) -> dict[int, tuple[str, ...]]:
-    """Uids of tasks that must be bound before those who come may be, because they have to be near them, by index."""
+    """Return uids of tasks that must be bound before those who come may be, because they have to be near
+    them, by index.
+    """
     problem = snapshot.problem
     if problem.rules is None or not any(
         problem.rules.rules(each.cls).attraction is not None for each, _ in kept

@@ -82,13 +82,15 @@ def _decide(snapshot: Snapshot, placed: Assignments) -> DecidedPlacements:
 
 
 def _choose(texts: Sequence[str], which: Int64) -> list[str]:
-    """The texts in these places. As an array, since texts lie all over memory: one by one, each would be waited for."""
+    """Return the texts in these places. As an array, since texts lie all over memory: one by one, each would
+    be waited for.
+    """
     every: NDArray[np.object_] = np.fromiter(texts, dtype=np.object_, count=len(texts))
     return every[which].tolist()
 
 
 def in_delta_order(problem: PlacementProblem, placed: Assignments) -> Assignments:
-    """Assignments in the order in which the tasks of each class are given to them.
+    """Return assignments in the order in which the tasks of each class are given to them.
 
     That is by class, each class's by machine, in that of the tree if any; with rules between tasks, or ledgers, as they
     were made.
@@ -103,7 +105,7 @@ def in_delta_order(problem: PlacementProblem, placed: Assignments) -> Assignment
 
 
 def list_decided_rows(members: Sequence[Int64], placed: Assignments) -> Int64:
-    """Rows of the tasks that assignments are for: of each class the first of its ``members`` (rows)."""
+    """Return rows of the tasks that assignments are for: of each class the first of its ``members`` (rows)."""
     if len(placed.cls) == 0:
         return np.zeros(0, dtype=np.int64)
     taken = np.zeros(len(members), dtype=np.int64)
@@ -126,7 +128,7 @@ def list_decided_rows(members: Sequence[Int64], placed: Assignments) -> Int64:
 def binding_dependencies(
     rules: RuleSet, cls: Int64, machine: Int64, uids: list[str]
 ) -> dict[int, tuple[str, ...]]:
-    """Uids that placements wait for, by index, for those that wait for any.
+    """Return uids that placements wait for, by index, for those that wait for any.
 
     ``cls``, ``machine``: int64[N], the placements in order, in terms of the problem; ``uids`` parallel to them.
     """
@@ -171,7 +173,7 @@ def _waits_for(rules: RuleSet, first: dict[tuple[int, int], str], cls: int, mach
 
 
 def keeps_order(snapshot: Snapshot, cls: Int64, row: Int64) -> Bool:
-    """bool[N]: placements that some ledger counts on reaching their machines in order.
+    """Return bool[N]: placements that some ledger counts on reaching their machines in order.
 
     ``cls``, ``row``: int64[N], classes and machine rows of the snapshot's problem.
     """
@@ -183,7 +185,7 @@ def keeps_order(snapshot: Snapshot, cls: Int64, row: Int64) -> Bool:
 
 
 def chain(cluster: Cluster, tasks: Int64, ordered: Bool, came: int) -> dict[int, str]:
-    """The uid that each placement waits for, by index, for those that wait.
+    """Return the uid that each placement waits for, by index, for those that wait.
 
     ``tasks``: int64[N], rows of tasks that have just been assumed, in order of admission; ``ordered``: bool[N]. Tasks
     that came after ``came`` are those of this round.

@@ -75,7 +75,8 @@ class Recheck:
             self._allowed &= limits.open_to(decided.cls, self._machine)
 
     def assume(self) -> Bool:
-        """Assume the placements that still hold, of gangs all that they need or none; returns which, bool[N].
+        """Return assume the placements that still hold, of gangs all that they need or none; returns which,
+        bool[N].
 
         Gangs, and what they need, are taken as they are now. Groups with rules must need just what was decided for
         them, and find tree, rules and the tasks that they have there as they were.
@@ -97,8 +98,8 @@ class Recheck:
                 transitions.release(cluster, task)
 
     def _gangs(self) -> tuple[Int64, Int64, Bool, Bool]:
-        """int64[N]: the gang of each decided task, -1 for none; of each gang, int64[G]: members that it lacks, bool[G]:
-        it was placed by rules, bool[G]: what that counted on has changed.
+        """Return int64[N]: the gang of each decided task, -1 for none; of each gang, int64[G]: members that
+        it lacks, bool[G]: it was placed by rules, bool[G]: what that counted on has changed.
         """
         cluster, decided = self._cluster, self._decided
         tasks, jobs = cluster.tasks, cluster.jobs
@@ -124,7 +125,8 @@ class Recheck:
         )
 
     def _assume_possible(self, wanted: Bool) -> Bool:
-        """Assume the placements that still hold, of those in ``wanted`` (bool[N]); returns which they are, bool[N].
+        """Return assume the placements that still hold, of those in ``wanted`` (bool[N]); returns which they
+        are, bool[N].
 
         Those that cannot get in each other's way are dealt with at once; of the others the first in order stay.
         """
@@ -143,7 +145,7 @@ class Recheck:
         return possible
 
     def _overfull(self, rows: Int64) -> Bool:
-        """bool[len(rows)]: placements on machines that lack room for all of ``rows`` together."""
+        """Return bool[len(rows)]: placements on machines that lack room for all of ``rows`` together."""
         machines = self._cluster.machines
         wanted = np.zeros_like(machines.capacity)
         np.add.at(wanted, self._machine[rows], self._wanted[rows])
@@ -154,7 +156,7 @@ class Recheck:
         return overfull[self._machine[rows]]
 
     def _has_room(self, row: int) -> bool:
-        """Whether the machine of a placement has what its task asks for."""
+        """Return whether the machine of a placement has what its task asks for."""
         machines, at = self._cluster.machines, int(self._machine[row])
         request = self._wanted[row]
         left = machines.capacity[at] - machines.used[at]
@@ -163,7 +165,7 @@ class Recheck:
         return bool((request <= left)[request > 0].all())
 
     def _still_allowed(self, static_rows: StaticRows) -> Bool:
-        """bool[N]: the task still waits and is what it was, its machine is there and open to it."""
+        """Return bool[N]: the task still waits and is what it was, its machine is there and open to it."""
         cluster, decided, machine = self._cluster, self._decided, self._machine
         tasks = cluster.tasks
         row = self._snapshot.cls[decided.cls]
@@ -196,7 +198,7 @@ class _Shared:
         )
 
     def singly(self, rows: Int64) -> Bool:
-        """bool[len(rows)]: those that may not all be taken, if ``rows`` came in their order."""
+        """Return bool[len(rows)]: those that may not all be taken, if ``rows`` came in their order."""
         tied: Bool = self._tied[self._cls[rows]]
         if self._limits is None:
             return tied
@@ -216,7 +218,8 @@ class _Shared:
 
 
 def pairs_now(cluster: Cluster, snapshot: Snapshot) -> PairState | None:
-    """Where pairs stand now, for the classes of a snapshot; None if nothing but votes could refuse a task a machine.
+    """Return where pairs stand now, for the classes of a snapshot; None if nothing but votes could refuse a
+    task a machine.
 
     Votes are left as the round counted them: they depend on the order in which tasks are counted, limits do not.
     """
@@ -232,8 +235,8 @@ def pairs_now(cluster: Cluster, snapshot: Snapshot) -> PairState | None:
 
 
 def find_overtaken_groups(cluster: Cluster, snapshot: Snapshot, used: Mapping[str, Int64]) -> frozenset[str]:
-    """Jobs whose places were decided by what is no longer so: rules, the tree about these places, or the tasks that the
-    group has there already. So are those of all that have rules now and had none then.
+    """Return jobs whose places were decided by what is no longer so: rules, the tree about these places, or
+    the tasks that the group has there already. So are those of all that have rules now and had none then.
 
     ``used``: per job of a group with rules, the machines (rows of the snapshot) that were decided for it.
     """
@@ -254,7 +257,7 @@ def find_overtaken_groups(cluster: Cluster, snapshot: Snapshot, used: Mapping[st
 def _stands(
     cluster: Cluster, snapshot: Snapshot, now: TopologyTerms, job: str, group: TreeGroup, machines: Int64
 ) -> bool:
-    """Whether what was decided for a group, on ``machines``, was decided by what is so now."""
+    """Return whether what was decided for a group, on ``machines``, was decided by what is so now."""
     terms, rows = snapshot.problem.topology, cluster.machines.row_of
     assert terms is not None
     if job not in now.groups or now.levels != terms.tree.levels:

@@ -23,15 +23,17 @@ class Constraint(Protocol):
     """
 
     def involves(self, cls: int) -> bool:
-        """Whether tasks of a class may be refused machines, or matter to others."""
+        """Return whether tasks of a class may be refused machines, or matter to others."""
         ...
 
     def refusals(self, cls: int, at: Int64 | None = None) -> list[tuple[AnyReason, Bool]]:
-        """Reasons with the machines (of ``at``, int64[A], or all) that each closes to one more task of a class."""
+        """Return reasons with the machines (of ``at``, int64[A], or all) that each closes to one more task of
+        a class.
+        """
         ...
 
     def allows(self, cls: int, machine: int) -> bool:
-        """Whether one more task of a class may go to a machine."""
+        """Return whether one more task of a class may go to a machine."""
         ...
 
     def add(self, cls: int, machine: int, count: int = 1) -> None:
@@ -47,15 +49,15 @@ class Constraints:
         self._parts = [part for part in parts if part is not None]
 
     def involves(self, cls: int) -> bool:
-        """Whether any of them involves a class."""
+        """Return whether any of them involves a class."""
         return any(part.involves(cls) for part in self._parts)
 
     def refusals(self, cls: int, at: Int64 | None = None) -> list[tuple[AnyReason, Bool]]:
-        """The refusals of all."""
+        """Return the refusals of all."""
         return [refusal for part in self._parts for refusal in part.refusals(cls, at)]
 
     def allows(self, cls: int, machine: int) -> bool:
-        """Whether all let one more task of a class onto a machine."""
+        """Return whether all let one more task of a class onto a machine."""
         return all(part.allows(cls, machine) for part in self._parts)
 
     def add(self, cls: int, machine: int, count: int = 1) -> None:

@@ -30,7 +30,7 @@ class RuleState:
         self.modelled = [each.copy() for each in rules.modelled]
 
     def copy(self) -> RuleState:
-        """An independent copy."""
+        """Return an independent copy."""
         twin = copy(self)
         twin.counts = [counts.copy() for counts in self.counts]
         twin.totals = list(self.totals)
@@ -38,7 +38,7 @@ class RuleState:
         return twin
 
     def involves(self, cls: int) -> bool:
-        """Whether a class has rules, or counts for those of others."""
+        """Return whether a class has rules, or counts for those of others."""
         return cls in self.rules.of
 
     def add(self, cls: int, machine: int, count: int = 1, *, coarse_only: bool = False) -> None:
@@ -56,7 +56,7 @@ class RuleState:
     # --- one machine ---------------------------------------------------------------------------------------------
 
     def allows(self, cls: int, machine: int) -> bool:
-        """Whether the rules let one more task of the class onto the machine."""
+        """Return whether the rules let one more task of the class onto the machine."""
         rules = self.rules.rules(cls)
         for exclusion in rules.exclusions:
             domain = self.rules.counters[exclusion.counter].domain[machine]
@@ -78,7 +78,7 @@ class RuleState:
         return found or self.starts(attraction)
 
     def starts(self, attraction: Attraction) -> bool:
-        """Whether a task may be the first of its group."""
+        """Return whether a task may be the first of its group."""
         return attraction.own and not any(self.totals[number] for number in attraction.counters)
 
     def _levels(self, spreading: RequiredSpread, machine: int) -> bool:
@@ -89,7 +89,7 @@ class RuleState:
         return bool(count + spreading.own - self.emptiest(spreading) <= spreading.max_skew)
 
     def emptiest(self, spreading: RequiredSpread) -> int:
-        """Tasks in the emptiest domain that counts; 0 if there are too few domains."""
+        """Return tasks in the emptiest domain that counts; 0 if there are too few domains."""
         counted = self.counts[spreading.counter][spreading.counted]
         if len(counted) < spreading.min_domains:
             return 0
@@ -98,7 +98,9 @@ class RuleState:
     # --- many machines -------------------------------------------------------------------------------------------
 
     def find_allowed(self, cls: int, at: Int64 | None = None) -> Bool | None:
-        """bool[M], or bool[A] of the machines in ``at``: where one more task of the class may go; None: anywhere."""
+        """Return bool[M], or bool[A] of the machines in ``at``: where one more task of the class may go;
+        None: anywhere.
+        """
         rules = self.rules.rules(cls)
         refused = [each for spreading in rules.spreadings for _, each in self._uneven(spreading, at)]
         if rules.attraction is not None:
@@ -122,11 +124,15 @@ class RuleState:
         ]
 
     def list_excluded(self, cls: int, at: Int64 | None = None) -> list[Bool]:
-        """bool[M] or bool[A] each: machines off which others keep tasks of a class, whatever else refuses these."""
+        """Return bool[M] or bool[A] each: machines off which others keep tasks of a class, whatever else
+        refuses these.
+        """
         return self._list_excluded(self.rules.rules(cls).exclusions, at)
 
     def refusals(self, cls: int, at: Int64 | None = None) -> list[tuple[AnyReason, Bool]]:
-        """Reasons with the machines (of ``at``, or all) to which each applies, in kube-scheduler's order of filters."""
+        """Return reasons with the machines (of ``at``, or all) to which each applies, in kube-scheduler's
+        order of filters.
+        """
         rules = self.rules.rules(cls)
         first = [each for each in rules.exclusions if each.reason.stage < Stage.RULES]
         others = [each for each in rules.exclusions if each.reason.stage >= Stage.RULES]
@@ -152,7 +158,7 @@ class RuleState:
             yield some[0].reason, refused
 
     def find_occupied(self, number: int, at: Int64 | None = None) -> Bool:
-        """bool[M] or bool[A]: machines in a domain in which a counter counts somebody."""
+        """Return bool[M] or bool[A]: machines in a domain in which a counter counts somebody."""
         if not self.totals[number]:
             return np.zeros(len(self._domain(number, at)), dtype=np.bool_)
         return np.append(self.counts[number] > 0, False)[self._domain(number, at)]
@@ -162,7 +168,7 @@ class RuleState:
         return domain if at is None else domain[at]
 
     def find_attracted(self, attraction: Attraction, at: Int64 | None = None) -> Bool:
-        """bool[M] or bool[A]: machines in domains that draw the tasks of a class."""
+        """Return bool[M] or bool[A]: machines in domains that draw the tasks of a class."""
         if self.starts(attraction):
             where = [self._domain(number, at) >= 0 for number in attraction.counters]
         else:

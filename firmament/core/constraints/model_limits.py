@@ -21,24 +21,26 @@ class JointRoom:
 
     @classmethod
     def from_rows(cls, rows: JointRows) -> JointRoom:
-        """All of it."""
+        """Return all of it."""
         return cls(rows, rows.limit.copy())
 
     def copy(self) -> JointRoom:
-        """An independent copy."""
+        """Return an independent copy."""
         return JointRoom(self.rows, self.left.copy())
 
     def part(self, shapes: Int64 | slice, machines: Int64) -> JointRoom:
-        """A copy for some shapes and machines alone, which count anew."""
+        """Return a copy for some shapes and machines alone, which count anew."""
         rows = replace(self.rows, row_of=self.rows.row_of[machines], amount=self.rows.amount[shapes])
         return JointRoom(rows, self.left.copy())
 
     def as_limit(self) -> JointRows:
-        """The rows with what is left of them as their limit; it is known of none of it whether it comes back."""
+        """Return the rows with what is left of them as their limit; it is known of none of it whether it
+        comes back.
+        """
         return replace(self.rows, limit=self.left.copy(), returned=None)
 
     def get_per_machine(self, beyond: int) -> Int64:
-        """int64[M]: what is left of the row of each machine, ``beyond`` of those on none."""
+        """Return int64[M]: what is left of the row of each machine, ``beyond`` of those on none."""
         return np.append(self.left, beyond)[self.rows.row_of]
 
     def close_full(self, machines: Bool, shape: int) -> None:
@@ -63,7 +65,7 @@ class JointRoom:
     # --- one machine ---------------------------------------------------------------------------------------------
 
     def takes(self, shape: int, machine: int) -> bool:
-        """Whether a machine has room for one more task of a shape."""
+        """Return whether a machine has room for one more task of a shape."""
         row, amount = int(self.rows.row_of[machine]), int(self.rows.amount[shape])
         return row < 0 or amount <= 0 or bool(self.left[row] >= amount)
 
@@ -89,17 +91,17 @@ class ModelLimits:
 
     @classmethod
     def sharing(cls, joint: list[JointRoom], ledgers: list[Ledger], shape: Int64) -> ModelLimits:
-        """Limits as others book them: what is added here is added there, and the other way round."""
+        """Return limits as others book them: what is added here is added there, and the other way round."""
         limits = cls((), (), shape)
         limits._joint, limits._ledgers = joint, ledgers
         return limits
 
     def involves(self, cls: int) -> bool:
-        """Whether the limits know a class."""
+        """Return whether the limits know a class."""
         return bool(self._shape[cls] >= 0)
 
     def refusals(self, cls: int, at: Int64 | None = None) -> list[tuple[AnyReason, Bool]]:
-        """Per limit its reason, and the machines without room for one more task of a class."""
+        """Return per limit its reason, and the machines without room for one more task of a class."""
         if not self.involves(cls):
             return []
         shape = int(self._shape[cls])
@@ -114,7 +116,7 @@ class ModelLimits:
         return found
 
     def allows(self, cls: int, machine: int) -> bool:
-        """Whether there is room for one more task of a class on a machine."""
+        """Return whether there is room for one more task of a class on a machine."""
         if not self.involves(cls):
             return True
         shape, at = int(self._shape[cls]), np.array([machine])
@@ -139,7 +141,7 @@ class ModelLimits:
             ledger.book(shape, machine, count)
 
     def find_crowded(self, cls: Int64, machine: Int64) -> Bool:
-        """bool[N]: tasks, one of each entry, that get in each other's way if all came in their order."""
+        """Return bool[N]: tasks, one of each entry, that get in each other's way if all came in their order."""
         crowded: Bool = np.zeros(len(cls), dtype=np.bool_)
         shape = self._shape[cls]
         for joint in self._joint:
@@ -169,22 +171,22 @@ class ModelConstraint:
     constraint: TaskConstraint
 
     def copy(self) -> ModelConstraint:
-        """An independent copy."""
+        """Return an independent copy."""
         return ModelConstraint(self.model, self.kind, self.constraint.copy())
 
     def involves(self, cls: int) -> bool:
-        """Whether tasks of a class may be refused machines, or matter to others."""
+        """Return whether tasks of a class may be refused machines, or matter to others."""
         return bool(self.kind[cls] >= 0)
 
     def refusals(self, cls: int, at: Int64 | None = None) -> list[tuple[AnyReason, Bool]]:
-        """Reasons with the machines (of ``at``, or all) that are closed to one more task of a class."""
+        """Return reasons with the machines (of ``at``, or all) that are closed to one more task of a class."""
         if not self.involves(cls):
             return []
         found = self.constraint.refusals(int(self.kind[cls]))
         return [(by_limit(words), refused if at is None else refused[at]) for words, refused in found]
 
     def allows(self, cls: int, machine: int) -> bool:
-        """Whether one more task of a class may go to a machine."""
+        """Return whether one more task of a class may go to a machine."""
         return not self.involves(cls) or self.constraint.allows(int(self.kind[cls]), machine)
 
     def add(self, cls: int, machine: int, count: int = 1) -> None:

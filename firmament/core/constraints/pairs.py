@@ -58,7 +58,7 @@ class PairRules:
         return bool(self.terms.bounded and len(self.terms.link_limit) and self.terms.amount.any())
 
     def add_residents(self, cls: Int64, machines: Int64) -> PairRules:
-        """The same with further tasks on machines, task i being of ``cls[i]`` on ``machines[i]``."""
+        """Return the same with further tasks on machines, task i being of ``cls[i]`` on ``machines[i]``."""
         kinds = self.kind[cls]
         known = kinds >= 0
         return replace(
@@ -68,7 +68,7 @@ class PairRules:
         )
 
     def counts(self) -> Int64:
-        """int64[N, D]: tasks of each kind in each domain when the round begins."""
+        """Return int64[N, D]: tasks of each kind in each domain when the round begins."""
         terms = self.terms
         width = terms.domains
         where = self.resident_kind * width + terms.domain[self.resident_machine]
@@ -76,7 +76,9 @@ class PairRules:
 
 
 def link_load(terms: PairTerms, counts: Int64) -> Int64:
-    """int64[R]: what all pairs take from each link, with ``counts`` (int64[N, D]) tasks in the domains."""
+    """Return int64[R]: what all pairs take from each link, with ``counts`` (int64[N, D]) tasks in the
+    domains.
+    """
     load = np.zeros(len(terms.link_limit), dtype=np.int64)
     wanted = np.flatnonzero(terms.amount > 0)
     if not len(wanted) or not len(load):
@@ -89,7 +91,8 @@ def link_load(terms: PairTerms, counts: Int64) -> Int64:
 
 
 def pair_figure(terms: PairTerms, kind: Int64, machine: Int64) -> float:
-    """The native figure of all pairs of tasks, task i being of ``kind[i]`` on machine row ``machine[i]``.
+    """Return the native figure of all pairs of tasks, task i being of ``kind[i]`` on machine row
+    ``machine[i]``.
 
     Every pair counts once, whether or not the terms charge both ends.
     """
@@ -101,7 +104,9 @@ def pair_figure(terms: PairTerms, kind: Int64, machine: Int64) -> float:
 
 
 def _on_one_machine(terms: PairTerms, kind: Int64, machine: Int64) -> float:
-    """What pairs on one machine would cost if they were on two of its domain; a task and itself make no pair."""
+    """Return what pairs on one machine would cost if they were on two of its domain; a task and itself make
+    no pair.
+    """
     width = len(terms.domain)
     spots, many = np.unique(kind * width + machine, return_counts=True)
     own = np.diagonal(terms.cost)[terms.domain[spots % width]]
@@ -148,7 +153,7 @@ class Arms:
         self._starts = np.searchsorted(self.kind, np.arange(terms.kinds + 1))
 
     def list_arms(self, kinds: Int64) -> tuple[Int64, Int64]:
-        """Arms of several kinds, and for each the position of its kind in ``kinds``."""
+        """Return arms of several kinds, and for each the position of its kind in ``kinds``."""
         lengths = np.diff(self._starts)[kinds]
         owner = np.repeat(np.arange(len(kinds)), lengths)
         return np.repeat(self._starts[kinds], lengths) + counting(lengths), owner
@@ -179,7 +184,7 @@ class PairState:
         self._limits = compare_with_limits(rules.terms, rules.terms.limit)
 
     def copy(self) -> PairState:
-        """An independent copy."""
+        """Return an independent copy."""
         twin = copy(self)
         twin.counts, twin.load = self.counts.copy(), self.load.copy()
         return twin
@@ -187,11 +192,11 @@ class PairState:
     # --- as a constraint -----------------------------------------------------------------------------------------
 
     def involves(self, cls: int) -> bool:
-        """Whether a problem class belongs to a pair."""
+        """Return whether a problem class belongs to a pair."""
         return bool(self.rules.kind[cls] >= 0)
 
     def refusals(self, cls: int, at: Int64 | None = None) -> list[tuple[AnyReason, Bool]]:
-        """Reasons with the machines that limits and links close to one more task of a class."""
+        """Return reasons with the machines that limits and links close to one more task of a class."""
         terms = self.terms
         if not self.involves(cls) or not terms.steers:
             return []
@@ -203,7 +208,7 @@ class PairState:
         return [(by_limit(words), refused[domain]) for words, refused in found]
 
     def allows(self, cls: int, machine: int) -> bool:
-        """Whether limits and links let one more task of a class onto a machine."""
+        """Return whether limits and links let one more task of a class onto a machine."""
         if not self.involves(cls):
             return True
         return bool(self.view(self.rules.kind[[cls]]).allowed[0, self.terms.domain[machine]])
@@ -231,11 +236,11 @@ class PairState:
         self.count(kind[known], self.terms.domain[machine[known]], count[known].astype(np.int64))
 
     def fix(self, cls: Int64, machines: Int64) -> None:
-        """Tasks that have been counted will stay on their machines: task i of ``cls[i]`` on ``machines[i]``."""
+        """Fix tasks that have been counted to their machines: task i of ``cls[i]`` on ``machines[i]``."""
         self.rules = self.rules.add_residents(cls, machines)
 
     def view(self, kinds: Int64) -> DomainView:
-        """Cost and verdict of one more task of each of ``kinds`` in each domain, as tasks are now."""
+        """Return cost and verdict of one more task of each of ``kinds`` in each domain, as tasks are now."""
         terms = self.terms
         arms, owner = self.arms.list_arms(kinds)
         there = self.counts[self.arms.other[arms]]
@@ -253,7 +258,7 @@ class PairState:
         return DomainView(cost * self.rules.units, allowed)
 
     def find_refused(self, kinds: Int64) -> Bool:
-        """bool[B, D]: domains that limits close to one more task of each kind; links aside."""
+        """Return bool[B, D]: domains that limits close to one more task of each kind; links aside."""
         arms, owner = self.arms.list_arms(kinds)
         return self._find_refused(len(kinds), arms, owner, self.counts[self.arms.other[arms]])
 
@@ -271,7 +276,9 @@ class PairState:
         return refused
 
     def link_room(self, kinds: Int64) -> Int64:
-        """int64[B, D]: how many more tasks of each kind the links bear in each domain; for a few kinds at a time."""
+        """Return int64[B, D]: how many more tasks of each kind the links bear in each domain; for a few kinds
+        at a time.
+        """
         left = self.terms.link_limit - self.load
         room = np.full((len(kinds), self.terms.domains), np.iinfo(np.int64).max)
         for index, kind in enumerate(kinds.tolist()):
@@ -283,7 +290,7 @@ class PairState:
         return room
 
     def _compute_added(self, kind: int, domain: int) -> Int64:
-        """int64[R]: what one more task of a kind in a domain takes from each link."""
+        """Return int64[R]: what one more task of a kind in a domain takes from each link."""
         arms, _ = self.arms.list_arms(np.array([kind]))
         amount = self.terms.amount[self.arms.pair[arms]][:, None] * self.counts[self.arms.other[arms]]
         outward = self.arms.outward[arms]
@@ -296,7 +303,7 @@ class PairState:
         return added
 
     def self_paired(self, kinds: Int64) -> Bool:
-        """bool[B]: kinds whose tasks are paired with others of the same kind."""
+        """Return bool[B]: kinds whose tasks are paired with others of the same kind."""
         own = np.zeros(self.terms.kinds, dtype=np.bool_)
         own[self.arms.kind[self.arms.kind == self.arms.other]] = True
         return own[kinds]

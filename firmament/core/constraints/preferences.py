@@ -32,7 +32,7 @@ class SoftCost:
 
     @classmethod
     def join(cls, parts: Iterable[SoftCost | None]) -> SoftCost | None:
-        """What all of ``parts`` cost together; None if there are none."""
+        """Return what all of ``parts`` cost together; None if there are none."""
         found = [part for part in parts if part is not None]
         if not found:
             return None
@@ -42,7 +42,8 @@ class SoftCost:
 
 
 def soft_cost(state: RuleState, cls: int, feasible: Bool, at: Int64 | None = None) -> SoftCost | None:
-    """Cost of a class's preferred rules on all machines, or those in ``at``; None if they cannot matter.
+    """Return cost of a class's preferred rules on all machines, or those in ``at``; None if they cannot
+    matter.
 
     ``feasible``: of the same length, the machines over which scores are scaled.
     """
@@ -53,7 +54,9 @@ def soft_cost(state: RuleState, cls: int, feasible: Bool, at: Int64 | None = Non
 
 
 def _affinity(state: RuleState, rules: ClassRules, feasible: Bool, at: Int64 | None) -> SoftCost | None:
-    """InterPodAffinity: the sum of weights, scaled between the least and the most of the feasible machines."""
+    """Return InterPodAffinity: the sum of weights, scaled between the least and the most of the feasible
+    machines.
+    """
     total = np.zeros(len(feasible))
     for inclination in rules.inclinations:
         if state.totals[inclination.counter]:
@@ -68,7 +71,8 @@ def _affinity(state: RuleState, rules: ClassRules, feasible: Bool, at: Int64 | N
 
 
 def _spread(state: RuleState, rules: ClassRules, feasible: Bool, at: Int64 | None) -> SoftCost | None:
-    """PodTopologySpread: per rule count x factor + maxSkew - 1, scaled as 100 x (most + least - s) / most.
+    """Return PodTopologySpread: per rule count x factor + maxSkew - 1, scaled as 100 x (most + least - s) /
+    most.
 
     Machines that lack a label of some rule score 0.
     """

@@ -54,22 +54,25 @@ class Attraction:
 
 @dataclass(frozen=True, slots=True)
 class RequiredSpread:
-    """A domain may exceed the emptiest one by at most ``max_skew`` tasks, the new one included.
-
-    ``key_domain``: int64[M], the machine's domain by its label alone (-1: it lacks the label), in the numbering of
-    ``counter``; ``counted``: bool[D], domains that take part in the minimum, which is 0 if they are fewer than
-    ``min_domains``. ``own``: 1 if the counter counts the task itself, else 0. ``reason``: why domains with too many are
-    refused; ``lacking``: why machines without the label are.
-    """
+    """A limit on how unevenly tasks are spread over D domains."""
 
     counter: int
+    """The counter of the tasks, by number."""
     key_domain: Int64
+    """int64[M], domain of each machine by its label alone, in the counter's numbering; -1 without the label.
+    """
     counted: Bool
+    """bool[D], domains that take part in the minimum."""
     max_skew: int
+    """How many tasks a domain may have more than the emptiest one, the new task included."""
     min_domains: int
+    """With fewer counted domains, the minimum is 0."""
     own: int
+    """1 if the counter counts the task itself, else 0."""
     reason: Reason
+    """Why domains with too many tasks are refused."""
     lacking: Reason
+    """Why machines without the label are refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,18 +98,22 @@ class PreferredSpread:
 
 @dataclass(frozen=True, slots=True)
 class ClassRules:
-    """What binds the tasks of one class, and ``adds``: the counters that count them.
-
-    ``modelled``: constraints of models concern them as well.
-    """
+    """The rules of one class of tasks."""
 
     adds: tuple[int, ...] = ()
+    """Counters that count its tasks."""
     exclusions: tuple[Exclusion, ...] = ()
+    """Tasks that it must not be near."""
     attraction: Attraction | None = None
+    """Tasks that it must be near, None for none."""
     spreadings: tuple[RequiredSpread, ...] = ()
+    """Required spread."""
     inclinations: tuple[Inclination, ...] = ()
+    """Preferred nearness or distance."""
     soft_spreadings: tuple[PreferredSpread, ...] = ()
+    """Preferred spread."""
     modelled: bool = False
+    """Whether constraints of models concern it as well."""
 
     @property
     def binding(self) -> bool:
@@ -130,7 +137,7 @@ class ClassRules:
         return len(self.exclusions) + near + len(self.spreadings)
 
     def reasons(self) -> frozenset[Reason]:
-        """For what machines may be refused to the class."""
+        """Return for what machines may be refused to the class."""
         found = {each.reason for each in self.exclusions}
         if self.attraction is not None:
             found.add(self.attraction.reason)
@@ -138,7 +145,7 @@ class ClassRules:
         return frozenset(found)
 
     def drop_reasons(self, reasons: Collection[Reason]) -> ClassRules:
-        """The same without what refuses machines for some reasons."""
+        """Return the same without what refuses machines for some reasons."""
         attraction = self.attraction
         return replace(
             self,
@@ -148,7 +155,7 @@ class ClassRules:
         )
 
     def excludes_itself(self) -> bool:
-        """Whether two tasks of the class can never share a domain of some exclusion."""
+        """Return whether two tasks of the class can never share a domain of some exclusion."""
         return any(exclusion.counter in self.adds for exclusion in self.exclusions)
 
 
@@ -167,7 +174,7 @@ class RuleSet:
     modelled: tuple[ModelConstraint, ...] = ()
 
     def rules(self, cls: int) -> ClassRules:
-        """The rules of a class, empty ones if it has none."""
+        """Return the rules of a class, empty ones if it has none."""
         return self.of.get(cls, _NONE)
 
 

@@ -107,7 +107,7 @@ class Waiting:
 
 
 def _drop_task(event: TasksSubmitted, index: int) -> TasksSubmitted:
-    """The part of an event that is about all of its tasks but one."""
+    """Return the part of an event that is about all of its tasks but one."""
     uids, names, created = event.uids, event.names, event.created
     return replace(
         event,
@@ -190,8 +190,8 @@ class _CureSearch:
         return Cure(proposal.steps, machine, rival=rival) if rival else None
 
     def _single(self) -> dict[CureKind, list[CureProposal]]:
-        """Proposals by kind, those with fewer steps first: for each reason, on the machines that are refused for
-        nothing else and lack least.
+        """Return proposals by kind, those with fewer steps first: for each reason, on the machines that are
+        refused for nothing else and lack least.
         """
         found: dict[tuple[CureChange, ...], CureProposal] = {}
         for causes, machines in self._by_causes().items():
@@ -209,14 +209,14 @@ class _CureSearch:
         return by_kind
 
     def _by_causes(self) -> dict[tuple[Cause, ...], list[str]]:
-        """Machines by why they refuse the task; all that lack some resource are one."""
+        """Return machines by why they refuse the task; all that lack some resource are one."""
         found: dict[tuple[Cause, ...], list[str]] = {}
         for machine, causes in self._refusals.items():
             found.setdefault(_ROOM if lacks_only_room(causes) else causes, []).append(machine)
         return found
 
     def _nearest(self, machines: Sequence[str]) -> list[str]:
-        """Those of which the largest part of a request that is lacking is the least."""
+        """Return those of which the largest part of a request that is lacking is the least."""
 
         def shortage(name: str) -> float:
             lacks = lacking(self._standing(name)).values()
@@ -239,7 +239,7 @@ class _CureSearch:
         )
 
     def _repair(self) -> Cure | None:
-        """Several changes one after another, until some machine takes the task."""
+        """Return several changes one after another, until some machine takes the task."""
         for name in self._nearest(list(self._refusals)):
             steps: tuple[CureChange, ...] = ()
             change = TrialChange()
@@ -266,7 +266,9 @@ class _CureSearch:
 
 
 def _looks(steps: Sequence[CureChange]) -> tuple[object, ...]:
-    """Equal for changes that are nearly the same: of one thing, on whichever machine, by whichever amount."""
+    """Return equal for changes that are nearly the same: of one thing, on whichever machine, by whichever
+    amount.
+    """
     return tuple(
         (
             step.kind,
@@ -282,6 +284,6 @@ def _label(value: int | str | None) -> str:
 
 
 def _both(before: TrialChange, after: TrialChange) -> TrialChange:
-    """The later change; it was made on top of the one before it."""
+    """Return the later change; it was made on top of the one before it."""
     machine = before.machine if after.machine is None else after.machine
     return TrialChange(before.content if after.content is None else after.content, machine)

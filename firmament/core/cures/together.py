@@ -108,7 +108,7 @@ class _TogetherSearch:
         yield from self._try(steps, change)
 
     def _most(self, member_of: Callable[[int], Int64], beyond: int) -> int:
-        """The largest amount below ``beyond`` with which all fit by number; 0 if none is small enough."""
+        """Return the largest amount below ``beyond`` with which all fit by number; 0 if none is small enough."""
         low, high = 0, beyond
         while high - low > 1:
             middle = (low + high) // 2
@@ -133,7 +133,9 @@ class _TogetherSearch:
                 yield from self._try(steps, TogetherChange(content=proposal.change.content))
 
     def _wider_rules(self) -> dict[tuple[CureChange, ...], CureProposal]:
-        """Proposals about the tasks alone: for what single machines refuse them for, and for what is between them."""
+        """Return proposals about the tasks alone: for what single machines refuse them for, and for what is
+        between them.
+        """
         trials, content = self._trials, self._trials.content_of(self._waiting[0])
         offered: dict[str, set[str]] = {}
         machine_of: dict[tuple[Cause, ...], Machine] = {}
@@ -212,7 +214,7 @@ class _TogetherSearch:
 
 
 def _set_amount(member: Int64, column: int, amount: int) -> Int64:
-    """The same request with another amount of one resource."""
+    """Return the same request with another amount of one resource."""
     changed = member.copy()
     changed[column] = amount
     return changed

@@ -49,7 +49,8 @@ class Contention:
         self._left = _CHECKS
 
     def explain(self, index: int, readers: Iterable[int]) -> str:
-        """A sentence about a class of the snapshot of which tasks stay pending; empty if it had no place to lose.
+        """Return a sentence about a class of the snapshot of which tasks stay pending; empty if it had no
+        place to lose.
 
         It is told ``readers`` (rows), who learn no names of tasks in other namespaces than their own.
         """
@@ -113,7 +114,7 @@ class Contention:
         return np.argsort(self._placed.machine, kind="stable")
 
     def _came_to(self, machine: int) -> dict[int, int]:
-        """How many tasks of each class the round has put on a machine, the least important first."""
+        """Return how many tasks of each class the round has put on a machine, the least important first."""
         ordered = self._placed.machine[self._by_machine]
         begin, end = np.searchsorted(ordered, [machine, machine + 1])
         part = self._placed.select(self._by_machine[begin:end])
@@ -129,7 +130,9 @@ class Contention:
         return sum(lost.takers.values()), max(map(self._importance, lost.takers))
 
     def _fewest(self, index: int, machine: int) -> dict[int, int]:
-        """The fewest tasks, by class, without which a machine takes one more of a class; empty if none are found."""
+        """Return the fewest tasks, by class, without which a machine takes one more of a class; empty if none
+        are found.
+        """
         came = self._came_to(machine)
         trial = _OneMachine(self._start, self._end_without_ledgers, index, machine, came)
         if not self._opens(trial, came):
@@ -142,7 +145,9 @@ class Contention:
         return self._not_put_back(trial, came)
 
     def _not_put_back(self, trial: _OneMachine, came: Mapping[int, int]) -> dict[int, int]:
-        """Those that are left out once all others are there again: the smallest return first, then the important."""
+        """Return those that are left out once all others are there again: the smallest return first, then the
+        important.
+        """
         out = dict(came)
         for cls in sorted(came, key=lambda cls: (trial.share(cls), -self._importance(cls), cls)):
             while out.get(cls, 0):
@@ -159,7 +164,9 @@ class Contention:
         return trial.opens_without(takers)
 
     def _members(self, lost: LostPlace) -> list[int]:
-        """Rows of the tasks that took a place; of each class those that have waited least. Empty if some are gone."""
+        """Return rows of the tasks that took a place; of each class those that have waited least. Empty if
+        some are gone.
+        """
         name = self._snapshot.machine_names[lost.machine]
         row, tasks = self._cluster.machines.row_of.get(name), self._cluster.tasks
         found: list[int] = []
@@ -200,13 +207,13 @@ class _OneMachine:
         self._end, self._ledgers = end, start.residual.ledgers
 
     def share(self, cls: int) -> float:
-        """How much of what is asked for a task has, at most of any resource."""
+        """Return how much of what is asked for a task has, at most of any resource."""
         asked = self._request > 0
         parts = self._problem.requests[self._problem.shape[cls]][asked] / self._request[asked]
         return float(parts.max(initial=0.0))
 
     def opens_without(self, takers: Mapping[int, int]) -> bool:
-        """Whether the machine takes the task without these, by class."""
+        """Return whether the machine takes the task without these, by class."""
         if self._ledgers and not self._has_ledgers(takers):
             return False
         for cls, count in takers.items():
@@ -217,7 +224,7 @@ class _OneMachine:
         return opens
 
     def _has_ledgers(self, takers: Mapping[int, int]) -> bool:
-        """Whether ledgers have room with the others alone on the machine: they give nothing back."""
+        """Return whether ledgers have room with the others alone on the machine: they give nothing back."""
         problem = self._problem
         shapes = problem.map_to_ledgers(problem.shape)
         stay = {cls: count - takers.get(cls, 0) for cls, count in self._came.items()}
@@ -233,5 +240,5 @@ class _OneMachine:
 
 
 def _space(name: str) -> str:
-    """The namespace in a name such as ``namespace/name``, "" for none."""
+    """Return the namespace in a name such as ``namespace/name``, "" for none."""
     return name.rpartition("/")[0]

@@ -65,7 +65,7 @@ def explain(context: RoundContext, uid: str, now: float) -> Explanation:
 
 
 def _limits(joint: Sequence[JointRows], ledgers: Sequence[Ledger]) -> list[tuple[AnyReason, Bool]]:
-    """What models' limits refuse the one task of a assessment."""
+    """Return what models' limits refuse the one task of a assessment."""
     return ModelLimits(joint, ledgers, np.zeros(1, dtype=np.int64)).refusals(0)
 
 
@@ -105,7 +105,7 @@ def _verdicts(
 def _model_verdicts(
     assessed: RoundAssessment, configuration: CoreConfiguration, index: int
 ) -> list[ModelVerdict]:
-    """One model's verdict per machine; scores and costs in whole points."""
+    """Return one model's verdict per machine; scores and costs in whole points."""
     weighted = configuration.models[index]
     assessment = assessed.assessments[index]
     count = assessed.machines.count
@@ -129,7 +129,9 @@ def _model_verdicts(
 
 
 def _scarcity(assessed: RoundAssessment, configuration: CoreConfiguration) -> SoftCost | None:
-    """What machines with scarce resources cost the one task of a assessment, as one of its preferred rules."""
+    """Return what machines with scarce resources cost the one task of a assessment, as one of its preferred
+    rules.
+    """
     if configuration.scarce is None:
         return None
     raw = raw_rows(assessed.assessments[-1], 1, assessed.machines.count)[0]
@@ -140,7 +142,7 @@ def _scarcity(assessed: RoundAssessment, configuration: CoreConfiguration) -> So
 def _preference_verdicts(
     assessed: RoundAssessment, soft: SoftCost | None, scarce: SoftCost | None
 ) -> list[ModelVerdict]:
-    """The task's own preferred rules; the score is what its cost leaves of 100, 100 without any rule."""
+    """Return the task's own preferred rules; the score is what its cost leaves of 100, 100 without any rule."""
     nothing = np.zeros(assessed.machines.count)
     whole = SoftCost.join((assessed.preferred[0], soft, scarce)) or SoftCost(nothing, nothing, 0)
     score = 100.0 - whole.points / max(1, whole.weight)
@@ -165,7 +167,7 @@ class _Judged:
 def _replace_answer(
     assessed: RoundAssessment, configuration: CoreConfiguration, model: CostModel, answer: Assessment
 ) -> tuple[int, RoundAssessment]:
-    """The position of a model, and what was assessed of a single shape with another answer of it."""
+    """Return the position of a model, and what was assessed of a single shape with another answer of it."""
     position = [each.model for each in configuration.models].index(model)
     assessments = list(assessed.assessments)
     assessments[position] = answer
@@ -213,7 +215,9 @@ def _judge_group(
 
 
 def _unit_lines(terms: TopologyTerms, others: Counter[int]) -> list[tuple[str, ...]]:
-    """Per machine a line for each of its units in which tasks of the group are; ``others``: how many are on which."""
+    """Return per machine a line for each of its units in which tasks of the group are; ``others``: how many
+    are on which.
+    """
     units: Counter[tuple[str, ...]] = Counter()
     for row, count in others.items():
         path = terms.paths[row]

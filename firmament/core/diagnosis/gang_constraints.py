@@ -72,7 +72,9 @@ class GangConstraints:
         return self.problem.rules.rules(cls) if self.problem.rules is not None else ClassRules()
 
     def _fits(self, gang: int, members: Int64, dropped: Sequence[str | int]) -> bool:
-        """Whether the gang is placed as a whole without these rules, and with plenty of these resources."""
+        """Return whether the gang is placed as a whole without these rules, and with plenty of these
+        resources.
+        """
         rules = {each for each in dropped if isinstance(each, str)}
         resources = [each for each in dropped if isinstance(each, int)]
         problem = self.problem

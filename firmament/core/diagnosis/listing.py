@@ -18,7 +18,7 @@ from firmament.core.state.tasks import UNGROUPED, TaskPhase
 
 
 def state_name(cluster: Cluster, task: int, now: float) -> str:
-    """PENDING, BACKOFF, ASSUMED or BOUND."""
+    """Return PENDING, BACKOFF, ASSUMED or BOUND."""
     state = TaskPhase(int(cluster.tasks.state[task]))
     if state == TaskPhase.PENDING and cluster.tasks.not_before[task] > now:
         return "BACKOFF"
@@ -26,7 +26,7 @@ def state_name(cluster: Cluster, task: int, now: float) -> str:
 
 
 def task_states(cluster: Cluster, now: float) -> Iterator[TaskState]:
-    """All tasks, in order of uid."""
+    """Yield all tasks, in order of uid."""
     tasks = cluster.tasks
     for uid in sorted(tasks.row_of):
         task = tasks.row_of[uid]
@@ -41,7 +41,7 @@ def task_states(cluster: Cluster, now: float) -> Iterator[TaskState]:
 
 
 def machine_states(cluster: Cluster) -> Iterator[MachineState]:
-    """All machines, in order of name."""
+    """Yield all machines, in order of name."""
     machines = cluster.machines
     names = cluster.resources.names
     capacity, used, running = machines.capacity, machines.used, machines.running

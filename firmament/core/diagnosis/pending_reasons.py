@@ -39,7 +39,7 @@ from firmament.core.state.waiting import tell
 def pending_reasons(
     context: RoundContext, snapshot: Snapshot, placed: Assignments, shortages: Mapping[int, str]
 ) -> tuple[Int64, list[Unscheduled]]:
-    """Rows of the round's tasks that stay pending, and the messages that changed.
+    """Return rows of the round's tasks that stay pending, and the messages that changed.
 
     ``shortages``: by gang, why a group with rules found no place.
     Reasons describe the machines as they are after the round's placements; a task that had a place when the round began
@@ -89,7 +89,7 @@ def pending_reasons(
 
 
 def _gang_prefix(cluster: Cluster, snapshot: Snapshot, index: int) -> str:
-    """What is said first to a member of a gang that was tried as a whole."""
+    """Return the first part of the message for a member of a gang that was tried as a whole."""
     gang = int(snapshot.problem.gang[index]) if len(snapshot.gangs) else -1
     if gang < 0:
         return ""
@@ -104,7 +104,9 @@ def _gang_prefix(cluster: Cluster, snapshot: Snapshot, index: int) -> str:
 
 
 def _still_pending(cluster: Cluster, snapshot: Snapshot) -> dict[int, Int64]:
-    """By class of the snapshot, its members that are the same tasks as then, unchanged, and pending, if any."""
+    """Return by class of the snapshot, its members that are the same tasks as then, unchanged, and pending,
+    if any.
+    """
     tasks = cluster.tasks
     then = snapshot.tasks
     left = np.flatnonzero((tasks.state[then] == int(TaskPhase.PENDING)) & ~tasks.revised[then])
@@ -121,7 +123,9 @@ def _root_causes(
     by_models: _ModelRefusals,
     state: RuleState | None,
 ) -> RootCauses:
-    """What refuses machines to one class: kube-scheduler's filters in its order, then models, groups, reservations."""
+    """Return what refuses machines to one class: kube-scheduler's filters in its order, then models, groups,
+    reservations.
+    """
     cluster = context.cluster
     cls, shape = int(snapshot.cls[index]), int(snapshot.problem.shape[index])
     found: list[MachineRefusal] = []
@@ -168,7 +172,7 @@ class _ModelRefusals:
         return cls(snapshot, len(cluster.machines), rows, board)
 
     def filters(self, shape: int) -> list[tuple[str, Bool]]:
-        """Per model that filters: its reason and the machines it refuses to a shape, bool[M now]."""
+        """Return per model that filters: its reason and the machines it refuses to a shape, bool[M now]."""
         return [
             (reason, self._now(refused))
             for assessment in self.snapshot.assessed.assessments
@@ -176,21 +180,23 @@ class _ModelRefusals:
         ]
 
     def find_occupied(self, shape: int) -> Bool:
-        """bool[M now]: machines that are refused for nothing but what tasks have taken of joint rows."""
+        """Return bool[M now]: machines that are refused for nothing but what tasks have taken of joint rows."""
         preemption = self.snapshot.preemption
         if preemption is None or preemption.occupied is None:
             return np.zeros(self.machines, dtype=np.bool_)
         return self._now(preemption.occupied[shape])
 
     def outside(self, index: int) -> list[tuple[AnyReason, Bool]]:
-        """The machines that are not in the tree over which a class's group shares out, bool[M now]."""
+        """Return the machines that are not in the tree over which a class's group shares out, bool[M now]."""
         problem = self.snapshot.problem
         if problem.topology is None or int(problem.gang[index]) not in problem.topology.groups:
             return []
         return [(by_limit(NOT_IN_TREE), self._now(problem.topology.position >= problem.topology.tree.leaves))]
 
     def limits(self, index: int) -> list[tuple[AnyReason, Bool]]:
-        """Reasons for which limits and pairs refuse machines to one more task of a class, bool[M now] each."""
+        """Return reasons for which limits and pairs refuse machines to one more task of a class, bool[M now]
+        each.
+        """
         return [(reason, self._now(refused)) for reason, refused in self.board.limit_refusals(index)]
 
     def _now(self, refused: Bool) -> Bool:

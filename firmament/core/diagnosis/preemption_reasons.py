@@ -21,8 +21,9 @@ NEVER = f"{IN_VAIN}not eligible due to preemptionPolicy=Never."
 
 
 def evictable(cluster: Cluster, importance: Importance, rows: Int64, reach: int) -> tuple[Int64, Int64]:
-    """What evictions for a task with this ``reach`` would give back on the machines ``rows``: int64[A, K], and the
-    number of tasks that would go: int64[A]. What leaves anyway is given back, but is nobody's victim.
+    """Return what evictions for a task with this ``reach`` would give back on the machines ``rows``: int64[A,
+    K], and the number of tasks that would go: int64[A]. What leaves anyway is given back, but is nobody's
+    victim.
     """
     tasks = cluster.tasks
     size = len(tasks.uid)
@@ -52,7 +53,9 @@ class PreemptionReasons:
         self._lowest = int(self._importance.standing_of(tasks, bound).min()) if len(bound) else None
 
     def explain(self, cls: int, task: int, causes: RootCauses) -> str:
-        """A sentence about tasks of class row ``cls`` such as ``task`` (row); ``causes``: why they have no place."""
+        """Return a sentence about tasks of class row ``cls`` such as ``task`` (row); ``causes``: why they
+        have no place.
+        """
         cluster = self._cluster
         content = cluster.classes.rows[cls].content
         machines = len(cluster.machines)
@@ -76,7 +79,7 @@ class PreemptionReasons:
         return f"{IN_VAIN}{summarise(machines, list(counts.items()))}"
 
     def _large_enough(self, request: Int64) -> Bool:
-        """bool[M]: machines that offer enough of every resource at all; volumes are no resources here."""
+        """Return bool[M]: machines that offer enough of every resource at all; volumes are no resources here."""
         capacity = self._cluster.machines.capacity[:, : len(request)]
         enough = np.ones(len(capacity), dtype=np.bool_)
         for each in lacks(capacity, request, self._cluster.resources.names):
@@ -87,8 +90,8 @@ class PreemptionReasons:
     def _count_after_evictions(
         self, free: Int64, request: Int64, some: Bool, rows: Int64, causes: RootCauses
     ) -> dict[str, int]:
-        """Machines (of ``rows``, with ``free`` room once all that may go is gone, ``some``: which is somebody) per
-        reason for which evictions are in vain.
+        """Return machines (of ``rows``, with ``free`` room once all that may go is gone, ``some``: which is
+        somebody) per reason for which evictions are in vain.
         """
         lacking = lacks(free[some][:, : len(request)], request, self._cluster.resources.names)
         counts = dict(root_causes(int(some.sum()), lacking).counts())

@@ -28,11 +28,11 @@ class RootCauses:
     code: Codes
 
     def counts(self) -> list[tuple[str, int]]:
-        """Machines per reason, in the order in which reasons are told."""
+        """Return machines per reason, in the order in which reasons are told."""
         return order_reasons([(text, int(told.sum())) for text, told in self.machines().items()])
 
     def machines(self) -> dict[str, Bool]:
-        """bool[M] by reason: the machines of which it is told; a reason that none bears is left out."""
+        """Return bool[M] by reason: the machines of which it is told; a reason that none bears is left out."""
         found: dict[str, Bool] = {}
         for index, (cause, refused) in enumerate(self.refusals):
             root = self.code == index
@@ -46,21 +46,23 @@ class RootCauses:
         return found
 
     def find_refused(self) -> Bool:
-        """bool[M]: machines that something refuses."""
+        """Return bool[M]: machines that something refuses."""
         return self.code >= 0
 
     def find_at_stage(self, stage: Stage) -> Bool:
-        """bool[M]: machines whose root cause is of a stage."""
+        """Return bool[M]: machines whose root cause is of a stage."""
         found = [index for index, (cause, _) in enumerate(self.refusals) if cause.reason.stage == stage]
         return np.isin(self.code, found)
 
     def curable(self) -> Bool:
-        """bool[M]: machines that evictions may open, as far as their root cause tells; all that nothing refuses."""
+        """Return bool[M]: machines that evictions may open, as far as their root cause tells; all that
+        nothing refuses.
+        """
         curable = np.array([*(cause.curable for cause, _ in self.refusals), True], dtype=np.bool_)
         return curable[self.code]
 
     def list_causes(self, machine: int) -> tuple[Cause, ...]:
-        """What one machine is refused for; nothing if it is not. No two causes have the same words."""
+        """Return what one machine is refused for; nothing if it is not. No two causes have the same words."""
         if self.code[machine] < 0:
             return ()
         root = self.refusals[self.code[machine]].cause
@@ -74,7 +76,7 @@ class RootCauses:
         return tuple({cause.words: cause for cause in same}.values())
 
     def drop_lack(self) -> RootCauses:
-        """The same if nothing were lacking: what keeps a task off beside resources."""
+        """Return the same if nothing were lacking: what keeps a task off beside resources."""
         return root_causes(
             len(self.code), [each for each in self.refusals if each.cause.reason.stage != Stage.RESOURCES]
         )
@@ -90,5 +92,5 @@ def root_causes(machines: int, refusals: Iterable[MachineRefusal]) -> RootCauses
 
 
 def rule_refusals(told: Iterable[tuple[AnyReason, Bool]]) -> list[MachineRefusal]:
-    """Refusals by the rules between tasks, in the order in which `RuleState.refusals` tells them."""
+    """Return refusals by the rules between tasks, in the order in which `RuleState.refusals` tells them."""
     return [MachineRefusal(Cause(reason), refused) for reason, refused in told]

@@ -34,7 +34,9 @@ class StaticRow:
     causes: tuple[Cause, ...]
 
     def add_refusals(self, refused: Bool, cause: Cause) -> StaticRow:
-        """This row with further machines refused for ``cause``; machines refused before keep their cause."""
+        """Return this row with further machines refused for ``cause``; machines refused before keep their
+        cause.
+        """
         newly = self.feasible & refused
         if not newly.any():
             return self
@@ -42,7 +44,7 @@ class StaticRow:
         return StaticRow(self.feasible & ~refused, code, (*self.causes, cause))
 
     def refusals(self) -> list[MachineRefusal]:
-        """What the row says, cause by cause."""
+        """Return what the row says, cause by cause."""
         return [MachineRefusal(cause, self.code == index) for index, cause in enumerate(self.causes)]
 
 
@@ -95,7 +97,7 @@ class StaticRows:
         return row
 
     def renumber(self, new_row: Int64) -> None:
-        """Shapes have other rows now: ``new_row[old]``, int64[S], -1 for those that are gone."""
+        """Move shapes to new rows: ``new_row[old]``, int64[S], -1 for those that are gone."""
         renumbered = [(int(new_row[shape]), row) for shape, row in self._rows.items()]
         self._rows = {shape: row for shape, row in renumbered if shape >= 0}
 
@@ -118,7 +120,8 @@ def verdict(
     index: int,
     others: Iterable[MachineRefusal],
 ) -> RootCauses:
-    """Kube-scheduler's filters in its order, then ``others``: what models, limits, groups and reservations refuse.
+    """Return kube-scheduler's filters in its order, then ``others``: what models, limits, groups and
+    reservations refuse.
 
     ``cls``: row of the class; ``static``: what its shape is refused by itself; ``free``: int64[M, K], room as its tasks
     see it; ``rules``: None for none, in which the class is number ``index``.

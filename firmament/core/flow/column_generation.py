@@ -34,37 +34,48 @@ from firmament.solvers.base import FlowProblem, FlowSolution, Solver, SolverTime
 
 @dataclass(frozen=True, slots=True)
 class GenerationOptions:
-    """How many columns there are at first and how many join later.
+    """How many columns a network has at first, and how many join later.
 
-    Networks of up to ``whole`` columns and steps are solved with all of them; the others begin with some.
-    A class of n tasks starts with n / 2 + base columns: its part of ``base_total``, or one for ``machines_each`` likely
-    machines if that is more (the more are alike, the less is known about which it will use), within ``base_least`` ..
-    ``base_most``. About twice ``samples`` x n + ``samples_each`` are sampled, more (up to ``samples_most`` for
-    ``samples``) if those for tasks are fewer than ``sampled``. At most ``added`` columns join per iteration, of which
-    there are at most ``iterations``. Where at most ``mended`` arcs contradict the prices, the flow is mended without a
-    solve.
+    A class of n tasks starts with n / 2 + base columns. Its base is its share of ``base_total``, or enough
+    for ``machines_each`` likely machines if that is more, within ``base_least`` .. ``base_most``.
     """
 
     whole: int = 12_000
+    """Networks of up to this many columns and steps are solved with all of them."""
     base_total: int = 4_000
+    """Base columns of all classes together."""
     base_least: int = 8
+    """Fewest base columns of a class."""
     base_most: int = 200
+    """Most base columns of a class."""
     machines_each: int = 90
+    """Likely machines that a class gets columns for; the more of them are alike, the less is known about
+    which it will use.
+    """
     samples: float = 1.0
+    """About twice this many columns per task are sampled."""
     samples_each: float = 5.0
+    """Columns per class that are sampled in addition."""
     samples_most: float = 8.0
+    """Most samples per task, if fewer than ``sampled`` would be sampled otherwise."""
     sampled: int = 12_000
+    """Sampled columns of all tasks to aim at."""
     added: int = 50_000
+    """Most columns that join per iteration."""
     iterations: int = 16
+    """Most iterations."""
     mended: int = 400
+    """Up to this many arcs that contradict the prices, the flow is repaired without a solve."""
 
     def base(self, classes: int, likely: int) -> int:
-        """Columns that each of so many classes gets beside those for its tasks; ``likely``: how many machines are."""
+        """Return columns that each of so many classes gets beside those for its tasks; ``likely``: how many
+        machines are.
+        """
         shared = max(self.base_total // max(1, classes), likely // self.machines_each)
         return min(self.base_most, max(self.base_least, shared))
 
     def rate(self, tasks: int) -> float:
-        """Samples per task in each direction, if so many tasks wait in all."""
+        """Return samples per task in each direction, if so many tasks wait in all."""
         return max(self.samples, min(self.samples_most, self.sampled / (2 * max(1, tasks))))
 
 
@@ -100,12 +111,19 @@ class _Generation:
     """One run of column generation: the columns and steps so far, and what the solves have taken."""
 
     residual: Residual
+    """What is left of the machines."""
     fits: dict[int, Bool]
+    """By shape, machines on which one task fits."""
     solver: Solver
+    """Solves networks."""
     options: GenerationOptions
+    """How many columns there are, and join."""
     tuning: FlowTuning
+    """Further numbers that guide the search."""
     penalties: Int64
+    """Cost of leaving tasks of a class without a machine."""
     time_limit: float | None
+    """Seconds for a solve, None for no limit."""
 
     def __post_init__(self) -> None:
         residual, options, tuning = self.residual, self.options, self.tuning
@@ -156,7 +174,7 @@ class _Generation:
         return self._outcome(network, flows, certified=False)
 
     def _first(self) -> tuple[Network, Int64, Prices | None]:
-        """The first network, an optimal flow of it, and prices, if there are any.
+        """Return the first network, an optimal flow of it, and prices, if there are any.
 
         Where the flow could not follow the expected prices, arcs are missing on which tasks would get there. At the
         true costs all prices are then far off, and nearly every arc seems to violate. At cut-off costs the missing ones
@@ -179,7 +197,7 @@ class _Generation:
     def _wider(
         self, network: Network, flows: Int64, added: Violations, *, rebuilt: bool = False
     ) -> tuple[Network, Int64]:
-        """The network with what is to be ``added``, and a flow of ``network`` on it.
+        """Return the network with what is to be ``added``, and a flow of ``network`` on it.
 
         ``rebuilt``: other things have changed, too, since ``network`` was built.
         """
@@ -194,32 +212,32 @@ class _Generation:
         return wider, carry_over(network, flows, wider, machines)
 
     def _count(self, solution: FlowSolution) -> Int64:
-        """The solution's flow, with its solve and seconds added up."""
+        """Return the solution's flow, with its solve and seconds added up."""
         self._solves += 1
         self._seconds += solution.seconds
         return solution.flows
 
     def _solve(self, network: Network) -> tuple[Int64, Prices | None]:
-        """An optimal flow, and prices, if there are any. Raises what the solver raises."""
+        """Return an optimal flow, and prices, if there are any. Raises what the solver raises."""
         return self._price(
             network, self._count(self.solver.solve(network.problem, time_limit=self.time_limit))
         )
 
     def _patch(self, network: Network, flows: Int64, prices: FullPrices) -> tuple[Int64, Prices] | None:
-        """The flow, mended in place, and its prices; None if a solver is the better choice."""
+        """Return the flow, mended in place, and its prices; None if a solver is the better choice."""
         patched = repair_flow(network, flows, prices, self.options.mended, self.tuning.repair)
         self._mends += patched is not None
         return patched
 
     def _price(self, network: Network, flows: Int64) -> tuple[Int64, Prices | None]:
-        """The flow, and its prices; None if there are none: the solver's flow is no optimum."""
+        """Return the flow, and its prices; None if there are none: the solver's flow is no optimum."""
         try:
             return flows, node_prices(network, flows)
         except NotOptimalError:
             return flows, None
 
     def _outcome(self, network: Network, flows: Int64, *, certified: bool) -> FlowOutcome:
-        """The flow found, and what it costs with every step of a machine on its own."""
+        """Return the flow found, and what it costs with every step of a machine on its own."""
         return FlowOutcome(
             solved=network,
             carried=flows,
@@ -246,7 +264,7 @@ class _Generation:
 
 
 def surely_used(residual: Residual, spread: Spread, tuning: TruncationTuning) -> tuple[Int64, Int64]:
-    """Steps to give to each machine, and how many first ones of these to merge: int64[M] each.
+    """Return steps to give to each machine, and how many first ones of these to merge: int64[M] each.
 
     Without sharp prices nothing is merged, and machines get more steps than are expected to be used.
     """
@@ -264,7 +282,7 @@ def surely_used(residual: Residual, spread: Spread, tuning: TruncationTuning) ->
 
 
 def find_unfilled_machines(network: Network, flows: Int64, merged: Int64) -> Int64:
-    """Machines (rows) with ``merged`` steps that the flow does not fill."""
+    """Return machines (rows) with ``merged`` steps that the flow does not fill."""
     steps = network.blocks[3]
     first = np.flatnonzero(np.r_[True, network.step_machine[1:] != network.step_machine[:-1]])
     short = first[(flows[steps] < network.problem.capacities[steps])[first]]
@@ -308,7 +326,7 @@ def solve_near(
 
 
 def _node_prices(network: Network, spread: Spread) -> Int64:
-    """Expected prices of all nodes; a class's is that of its cheapest column."""
+    """Return expected prices of all nodes; a class's is that of its cheapest column."""
     columns, classes = network.blocks[0], len(network.classes)
     machine = spread.price[network.machines]
     through = network.problem.costs[columns] + machine[network.column_machine]

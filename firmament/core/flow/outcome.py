@@ -29,19 +29,29 @@ class FlowOutcome:
     """
 
     solved: Network
+    """The network that was solved; the first steps of a machine may be one arc."""
     carried: Int64
+    """The flow on its arcs."""
     arcs: int
+    """Number of arcs with every step on its own."""
     bound: int
+    """Cost of the flow in units; if ``certified``, no placement costs less."""
     certified: bool
+    """Whether the flow was proved optimal over all columns."""
     solves: int
+    """How often the solver found a flow."""
     seconds: float
+    """Seconds of these solves."""
     time_limited: bool = False
+    """Whether a later solve was cut off."""
     dual_prices: DualPrices | None = None
+    """Expected worth of shapes, None if it was not computed."""
     mends: int = 0
+    """How often the flow was repaired without a solve."""
 
     @classmethod
     def of_whole(cls, network: Network, solution: FlowSolution) -> FlowOutcome:
-        """The optimal flow of a network that left nothing out."""
+        """Return the optimal flow of a network that left nothing out."""
         return cls(
             solved=network,
             carried=solution.flows,
@@ -65,7 +75,7 @@ class FlowOutcome:
         return carry_over(self.solved, self.carried, self.network, int(self.network.machines[-1]) + 1)
 
     def assignments(self) -> Assignments:
-        """Tasks per (class, machine) that the flow carries, in order of class, then machine."""
+        """Return tasks per (class, machine) that the flow carries, in order of class, then machine."""
         columns, _, _, _ = self.solved.blocks
         carried = self.carried[columns]
         where = carried > 0
@@ -76,7 +86,8 @@ ARC_BLOCKS = ("class to machine", "class to unscheduled aggregator", "aggregator
 
 
 def to_dimacs(network: Network) -> str:
-    """``p min NODES ARCS``, then ``n ID EXCESS`` for nodes that supply or demand, then ``a TAIL HEAD LOW CAP COST``.
+    """Return ``p min NODES ARCS``, then ``n ID EXCESS`` for nodes that supply or demand, then ``a TAIL HEAD
+    LOW CAP COST``.
 
     Nodes count from 1. Comments name the kind of every node and the block that arcs belong to.
     """

@@ -30,59 +30,63 @@ UNLIMITED = int(np.iinfo(np.int64).max) // 4
 class PlacementProblem:
     """What is to be placed, where it may go, and at what cost; never written to after it is built.
 
-    C classes, S shapes, M machines, K resources:
-
-    * ``counts``: int64[C, WAIT_BUCKETS], waiting tasks, bucket 0 for those that have waited longest;
-    * ``priority``: int64[C], rank-compressed, 0 the lowest; ``shape``: int64[C], row into the shape arrays;
-    * ``requests``: int64[S, K] per task; ``feasible``: bool[S, M], every rule but capacity;
-    * ``cost``: int32[S, M], units charged for a task by the models;
-    * ``crowd``: int64[M], units that each task already placed there in the round adds for the next;
-    * ``free``: int64[M, K] at the start, negative where others have overcommitted;
-    * ``pins``: class -> sorted machine rows that alone are allowed, for classes with a pinned set;
-    * ``multiplicity``: int64[M], how many machines that are alike each row stands for; ``free`` is that of one;
-    * ``joint``: joint rows beside the machines' resource vectors, amounts per shape;
-    * ``ledgers``: room that no joint row can express, by rows of ``model_shape``; never booked on themselves;
-    * ``openings``: what evicting changes for each ledger, by shapes of this problem; ``held``: bool[S, M], machines
-      that are not feasible for nothing but what tasks there hold; None: there are none;
-    * ``model_shape``: int64[S], the shape that ledgers know each shape by; None: the shape itself;
-    * ``gang``: int64[C], the gang of each class's tasks, numbered by age, -1 for none; ``gang_need``: int64[G], how
-      many tasks of each must be placed, or none; both empty without gangs;
-    * ``topology``: which of the gangs share out over a tree of machines, and how; None if none does;
-    * ``rules``: rules between tasks, None if there are none;
-    * ``pairs``: costs and limits of pairs of tasks, None if there are none;
-    * ``heights``: what models say of the sizes of tasks, which the network takes for equal; None: nothing;
-    * ``spread``: groups of tasks that would rather be apart, which the network does not know of; None: there are none;
-    * ``most``: class -> most of its tasks that one machine may take in this problem, for classes with such a limit;
-    * ``dual_prices``: what shapes (as ledgers know them) were worth in an earlier round, None: nothing is known of it.
-      It steers the choice of columns, and what is found by it; no cost;
-    * ``rotation``: row of the machine at which the first class begins among machines that cost the same.
+    C classes, S shapes, M machines, K resources, G gangs.
     """
 
     counts: Int64
+    """int64[C, WAIT_BUCKETS], waiting tasks; bucket 0 has waited longest."""
     priority: Int64
+    """int64[C], rank-compressed, 0 the lowest."""
     shape: Int64
+    """int64[C], row of the shape arrays."""
     requests: Int64
+    """int64[S, K], per task."""
     feasible: Bool
+    """bool[S, M], by every rule but capacity."""
     cost: Int32
+    """int32[S, M], units that the models charge for a task."""
     crowd: Int64
+    """int64[M], units that each task placed there in the round adds for the next one."""
     free: Int64
+    """int64[M, K] at the start, negative if others have overcommitted; of one machine if a row stands for
+    several.
+    """
     rotation: int = 0
+    """Row of the machine at which the first class begins among machines that cost the same."""
     pins: Mapping[int, Int64] = field(default_factory=dict)
+    """The only allowed machine rows, sorted, for classes with a pinned set."""
     joint: tuple[JointRows, ...] = ()
+    """Joint rows beside the machines' resource vectors, amounts per shape."""
     ledgers: tuple[Ledger, ...] = ()
+    """Room that no joint row can express, by rows of ``model_shape``; never booked on themselves."""
     openings: tuple[Opening | None, ...] = ()
+    """What evicting changes for each ledger, by shapes of this problem."""
     held: Bool | None = None
+    """bool[S, M], machines that refuse a shape only for what their tasks hold; None for none."""
     model_shape: Int64 | None = None
+    """int64[S], the shape by which ledgers know each shape; None: the shape itself."""
     most: Mapping[int, int] = field(default_factory=dict)
+    """Most tasks of a class that one machine may take in this problem, for classes with such a limit."""
     rules: RuleSet | None = None
+    """Rules between tasks, None for none."""
     pairs: PairRules | None = None
+    """Costs and limits of pairs of tasks, None for none."""
     gang: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    """int64[C], gang of each class, numbered by age, -1 for none; empty without gangs."""
     gang_need: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    """int64[G], how many tasks of each gang must be placed, or none."""
     topology: GroupTerms | None = None
+    """Which gangs are distributed over a tree of machines, and how; None for none."""
     multiplicity: Int64 | None = None
+    """int64[M], how many alike machines each row stands for; None: one."""
     heights: RoundHeights | None = None
+    """What models say about sizes of tasks, which the network takes as equal; None for nothing."""
     spread: SpreadTerms | None = None
+    """Groups of tasks that prefer to be apart, which the network does not know; None for none."""
     dual_prices: DualPrices | None = None
+    """Worth of shapes (as ledgers know them) in an earlier round, None if unknown. It guides the choice of
+    columns, and is no cost.
+    """
 
     @property
     def classes(self) -> int:
@@ -95,30 +99,34 @@ class PlacementProblem:
         return int(self.free.shape[0])
 
     def crowd_step(self) -> int:
-        """Tasks per step of the crowding cost: 1, or more where a machine gets dozens of tasks in one round."""
+        """Return tasks per step of the crowding cost: 1, or more where a machine gets dozens of tasks in one
+        round.
+        """
         machines = self.machines if self.multiplicity is None else int(self.multiplicity.sum())
         return max(1, int(self.counts.sum()) // (16 * max(1, machines)))
 
     def map_to_ledgers(self, shapes: Int64) -> Int64:
-        """int64[A]: the shapes that ledgers know ``shapes`` by."""
+        """Return int64[A]: the shapes that ledgers know ``shapes`` by."""
         return shapes if self.model_shape is None else self.model_shape[shapes]
 
     def times(self) -> Int64:
-        """int64[M]: ``multiplicity``, 1 for every row if none is given."""
+        """Return int64[M]: ``multiplicity``, 1 for every row if none is given."""
         return np.ones(self.machines, dtype=np.int64) if self.multiplicity is None else self.multiplicity
 
     def looks(self, classes: list[int], counts: list[int]) -> list[tuple[int, int, bytes]]:
-        """Equal for sets of ``counts[i]`` tasks of ``classes[i]`` that are alike to the machines: shapes and pins."""
+        """Return equal for sets of ``counts[i]`` tasks of ``classes[i]`` that are alike to the machines:
+        shapes and pins.
+        """
         pins = [self.pins[cls].tobytes() if cls in self.pins else b"" for cls in classes]
         return sorted(zip(self.shape[classes].tolist(), counts, pins, strict=True))
 
     def pins_allow(self, cls: int, machine: int) -> bool:
-        """Whether a class has no pins, or a machine is among them."""
+        """Return whether a class has no pins, or a machine is among them."""
         pins = self.pins.get(cls)
         return pins is None or bool((pins == machine).any())
 
     def limit_to_pins(self, cls: int, machines: Bool) -> Bool:
-        """``machines`` (bool[M]) without those that a class's pins leave out; itself if it has none."""
+        """Return ``machines`` (bool[M]) without those that a class's pins leave out; itself if it has none."""
         if cls not in self.pins:
             return machines
         inside = np.zeros_like(machines)
@@ -139,30 +147,32 @@ class Assignments:
 
     @classmethod
     def empty(cls) -> Assignments:
-        """No task anywhere."""
+        """Return assignments without any task."""
         return cls.of_tasks(())
 
     @classmethod
     def single(cls, task_class: int, machine: int) -> Assignments:
-        """One task."""
+        """Return one task."""
         return cls.of_tasks([(task_class, machine)])
 
     @classmethod
     def of_tasks(cls, tasks: Sequence[tuple[int, int]]) -> Assignments:
-        """Single tasks, (class, machine) each, in this order."""
+        """Return single tasks, (class, machine) each, in this order."""
         pairs = np.array(tasks, dtype=np.int64).reshape(-1, 2)
         return cls(pairs[:, 0], pairs[:, 1], np.ones(len(pairs), dtype=np.int64))
 
     @classmethod
     def from_tasks(cls, classes: Int64, machines: Int64) -> Assignments:
-        """Single tasks of ``classes`` on ``machines`` (int64[N]) together: by class, then machine, no pair twice."""
+        """Return single tasks of ``classes`` on ``machines`` (int64[N]) together: by class, then machine, no
+        pair twice.
+        """
         width = 1 + machines.max(initial=0)
         pairs, count = distinct(classes * width + machines)
         return cls(*np.divmod(pairs, width), count)
 
     @classmethod
     def join(cls, parts: list[Assignments]) -> Assignments:
-        """All of ``parts``, in order."""
+        """Return all of ``parts``, in order."""
         if not parts:
             return cls.empty()
         return cls(
@@ -172,24 +182,24 @@ class Assignments:
         )
 
     def select(self, where: Bool | Int64) -> Assignments:
-        """The entries for which ``where`` (bool[A]) holds, or those that it names, in its order."""
+        """Return the entries for which ``where`` (bool[A]) holds, or those that it names, in its order."""
         return Assignments(self.cls[where], self.machine[where], self.count[where])
 
     def tasks(self) -> Assignments:
-        """The same, a task an entry."""
+        """Return the same, a task an entry."""
         cls, machine = np.repeat(self.cls, self.count), np.repeat(self.machine, self.count)
         return Assignments(cls, machine, np.ones(len(cls), dtype=np.int64))
 
     def entries(self) -> Iterator[tuple[int, int, int]]:
-        """Class, machine and count of each entry."""
+        """Return class, machine and count of each entry."""
         return zip(self.cls.tolist(), self.machine.tolist(), self.count.tolist(), strict=True)
 
     def count_per_class(self, classes: int) -> Int64:
-        """int64[C]: tasks of each class."""
+        """Return int64[C]: tasks of each class."""
         return np.bincount(self.cls, weights=self.count, minlength=classes).astype(np.int64)
 
     def count_per_machine(self, machines: int) -> Int64:
-        """int64[M]: tasks on each machine."""
+        """Return int64[M]: tasks on each machine."""
         return np.bincount(self.machine, weights=self.count, minlength=machines).astype(np.int64)
 
 
@@ -212,11 +222,11 @@ class Residual:
         self.amounts: dict[int, list[tuple[int, int]]] = {}
 
     def copy(self) -> Residual:
-        """An independent copy."""
+        """Return an independent copy."""
         return self.from_problem(self.problem)
 
     def from_problem(self, problem: PlacementProblem) -> Residual:
-        """What is left of the same machines and tasks as another problem states them: a copy."""
+        """Return what is left of the same machines and tasks as another problem states them: a copy."""
         twin = copy(self)
         if problem is not self.problem:
             twin.problem, twin.amounts = problem, {}
@@ -228,22 +238,22 @@ class Residual:
         return twin
 
     def active(self) -> Int64:
-        """Classes that still have tasks, ascending."""
+        """Return classes that still have tasks, ascending."""
         return np.flatnonzero(self.remaining.any(axis=1))
 
     def by_importance(self) -> list[int]:
-        """Classes that still have tasks, by priority, then by longest wait (the oldest bucket in use)."""
+        """Return classes that still have tasks, by priority, then by longest wait (the oldest bucket in use)."""
         active, oldest = self.active(), np.argmax(self.remaining > 0, axis=1)
         return active[np.lexsort((active, oldest[active], -self.problem.priority[active]))].tolist()
 
     def fits(self, shape: int) -> Bool:
-        """bool[M]: machines that may take, and have room for, one more task of the shape."""
+        """Return bool[M]: machines that may take, and have room for, one more task of the shape."""
         fits = self.problem.feasible[shape].copy()
         self._close_full(fits, shape)
         return fits
 
     def fits_of(self, shapes: Iterable[int]) -> dict[int, Bool]:
-        """``fits`` of several shapes. Amounts that several of them ask for are compared once."""
+        """Return ``fits`` of several shapes. Amounts that several of them ask for are compared once."""
         if self.ledgers:
             return {shape: self.fits(shape) for shape in shapes}
         limits = list(self.limits())
@@ -272,7 +282,7 @@ class Residual:
             yield joint.rows.amount, left if machines is None else left.take(machines)
 
     def has_room(self, shape: int) -> Bool:
-        """bool[M]: machines with room for one more task of the shape, whether or not it may go there."""
+        """Return bool[M]: machines with room for one more task of the shape, whether or not it may go there."""
         room = np.ones(self.problem.machines, dtype=np.bool_)
         self._close_full(room, shape)
         return room
@@ -289,7 +299,8 @@ class Residual:
                 machines &= ledger.count_room(known_as) > 0
 
     def units(self, shapes: Int64, machines: Int64) -> Int64:
-        """How many tasks of ``shapes[i]`` fit ``machines[i]`` by themselves: int64[A], exact, at least 0.
+        """Return how many tasks of ``shapes[i]`` fit ``machines[i]`` by themselves: int64[A], exact, at least
+        0.
 
         On a row that stands for several machines, as many as fit one of them times their number.
         """
@@ -311,7 +322,7 @@ class Residual:
         return units
 
     def has_room_on(self, shape: int, machine: int) -> bool:
-        """Whether one machine has room for one more task of the shape: ``has_room`` of it alone."""
+        """Return whether one machine has room for one more task of the shape: ``has_room`` of it alone."""
         for column, amount in self._list_asked(shape):
             if self.free.item(column, machine) < amount:
                 return False
@@ -329,7 +340,9 @@ class Residual:
         take_oldest(self.remaining, assigned)
 
     def _list_asked(self, shape: int) -> list[tuple[int, int]]:
-        """Columns of the resources that a shape asks for, with amounts: one task is looked at without numpy's costs."""
+        """Return columns of the resources that a shape asks for, with amounts: one task is looked at without
+        numpy's costs.
+        """
         found = self.amounts.get(shape)
         if found is None:
             amounts = self.problem.requests[shape].tolist()
@@ -379,7 +392,7 @@ def take_oldest(waiting: Int64, assigned: Assignments) -> None:
 
 
 def machine_units(residual: Residual, classes: Int64) -> Int64:
-    """Upper bound on the tasks of ``classes`` that a machine can take together: int64[M].
+    """Return upper bound on the tasks of ``classes`` that a machine can take together: int64[M].
 
     The room divided by the smallest request of any of them, resource by resource; a valid bound for every mix.
     """

@@ -39,7 +39,7 @@ class AlikeMachines:
     fits: dict[int, Bool]
 
     def dealt_out(self, merged: Assignments) -> Assignments:
-        """Assignments to groups as assignments to machines.
+        """Return assignments to groups as assignments to machines.
 
         The tasks of a group go to its members in turn, class after class; no member gets more of a class than another
         by more than one, so what fits the group fits each member.
@@ -54,7 +54,8 @@ class AlikeMachines:
 
 
 def narrow(residual: Residual, fits: dict[int, Bool], tuning: ReductionTuning) -> AlikeMachines | None:
-    """The problem over the machines that its tasks need, each of which stands for itself; None if that saves nothing.
+    """Return the problem over the machines that its tasks need, each of which stands for itself; None if that
+    saves nothing.
 
     ``fits`` maps each waiting shape to ``residual.fits(shape)``. Problems with ledgers, or with joint rows that
     machines share, and those of more tasks than a handful, are left alone.
@@ -114,14 +115,15 @@ def merge_alike(residual: Residual, fits: dict[int, Bool], tuning: ReductionTuni
 
 
 def _limits_are_shared(residual: Residual) -> bool:
-    """Whether tasks on different machines may take room from each other."""
+    """Return whether tasks on different machines may take room from each other."""
     return bool(residual.ledgers) or any(rows.shared for rows in residual.problem.joint)
 
 
 def restrict(
     residual: Residual, machines: Int64, shapes: Int64 | slice = slice(None), **changes: Any
 ) -> Residual:
-    """What is left on some machines (rows, int64[G]) alone, for some ``shapes`` (int64[S']) or all; a copy.
+    """Return what is left on some machines (rows, int64[G]) alone, for some ``shapes`` (int64[S']) or all; a
+    copy.
 
     ``changes``: of its problem, which knows of no rules between tasks, pairs, sizes and spread.
     """
@@ -148,7 +150,9 @@ def restrict(
 
 
 def _find_needed(residual: Residual, fits: dict[int, Bool], classes: list[int], most: int) -> Int64:
-    """Rows of the ``most`` cheapest machines of each class, ascending. Those that tie at the end are taken in turn."""
+    """Return rows of the ``most`` cheapest machines of each class, ascending. Those that tie at the end are
+    taken in turn.
+    """
     problem = residual.problem
     before = problem.crowd * residual.placed  # what the next task pays for those of earlier passes
     turn = problem.rotation
@@ -176,7 +180,7 @@ def _find_needed(residual: Residual, fits: dict[int, Bool], classes: list[int], 
 
 
 def _marks(residual: Residual, fits: dict[int, Bool], worthwhile: float) -> ColumnMarks | None:
-    """Marks of the machines by all that tells them apart.
+    """Return marks of the machines by all that tells them apart.
 
     None if the cheap half, room and crowding, already tells apart more than the share ``worthwhile`` of them.
     """

@@ -38,7 +38,7 @@ class HeightCharge:
     most: float
 
     def units(self, shapes: Int64, machines: Int64) -> Float64:
-        """float64[A]: for tasks of ``shapes[i]`` on ``machines[i]``."""
+        """Return float64[A]: for tasks of ``shapes[i]`` on ``machines[i]``."""
         units: Float64 = entries(self.raw, shapes, machines).astype(np.float64)
         units -= self.best
         units *= self.per_unit
@@ -62,14 +62,14 @@ class RoundHeights:
     charges: Sequence[HeightCharge]
 
     def sizes(self, shapes: Int64, machines: Int64) -> Float64:
-        """float64[A]: sizes of tasks of ``shapes[i]`` on ``machines[i]``."""
+        """Return float64[A]: sizes of tasks of ``shapes[i]`` on ``machines[i]``."""
         size = np.zeros(len(shapes))
         for amount, rate in zip(self.amount.T, self.rate, strict=True):
             size += amount.take(shapes) * rate.take(machines)
         return size
 
     def sum_charged(self, shapes: Int64, machines: Int64) -> Float64:
-        """float64[A]: what the network's costs hold of these models."""
+        """Return float64[A]: what the network's costs hold of these models."""
         units = np.zeros(len(shapes))
         for charge in self.charges:
             units += charge.units(shapes, machines)
@@ -77,7 +77,9 @@ class RoundHeights:
 
 
 def entries(matrix: NDArray[Any], rows: Int64, columns: Int64) -> NDArray[Any]:
-    """``matrix[rows, columns]`` for ``matrix`` in order of its rows, by one index instead of two: twice as fast."""
+    """Return ``matrix[rows, columns]`` for ``matrix`` in order of its rows, by one index instead of two:
+    twice as fast.
+    """
     if not matrix.flags.c_contiguous:  # it would be written out as a whole for that
         return matrix[rows, columns]
     return matrix.take(rows * np.int64(matrix.shape[1]) + columns)
@@ -117,7 +119,7 @@ class SpreadTerms:
         return int(self.domain.max(initial=0)) + 1
 
     def add_residents(self, groups: Int64, machines: Int64) -> SpreadTerms:
-        """The same with further tasks of groups on machines."""
+        """Return the same with further tasks of groups on machines."""
         return replace(
             self,
             resident_group=np.concatenate([self.resident_group, groups]),
@@ -125,12 +127,12 @@ class SpreadTerms:
         )
 
     def count_near(self, group: int, machines: Int64) -> Int64:
-        """int64[M]: tasks of a group on each machine, and one more on each of ``machines``."""
+        """Return int64[M]: tasks of a group on each machine, and one more on each of ``machines``."""
         there = self.resident_machine[self.resident_group == group]
         return np.bincount(np.concatenate([there, machines]), minlength=len(self.domain))
 
     def on_machines(self, groups: Int64, machines: Int64, counts: Int64) -> tuple[Int64, Int64]:
-        """Pairs group x M + machine with tasks, ascending, and how many: int64[P] each.
+        """Return pairs group x M + machine with tasks, ascending, and how many: int64[P] each.
 
         Of those that ran before, and ``counts[i]`` more of ``groups[i]`` on ``machines[i]``.
         """
@@ -139,7 +141,7 @@ class SpreadTerms:
         return distinct(np.concatenate([before, np.repeat(groups * width + machines, counts)]))
 
     def in_domains(self, groups: Int64, machines: Int64, counts: Int64) -> Int64:
-        """int64[G, D]: tasks of each group in each domain, counted likewise."""
+        """Return int64[G, D]: tasks of each group in each domain, counted likewise."""
         width = self.domains
         keys = np.concatenate([self.resident_group, groups]) * width
         keys += self.domain[np.concatenate([self.resident_machine, machines])]
@@ -201,17 +203,19 @@ class DualPrices:
 
     @classmethod
     def from_shapes(cls, shapes: Int64, price: NDArray[np.float32]) -> DualPrices:
-        """Prices of ``shapes`` (int64[A], in any order); of a shape that occurs twice the first counts."""
+        """Return prices of ``shapes`` (int64[A], in any order); of a shape that occurs twice the first
+        counts.
+        """
         distinct, first = np.unique(shapes, return_index=True)
         return cls(distinct, price[first])
 
     @classmethod
     def none(cls) -> DualPrices:
-        """No price of any shape."""
+        """Return prices without any shape."""
         return cls(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32))
 
     def get(self, shapes: Int64) -> NDArray[np.float32]:
-        """float32[A]: the prices of ``shapes``, NaN for those that have none."""
+        """Return float32[A]: the prices of ``shapes``, NaN for those that have none."""
         found = np.full(len(shapes), np.nan, dtype=np.float32)
         if len(self.shape):
             place = np.minimum(np.searchsorted(self.shape, shapes), len(self.shape) - 1)

@@ -98,7 +98,9 @@ class PriceTuning:
     """Expected prices, see ``price_estimate/equilibrium.py``."""
 
     newton: NewtonTuning = field(default_factory=NewtonTuning)
+    """Newton's method on a sample."""
     continuation: ContinuationTuning = field(default_factory=ContinuationTuning)
+    """Following prices as smoothing falls."""
     sampled_shapes: int = 160
     """Shapes that stand for all in the equilibrium (with 500 classes, doubled: 1.9, halved: 0.8) ..."""
     levelled_shapes: int = 32

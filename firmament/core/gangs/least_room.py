@@ -40,7 +40,7 @@ def lacking_room(cluster: Cluster, job: Job, able: list[int], *, preempts: bool)
 
 
 def _less_important(cluster: Cluster, priority: int) -> Int64:
-    """Rows of the tasks on machines, not told to go yet, that have less priority."""
+    """Return rows of the tasks on machines, not told to go yet, that have less priority."""
     tasks = cluster.tasks
     bound = tasks.in_state(TaskPhase.BOUND)
     there = (tasks.machine[bound] >= 0) & ~tasks.leaving[bound]

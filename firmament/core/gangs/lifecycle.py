@@ -41,18 +41,22 @@ class AdmittedTasks:
 
 @dataclass(slots=True)
 class _GangStatus:
-    """Where a gang stands. ``since``: when it was decided without being whole yet, None if that is not so;
-    ``withheld``: it lacks members that could be tried, so more room would not help it; ``told_to_go``: uids of the
-    members that were, when it was given up last.
-    """
+    """The state of a gang."""
 
     since: float | None = None
+    """When it was decided, if it is not whole yet, else None."""
     whole: bool = False
+    """Whether it is whole."""
     failed: bool = False
+    """Whether it has been given up."""
     withheld: bool = False
+    """Whether it lacks members that could be tried, so that more room would not help."""
     told_to_go: frozenset[str] = frozenset()
+    """Ids of members that were evicted when it was given up last."""
     told: GangState | None = None
+    """State that was last reported."""
     message: str = ""
+    """Message that was last reported."""
 
 
 class GangLifecycle:
@@ -69,7 +73,8 @@ class GangLifecycle:
     # --- before a round ------------------------------------------------------------------------------------------
 
     def admit(self, cluster: Cluster, waiting: Int64, now: float) -> AdmittedTasks:
-        """Complete the gangs among the tasks in ``waiting`` (rows), and leave out those that cannot be whole.
+        """Return complete the gangs among the tasks in ``waiting`` (rows), and leave out those that cannot be
+        whole.
 
         Members that are unschedulable take part when one of their gang does. Gangs that are left out are marked
         unschedulable, and told why; so are members beyond the need of gangs with rules.
@@ -133,7 +138,7 @@ class GangLifecycle:
         self._untold.add(job.id)
 
     def _lacks_room(self, cluster: Cluster, job: Job, able: list[int]) -> bool:
-        """Whether all machines together have too little room for a gang; says so."""
+        """Return whether all machines together have too little room for a gang; says so."""
         lacking = lacking_room(cluster, job, able, preempts=self._options.preemption)
         if lacking:
             what = ", ".join(lacking)
@@ -180,7 +185,7 @@ class GangLifecycle:
                     break
 
     def withheld(self, cluster: Cluster) -> list[Unscheduled]:
-        """What the members of gangs that could not be tried have to be told, if that is new to them."""
+        """Return what the members of gangs that could not be tried have to be told, if that is new to them."""
         tasks = cluster.tasks
         found = []
         for job_id in sorted(self._untold):
@@ -197,7 +202,7 @@ class GangLifecycle:
         return found + self._surplus.take_notices(cluster) if self._surplus.untold else found
 
     def states(self, cluster: Cluster, now: float) -> tuple[GangState, ...]:
-        """Gangs whose standing changed since this was last asked, by job."""
+        """Return gangs whose standing changed since this was last asked, by job."""
         found = self._untold_states(cluster, now)
         self._news.clear()
         for state in found:
@@ -219,7 +224,7 @@ class GangLifecycle:
     # --- time ----------------------------------------------------------------------------------------------------
 
     def next_in(self, cluster: Cluster, now: float) -> float | None:
-        """Seconds until something is due or to be told, None if nothing is."""
+        """Return seconds until something is due or to be told, None if nothing is."""
         if self._untold_states(cluster, now):
             return 0.0
         self._news.clear()
@@ -259,7 +264,7 @@ class GangLifecycle:
         return deltas
 
     def _late(self, cluster: Cluster, job_id: str, status: _GangStatus) -> list[int]:
-        """Members (rows) of a gang that was given up which have been bound since."""
+        """Return members (rows) of a gang that was given up which have been bound since."""
         if not status.failed or not self._options.evict_failed_gangs:
             return []
         tasks = cluster.tasks
@@ -316,7 +321,7 @@ class GangLifecycle:
 
 
 def _state(cluster: Cluster, job: Job, status: _GangStatus, evictions: PendingEvictions) -> GangState:
-    """What is to be told of a gang: how far it has come, and what it waits for."""
+    """Return the state of a gang to report: its progress, and what it waits for."""
     bound, assumed, leaving = count_members(cluster, job.id)
     phase, message = GangPhase.WAITING, status.message
     if bound >= job.min_members:

@@ -25,20 +25,20 @@ from firmament.core.state.tasks import TaskPhase
 
 
 def lacking(cluster: Cluster, job: Job) -> int:
-    """How many more members a gang needs on machines; those that have been told to go do not count."""
+    """Return how many more members a gang needs on machines; those that have been told to go do not count."""
     bound, assumed, _ = count_members(cluster, job.id)
     return job.min_members - bound - assumed
 
 
 def staying_members(cluster: Cluster, job_id: str) -> Int64:
-    """Rows of the members of a job that are on known machines, and have not been told to go."""
+    """Return rows of the members of a job that are on known machines, and have not been told to go."""
     tasks = cluster.tasks
     members = np.array(cluster.jobs.members(job_id), dtype=np.int64)
     return members[(tasks.machine[members] >= 0) & ~tasks.leaving[members]]
 
 
 def able_members(cluster: Cluster, job: Job, now: float) -> list[int]:
-    """Rows of the members of a gang that could be tried now, unschedulable ones included."""
+    """Return rows of the members of a gang that could be tried now, unschedulable ones included."""
     tasks = cluster.tasks
     members = np.array(cluster.jobs.members(job.id), dtype=np.int64)
     able = (tasks.state[members] == int(TaskPhase.PENDING)) & ~tasks.refused[members]
@@ -46,7 +46,7 @@ def able_members(cluster: Cluster, job: Job, now: float) -> list[int]:
 
 
 def count_members(cluster: Cluster, job_id: str) -> tuple[int, int, int]:
-    """Members of a job that are bound to stay, assumed, and told to go."""
+    """Return members of a job that are bound to stay, assumed, and told to go."""
     tasks = cluster.tasks
     members = np.array(cluster.jobs.members(job_id), dtype=np.int64)
     leaving = tasks.leaving[members]
@@ -72,7 +72,7 @@ class Surplus:
         return able[:need]
 
     def take_notices(self, cluster: Cluster) -> list[Unscheduled]:
-        """What members have to be told, if that is new to them; once."""
+        """Return what members have to be told, if that is new to them; once."""
         tasks = cluster.tasks
         news: dict[str, list[str]] = {}
         for uid, message in self.untold:
@@ -98,7 +98,9 @@ class Rebinding:
         self.came: dict[str, int] = {}
 
     def keeps_place(self, cluster: Cluster, task: int) -> bool:
-        """Whether a task whose binding was refused is a member to be bound again where it is, after its back-off."""
+        """Return whether a task whose binding was refused is a member to be bound again where it is, after
+        its back-off.
+        """
         tasks = cluster.tasks
         job = cluster.jobs.gang(tasks.job[task])
         if job is None or tasks.machine[task] < 0 or tasks.failures[task] % TRIES_IN_PLACE == 0:
@@ -107,7 +109,7 @@ class Rebinding:
         return True
 
     def due(self, cluster: Cluster, now: float) -> list[Delta]:
-        """Bindings of members that are to be tried again in their places.
+        """Return bindings of members that are to be tried again in their places.
 
         A member whose machine has gone meanwhile has lost its place, and waits for another one.
         """
@@ -126,7 +128,7 @@ class Rebinding:
         return deltas
 
     def next_in(self, cluster: Cluster, now: float) -> float | None:
-        """Seconds until a member is to be bound again, or has lost its place; None if there is none."""
+        """Return seconds until a member is to be bound again, or has lost its place; None if there is none."""
         waits = []
         for uid in self.came:
             task = self._still_placed(cluster, uid)
@@ -136,7 +138,9 @@ class Rebinding:
         return min(waits, default=None)
 
     def _still_placed(self, cluster: Cluster, uid: str) -> int | None:
-        """Row of a task whose binding is to be tried again, None if it has not stayed in its place since."""
+        """Return row of a task whose binding is to be tried again, None if it has not stayed in its place
+        since.
+        """
         tasks = cluster.tasks
         task = tasks.row_of.get(uid)
         same = (
@@ -148,7 +152,8 @@ class Rebinding:
 def hold_back_decisions(
     cluster: Cluster, preemption: PreemptionProblem, decided: Sequence[PreemptionDecision], guests: Int64
 ) -> tuple[list[PreemptionDecision], Bool]:
-    """The decisions without those for tasks (``guests``, int64[N] rows) whose gang goes, and which are left: bool[N].
+    """Return the decisions without those for tasks (``guests``, int64[N] rows) whose gang goes, and which are
+    left: bool[N].
 
     Victims that others need as well are told to go for one of those; nobody else goes for a task that is held back.
     """
@@ -165,7 +170,7 @@ def hold_back_decisions(
 def _going(
     cluster: Cluster, preemption: PreemptionProblem, decided: Sequence[PreemptionDecision]
 ) -> set[str]:
-    """Gangs of which nobody would be left."""
+    """Return gangs of which nobody would be left."""
     tasks, jobs = cluster.tasks, cluster.jobs
     if not jobs.gangs:
         return set()

@@ -34,7 +34,7 @@ def compile_groups(
     columns: MachineColumns,
     called: Called,
 ) -> GroupTerms | None:
-    """The groups among the gangs of a round; None if there are none."""
+    """Return the groups among the gangs of a round; None if there are none."""
     ruled = cluster.ruled_gangs
     numbers = [number for number, job in enumerate(called.jobs) if job in ruled]
     if model is None or not numbers:
@@ -59,7 +59,7 @@ class MachineTrees:
         self._position = np.empty(0, dtype=np.int64)
 
     def build(self, terms: TopologyTerms) -> tuple[Tree, Int64]:
-        """The tree; and int64[M], where each machine stands among its leaves, their number if outside."""
+        """Return the tree; and int64[M], where each machine stands among its leaves, their number if outside."""
         known = self._terms
         if known is None or known.levels != terms.levels or known.paths != terms.paths:
             placed = {path: row for row, path in enumerate(terms.paths) if path is not None}
@@ -71,7 +71,7 @@ class MachineTrees:
 
 
 def in_natural_order(cluster: Cluster, members: Int64) -> Int64:
-    """Rows of tasks by their names, numbers in them as such."""
+    """Return rows of tasks by their names, numbers in them as such."""
     names = cluster.tasks.name
     return np.array(sorted(members.tolist(), key=lambda row: (natural_key(names[row]), row)), dtype=np.int64)
 
@@ -97,12 +97,12 @@ def _group(
 
 
 def rules_of(rules: GroupRules, levels: Sequence[str]) -> tuple[Rule, ...]:
-    """The rules of a group, one per level of the tree."""
+    """Return the rules of a group, one per level of the tree."""
     return tuple(rules.levels.get(level, Rule()) for level in levels)
 
 
 def _unlike(cluster: Cluster, waiting: Int64) -> str:
-    """Says that the tasks of a group ask for unlike amounts; empty if they do not."""
+    """Return says that the tasks of a group ask for unlike amounts; empty if they do not."""
     requests = {
         shape: cluster.requests.get(shape)[0]
         for shape in {cluster.classes.rows[int(cluster.tasks.cls[row])].shape for row in waiting.tolist()}

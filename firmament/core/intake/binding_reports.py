@@ -76,7 +76,7 @@ class BindingOutcomes:
             transitions.release(cluster, task, promised=True)
 
     def _is_owed(self, task: int) -> bool:
-        """Whether others were told to leave for an assumed task (row)."""
+        """Return whether others were told to leave for an assumed task (row)."""
         cluster = self.cluster
         uid = cluster.tasks.uid[task]
         return bool(cluster.tasks.owed[task]) or uid in cluster.records.payloads.get(NOMINATION_RECORD, {})

@@ -116,7 +116,7 @@ def _apply_singly(
 
 
 def alone(event: TaskEvent, index: int) -> TaskEvent:
-    """The part of an event that is about one of its tasks."""
+    """Return the part of an event that is about one of its tasks."""
     columns = ("created",) if isinstance(event, TasksSubmitted) else ("assigned", "initialized")
     of_one: dict[str, Any] = {
         name: getattr(event, name)[index : index + 1] for name in ("uids", "names", *columns)
@@ -125,7 +125,7 @@ def alone(event: TaskEvent, index: int) -> TaskEvent:
 
 
 def _bind(cluster: Cluster, task: int, cls: int, event: TasksBound, index: int, now: float) -> None:
-    """A task that was assumed where it is now only changes its state; any other comes to its machine."""
+    """Bind a task: one that was assumed there only changes its state; any other comes to its machine."""
     if cluster.where(task) == event.machine and cluster.tasks.cls[task] == cls:
         if not event.assumed:
             transitions.find_bound(cluster, task, now)
@@ -235,7 +235,7 @@ def _add(
 
 
 def _group_priorities(events: Sequence[TasksSubmitted | TasksBound], sizes: list[int]) -> Int64 | None:
-    """The group priority of each task: int64[N], None if there is none at all."""
+    """Return the group priority of each task: int64[N], None if there is none at all."""
     stated = [event.group_priority for event in events]
     if all(each is None for each in stated):
         return None
@@ -243,7 +243,9 @@ def _group_priorities(events: Sequence[TasksSubmitted | TasksBound], sizes: list
 
 
 def _column(events: Sequence[TasksSubmitted | TasksBound], field: str) -> Float64 | None:
-    """What events say of each of their tasks, 0 for those that say nothing: float64[N]; None if none says anything."""
+    """Return what events say of each of their tasks, 0 for those that say nothing: float64[N]; None if none
+    says anything.
+    """
     given: list[Sequence[float]] = [getattr(event, field) for event in events]
     if not any(given):
         return None

@@ -121,7 +121,7 @@ def check_quota(cluster: Cluster, events: Sequence[Event], quota: Quota) -> None
 
 
 def _check(what: str, most: int, known: Collection[T], count: int, named: Iterable[T]) -> None:
-    """``named`` are at most ``count`` different ones; they are gone through only where that might be too many."""
+    """Check that ``named`` has at most ``count`` different items; count them only if there might be too many."""
     if len(known) + count <= most:
         return
     new = sum(each not in known for each in set(named))

@@ -27,7 +27,7 @@ class Bundled:
     of: Int64
 
     def dealt_out(self, placed: Assignments) -> Assignments:
-        """Assignments of bundles as assignments of their classes.
+        """Return assignments of bundles as assignments of their classes.
 
         Gangs come in order of priority, then of age, each with what it needs or nothing. What they leave goes to the
         members that gangs with places have beyond their need, and to other tasks, longest waiting first. Places that
@@ -49,7 +49,7 @@ class Bundled:
         return self._hand_over(placed, share)
 
     def gather(self, placed: Assignments) -> Assignments:
-        """Assignments of classes as assignments of their bundles."""
+        """Return assignments of classes as assignments of their bundles."""
         return Assignments(self.of[placed.cls], placed.machine, placed.count)
 
     def _serve(self, members: Int64, need: int, share: Int64, left: Int64) -> bool:
@@ -81,7 +81,9 @@ class Bundled:
         return given
 
     def _hand_over(self, placed: Assignments, share: Int64) -> Assignments:
-        """The first ``share`` (int64[C]) places of each bundle, class after class, by class and machine."""
+        """Return the first ``share`` (int64[C]) places of each bundle, class after class, by class and
+        machine.
+        """
         classes = np.argsort(self.of, kind="stable")
         first = classes[np.searchsorted(self.of[classes], np.arange(self.problem.classes))]
         whole = share[first] == placed.count_per_class(
@@ -97,7 +99,7 @@ class Bundled:
         return Assignments(*np.divmod(pairs, self.whole.machines), count.astype(np.int64))
 
     def _dealt(self, placed: Assignments, share: Int64, classes: Int64) -> Assignments:
-        """The same, place by place; ``classes``: int64[C], by bundle.
+        """Return the same, place by place; ``classes``: int64[C], by bundle.
 
         A bundle's places come machine by machine in turn: a class gets as many machines as it can.
         """
@@ -114,7 +116,7 @@ class Bundled:
 
 
 def merge_classes(problem: PlacementProblem) -> Bundled:
-    """The problem with classes as one that have shape, priority and pins in common.
+    """Return the problem with classes as one that have shape, priority and pins in common.
 
     Rules between tasks, pairs that steer, and ledgers count on who comes first; with such, nothing is bundled.
     """
@@ -152,7 +154,7 @@ def merge_classes(problem: PlacementProblem) -> Bundled:
 
 
 def _gangs(problem: PlacementProblem) -> list[tuple[int, Int64]]:
-    """Gangs and their classes, the most important first, then by age."""
+    """Return gangs and their classes, the most important first, then by age."""
     members = [np.flatnonzero(problem.gang == gang) for gang in range(len(problem.gang_need))]
     rank = np.array([int(problem.priority[each].max(initial=-1)) for each in members], dtype=np.int64)
     return [(gang, members[gang]) for gang in np.argsort(-rank, kind="stable").tolist()]

@@ -17,7 +17,8 @@ from firmament.core.placement.outcome import Placed
 
 
 def compute_placed_cost(problem: PlacementProblem, placed: Assignments) -> int:
-    """Cost of the placed tasks in units: what the models charge each, crowding, spread, pairs and sizes of tasks.
+    """Return cost of the placed tasks in units: what the models charge each, crowding, spread, pairs and
+    sizes of tasks.
 
     Crowding charges the k-th task of the round on a machine for the k before it, as tasks of mean size; where models
     state heights, ``size_cost`` makes that the sum of true sizes.
@@ -49,7 +50,7 @@ def least_cost(problem: PlacementProblem, placed: Assignments) -> int:
 
 
 def size_cost(problem: PlacementProblem, placed: Assignments) -> float:
-    """Units by which tasks cost more, by their sizes, than the network charges for tasks of mean size.
+    """Return units by which tasks cost more, by their sizes, than the network charges for tasks of mean size.
 
     Of either sign; 0 where no model states heights.
     """
@@ -70,7 +71,9 @@ def size_cost(problem: PlacementProblem, placed: Assignments) -> float:
 
 
 def spread_cost(terms: SpreadTerms | None, placed: Assignments) -> float:
-    """Units that a placement adds to what tasks of one group cost by being near each other; 0 without groups."""
+    """Return units that a placement adds to what tasks of one group cost by being near each other; 0 without
+    groups.
+    """
     if terms is None:
         return 0.0
     theirs = terms.group[placed.cls] >= 0
@@ -81,7 +84,9 @@ def spread_cost(terms: SpreadTerms | None, placed: Assignments) -> float:
 
 
 def _compute_near_cost(terms: SpreadTerms, groups: Int64, machines: Int64, counts: Int64) -> float:
-    """What all tasks of groups cost by being near each other: those there, and ``counts`` on ``machines``."""
+    """Return what all tasks of groups cost by being near each other: those there, and ``counts`` on
+    ``machines``.
+    """
     pairs, on_machine = terms.on_machines(groups, machines, counts)
     steps = terms.machine_step[pairs // np.int64(max(1, len(terms.domain)))]
     in_domain = terms.in_domains(groups, machines, counts)
@@ -90,7 +95,7 @@ def _compute_near_cost(terms: SpreadTerms, groups: Int64, machines: Int64, count
 
 
 def pair_cost(problem: PlacementProblem, placed: Assignments) -> float:
-    """Units that a placement adds to what pairs of tasks cost; 0 if no model knows pairs."""
+    """Return units that a placement adds to what pairs of tasks cost; 0 if no model knows pairs."""
     if problem.pairs is None:
         return 0.0
     before, after = pair_figures(problem.pairs, placed)
@@ -98,7 +103,7 @@ def pair_cost(problem: PlacementProblem, placed: Assignments) -> float:
 
 
 def pair_figures(pairs: PairRules, placed: Assignments) -> tuple[float, float]:
-    """What all pairs of tasks on machines cost before a placement, and after it, in the model's unit."""
+    """Return what all pairs of tasks on machines cost before a placement, and after it, in the model's unit."""
     before = pair_figure(pairs.terms, pairs.resident_kind, pairs.resident_machine)
     tasks = placed.tasks()
     then = pairs.add_residents(tasks.cls, tasks.machine)
@@ -106,7 +111,9 @@ def pair_figures(pairs: PairRules, placed: Assignments) -> tuple[float, float]:
 
 
 def pending_cost(problem: PlacementProblem, placed: Assignments) -> int:
-    """Penalties, in units, of the tasks that stay pending; of each class the longest waiting are the ones placed."""
+    """Return penalties, in units, of the tasks that stay pending; of each class the longest waiting are the
+    ones placed.
+    """
     left = problem.counts.copy()
     take_oldest(left, placed)
     if not left.any():
@@ -116,7 +123,7 @@ def pending_cost(problem: PlacementProblem, placed: Assignments) -> int:
 
 
 def placement_cost(problem: PlacementProblem, placed: Assignments) -> int:
-    """Total cost of a placement in units: of the tasks placed and of those that stay pending.
+    """Return total cost of a placement in units: of the tasks placed and of those that stay pending.
 
     Joint limits are not checked here.
     """
@@ -124,7 +131,9 @@ def placement_cost(problem: PlacementProblem, placed: Assignments) -> int:
 
 
 def network_cost(problem: PlacementProblem, placed: Assignments) -> int:
-    """The part of ``placement_cost`` that is on arcs, which is what a flow's cost bounds: without pairs and sizes."""
+    """Return the part of ``placement_cost`` that is on arcs, which is what a flow's cost bounds: without
+    pairs and sizes.
+    """
     return compute_charged_cost(problem, placed) + pending_cost(problem, placed)
 
 

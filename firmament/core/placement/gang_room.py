@@ -58,7 +58,7 @@ def find_gang_room(
 
 
 def _alone(problem: PlacementProblem, gang: int, in_the_end: Int64) -> PlacementProblem:
-    """The problem of one gang, in the room that there will be."""
+    """Return the problem of one gang, in the room that there will be."""
     counts = np.where((problem.gang == gang)[:, None], problem.counts, 0)
     need = np.where(np.arange(len(problem.gang_need)) == gang, problem.gang_need, 0)
     topology = problem.topology
@@ -69,7 +69,7 @@ def _alone(problem: PlacementProblem, gang: int, in_the_end: Int64) -> Placement
 
 
 def _by_lack(problem: PlacementProblem, gang: int, search: RoomSearch) -> Int64:
-    """Rows of the machines that may have room for one of a gang's tasks.
+    """Return rows of the machines that may have room for one of a gang's tasks.
 
     Those come first that lack least for each, and where it takes least until that ends.
     """
@@ -94,7 +94,7 @@ def _by_lack(problem: PlacementProblem, gang: int, search: RoomSearch) -> Int64:
 
 
 def _place_on(alone: PlacementProblem, gang: int, machines: Int64, means: Means) -> Assignments | None:
-    """Places for all that a gang needs on some machines (rows), None if there are not so many."""
+    """Return places for all that a gang needs on some machines (rows), None if there are not so many."""
     feasible = np.zeros_like(alone.feasible)
     feasible[:, machines] = alone.feasible[:, machines]
     placed = place(replace(alone, feasible=feasible), means).assignments

@@ -66,7 +66,7 @@ class GangSearch:
         return False
 
     def _next(self, board: Board, wanted: Mapping[int, int]) -> tuple[int, Int64]:
-        """The class that has the fewest machines to choose from, and these, the fullest first.
+        """Return the class that has the fewest machines to choose from, and these, the fullest first.
 
         A class that no machine takes may be let in by others yet; without any machine for anybody it is a dead end.
         """

@@ -19,7 +19,7 @@ Timer = Callable[[], float]
 
 
 def no_timer() -> float:
-    """A timer that always says 0: stages then take no time."""
+    """Return a timer that always says 0: stages then take no time."""
     return 0.0
 
 
@@ -31,7 +31,7 @@ class Stopwatch:
         self._started = timer()
 
     def seconds(self) -> float:
-        """Seconds so far."""
+        """Return seconds so far."""
         return self._timer() - self._started
 
 
@@ -56,22 +56,30 @@ class Means:
     searches: SearchLog = field(default_factory=list)
 
     def stopwatch(self) -> Stopwatch:
-        """One that runs from now on."""
+        """Return one that runs from now on."""
         return Stopwatch(self.timer)
 
 
 @dataclass(frozen=True, slots=True)
 class StageFigures:
-    """How much was done, seconds per stage; ``arcs`` of the largest network. Figures of several stages add up."""
+    """Work and time by stage. Figures of several stages add up."""
 
     passes: int = 0
+    """Passes."""
     solves: int = 0
+    """Solves."""
     arcs: int = 0
+    """Arcs of the largest network."""
     waves: int = 0
+    """Waves."""
     network_seconds: float = 0.0
+    """Seconds for building networks."""
     solve_seconds: float = 0.0
+    """Seconds for solving them."""
     admit_seconds: float = 0.0
+    """Seconds for admission."""
     time_limited: bool = False
+    """Whether some solve was cut off."""
 
     def __add__(self, other: StageFigures) -> StageFigures:
         return StageFigures(
@@ -116,7 +124,7 @@ class Placed:
 
     @classmethod
     def join(cls, parts: Iterable[Placed]) -> Placed:
-        """What several stages have placed one after another."""
+        """Return what several stages have placed one after another."""
         every = list(parts)
         return cls(
             Assignments.join([part.assignments for part in every]),
@@ -128,11 +136,11 @@ class Placed:
         )
 
     def replace_assignments(self, assignments: Assignments, seconds: float = 0.0) -> Placed:
-        """The same with other ``assignments``, which took so many seconds of admission more."""
+        """Return the same with other ``assignments``, which took so many seconds of admission more."""
         return replace(
             self, assignments=assignments, figures=self.figures + StageFigures(admit_seconds=seconds)
         )
 
     def also(self, assignments: Assignments, seconds: float) -> Placed:
-        """The same with further assignments."""
+        """Return the same with further assignments."""
         return self.replace_assignments(Assignments.join([self.assignments, assignments]), seconds)

@@ -64,7 +64,8 @@ def solve_in_turn(
     most: int,
     worth: int,
 ) -> list[Placed]:
-    """What at most so many turns have placed, of which each solves a flow over what those before have left.
+    """Return what at most so many turns have placed, of which each solves a flow over what those before have
+    left.
 
     ``propose_next`` is told whether it is the first turn, and says what a flow would place; ``admit_some`` books what
     holds of that in ``residual``, and returns it. A turn that proposes nothing as nothing fits (no ``last`` flow), or
@@ -102,7 +103,8 @@ def _complete(residual: Residual) -> Assignments:
 
 
 def _nearly_done(residual: Residual, proposed: Assignments, waiting: int, share: float) -> bool:
-    """Whether a flow found a place for all that were ``waiting``, and admission left at most ``share`` of them.
+    """Return whether a flow found a place for all that were ``waiting``, and admission left at most ``share``
+    of them.
 
     Not where ledgers keep books: of those only the flow and admission together know.
     """
@@ -170,7 +172,8 @@ def place_greedily(residual: Residual) -> Assignments:
 
 
 def _place_class(residual: Residual, cls: int) -> Assignments | None:
-    """One step for a class: fill its cheapest machines one task each; None when nothing (more) can be placed.
+    """Return one step for a class: fill its cheapest machines one task each; None when nothing (more) can be
+    placed.
 
     A task per machine and step keeps the crowding cost in sight; the number of steps is at most the tasks per machine.
     """
@@ -197,7 +200,7 @@ def _place_class(residual: Residual, cls: int) -> Assignments | None:
 
 
 def _least(cost: Int64, most: int) -> Int64:
-    """Places of the ``most`` least entries, the first of equals, in order."""
+    """Return places of the ``most`` least entries, the first of equals, in order."""
     if most >= len(cost):
         return np.argsort(cost, kind="stable")
     some = np.flatnonzero(cost <= np.partition(cost, most - 1)[most - 1])
@@ -236,7 +239,9 @@ def place_one_by_one(board: Board, classes: list[int], *, paired: bool = False) 
 
 
 def cheapest_machine(board: Board, cls: int, *, paired: bool = False) -> int | None:
-    """Row of the machine on which one more task of a class costs least, the first of equals; None for no place."""
+    """Return row of the machine on which one more task of a class costs least, the first of equals; None for
+    no place.
+    """
     residual, pairs = board.residual, board.pairs if paired else None
     problem, fits = residual.problem, board.open_to(cls)
     view = None

@@ -75,7 +75,7 @@ def place_whole_gangs(problem: PlacementProblem, means: Means) -> Placed:
 
 
 def _drop_gangs(problem: PlacementProblem, rejected: Bool) -> PlacementProblem:
-    """The problem without the tasks of the gangs for which ``rejected`` (bool[G]) holds."""
+    """Return the problem without the tasks of the gangs for which ``rejected`` (bool[G]) holds."""
     counts = problem.counts.copy()
     counts[(problem.gang >= 0) & np.append(rejected, False)[problem.gang]] = 0
     return replace(problem, counts=counts)
@@ -89,20 +89,20 @@ def _together(problem: PlacementProblem, means: Means) -> Placed:
 
 
 def _gang_counts(problem: PlacementProblem, placed: Assignments) -> Int64:
-    """int64[G]: tasks placed of each gang."""
+    """Return int64[G]: tasks placed of each gang."""
     members = problem.gang >= 0
     placed_of = placed.count_per_class(problem.classes)[members]
     return np.bincount(problem.gang[members], placed_of, len(problem.gang_need)).astype(np.int64)
 
 
 def _incomplete(problem: PlacementProblem, placed: Assignments) -> Bool:
-    """bool[G]: gangs with fewer places than they need."""
+    """Return bool[G]: gangs with fewer places than they need."""
     incomplete: Bool = _gang_counts(problem, placed) < problem.gang_need
     return incomplete
 
 
 def _value(problem: PlacementProblem, placed: Assignments) -> tuple[int, ...]:
-    """Tasks placed per priority, the highest first."""
+    """Return tasks placed per priority, the highest first."""
     counts = np.bincount(problem.priority, weights=placed.count_per_class(problem.classes))
     return tuple(counts[::-1].astype(np.int64).tolist())
 
@@ -155,7 +155,7 @@ class GangTrial:
         return Assignments.join(parts)
 
     def _kind(self, gang: int, members: Int64) -> tuple[object, ...]:
-        """What tells gangs apart that cannot be served alike."""
+        """Return what tells gangs apart that cannot be served alike."""
         waiting = self._waiting[members].sum(axis=1).tolist()
         return (int(self._problem.gang_need[gang]), *self._problem.looks(members.tolist(), waiting))
 
@@ -186,7 +186,7 @@ class GangTrial:
         return placed
 
     def _by_places(self, members: Int64) -> Int64:
-        """Classes with the fewest places first: others can go elsewhere more easily."""
+        """Return classes with the fewest places first: others can go elsewhere more easily."""
         residual = self._board.residual
         every = np.arange(self._problem.machines)
         places = []

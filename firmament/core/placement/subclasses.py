@@ -42,11 +42,12 @@ class Wave:
     bundles: list[list[ClassPart]]
 
     def stands_for(self) -> list[list[int]]:
-        """The round's classes that each class of the derived problem holds tasks of."""
+        """Return the round's classes that each class of the derived problem holds tasks of."""
         return [sorted({part.cls for part in bundle}) for bundle in self.bundles]
 
     def in_round(self, proposed: Assignments) -> Assignments:
-        """Assignments of bundles as assignments of the round's classes, single tasks where bundles had several parts.
+        """Return assignments of bundles as assignments of the round's classes, single tasks where bundles had
+        several parts.
 
         The parts of a bundle take turns, machine by machine, so that none gets more of a machine than it may have.
         """
@@ -63,7 +64,9 @@ class Wave:
 
 
 def _turns(parts: list[ClassPart]) -> Int64:
-    """Classes of the tasks of several parts, in turn: first one of each, then a second of each that has one, ..."""
+    """Return classes of the tasks of several parts, in turn: first one of each, then a second of each that
+    has one, ...
+    """
     counts = np.array([part.count for part in parts], dtype=np.int64)
     part = np.repeat(np.arange(len(parts)), counts)
     classes = np.array([part.cls for part in parts], dtype=np.int64)
@@ -71,7 +74,7 @@ def _turns(parts: list[ClassPart]) -> Int64:
 
 
 def derive(residual: Residual, parts: list[ClassPart], pinned_up_to: int) -> Wave:
-    """The problem of a wave; the parts of a class must not have more tasks than are left.
+    """Return the problem of a wave; the parts of a class must not have more tasks than are left.
 
     A part that may use at most ``pinned_up_to`` machines is pinned to them, instead of having dense rows of its own.
     Parts that nothing tells apart, as those of many small applications, are bundled to one class of the problem.
@@ -136,7 +139,9 @@ class _Masks:
         self._seen: dict[int, tuple[Bool, Int64 | None, bytes]] = {}
 
     def confine(self, pins: Int64 | None, allowed: Bool | None) -> tuple[Int64 | None, Bool | None]:
-        """Pins and mask of a part: a few machines are pins, many a mask; None for no limit. ``pins``: of its class."""
+        """Return pins and mask of a part: a few machines are pins, many a mask; None for no limit. ``pins``:
+        of its class.
+        """
         if pins is not None:
             return (pins if allowed is None else pins[allowed[pins]]), None
         if allowed is None:
@@ -145,7 +150,7 @@ class _Masks:
         return (None, allowed) if few is None else (few, None)
 
     def bits(self, allowed: Bool) -> bytes:
-        """The bits of a mask."""
+        """Return the bits of a mask."""
         return self._look(allowed)[2]
 
     def _look(self, allowed: Bool) -> tuple[Bool, Int64 | None, bytes]:
@@ -159,7 +164,7 @@ class _Masks:
 
 
 def _oldest(left: Int64, count: int) -> Int64:
-    """``count`` tasks from int64[WAIT_BUCKETS], those that have waited longest first."""
+    """Return ``count`` tasks from int64[WAIT_BUCKETS], those that have waited longest first."""
     if count == left.sum():  # as of most classes, of which there may be tens of thousands
         return left.copy()
     before = np.cumsum(left) - left
@@ -178,7 +183,7 @@ class _ShapeRows:
         self.cost: list[Int32] = []
 
     def row(self, shape: int, allowed: Bool | None, points: Float64 | None) -> int:
-        """Row for tasks of ``shape`` that may use ``allowed`` machines at ``points`` more."""
+        """Return row for tasks of ``shape`` that may use ``allowed`` machines at ``points`` more."""
         key = (
             shape,
             b"" if allowed is None else self._masks.bits(allowed),

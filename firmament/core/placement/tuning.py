@@ -23,11 +23,17 @@ class PlacementTuning:
     """All of it, with that of the flow."""
 
     flow: FlowTuning = field(default_factory=FlowTuning)
+    """Tuning of the flow."""
     relocation: RelocationTuning = field(default_factory=RelocationTuning)
+    """Placing others elsewhere for tasks left over."""
     exchange: ExchangeTuning = field(default_factory=ExchangeTuning)
+    """Exchanging tasks of different sizes."""
     spread: SpreadTuning = field(default_factory=SpreadTuning)
+    """Moves for default spread."""
     applications: ApplicationTuning = field(default_factory=ApplicationTuning)
+    """Moves of applications with pairs."""
     groups: GroupTuning = field(default_factory=GroupTuning)
+    """Order of groups over trees."""
     small_rest: float = 0.1
     """Share of the tasks of a pass up to which what admission left is placed without another network."""
     worth_a_wave: int = 50

@@ -76,7 +76,9 @@ def plan_wave(
     first: bool,
     decided: Mapping[int, Sequence[ClassPart]] = MappingProxyType({}),
 ) -> Wave | None:
-    """The problem of the next wave; None if no task may go anywhere at present. ``decided``: parts of some classes."""
+    """Return the problem of the next wave; None if no task may go anywhere at present. ``decided``: parts of
+    some classes.
+    """
     residual, dealer = board.residual, Dealer(board)
     parts: list[ClassPart] = []
     for cls in residual.by_importance():
@@ -90,7 +92,7 @@ def plan_wave(
 
 
 def _parts_of(board: Board, dealer: Dealer, cls: int, *, first: bool) -> list[ClassPart]:
-    """A class's parts in a wave; none if its rules let it go nowhere now."""
+    """Return a class's parts in a wave; none if its rules let it go nowhere now."""
     residual, rules = board.residual, board.rules_of(cls)
     waiting = int(residual.remaining[cls].sum())
     if not (rules.binding or rules.soft):
@@ -113,7 +115,7 @@ def _parts_of(board: Board, dealer: Dealer, cls: int, *, first: bool) -> list[Cl
 
 
 def most_per_machine(state: RuleState, cls: int, tasks: int, machines: int, *, first: bool) -> int:
-    """Tasks of a class that one machine should get in a wave, 0 for no limit.
+    """Return tasks of a class that one machine should get in a wave, 0 for no limit.
 
     One where tasks of the class keep each other away. Where they spread over single machines, as many as an even
     distribution needs, plus what the rule allows; where they only prefer to, the first wave tries the same.
@@ -163,13 +165,13 @@ class _Cells:
     first: Int64
 
     def list_machines(self, cell: int) -> Int64:
-        """Machines of one cell."""
+        """Return machines of one cell."""
         ends = self.first[cell + 1 : cell + 2]
         return self.machines[self.first[cell] : ends[0] if len(ends) else None]
 
 
 def coarse_topologies(rules: ClassRules, rule_set: RuleSet) -> list[Int64]:
-    """Domains (int64[M] each) of the topologies on which a class has to be dealt out, each once."""
+    """Return domains (int64[M] each) of the topologies on which a class has to be dealt out, each once."""
     numbers = [each.counter for each in rules.exclusions]
     numbers += rules.attraction.counters if rules.attraction is not None else ()
     domains = [rule_set.counters[number].domain for number in numbers if rule_set.counters[number].coarse]
@@ -192,7 +194,8 @@ class Dealer:
         self._excluding, self._excluded = _mutual(residual.active().tolist(), board.rules.rules)
 
     def deal(self, cls: int, open_to: Bool, topologies: list[Int64]) -> list[Share]:
-        """Shares of the class's remaining tasks; fewer than remain if there is no room or no domain for all now.
+        """Return shares of the class's remaining tasks; fewer than remain if there is no room or no domain
+        for all now.
 
         ``open_to``: bool[M], machines that the class may use at present.
         """
@@ -215,7 +218,9 @@ class Dealer:
         return shares
 
     def _counts(self, cls: int, cells: _Cells) -> Int64:
-        """Tasks per cell, dealt one by one (all that are left at once where nothing changes by placing them)."""
+        """Return tasks per cell, dealt one by one (all that are left at once where nothing changes by placing
+        them).
+        """
         rules = self.plan.rules.rules(cls)
         first = cells.machines[cells.first]
         room = self._compute_room(cls, cells)
@@ -247,7 +252,9 @@ class Dealer:
         return counts
 
     def _compute_room(self, cls: int, cells: _Cells) -> Int64:
-        """Tasks of a class that each cell takes, by what earlier classes of the wave leave of it on average."""
+        """Return tasks of a class that each cell takes, by what earlier classes of the wave leave of it on
+        average.
+        """
         shape = int(self._problem.shape[cls])
         alone = self._residual.units(np.full(len(cells.machines), shape), cells.machines)
         most: Int64 = np.add.reduceat(alone, cells.first)
@@ -261,7 +268,7 @@ class Dealer:
         return most
 
     def _cost(self, cls: int, cells: _Cells) -> Float64:
-        """Units: mean cost of a cell's machines, crowding by what was placed in the round included."""
+        """Return units: mean cost of a cell's machines, crowding by what was placed in the round included."""
         row = self._problem.cost[self._problem.shape[cls]] + self._problem.crowd * self._residual.placed
         sizes = np.diff(cells.first, append=len(cells.machines))
         return np.add.reduceat(row[cells.machines].astype(np.float64), cells.first) / sizes
@@ -272,7 +279,7 @@ def _spreads(rules: ClassRules) -> tuple[RequiredSpread | PreferredSpread, ...]:
 
 
 def _list_counters(rules: ClassRules) -> set[int]:
-    """Counters on which it depends where a task of a class may or should go."""
+    """Return counters on which it depends where a task of a class may or should go."""
     looked = {each.counter for each in rules.exclusions}
     looked |= {each.counter for each in _spreads(rules)}
     looked |= {each.counter for each in rules.inclinations}
@@ -280,7 +287,7 @@ def _list_counters(rules: ClassRules) -> set[int]:
 
 
 def _mutual(waiting: list[int], rules: RuleSet) -> tuple[set[int], set[int]]:
-    """Classes of ``waiting`` that keep others out of whole domains, and those that are kept out."""
+    """Return classes of ``waiting`` that keep others out of whole domains, and those that are kept out."""
     active = [cls for cls in waiting if cls in rules.of]
     adders: dict[int, set[int]] = {}
     for cls in active:

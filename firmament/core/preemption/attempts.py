@@ -36,7 +36,8 @@ def preempt(
     shortages: MutableMapping[int, str],
     tuning: PreemptionTuning,
 ) -> tuple[PreemptionDecision, ...]:
-    """Places for tasks that ``placed`` leaves without one, in order of decision; the longest waiting of a class first.
+    """Return places for tasks that ``placed`` leaves without one, in order of decision; the longest waiting
+    of a class first.
 
     ``shortages``: by gang, why groups found no place; what evicting would not change is added to that.
     Deterministic for equal arguments. Raises ``SolverError``; after a time-out what has been decided stands.
@@ -75,7 +76,8 @@ def preempt(
 
 
 def _whole_gangs(problem: PlacementProblem, placed: Assignments) -> tuple[Int64, Int64]:
-    """int64[C]: the gang of each class whose tasks must find places together, -1 for none; int64[G]: how many.
+    """Return int64[C]: the gang of each class whose tasks must find places together, -1 for none; int64[G]:
+    how many.
 
     Further members of gangs that have got what they need are tasks like others.
     """
@@ -118,7 +120,9 @@ class Attempts:
         self._attempts = attempts
 
     def best(self, prospect: Prospect, classes: Int64) -> Prospect:
-        """A copy of a prospect on which some classes of one priority have got what places can be found for them."""
+        """Return a copy of a prospect on which some classes of one priority have got what places can be found
+        for them.
+        """
         best, way = prospect.copy(), Way()
         self._stages.run(best, classes, closely=True)
         few = prospect.few(len(best.taken) - len(prospect.taken))
@@ -135,7 +139,9 @@ class Attempts:
     def _better(
         self, before: Prospect, best: Prospect, way: Way, classes: Int64, ways: Iterator[Way]
     ) -> tuple[Prospect, Way]:
-        """The best of ``best``, found in some ``way``, and of what comes of ``ways`` to go on from ``before``."""
+        """Return the best of ``best``, found in some ``way``, and of what comes of ``ways`` to go on from
+        ``before``.
+        """
         worth = _outcome(before, best, classes)
         for other in ways:
             if self._attempts <= 0:
@@ -152,7 +158,7 @@ class Attempts:
         return best, way
 
     def _worth_more(self, before: Prospect, after: Prospect, classes: Int64) -> bool:
-        """Whether another attempt might do better."""
+        """Return whether another attempt might do better."""
         placed = len(after.taken) - len(before.taken)
         worth = _outcome(before, after, classes)
         return placed > 1 and (worth.over > 0 or worth.victims > placed)
@@ -174,7 +180,7 @@ def _outcome(before: Prospect, after: Prospect, classes: Int64) -> AttemptOutcom
 
 
 def _add_gang(before: Prospect, after: Prospect, classes: Int64) -> Iterator[Way]:
-    """With one more gang that goes at once."""
+    """Yield choices with one more gang that leaves at once."""
     if len(before.spare):
         for gang in np.flatnonzero(before.whole(int(classes[0])) & (after.spare >= 0)).tolist():
             members = before.gangs.members(gang)
@@ -182,7 +188,7 @@ def _add_gang(before: Prospect, after: Prospect, classes: Int64) -> Iterator[Way
 
 
 def _drop_one(before: Prospect, after: Prospect, way: Way) -> Iterator[Way]:
-    """Without one more of the tasks that were chosen."""
+    """Yield without one more of the tasks that were chosen."""
     for victim in np.flatnonzero(after.gone & ~before.gone).tolist():
         if victim not in way.first:
             yield Way(way.first, (*way.without, victim))

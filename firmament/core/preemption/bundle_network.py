@@ -34,7 +34,8 @@ def choose_bundles(
     time_limit: float | None,
     spare: int,
 ) -> list[tuple[int, int]]:
-    """(class, place in its ``Bundles``) of the bundles that the cheapest flow carries, the cheapest first.
+    """Return (class, place in its ``Bundles``) of the bundles that the cheapest flow carries, the cheapest
+    first.
 
     As many tasks as possible get a machine. Among such choices the sum of ``over`` is least; then the fewest bundles
     have the highest ``top``, then the fewest the next one, and so on; then the sums of ``total`` and ``count`` are
@@ -64,7 +65,9 @@ def choose_bundles(
 
 
 def _cheapest(bundles: Bundles, want: int, begin: int, machines: int) -> Int64:
-    """Places of the ``want`` cheapest bundles; of equals those on machines from row ``begin`` on come first."""
+    """Return places of the ``want`` cheapest bundles; of equals those on machines from row ``begin`` on come
+    first.
+    """
     first = _foremost(bundles, want)
     turned = (bundles.rows[first] - begin) % max(1, machines)
     order = np.lexsort((turned, *(key[first] for key in reversed(bundles.keys()))))
@@ -72,7 +75,9 @@ def _cheapest(bundles: Bundles, want: int, begin: int, machines: int) -> Int64:
 
 
 def _foremost(bundles: Bundles, want: int) -> Int64:
-    """Places among which the ``want`` cheapest bundles are, by their first figures: less is left to be sorted."""
+    """Return places among which the ``want`` cheapest bundles are, by their first figures: less is left to be
+    sorted.
+    """
     allowed = np.flatnonzero(bundles.over == 0)
     if len(allowed) <= want:
         return np.arange(len(bundles.rows))
@@ -81,7 +86,9 @@ def _foremost(bundles: Bundles, want: int) -> Int64:
 
 
 def _figures(keys: Sequence[Int64], moved: int) -> list[Int64]:
-    """int64[A] each: what is minimised, the most telling first; what counts are sums over ``moved`` bundles."""
+    """Return int64[A] each: what is minimised, the most telling first; what counts are sums over ``moved``
+    bundles.
+    """
     over, top, total, count, age = keys
     tops = np.unique(top)[:0:-1]
     priorities = total - count * LOWEST_WEIGHT
@@ -118,7 +125,9 @@ class _Network:
         self._flows = np.zeros(len(self._tails), dtype=np.int64)
 
     def least(self, figures: Sequence[Int64], solver: Solver, time_limit: float | None) -> Int64:
-        """int64[A]: the flow of bundles, as many as can be, whose sums of figures are least one after another."""
+        """Return int64[A]: the flow of bundles, as many as can be, whose sums of figures are least one after
+        another.
+        """
         others = np.zeros(len(self._tails) - self._arcs, dtype=np.int64)
         left = [self._unplaced, *(np.concatenate([figure, others]) for figure in figures)]
         while left:
@@ -129,7 +138,9 @@ class _Network:
         return self._flows[: self._arcs]
 
     def _pack(self, figures: list[Int64]) -> tuple[Int64, list[Int64]]:
-        """One cost per active arc for as many of the first figures as fit; and the figures that are left."""
+        """Return one cost per active arc for as many of the first figures as fit; and the figures that are
+        left.
+        """
         largest = LARGEST_TOTAL // (len(self._supplies) + 2)
         bundle = self._active < self._arcs
         cost = np.zeros(len(self._active), dtype=np.int64)
@@ -154,7 +165,7 @@ class _Network:
         return cost, []
 
     def _solve(self, cost: Int64, solver: Solver, time_limit: float | None) -> Int64:
-        """The flow of the active arcs at a cost, which is noted as well."""
+        """Return the flow of the active arcs at a cost, which is noted as well."""
         arcs = self._active
         problem = FlowProblem.from_supplies(
             self._supplies, Arcs(self._tails[arcs], self._heads[arcs], self._capacities[arcs], cost)
@@ -176,7 +187,8 @@ class _Network:
 
 
 def _prices(nodes: int, tails: Int64, heads: Int64, capacities: Int64, cost: Int64, flows: Int64) -> Int64:
-    """int64[N]: node prices that prove a flow optimal: shortest paths over the arcs that can carry more or less.
+    """Return int64[N]: node prices that prove a flow optimal: shortest paths over the arcs that can carry
+    more or less.
 
     Ends, as an optimal flow leaves no cycle of negative cost; paths pass each class once, so there are few rounds.
     """

@@ -13,35 +13,40 @@ from firmament.core.ranks import runs
 
 @dataclass(frozen=True, slots=True)
 class Bundles:
-    """One bundle per machine, R machines with at most J tasks each; the lower, the better, in kube-scheduler's order:
+    """One bundle for each of R machines, with at most J tasks each; the lower, the better, in
+    kube-scheduler's order.
 
-    ``over``: int64[R], tasks that a budget does not allow to go; ``top``: int64[R], the highest priority of those that
-    go; ``total``: int64[R], the sum of their weights (``PreemptionProblem.weight``); ``count``: int64[R], how many they
-    are; ``age``: float64[R], minus when the first of the most important of them started. ``victims``: bool[R, J] over
-    ``slots`` (int64[R, J]) on ``rows`` (int64[R]). Tasks on other machines that go with their gangs count in all
-    figures, and are not listed.
+    Tasks on other machines that leave with their gangs count in all figures, and are not listed.
     """
 
     rows: Int64
+    """int64[R], machines."""
     slots: Int64
+    """int64[R, J], tasks."""
     victims: Bool
+    """bool[R, J], which of the ``slots`` leave."""
     over: Int64
+    """int64[R], tasks that a budget does not allow to leave."""
     top: Int64
+    """int64[R], highest priority of those that leave."""
     total: Int64
+    """int64[R], sum of their weights (``PreemptionProblem.weight``)."""
     count: Int64
+    """int64[R], their number."""
     age: Float64
+    """float64[R], minus the start of the first of the most important of them."""
 
     def keys(self) -> tuple[Float64 | Int64, ...]:
-        """What bundles compare by, the most telling first."""
+        """Return what bundles compare by, the most telling first."""
         return self.over, self.top, self.total, self.count, self.age
 
     def select(self, where: Bool | Int64) -> Bundles:
-        """The bundles for which ``where`` (bool[R]) holds, or those that it names."""
+        """Return the bundles for which ``where`` (bool[R]) holds, or those that it names."""
         return Bundles(*(getattr(self, each.name)[where] for each in fields(self)))
 
     @classmethod
     def join(cls, parts: Sequence[Bundles], nobody: int) -> Bundles:
-        """All bundles in order of machine; ``nobody`` stands for no task in ``slots``."""
+        """Return all bundles in order of machine; ``nobody`` stands for no task in ``slots``."""
         if len(parts) == 1:
             return parts[0]
         width = max(part.slots.shape[1] for part in parts)
@@ -62,7 +67,7 @@ class Bundles:
 
     @classmethod
     def best(cls, parts: Sequence[Bundles], nobody: int) -> Bundles:
-        """The best bundle of each machine; the earlier part's of equals. ``nobody`` as for ``join``."""
+        """Return the best bundle of each machine; the earlier part's of equals. ``nobody`` as for ``join``."""
         found = cls.join(parts, nobody)
         if len(parts) == 1:
             return found
@@ -70,7 +75,7 @@ class Bundles:
         return found.select(order[runs(found.rows[order])[0]])
 
     def or_better(self, other: Bundles) -> Bundles:
-        """Of two bundles for each machine the better one, this one's of equals."""
+        """Return the better of two bundles for each machine; of equal ones, this one."""
         second = np.zeros(len(self.rows), dtype=np.bool_)
         equal = np.ones(len(self.rows), dtype=np.bool_)
         for mine, yours in zip(self.keys(), other.keys(), strict=True):
@@ -83,6 +88,6 @@ class Bundles:
         return Bundles(*columns)
 
     def list_tasks(self, place: int) -> list[int]:
-        """The tasks of one bundle that are on its machine."""
+        """Return the tasks of one bundle that are on its machine."""
         victims: list[int] = self.slots[place][self.victims[place]].tolist()
         return victims

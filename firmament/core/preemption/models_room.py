@@ -28,7 +28,7 @@ ENDLESS = 2**60
 def columns(
     problem: PlacementProblem, preemption: PreemptionProblem, residual: Residual
 ) -> tuple[Int64, Bool, Int64, Int64]:
-    """K resources, then J columns of joint rows, after the placements in ``residual``.
+    """Return k resources, then J columns of joint rows, after the placements in ``residual``.
 
     Returns int64[S, K + J], what a task of each shape takes; bool[S, K + J], columns that matter to it: those of which
     it takes something, and those that it must not come to while more has been taken than there is; int64[V + 1, K + J],
@@ -70,22 +70,24 @@ class KeptRooms:
         self.guests: dict[int, int] = {}
 
     def copy(self) -> KeptRooms:
-        """An independent copy; what holds for a whole round is shared."""
+        """Return an independent copy; what holds for a whole round is shared."""
         twin = copy.copy(self)
         twin.guests = dict(self.guests)
         return twin
 
     def keepers(self, cls: int, machine: int) -> list[bool]:
-        """Per ledger, whether it counts on the order in which tasks of a class reach a machine."""
+        """Return per ledger, whether it counts on the order in which tasks of a class reach a machine."""
         at, of = np.array([machine]), self._map_to_ledgers(cls)
         return [bool(ledger.find_ordered(of, at)[0]) for ledger in self._problem.ledgers]
 
     def keeps(self, cls: int, machine: int) -> bool:
-        """Whether some ledger does."""
+        """Return whether some ledger does."""
         return any(self.keepers(cls, machine))
 
     def openable(self, cls: int) -> Bool:
-        """bool[M]: kept machines that might open for a class if all less important tasks went, as models see it."""
+        """Return bool[M]: kept machines that might open for a class if all less important tasks went, as
+        models see it.
+        """
         problem, preemption = self._problem, self._preemption
         nowhere: Bool = np.zeros(problem.machines, dtype=np.bool_)
         if problem.held is None:
@@ -100,17 +102,17 @@ class KeptRooms:
         return found
 
     def opens(self, cls: int, machine: int, gone: Iterable[int]) -> bool:
-        """Whether a kept machine takes a task of a class once ``gone`` are gone, and has no guest yet."""
+        """Return whether a kept machine takes a task of a class once ``gone`` are gone, and has no guest yet."""
         return (
             machine not in self.guests and bool(self._quiet[machine]) and self._has_room(cls, machine, gone)
         )
 
     def stays_open(self, machine: int, gone: Iterable[int]) -> bool:
-        """Whether the guest of a machine, if it has one, still has room if only ``gone`` go."""
+        """Return whether the guest of a machine, if it has one, still has room if only ``gone`` go."""
         return machine not in self.guests or self._has_room(self.guests[machine], machine, gone)
 
     def _has_room(self, cls: int, machine: int, gone: Iterable[int]) -> bool:
-        """Whether every ledger that counts on the order has room once ``gone`` are gone."""
+        """Return whether every ledger that counts on the order has room once ``gone`` are gone."""
         shape = int(self._map_to_ledgers(cls)[0])
         rows = self._preemption.row[list(gone)].tolist()
         return all(
@@ -137,5 +139,5 @@ class KeptRooms:
         return found & kept
 
     def _map_to_ledgers(self, cls: int) -> Int64:
-        """int64[1]: the shape that ledgers know a class by."""
+        """Return int64[1]: the shape that ledgers know a class by."""
         return self._problem.map_to_ledgers(self._problem.shape[cls : cls + 1])

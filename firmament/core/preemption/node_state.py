@@ -75,7 +75,7 @@ class Prospect:
                 self._count(victim, -1)
 
     def copy(self) -> Prospect:
-        """An independent copy."""
+        """Return an independent copy."""
         twin = copy(self)
         for name in ("remaining", "room", "gone", "allowed", "spare"):
             setattr(twin, name, getattr(self, name).copy())
@@ -93,21 +93,24 @@ class Prospect:
     # --- questions -----------------------------------------------------------------------------------------------
 
     def request(self, cls: int) -> Int64:
-        """int64[K]: what a task of a class asks for."""
+        """Return int64[K]: what a task of a class asks for."""
         request: Int64 = self.requests[self.problem.shape[cls]]
         return request
 
     def heeds(self, cls: int) -> Bool:
-        """bool[K]: of what a machine must have as much left as a task of a class asks for, be it nothing."""
+        """Return bool[K]: of what a machine must have as much left as a task of a class asks for, be it
+        nothing.
+        """
         heeded: Bool = self.heeded[self.problem.shape[cls]]
         return heeded
 
     def rules(self, cls: int) -> ClassRules:
-        """The rules of a class; empty ones if there are none."""
+        """Return the rules of a class; empty ones if there are none."""
         return ClassRules() if self.state is None else self.state.rules.rules(cls)
 
     def usable(self, cls: int) -> Bool:
-        """bool[M]: machines that a class may use as far as nobody's leaving changes it: filters, pins, models' limits.
+        """Return bool[M]: machines that a class may use as far as nobody's leaving changes it: filters, pins,
+        models' limits.
 
         Machines on which a ledger counts on the order of arrival are left out; see ``openable``.
         """
@@ -123,7 +126,9 @@ class Prospect:
         return usable
 
     def openable(self, cls: int) -> Bool:
-        """bool[M]: machines on which a ledger counts on the order, and that a class may use if tasks there go."""
+        """Return bool[M]: machines on which a ledger counts on the order, and that a class may use if tasks
+        there go.
+        """
         return self._drop_closed(cls, self.kept.openable(cls))
 
     def _drop_closed(self, cls: int, usable: Bool) -> Bool:
@@ -139,7 +144,9 @@ class Prospect:
         return usable
 
     def takes(self, cls: int, machine: int) -> bool:
-        """Whether the models' room and the rules let one more task of a class onto a machine now, resources aside."""
+        """Return whether the models' room and the rules let one more task of a class onto a machine now,
+        resources aside.
+        """
         problem = self.problem
         shape = int(problem.shape[cls])
         if not all(limit.takes(shape, machine) for limit in self.limits):
@@ -155,17 +162,17 @@ class Prospect:
         return self.constraints.allows(cls, machine)
 
     def list_gone(self, machine: int) -> list[int]:
-        """The tasks of a machine that leave it."""
+        """Return the tasks of a machine that leave it."""
         first = int(self.first[machine])
         there = np.flatnonzero(self.gone[first : int(self.first[machine + 1])])
         return (there + first).tolist()
 
     def fits(self, cls: int, machine: int) -> bool:
-        """Whether a machine has the resources for one more task of a class."""
+        """Return whether a machine has the resources for one more task of a class."""
         return bool((self.room[machine] >= self.request(cls))[self.heeds(cls)].all())
 
     def count_beyond(self, victims: Iterable[int]) -> int:
-        """How many of ``victims`` a budget does not allow to go as well, if they go in that order."""
+        """Return how many of ``victims`` a budget does not allow to go as well, if they go in that order."""
         beyond = 0
         left: dict[int, int] = {}
         for victim in victims:
@@ -176,7 +183,7 @@ class Prospect:
         return beyond
 
     def whole(self, cls: int) -> Bool:
-        """bool[G]: gangs that may go as a whole for a class: of lower priority, and not its own."""
+        """Return bool[G]: gangs that may go as a whole for a class: of lower priority, and not its own."""
         preemption = self.preemption
         whole: Bool = preemption.together & (self.spare >= 0) & (self.gangs.top < preemption.priority[cls])
         if len(preemption.own) and preemption.own[cls] >= 0:
@@ -184,7 +191,7 @@ class Prospect:
         return whole
 
     def may_go(self, cls: int) -> Bool:
-        """bool[V]: tasks that may go for a class, by themselves or with their gang."""
+        """Return bool[V]: tasks that may go for a class, by themselves or with their gang."""
         preemption = self.preemption
         may_go: Bool = ~self.gone & (preemption.victim_priority < preemption.priority[cls])
         if len(self.spare):
@@ -195,7 +202,9 @@ class Prospect:
         return may_go
 
     def add_gangs(self, victims: Iterable[int]) -> list[int]:
-        """Those of ``victims`` that are not gone yet, and the rest of gangs that would not be whole without them."""
+        """Return those of ``victims`` that are not gone yet, and the rest of gangs that would not be whole
+        without them.
+        """
         going = [victim for victim in victims if not self.gone[victim]]
         if not len(self.spare):
             return going
@@ -209,7 +218,9 @@ class Prospect:
         return going
 
     def splits(self, cls: int, victims: Iterable[int]) -> bool:
-        """Whether evicting ``victims`` for a class would leave less of a gang than it needs, but not nothing."""
+        """Return whether evicting ``victims`` for a class would leave less of a gang than it needs, but not
+        nothing.
+        """
         if not len(self.spare):
             return False
         gang = self.preemption.gang[list(victims)]
@@ -217,7 +228,7 @@ class Prospect:
         return bool(((lost > self.spare) & (lost > 0) & ~self.whole(cls)).any())
 
     def few(self, tasks: int) -> bool:
-        """Whether so many tasks on the machines there are leave time to look closer."""
+        """Return whether so many tasks on the machines there are leave time to look closer."""
         return tasks <= self.tuning.few_tasks and self.problem.machines <= self.tuning.few_machines
 
     @property

@@ -20,53 +20,64 @@ before it sums them up: no weight is negative, so that more tasks of a negative 
 
 @dataclass(frozen=True, slots=True)
 class PreemptionProblem:
-    """Tasks that may be evicted or leave anyway, beside a ``PlacementProblem``; never written to after it is built.
+    """Tasks that may be evicted or leave anyway, beside a ``PlacementProblem``; never written to after it is
+    built.
 
-    C classes and M machines of the round, V tasks on machines, H kinds of them, K resources, B budgets:
-
-    * ``priority``: int64[C], as given (not rank-compressed); ``may``: bool[C], classes whose tasks may evict others;
-    * ``machine``: int64[V], ascending; on a machine tasks come in the order in which they would go: the lowest
-      priority first, of equals the one that started latest;
-    * ``victim_priority``: int64[V]; ``started``: float64[V], seconds since the epoch; ``weight``: int64[V], the task's
-      own priority plus ``LOWEST_WEIGHT``, which sums of priorities are made of;
-    * ``leaving``: bool[V], tasks that are on their way out already: they take room, but not for long;
-    * ``kind``: int64[V], row into ``requests``: int64[H, K]; tasks of one class are of several kinds where budgets have
-      counted some of them as gone already;
-    * ``budgets``: per kind the disruption budgets that it costs something; ``allowed``: int64[B], how many tasks each
-      lets go; ``granted``: bool[V], tasks that some budget has counted as gone;
-    * ``gang``: int64[V], the gang of each task, -1 for none; ``spare``: int64[G], how many tasks each gang can lose and
-      still be whole; ``together``: bool[G], gangs all of whose tasks that hold a place are among these, so that they
-      could go as a whole; ``own``: int64[C], the gang that the tasks of a class belong to, -1 for none;
-    * ``returning``: those of the problem's blocks of joint rows of which tasks that go give back something;
-      ``returns``: int64[V, J], how much of each; ``occupied``: bool[S, M], machines that are not feasible for a shape
-      for nothing but what tasks there have taken of those; None: there are none;
-    * ``rules``: the rules of the round with kinds as further classes, kind h as class C + h; None: rules between tasks
-      bind nobody who may evict;
-    * ``row``, ``sequence``: int64[V], what the core knows the tasks by.
+    C classes and M machines of the round, V tasks on machines, H kinds of them, K resources, B budgets, G
+    gangs.
     """
 
     priority: Int64
+    """int64[C], as given (not rank-compressed)."""
     may: Bool
+    """bool[C], whether a class's tasks may evict others."""
     machine: Int64
+    """int64[V], ascending. On a machine, tasks come in the order of leaving: lowest priority first, of equals
+    the one that started latest.
+    """
     victim_priority: Int64
+    """int64[V]."""
     started: Float64
+    """float64[V], seconds since the epoch."""
     weight: Int64
+    """int64[V], the task's own priority plus ``LOWEST_WEIGHT``, for sums of priorities."""
     leaving: Bool
+    """bool[V], tasks that leave already: they take room, but not for long."""
     kind: Int64
+    """int64[V], row of ``requests``. Tasks of one class are of several kinds if budgets count some of them as
+    gone.
+    """
     requests: Int64
+    """int64[H, K]."""
     budgets: tuple[tuple[int, ...], ...]
+    """Disruption budgets that each kind uses."""
     allowed: Int64
+    """int64[B], how many tasks each budget lets go."""
     row: Int64
+    """int64[V], rows of the tasks in the core's table."""
     sequence: Int64
+    """int64[V], sequence numbers of the tasks in the core's table."""
     rules: RuleSet | None = None
+    """The round's rules, with kind h as class C + h; None if rules between tasks bind no class that may
+    evict.
+    """
     gang: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    """int64[V], gang of each task, -1 for none."""
     spare: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    """int64[G], how many tasks each gang can lose and still be whole."""
     together: Bool = field(default_factory=lambda: np.empty(0, dtype=np.bool_))
+    """bool[G], gangs of which all placed tasks are listed, so that they could leave as a whole."""
     own: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    """int64[C], gang of a class's tasks, -1 for none."""
     granted: Bool = field(default_factory=lambda: np.empty(0, dtype=np.bool_))
+    """bool[V], tasks that some budget counts as gone."""
     returning: tuple[int, ...] = ()
+    """Blocks of joint rows of which leaving tasks give something back."""
     returns: Int64 = field(default_factory=lambda: np.empty((0, 0), dtype=np.int64))
+    """int64[V, J], how much of each block."""
     occupied: Bool | None = None
+    """bool[S, M], machines that refuse a shape only for what tasks have taken of those blocks; None for none.
+    """
 
     @property
     def victims(self) -> int:
@@ -108,11 +119,11 @@ class VictimGangs:
         np.maximum.at(self.top, gang[self._tasks], preemption.victim_priority[self._tasks])
 
     def members(self, gang: int) -> Int64:
-        """The tasks of a gang."""
+        """Return the tasks of a gang."""
         return self._tasks[self._first[gang] : self._first[gang + 1]]
 
     def expand(self, gangs: Int64) -> tuple[Int64, Int64]:
-        """All tasks of several gangs: place in ``gangs``, and task."""
+        """Return all tasks of several gangs: place in ``gangs``, and task."""
         first = self._first[gangs]
         count = self._first[gangs + 1] - first
         place = np.repeat(np.arange(len(gangs)), count)

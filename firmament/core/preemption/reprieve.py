@@ -83,13 +83,13 @@ def _is_beyond(prospect: Prospect, victim: int) -> bool:
 
 
 def _can_stay(prospect: Prospect, machine: int, victim: int) -> bool:
-    """Whether one of the victims on a machine may stay by itself: not if its gang goes as a whole."""
+    """Return whether one of the victims on a machine may stay by itself: not if its gang goes as a whole."""
     gang = int(prospect.preemption.gang[victim]) if len(prospect.spare) else -1
     return (gang < 0 or prospect.spare[gang] >= 0) and _not_needed(prospect, machine, victim)
 
 
 def _not_needed(prospect: Prospect, machine: int, victim: int) -> bool:
-    """Whether those who got a place on a machine can all have it with one of the victims staying."""
+    """Return whether those who got a place on a machine can all have it with one of the victims staying."""
     guests = prospect.guests.get(machine, [])
     if not _leaves_room(prospect, machine, guests, prospect.sizes[victim]):
         return False
@@ -114,7 +114,7 @@ def _not_needed(prospect: Prospect, machine: int, victim: int) -> bool:
 
 
 def _leaves_room(prospect: Prospect, machine: int, guests: list[int], size: Int64) -> bool:
-    """Whether a machine has ``size`` to give of whatever ``guests`` need."""
+    """Return whether a machine has ``size`` to give of whatever ``guests`` need."""
     if not guests:
         return True
     needed = np.logical_or.reduce([prospect.heeds(cls) for cls in guests])
@@ -122,7 +122,7 @@ def _leaves_room(prospect: Prospect, machine: int, guests: list[int], size: Int6
 
 
 def evictions(prospect: Prospect) -> tuple[PreemptionDecision, ...]:
-    """What has been decided, place by place.
+    """Return what has been decided, place by place.
 
     All who get a place on a machine wait for all victims there. The first of them is the one for whom they go.
     """
@@ -150,7 +150,7 @@ def evictions(prospect: Prospect) -> tuple[PreemptionDecision, ...]:
 
 
 def _add_gangs(prospect: Prospect, victims: list[int]) -> tuple[int, ...]:
-    """Victims, and those elsewhere who go because their gang goes as a whole."""
+    """Return victims, and those elsewhere who go because their gang goes as a whole."""
     if not len(prospect.spare):
         return tuple(victims)
     gangs = dict.fromkeys(gang for gang in prospect.preemption.gang[victims].tolist() if gang >= 0)
@@ -160,7 +160,9 @@ def _add_gangs(prospect: Prospect, victims: list[int]) -> tuple[int, ...]:
 
 
 def _list_awaited(prospect: Prospect, machine: int) -> list[int]:
-    """The tasks that leave a machine anyway and whose room or absence is needed by those who got a place there."""
+    """Return the tasks that leave a machine anyway and whose room or absence is needed by those who got a
+    place there.
+    """
     preemption = prospect.preemption
     guests = prospect.guests.get(machine, [])
     span = range(int(prospect.first[machine]), int(prospect.first[machine + 1]))
@@ -177,7 +179,9 @@ def _list_awaited(prospect: Prospect, machine: int) -> list[int]:
 
 
 def _list_awaited_elsewhere(prospect: Prospect, machine: int, guests: list[int]) -> set[int]:
-    """Tasks that leave other machines and that keep ``guests`` out of a domain which the machine is in."""
+    """Return tasks that leave other machines and that keep ``guests`` out of a domain which the machine is
+    in.
+    """
     state, preemption = prospect.state, prospect.preemption
     if state is None:
         return set()

@@ -100,7 +100,7 @@ class Stages:
     # --- the network ---------------------------------------------------------------------------------------------
 
     def _match(self, offers: dict[int, _BundleOffer], *, lenient: bool) -> bool:
-        """One pass of the network; returns whether anybody got a place."""
+        """Return one pass of the network; returns whether anybody got a place."""
         offered = {}
         for cls in self._waiting(list(offers)):
             found = self._bundles(cls, offers[cls])
@@ -174,7 +174,7 @@ class Stages:
     # --- bundles -------------------------------------------------------------------------------------------------
 
     def _bundles(self, cls: int, offer: _BundleOffer) -> Bundles:
-        """The bundles of a class on all machines that may take it, as of now."""
+        """Return the bundles of a class on all machines that may take it, as of now."""
         known = offer.bundles
         if known is None or offer.stale is None:
             usable = np.flatnonzero(self._prospect.usable(cls))
@@ -190,7 +190,7 @@ class Stages:
         return known
 
     def _add_openings(self, cls: int, known: Bundles) -> Bundles:
-        """Bundles on machines that have to be asked for, beside the others."""
+        """Return bundles on machines that have to be asked for, beside the others."""
         rows = np.flatnonzero(self._prospect.openable(cls))
         if not len(rows):
             return known
@@ -220,7 +220,7 @@ class Openings:
         self._questions = tuning.most_questions
 
     def bundles(self, prospect: Prospect, cls: int, rows: Int64, blocked: Bool) -> Bundles:
-        """Bundles of a class on some of the machines ``rows``, all of which are kept."""
+        """Return bundles of a class on some of the machines ``rows``, all of which are kept."""
         problem = covering(prospect, cls, rows, blocked)
         lonely = np.append(prospect.preemption.gang < 0, True) if len(prospect.spare) else None
         if lonely is not None:
@@ -245,7 +245,9 @@ class Openings:
     def _bundle(
         self, prospect: Prospect, cls: int, problem: Covering, place: int, turn: Int64
     ) -> Bool | None:
-        """bool[J]: who has to go from a machine; None if it does not open. ``turn``: int64[J], order of reprieve."""
+        """Return bool[J]: who has to go from a machine; None if it does not open. ``turn``: int64[J], order
+        of reprieve.
+        """
         open_to, slots = problem.open[place], problem.slots[place]
         machine = int(problem.rows[place])
         leaving = prospect.list_gone(machine)
@@ -272,7 +274,7 @@ class Openings:
 
 
 def _most_staying(victims: Bool, candidates: Int64, suffices: Callable[[Bool], bool]) -> int:
-    """How many of ``candidates``, from the first on, can stay while the rest of ``victims`` goes.
+    """Return how many of ``candidates``, from the first on, can stay while the rest of ``victims`` goes.
 
     The more stay, the less is enough; so this can be found by halving.
     """
@@ -286,7 +288,8 @@ def _most_staying(victims: Bool, candidates: Int64, suffices: Callable[[Bool], b
 
 
 def _most_promising_first(prospect: Prospect, cls: int, problem: Covering) -> Int64:
-    """Places of a problem: those first where the least important tasks would do if it were for resources alone.
+    """Return places of a problem: those first where the least important tasks would do if it were for
+    resources alone.
 
     Of equals those where one task that may go has the largest part of a request.
     """

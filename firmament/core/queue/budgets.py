@@ -71,7 +71,7 @@ class _ClassWork:
             self.terms = np.append(self.terms, terms)
 
     def forget(self) -> None:
-        """Rows stand for other classes now."""
+        """Forget everything, as rows stand for other classes now."""
         self.looks = self.terms = self.looks[:0]
 
     def count_among(self, row: int, present: Bool) -> int:
@@ -87,18 +87,24 @@ class _ClassWork:
 
 @dataclass(frozen=True, slots=True)
 class _Unit:
-    """What is tried at once: tasks (rows) of one class, or of a gang; ``looks`` at all machines for the class or gang
-    itself, ``per_task`` for each task. ``since``: number of the round that put off one of them first.
-    """
+    """What is tried at once: tasks of one class, or of a gang."""
 
     namespace: str
+    """Namespace of the tasks."""
     rows: Int64
+    """Rows of the tasks."""
     looks: int
+    """Looks at all machines for the class or gang itself."""
     per_task: float
+    """Looks at all machines for each task."""
     since: int
+    """Number of the round that first put off one of them."""
     priority: int
+    """Priority of the tasks."""
     first: int
+    """The first row."""
     whole: bool
+    """Whether all must be tried together."""
 
     def work(self, count: int) -> int:
         """Return the looks for so many of the tasks, at least one."""
@@ -135,7 +141,7 @@ class Budgets:
         """Gangs that no round can take, with the number of their terms; whoever holds them back clears it."""
 
     def forget_classes(self) -> None:
-        """Classes have other rows now."""
+        """Forget everything, as classes have other rows now."""
         self._work.forget()
 
     def choose(self, waiting: Int64) -> Int64:
@@ -222,7 +228,7 @@ class Budgets:
         return heavy
 
     def _keep_gangs_whole(self, waiting: Int64, heavy: Bool) -> None:
-        """A gang of which a task is heavy is so as a whole, unless some of its tasks cannot be put off."""
+        """Treat a gang as heavy if one of its tasks is, unless some of its tasks cannot be put off."""
         tasks, gangs = self._cluster.tasks, self._cluster.jobs.gangs
         jobs = [tasks.job[row] for row in waiting.tolist()]
         held = {job for job, each in zip(jobs, heavy.tolist(), strict=True) if each} & gangs
@@ -233,7 +239,7 @@ class Budgets:
                 heavy[index] = job in held
 
     def _namespaces(self, waiting: Int64) -> tuple[list[str], Int64]:
-        """Names of the namespaces of tasks, and int64[N]: the index of each one's."""
+        """Return names of the namespaces of tasks, and int64[N]: the index of each one's."""
         tasks, rows = self._cluster.tasks, self._cluster.classes.rows
         index: dict[str, int] = {}
         found = [

@@ -76,7 +76,7 @@ class GangReservations:
                 yield from held.machines
 
     def renumber(self, new_row: Int64) -> None:
-        """Classes have other rows now: ``new_row[old]``, -1 for those that are gone."""
+        """Move classes to new rows: ``new_row[old]``, -1 for those that are gone."""
         for held in self.held.values():
             for part in held.parts:
                 part.cls = int(new_row[part.cls]) if part.cls >= 0 else -1
@@ -110,7 +110,7 @@ class GangReservations:
             return
 
     def open_round(self, cluster: Cluster) -> None:
-        """A round begins: room is sought in it for those that are due, and not put off to another one."""
+        """Begin a round, which looks for room for the gangs that are due and not put off."""
         waits = cluster.tasks.put_off
         self.sought = frozenset(job for job in self.due if not waits[cluster.jobs.members(job)].any())
 
@@ -189,7 +189,9 @@ class GangReservations:
 
 
 def _has_hope(cluster: Cluster, static_rows: StaticRows, held: GangReservation, lasting: Int64) -> bool:
-    """Whether the machines that are kept may be used, and have the room once those have ended that are to end."""
+    """Return whether the machines that are kept may be used, and have the room once those have ended that are
+    to end.
+    """
     machines = cluster.machines
     needed: dict[int, Int64] = {}
     for part in held.parts:

@@ -36,7 +36,9 @@ class Importance:
         return cls(tasks.group_priorities)
 
     def order(self, priority: Int64, group_priority: Int64) -> Int64:
-        """int64[N]: the higher, the earlier places are given out. Outside groups the priority counts for both."""
+        """Return int64[N]: the higher, the earlier places are given out. Outside groups the priority counts
+        for both.
+        """
         if not len(self._levels):
             return priority
         return self._find_places(
@@ -44,25 +46,25 @@ class Importance:
         )
 
     def reach(self, priority: Int64, group_priority: Int64) -> Int64:
-        """int64[N]: tasks whose standing is lower may go for each."""
+        """Return int64[N]: tasks whose standing is lower may go for each."""
         if not len(self._levels):
             return priority
         level = np.where(group_priority == UNGROUPED, 0, self._level(group_priority))
         return self._find_places(priority, level)
 
     def standing(self, priority: Int64, group_priority: Int64) -> Int64:
-        """int64[N]: each may go for tasks whose reach is higher."""
+        """Return int64[N]: each may go for tasks whose reach is higher."""
         if not len(self._levels):
             return priority
         highest = (group_priority == UNGROUPED) | (priority >= SYSTEM_CRITICAL)
         return self._find_places(priority, np.where(highest, len(self._levels), self._level(group_priority)))
 
     def reach_of(self, tasks: TaskTable, rows: Int64 | np.int64 | int) -> Int64:
-        """int64[N]: the reach of tasks (rows)."""
+        """Return int64[N]: the reach of tasks (rows)."""
         return self.reach(tasks.priority[rows], tasks.group_priority[rows])
 
     def standing_of(self, tasks: TaskTable, rows: Int64 | np.int64 | int) -> Int64:
-        """int64[N]: the standing of tasks (rows)."""
+        """Return int64[N]: the standing of tasks (rows)."""
         return self.standing(tasks.priority[rows], tasks.group_priority[rows])
 
     def _level(self, group_priority: Int64) -> Int64:
@@ -74,7 +76,7 @@ class Importance:
 
 
 def foremost(cluster: Cluster, waiting: Int64) -> Int64:
-    """Rows of those in ``waiting`` for whom the same room is taken as for the most important of them.
+    """Return rows of those in ``waiting`` for whom the same room is taken as for the most important of them.
 
     What a nominated task of another scheduler waits for is taken for tasks of its priority or less. Tasks above and
     below it cannot share a round, in which there is one amount of room; those below have the next one. Gangs go with
@@ -103,7 +105,7 @@ def foremost(cluster: Cluster, waiting: Int64) -> Int64:
 
 
 def share_levels(cluster: Cluster, fair_share: FairShare, waiting: Int64) -> Int64:
-    """int64[N]: how strong a claim each task in ``waiting`` (rows) has on its place.
+    """Return int64[N]: how strong a claim each task in ``waiting`` (rows) has on its place.
 
     2: within the share that its namespace has by its weight. All that others want counts for that, also what fits
     nowhere at the moment, so that nobody loses a claim while tasks are unschedulable. 1: within its share of what is
@@ -133,14 +135,14 @@ def share_levels(cluster: Cluster, fair_share: FairShare, waiting: Int64) -> Int
 
 
 def _namespaces(cluster: Cluster) -> tuple[list[str], Int64]:
-    """Names of all namespaces, and int64[classes], the index of each class's."""
+    """Return names of all namespaces, and int64[classes], the index of each class's."""
     index: dict[str, int] = {}
     of_class = [index.setdefault(row.content.namespace, len(index)) for row in cluster.classes.rows]
     return list(index), np.array(of_class, dtype=np.int64)
 
 
 def _amounts(cluster: Cluster, rows: Int64, of_class: Int64, namespaces: int) -> Float64:
-    """float64[namespaces, K]: what the tasks in ``rows`` request together."""
+    """Return float64[namespaces, K]: what the tasks in ``rows`` request together."""
     total = np.zeros((namespaces, len(cluster.resources)))
     classes = cluster.tasks.cls[rows]
     np.add.at(total, of_class[classes], cluster.demand_of(classes)[0])
@@ -148,7 +150,7 @@ def _amounts(cluster: Cluster, rows: Int64, of_class: Int64, namespaces: int) ->
 
 
 def _dominant(amounts: Float64 | Int64, capacity: Float64) -> Float64:
-    """float64[N]: the largest share of any resource of the cluster."""
+    """Return float64[N]: the largest share of any resource of the cluster."""
     offered = capacity > 0
     if not offered.any():
         return np.zeros(len(amounts))
@@ -157,7 +159,9 @@ def _dominant(amounts: Float64 | Int64, capacity: Float64) -> Float64:
 
 
 def _targets(wanted: Float64, weights: Float64) -> Float64:
-    """Weighted max-min fair division of one cluster among namespaces that want ``wanted`` (dominant shares)."""
+    """Return weighted max-min fair division of one cluster among namespaces that want ``wanted`` (dominant
+    shares).
+    """
     targets = np.zeros_like(wanted)
     left, open_to = 1.0, wanted > 0
     while open_to.any() and left > 0:

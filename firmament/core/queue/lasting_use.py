@@ -9,7 +9,9 @@ from firmament.core.state.cluster import Cluster
 
 
 def lasting_use(cluster: Cluster, machines: Int64 | None = None) -> Int64:
-    """int64[M, K]: what tasks take on machines, of ``machines`` (rows) alone if given, that are not expected to end."""
+    """Return int64[M, K]: what tasks take on machines, of ``machines`` (rows) alone if given, that are not
+    expected to end.
+    """
     tasks = cluster.tasks
     looked_at = np.full(len(cluster.machines) + 1, machines is None)
     looked_at[slice(0) if machines is None else machines] = True
@@ -24,7 +26,9 @@ def lasting_use(cluster: Cluster, machines: Int64 | None = None) -> Int64:
 
 
 def longest_run(cluster: Cluster, now: float) -> Float64:
-    """float64[M]: seconds that the oldest task on each machine has run that is expected to end, at least 1."""
+    """Return float64[M]: seconds that the oldest task on each machine has run that is expected to end, at
+    least 1.
+    """
     tasks = cluster.tasks
     rows = np.flatnonzero(tasks.machine[: len(tasks.uid)] >= 0)
     ends = np.array([row.content.runs_to_completion for row in cluster.classes.rows], dtype=np.bool_)

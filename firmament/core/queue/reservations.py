@@ -55,7 +55,7 @@ class Reservations:
         self.gangs = GangReservations(options, self._turns)
 
     def list_closed_rows(self, cluster: Cluster, cls: int, priority: int, job: str) -> set[int]:
-        """Rows of machines that are reserved against tasks of ``cls`` with ``priority`` in ``job``."""
+        """Return rows of machines that are reserved against tasks of ``cls`` with ``priority`` in ``job``."""
         row_of = cluster.machines.row_of
         closed = {
             row_of[held.machine]
@@ -67,13 +67,13 @@ class Reservations:
         return closed
 
     def renumber(self, new_row: Int64) -> None:
-        """Classes have other rows now: ``new_row[old]``, int64[C], -1 for those that are gone."""
+        """Move classes to new rows: ``new_row[old]``, int64[C], -1 for those that are gone."""
         for held in self.held:
             held.cls = int(new_row[held.cls]) if held.cls >= 0 else -1
         self.gangs.renumber(new_row)
 
     def next_in(self, now: float) -> float | None:
-        """Seconds until a reservation lapses, None if there is none."""
+        """Return seconds until a reservation lapses, None if there is none."""
         ends = [held.until for held in self.held] + [held.until for held in self.gangs.held.values()]
         return max(0.0, min(ends) - now) if ends else None
 
@@ -192,7 +192,7 @@ class Reservations:
 
 
 def _lacking_gangs(cluster: Cluster, rows: Int64) -> Bool:
-    """bool[N]: which of the tasks (int64[N] rows) are in gangs that lack members on machines."""
+    """Return bool[N]: which of the tasks (int64[N] rows) are in gangs that lack members on machines."""
     if not cluster.jobs.gangs or not len(rows):
         return np.zeros(len(rows), dtype=np.bool_)
     jobs = [cluster.tasks.job[row] for row in rows.tolist()]

@@ -21,7 +21,7 @@ class Turns:
         self._count = 0
 
     def serve(self, namespace: str) -> None:
-        """A namespace is served now."""
+        """Note that a namespace is served now."""
         self._count += 1
         self._served.pop(namespace, None)
         self._served[namespace] = self._count

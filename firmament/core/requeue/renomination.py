@@ -70,17 +70,19 @@ class Renominations:
         self._requeued.update((task, int(tasks.came[task])) for task in found.tolist())
 
     def due(self, cluster: Cluster) -> bool:
-        """Whether a round could give some task another place."""
+        """Return whether a round could give some task another place."""
         return bool(self._still_waiting(cluster, self._requeued))
 
     def call(self, cluster: Cluster) -> Int64:
-        """Rows of the tasks that take part in the round that begins; each is called once, if that round is closed."""
+        """Return rows of the tasks that take part in the round that begins; each is called once, if that
+        round is closed.
+        """
         self._called = self._still_waiting(cluster, self._called | self._requeued)
         self._requeued = {}
         return np.array(sorted(self._called), dtype=np.int64)
 
     def _still_waiting(self, cluster: Cluster, tasks: dict[int, int]) -> dict[int, int]:
-        """Those of ``tasks`` (row -> place in the order of arrivals) that wait as they did."""
+        """Return those of ``tasks`` (row -> place in the order of arrivals) that wait as they did."""
         table = cluster.tasks
         return {
             task: came
@@ -118,7 +120,8 @@ class Renominations:
 
 
 def _find_tied(cluster: Cluster, rows: Int64) -> Bool:
-    """bool[N]: tasks with a view to whose place others may have theirs, by rules between tasks or by pairs of tasks.
+    """Return bool[N]: tasks with a view to whose place others may have theirs, by rules between tasks or by
+    pairs of tasks.
 
     Who is only kept away from others, as by ports and anti-affinity, is tied to nobody.
     """
@@ -144,7 +147,7 @@ def _find_tied(cluster: Cluster, rows: Int64) -> Bool:
 
 
 def _drawing(rules: ClassRules) -> Iterator[int]:
-    """The counters by which tasks of a class are drawn to others, or spread with them."""
+    """Yield the counters by which tasks of a class are drawn to others, or spread with them."""
     if rules.attraction is not None:
         yield from rules.attraction.counters
     yield from (each.counter for each in rules.spreadings)
@@ -153,7 +156,7 @@ def _drawing(rules: ClassRules) -> Iterator[int]:
 
 
 def _at_ease(cluster: Cluster, rows: Int64) -> Bool:
-    """bool[N]: tasks whose machine has what they ask for although nobody has left it."""
+    """Return bool[N]: tasks whose machine has what they ask for although nobody has left it."""
     tasks = cluster.tasks
     free = cluster.free()[tasks.machine[rows]]
     requests, _ = cluster.demand_of(tasks.cls[rows])
@@ -162,7 +165,7 @@ def _at_ease(cluster: Cluster, rows: Int64) -> Bool:
 
 
 def _settle(cluster: Cluster, snapshot: Snapshot, stayed: Iterable[int]) -> list[Delta]:
-    """Placements of tasks (rows) where they are, as nobody need leave for them any more."""
+    """Return placements of tasks (rows) where they are, as nobody need leave for them any more."""
     tasks = cluster.tasks
     rows = np.array(list(stayed), dtype=np.int64)
     if not len(rows):
@@ -177,8 +180,8 @@ def _settle(cluster: Cluster, snapshot: Snapshot, stayed: Iterable[int]) -> list
 
 
 def _needs_room_alone(snapshot: Snapshot, task: int, name: str) -> bool:
-    """Whether it is the machine's resources alone that decide if a task (row) may be there: neither a model nor a rule
-    between tasks has a say. Of a task that the round did not take that is not known.
+    """Return whether it is the machine's resources alone that decide if a task (row) may be there: neither a
+    model nor a rule between tasks has a say. Of a task that the round did not take that is not known.
     """
     cls = next((index for index, members in enumerate(snapshot.members) if task in members), -1)
     if cls < 0:

@@ -76,7 +76,7 @@ class Requeue:
         return AdmittedTasks(waiting, np.full(len(waiting), -1), np.empty(0, dtype=np.int64), ())
 
     def _list_called(self, only: frozenset[TaskClass] | None, now: float) -> Int64:
-        """Rows of the tasks that take part in the round that begins, gangs aside."""
+        """Return rows of the tasks that take part in the round that begins, gangs aside."""
         cluster, tasks = self._cluster, self._cluster.tasks
         waiting = tasks.in_state(TaskPhase.PENDING)
         waiting = waiting[~tasks.unschedulable[waiting] & (tasks.not_before[waiting] <= now)]
@@ -115,7 +115,7 @@ class Requeue:
         return first, unscheduled
 
     def round_closed(self) -> None:
-        """A round has been put into effect."""
+        """Note that a round has taken effect."""
         self._stale_reasons.round_closed(self._cluster)
 
     # --- what has changed ----------------------------------------------------------------------------------------
@@ -144,12 +144,12 @@ class Requeue:
         return held
 
     def activate(self, placed: frozenset[int] = frozenset()) -> None:
-        """Requeue what a marked machine could take, or classes to which those ``placed`` make a difference."""
+        """Requeue what a marked machine could take, or classes that the ``placed`` tasks concern."""
         if self._cluster.tasks.any_unschedulable and requeue(self._feasible, self._costly.choose, placed):
             self.gangs.keep_unschedulable(self._cluster, self._clock())
 
     def next_round_in(self, held: float | None) -> float | None:
-        """Seconds until a round could achieve something: 0 for now, None for not before another event.
+        """Return seconds until a round could achieve something: 0 for now, None for not before another event.
 
         ``held``: what ``refresh`` returned just before.
         """
@@ -188,7 +188,9 @@ class StaleReasons:
         self._all_take_part = self._told_all = False
 
     def call_stale(self, cluster: Cluster, now: float) -> bool:
-        """Whether unschedulable tasks are to take part now; the caller lets them, so that it is not said twice."""
+        """Return whether unschedulable tasks are to take part now; the caller lets them, so that it is not
+        said twice.
+        """
         left = self.next_in(cluster, now)
         if left is None or left > 0:
             return False
@@ -196,26 +198,28 @@ class StaleReasons:
         return True
 
     def next_in(self, cluster: Cluster, now: float) -> float | None:
-        """Seconds until unschedulable tasks are to take part, None if nothing has changed or there are none."""
+        """Return seconds until unschedulable tasks are to take part, None if nothing has changed or there are
+        none.
+        """
         if math.isinf(self._every) or _token(cluster) == self._seen or not cluster.tasks.any_unschedulable:
             return None
         return max(0.0, self._told_at + self._every - now)
 
     def open_round(self, cluster: Cluster, now: float) -> None:
-        """A round begins: whoever takes part in it is told how machines are by then."""
+        """Begin a round: its tasks learn how machines are now."""
         self._all_take_part = not cluster.tasks.any_unschedulable
         if self._all_take_part:
             self._note(cluster, now)
 
     def close_round(self, cluster: Cluster) -> None:
-        """A round is about to be put into effect: what it places is in what it tells to those who take part.
+        """Prepare to put a round into effect: its placements count as known to those that take part.
 
-        What others did while it was solved is not.
+        What others did while it was solved does not.
         """
         self._told_all = self._all_take_part and _token(cluster) == self._seen
 
     def round_closed(self, cluster: Cluster) -> None:
-        """A round has been put into effect."""
+        """Note that a round has taken effect."""
         if self._told_all:
             self._seen = _token(cluster)
 

@@ -46,7 +46,8 @@ class SetAside:
                 del self.why[content]
 
     def choose(self, cluster: Cluster, waiting: Int64, only: frozenset[TaskClass] | None) -> Int64:
-        """Those of ``waiting`` (rows) that take part in a round; others that are pending are set aside, and told why.
+        """Return the ``waiting`` tasks (rows) that take part in a round; others that are pending are set
+        aside, and get a reason.
 
         ``only``: leave out all other classes as well, of which nobody is told.
         """
@@ -60,7 +61,7 @@ class SetAside:
         return waiting if only is None else waiting[_find_tasks(cluster, waiting, only)]
 
     def take_notices(self, cluster: Cluster) -> list[Unscheduled]:
-        """What is to be told to tasks that were unschedulable since this was last called, and still are."""
+        """Return the messages for tasks that were unschedulable since the last call, and still are."""
         found: dict[str, list[str]] = {}
         for uid, why in self.untold.items():
             task = cluster.tasks.row_of.get(uid)
@@ -71,7 +72,7 @@ class SetAside:
 
 
 def waiting_classes(cluster: Cluster) -> list[TaskClass]:
-    """The classes of the tasks that wait to be placed, in order of their rows."""
+    """Return the classes of the tasks that wait to be placed, in order of their rows."""
     tasks = cluster.tasks
     pending = tasks.in_state(TaskPhase.PENDING)
     rows = np.unique(tasks.cls[pending[~tasks.unschedulable[pending]]]).tolist()
@@ -79,7 +80,7 @@ def waiting_classes(cluster: Cluster) -> list[TaskClass]:
 
 
 def culprits(candidates: Sequence[T], fails: Callable[[Sequence[T]], bool], budget: int) -> list[T]:
-    """Those of ``candidates``, which fail together, that ``fails`` says of when they are alone.
+    """Return those of ``candidates``, which fail together, that ``fails`` says of when they are alone.
 
     None of them if ``budget`` trials do not tell, or if all of them do: then it is no single one's fault.
     """
@@ -100,7 +101,7 @@ def culprits(candidates: Sequence[T], fails: Callable[[Sequence[T]], bool], budg
 
 
 def _find_tasks(cluster: Cluster, rows: Int64, contents: Iterable[TaskClass]) -> Bool:
-    """bool[N]: whether the task in each of ``rows`` is of one of the classes."""
+    """Return bool[N]: whether the task in each of ``rows`` is of one of the classes."""
     wanted = set(contents)
     cls = cluster.tasks.cls[rows]
     chosen = [each for each in np.unique(cls).tolist() if cluster.classes.rows[each].content in wanted]

@@ -36,7 +36,8 @@ from firmament.core.state.waiting import activate
 def requeue(
     feasible: FeasibleMachines, choose: Callable[[Int64], Int64], placed: frozenset[int] = frozenset()
 ) -> bool:
-    """Requeue every task that a marked machine could take; returns whether any was requeued. The dirty stay.
+    """Return requeue every task that a marked machine could take; returns whether any was requeued. The dirty
+    stay.
 
     ``placed``: rows of classes that a round has just placed tasks of. Tasks refused for good stay out; ``choose``
     says which are asked at once; the others are tried later.
@@ -91,7 +92,7 @@ class FeasibleMachines:
     reservations: Reservations
 
     def find_feasible(self, rows: Int64, free: Int64, cls: int, members: Int64) -> Int64:
-        """Those of the machines in ``rows`` (with ``free`` room) that would take one."""
+        """Return those of the machines in ``rows`` (with ``free`` room) that would take one."""
         if len(rows) == 0:
             return rows
         cluster = self.cluster
@@ -116,7 +117,7 @@ class FeasibleMachines:
         return np.setdiff1d(takes, np.array(sorted(closed), dtype=np.int64)) if closed else takes
 
     def by_evictions(self, rows: Int64, free: Int64, cls: int, members: Int64) -> bool:
-        """Whether one of the machines would take one once less important tasks are gone."""
+        """Return whether one of the machines would take one once less important tasks are gone."""
         cluster, tasks = self.cluster, self.cluster.tasks
         importance = Importance.from_tasks(tasks)
         reach = int(importance.reach_of(tasks, members).max())
@@ -129,7 +130,9 @@ class FeasibleMachines:
 
 
 def _list_allowed(cluster: Cluster, takers: dict[int, Int64]) -> list[int]:
-    """Classes of ``takers`` (class row -> machines with a place for it) whose rules leave them one of the machines."""
+    """Return classes of ``takers`` (class row -> machines with a place for it) whose rules leave them one of
+    the machines.
+    """
     rules = compile_rules(cluster, list(takers)) if takers else None
     if rules is None:
         return list(takers)
@@ -166,7 +169,7 @@ class QueueingHints:
         }
 
     def may_help(self, cls: int) -> bool:
-        """Whether it may matter to tasks of class row ``cls``."""
+        """Return whether it may matter to tasks of class row ``cls``."""
         content = self._rows[cls].content
         if cls in self._kept_off or (self._partners_moved and self._is_paired(content)):
             return True
@@ -178,5 +181,5 @@ class QueueingHints:
         )
 
     def _is_paired(self, content: TaskClass) -> bool:
-        """Whether a class's tasks may be partners of others."""
+        """Return whether a class's tasks may be partners of others."""
         return any(key in self._kind_labels for key, _ in content.labels)

@@ -119,7 +119,9 @@ def plan_moves(
 
 
 def _try(scheduler: Scheduler, problem: CompiledMoves, single: _Single, extra: int) -> _Single:
-    """The moves that hold against all rules, and against all that placements cost; none if that is not found soon."""
+    """Return the moves that hold against all rules, and against all that placements cost; none if that is not
+    found soon.
+    """
     snapshot = problem.running.snapshot
     for _ in range(_TRIES):
         if not len(single.task):
@@ -141,7 +143,7 @@ def _try(scheduler: Scheduler, problem: CompiledMoves, single: _Single, extra: i
 
 
 def _compute_saved(problem: CompiledMoves, single: _Single) -> int:
-    """Units by which the placement costs less, whatever it is that costs."""
+    """Return units by which the placement costs less, whatever it is that costs."""
     home = problem.running.home
     machine = home.copy()
     machine[single.task] = single.moves.target
@@ -152,7 +154,7 @@ def _compute_saved(problem: CompiledMoves, single: _Single) -> int:
 
 
 def _least(problem: MoveProblem, moves: Moves) -> list[int]:
-    """The half of the moves that gain least."""
+    """Return the half of the moves that gain least."""
     order = np.lexsort((moves.target, moves.source, moves.row, gains(problem, moves)))
     least: list[int] = order[: (len(order) + 1) // 2].tolist()
     return least
@@ -229,8 +231,8 @@ def compile_priced_moves(scheduler: Scheduler, prices: Mapping[str, float]) -> C
 
 
 def _prices(scheduler: Scheduler, snapshot: Snapshot, prices: Mapping[str, float]) -> Int64:
-    """int64[T]: units that moving each task costs. Pinned tasks, and those whose own preferences about other tasks are
-    more than a placement's cost shows, stay.
+    """Return int64[T]: units that moving each task costs. Pinned tasks, and those whose own preferences about
+    other tasks are more than a placement's cost shows, stay.
     """
     price = np.array([round(prices[uid] * COST_UNITS_PER_POINT) for uid in snapshot.uids], dtype=np.int64)
     price = np.clip(price, 0, _NEVER)
@@ -255,7 +257,8 @@ class CompiledMoves:
     row: Int64
 
     def who(self, moves: Moves) -> tuple[Int64, Int64]:
-        """int64[A] each: the tasks (indices into the snapshot's) that moves are about, and the machines they come to.
+        """Return int64[A] each: the tasks (indices into the snapshot's) that moves are about, and the
+        machines they come to.
 
         Of several that are alike on a machine the youngest move.
         """

@@ -76,7 +76,7 @@ def move(scheduler: Scheduler, uid: str, machine: str) -> None:
 
 
 def waiting_again(bound: TasksBound) -> TasksSubmitted:
-    """The event that would submit tasks which are bound."""
+    """Return the event that would submit tasks which are bound."""
     return TasksSubmitted(
         bound.task_class,
         bound.uids,
@@ -89,6 +89,8 @@ def waiting_again(bound: TasksBound) -> TasksSubmitted:
 
 
 def _of_class(task: BoundTask, numbers: dict[TaskClass, int], **changes: Any) -> TasksBound:
-    """The task where it is, of its class with ``changes``, which gets one of ``numbers`` if it has none yet."""
+    """Return the task where it is, of its class with ``changes``, which gets one of ``numbers`` if it has
+    none yet.
+    """
     content = replace(task.content, **changes)
     return replace(task.event, task_class=numbers.setdefault(content, _FIRST_CLASS + len(numbers)))

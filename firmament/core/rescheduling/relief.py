@@ -78,18 +78,18 @@ class _Book:
             self._on.setdefault(scheduler.get_bound_task(uid).event.machine, []).append(uid)
 
     def hot(self) -> list[int]:
-        """Rows of hot machines, the hottest first."""
+        """Return rows of hot machines, the hottest first."""
         with np.errstate(invalid="ignore", divide="ignore"):
             worst = np.nan_to_num(self.use / self.limit, nan=0.0, posinf=0.0).max(axis=1, initial=0.0)
         order = np.lexsort((self.names, -worst))
         return [row for row in order.tolist() if self.is_hot(row)]
 
     def is_hot(self, row: int) -> bool:
-        """Whether a machine is beyond a threshold; one without a report is not."""
+        """Return whether a machine is beyond a threshold; one without a report is not."""
         return bool((self.use[row] > self.limit[row]).any())
 
     def tasks(self, row: int) -> list[str]:
-        """Tasks of a hot machine in the order in which they are tried."""
+        """Return tasks of a hot machine in the order in which they are tried."""
         excess = np.maximum(self.use[row] - self.limit[row], 0.0)
         over = excess > 0
         shares = {uid: self.task_use[uid][over] / excess[over] for uid in self._on.get(self.names[row], ())}
@@ -98,12 +98,12 @@ class _Book:
         return [uid for _, uid in (*enough, *less)]
 
     def has_room(self, name: str, uid: str) -> bool:
-        """Whether a machine with a fresh report stays below all thresholds with a task more."""
+        """Return whether a machine with a fresh report stays below all thresholds with a task more."""
         row = self.row[name]
         return bool((self.use[row] + self.task_use[uid] <= self.limit[row]).all())
 
     def note(self, made: ReliefMove) -> None:
-        """A task has moved."""
+        """Note that a task has moved."""
         use = self.task_use.pop(made.uid)
         self.use[self.row[made.source]] -= use
         self.use[self.row[made.target]] += use

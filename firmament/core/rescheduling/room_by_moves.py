@@ -49,7 +49,7 @@ def room_for(trials: Trials, task: TasksSubmitted, machines: Sequence[str], trie
 
 
 def _moves(trials: Trials, moving: Sequence[str], placed: Mapping[str, str]) -> dict[str, str]:
-    """Those of ``moving`` that have been placed on another machine than theirs."""
+    """Return those of ``moving`` that have been placed on another machine than theirs."""
     return {uid: name for uid, name in placed.items() if uid in moving and name != trials.place_of(uid)}
 
 
@@ -138,7 +138,7 @@ def gang_room_for(trials: Trials, gang: Sequence[TasksSubmitted], tries: int) ->
 
 
 def _usable(trials: Trials, tasks: TasksSubmitted) -> list[str]:
-    """Machines that nothing of their own keeps a member from."""
+    """Return machines that nothing of their own keeps a member from."""
     one = replace(tasks, uids=tasks.uids[:1], names=tasks.names[:1], created=tasks.created[:1], job="")
     refusals = trials.refusals(one)
     return [
@@ -149,7 +149,7 @@ def _usable(trials: Trials, tasks: TasksSubmitted) -> list[str]:
 
 
 def _domains(trials: Trials, machines: Sequence[str]) -> dict[tuple[str, str], list[str]]:
-    """Machines by label and value, and all of them under no label."""
+    """Return machines by label and value, and all of them under no label."""
     found: dict[tuple[str, str], list[str]] = {("", ""): list(machines)}
     values: dict[str, dict[str, list[str]]] = {}
     for name in machines:
@@ -163,7 +163,9 @@ def _domains(trials: Trials, machines: Sequence[str]) -> dict[tuple[str, str], l
 
 
 def _fewest(trials: Trials, machines: Sequence[str], member: Int64, wanted: int) -> tuple[str, ...] | None:
-    """The fewest tasks that leave so many slots for members on machines; None if all of them are not enough."""
+    """Return the fewest tasks that leave so many slots for members on machines; None if all of them are not
+    enough.
+    """
     nearest = sorted(machines, key=lambda name: (-count_slots(trials.free_on(name), member), name))[
         :_MOST_MACHINES
     ]
@@ -186,7 +188,9 @@ def _fewest(trials: Trials, machines: Sequence[str], member: Int64, wanted: int)
 
 
 def _slot_choices(trials: Trials, machine: str, member: Int64, wanted: int) -> list[_MachineChoice]:
-    """What a machine can do: slots as it is, and for more of them the fewest of its tasks, the largest first."""
+    """Return what a machine can do: slots as it is, and for more of them the fewest of its tasks, the largest
+    first.
+    """
     free = np.maximum(trials.free_on(machine), 0).copy()
     asked = np.maximum(member, 1)
     tasks = sorted(

@@ -115,19 +115,19 @@ class TrialCluster:
         return [*at_home, *self._guests.get(machine, ())]
 
     def free_on(self, machine: str) -> Int64:
-        """int64[K]: what is free on a machine now."""
+        """Return int64[K]: what is free on a machine now."""
         found: Int64 = self._free[self._rows[machine]]
         return found
 
     def requests_of(self, task_class: int) -> Int64:
-        """int64[K]: what a task of a class asks for."""
+        """Return int64[K]: what a task of a class asks for."""
         asked = dict(self._classes[task_class].requests)
         if "pods" in self._resources:
             asked.setdefault("pods", 1)
         return np.array([asked.get(key, 0) for key in self._resources], dtype=np.int64)
 
     def requests_of_task(self, uid: str) -> Int64:
-        """int64[K]: what a task asks for."""
+        """Return int64[K]: what a task asks for."""
         return self.requests_of(self._tasks[uid].task_class)
 
     def _settle(self, uid: str, machine: str) -> None:
@@ -161,7 +161,7 @@ class TrialCluster:
         return {each.task_class: uid for uid, each in self._tasks.items()}
 
     def _sum_requests(self, tasks: Iterable[TasksBound]) -> Int64:
-        """int64[M, K]: what ``tasks`` on each machine request together."""
+        """Return int64[M, K]: what ``tasks`` on each machine request together."""
         requested = np.zeros_like(self._total)
         for task in tasks:
             if task.machine in self._rows:

@@ -338,7 +338,7 @@ def _by_rank(waiting: Sequence[TasksSubmitted], below: int) -> list[TasksSubmitt
 
 
 def _first(waiting: Sequence[TasksSubmitted], count: int | None) -> list[TasksSubmitted]:
-    """The first so many of some tasks; None: all."""
+    """Return the first so many of some tasks; None: all."""
     found, left = [], sum(len(each.uids) for each in waiting) if count is None else count
     for each in waiting:
         uids = each.uids[:left]

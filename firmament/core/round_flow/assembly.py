@@ -42,51 +42,63 @@ class RoundSummary:
 
 @dataclass(frozen=True, slots=True)
 class FlowClass:
-    """A class of the round. ``name`` is that of one of its tasks, or its uid, ``job`` the id of its job.
-
-    ``price``: points that the round would have cost less with one of its tasks less; None where the flow had no
-    prices. ``requests``: amounts of one task, by resource. ``refusals``: machines by the reason for which they could
-    not take one when the round began, ``open``: how many could. ``kept_back``: machines by what kept off those that
-    still wait when the round had ended, the reason that matters most first; empty where none waits.
-    """
+    """A class in the flow of a round."""
 
     name: str
+    """Name of one of its tasks, or its uid."""
     job: str
+    """Id of its job."""
     namespace: str
+    """Namespace of its tasks."""
     priority: int
+    """Priority of its tasks."""
     tasks: int
+    """Number of tasks."""
     placed: int
+    """Tasks placed."""
     price: float | None
+    """Points that the round would have cost less with one task less; None if the flow had no prices."""
     requests: tuple[tuple[str, int], ...]
+    """Amounts of one task by resource."""
     refusals: tuple[tuple[str, int], ...]
+    """Machines by the reason for which they refused a task when the round began."""
     open: int
+    """Machines that did not refuse."""
     kept_back: tuple[tuple[str, int], ...] = ()
+    """Machines by what kept waiting tasks off after the round, the most important reason first; empty if none
+    waits.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class RoundFlow:
-    """C classes, M machines, A arcs with flow, B models.
-
-    ``machine_price``: float64[M], points that one more place on the machine would have saved (0: nobody lacks one);
-    ``machine_room``: int64[M], how many more tasks of the round's mean request fit afterwards; ``machine_saturated``:
-    bool[M], machines that some waiting task could use and none of them fits any more. ``cls``, ``machine``, ``count``:
-    int64[A], so many tasks of a class went to a machine, for ``cost`` points each (float64[A]), of which
-    ``model_cost`` (float64[B, A]) says what each of the ``models`` charges. ``uids``: theirs, arc by arc; empty where
-    nobody asked for them.
-    """
+    """The flow of a round: C classes, M machines, A arcs with flow, B models."""
 
     machines: Sequence[str]
+    """Names of the machines."""
     machine_price: Float64
+    """float64[M], points that one more place on the machine would have saved; 0 if it would have saved none.
+    """
     machine_room: Int64
+    """int64[M], tasks of the round's mean request that still fit afterwards."""
     machine_saturated: Bool
+    """bool[M], machines that some waiting task could use, and on which none fits any more."""
     classes: tuple[FlowClass, ...]
+    """The classes."""
     models: tuple[str, ...]
+    """Names of the models."""
     cls: Int64
+    """int64[A], class of each arc."""
     machine: Int64
+    """int64[A], machine of each arc."""
     count: Int64
+    """int64[A], tasks on each arc."""
     cost: Float64
+    """float64[A], points for each task."""
     model_cost: Float64
+    """float64[B, A], the part of ``cost`` of each model."""
     uids: Sequence[str] = ()
+    """Ids of the tasks, arc by arc; empty if not requested."""
 
 
 _UNKNOWN = ShapeGate((), 0)
@@ -120,12 +132,12 @@ class RoundWords:
 
 
 def first_tasks(snapshot: Snapshot) -> list[str]:
-    """Uids of the longest waiting task of each class of a snapshot."""
+    """Return uids of the longest waiting task of each class of a snapshot."""
     return [snapshot.uids[place] for place in snapshot.first.tolist()]
 
 
 def class_words(cluster: Cluster, uids: Sequence[str]) -> list[ClassWords]:
-    """How the classes of these tasks are told; of a task that has gone there is nothing but its uid."""
+    """Return how the classes of these tasks are told; of a task that has gone there is nothing but its uid."""
     tasks, classes = cluster.tasks, cluster.classes.rows
     words = []
     for uid in uids:
@@ -142,7 +154,7 @@ def class_words(cluster: Cluster, uids: Sequence[str]) -> list[ClassWords]:
 def snapshot_flow(
     snapshot: Snapshot, placement: Placement, words: Sequence[ClassWords], *, with_tasks: bool
 ) -> RoundFlow:
-    """The flow of a round that was decided on ``snapshot``; ``words``: of each of its classes."""
+    """Return the flow of a round that was decided on ``snapshot``; ``words``: of each of its classes."""
     problem, assessed = snapshot.problem, snapshot.assessed
     resources = assessed.machines.resources
     placed = _by_class(problem, placement.assignments)
@@ -168,7 +180,9 @@ def snapshot_flow(
 
 
 def problem_flow(problem: PlacementProblem, placement: Placement, words: RoundWords) -> RoundFlow:
-    """The flow of a round of which there is no more than its problem: without what each model charges, and uids."""
+    """Return the flow of a round of which there is no more than its problem: without what each model charges,
+    and uids.
+    """
     placed = _by_class(problem, placement.assignments)
     found = gates(problem, words.resources)
 
@@ -188,7 +202,7 @@ def _flow(
     points: Mapping[str, Float64],
     uids: Sequence[str],
 ) -> RoundFlow:
-    """``placed``: the assignments by class; ``points``: by model, what each costs."""
+    """Return ``placed``: the assignments by class; ``points``: by model, what each costs."""
     prices = place_prices(problem, placement)
     full, room = find_saturated(problem, placed)
     return RoundFlow(
@@ -240,14 +254,16 @@ def _classes(
 
 
 def _by_class(problem: PlacementProblem, placed: Assignments) -> Assignments:
-    """Assignments of one class after another, each in the order in which its tasks are given to them."""
+    """Return assignments of one class after another, each in the order in which its tasks are given to them."""
     placed = in_delta_order(problem, placed)
     order = np.argsort(placed.cls, kind="stable")
     return placed.select(order)
 
 
 def _uids(snapshot: Snapshot, placed: Assignments) -> list[str]:
-    """Uids of the tasks of all entries in turn: of each class the first of its members (``commit.placements``)."""
+    """Return uids of the tasks of all entries in turn: of each class the first of its members
+    (``commit.placements``).
+    """
     taken = placed.count_per_class(len(snapshot.members))
     return [
         uid

@@ -53,14 +53,16 @@ def find_kept_back(
 
 
 def _causes(board: Board, cls: int, others: Sequence[MachineRefusal], resources: Sequence[str]) -> RootCauses:
-    """Why each machine is refused to one more task of a class, as a board stands."""
+    """Return why each machine is refused to one more task of a class, as a board stands."""
     problem = board.problem
     lacking = lacks(board.residual.free.T, problem.requests[int(problem.shape[cls])], resources)
     return root_causes(problem.machines, [*others, *lacking, *rule_refusals(board.refusals(cls))])
 
 
 def _nearest(causes: RootCauses) -> Bool:
-    """bool[M]: machines that passed all filters but the last ones, and of these those with fewest reasons."""
+    """Return bool[M]: machines that passed all filters but the last ones, and of these those with fewest
+    reasons.
+    """
     if not causes.refusals:
         return causes.find_refused()
     stages = np.array([cause.reason.stage for cause, _ in causes.refusals])[causes.code]

@@ -40,7 +40,8 @@ def gates(
     resources: Sequence[str],
     static: Callable[[int], list[MachineRefusal]] | None = None,
 ) -> dict[int, ShapeGate]:
-    """What the shapes of most tasks met as the round began; ``static``: what refuses a shape beside room.
+    """Return what the shapes of most tasks met as the round began; ``static``: what refuses a shape beside
+    room.
 
     None: that is known as one reason only.
     """
@@ -59,7 +60,8 @@ def gates(
 
 
 def limit_to_capacity(problem: PlacementProblem, capacity: Int64) -> PlacementProblem:
-    """The problem in which no machine is for a shape that is larger than it: one more place would not help there.
+    """Return the problem in which no machine is for a shape that is larger than it: one more place would not
+    help there.
 
     ``capacity``: int64[M, K], what machines offer in all.
     """
@@ -70,7 +72,8 @@ def limit_to_capacity(problem: PlacementProblem, capacity: Int64) -> PlacementPr
 
 
 def find_saturated(problem: PlacementProblem, placed: Assignments) -> tuple[Bool, Int64]:
-    """bool[M]: machines that some task which waits after the round might use and that have no room for any of them.
+    """Return bool[M]: machines that some task which waits after the round might use and that have no room for
+    any of them.
 
     int64[M]: how many more tasks of the round's mean request fit there, by resources alone.
     """
@@ -91,7 +94,9 @@ def find_saturated(problem: PlacementProblem, placed: Assignments) -> tuple[Bool
 
 
 def largest_shapes(problem: PlacementProblem, counts: Int64) -> Int64:
-    """Shapes with tasks among ``counts`` (int64[C, WAIT_BUCKETS]), those of most tasks first, at most so many."""
+    """Return shapes with tasks among ``counts`` (int64[C, WAIT_BUCKETS]), those of most tasks first, at most
+    so many.
+    """
     tasks = np.bincount(problem.shape, weights=counts.sum(axis=1), minlength=len(problem.requests))
     order = np.argsort(-tasks, kind="stable")[:MOST_SHAPES]
     return order[tasks[order] > 0]
@@ -114,7 +119,8 @@ class PlacePrices(NamedTuple):
 
 
 def place_prices(problem: PlacementProblem, placement: Placement) -> PlacePrices:
-    """Prices of a round's first flow; NaN and 0 throughout where there was none, or where it is no optimum.
+    """Return prices of a round's first flow; NaN and 0 throughout where there was none, or where it is no
+    optimum.
 
     Rules between tasks are not part of a flow, nor of its prices.
     """
@@ -134,8 +140,8 @@ def place_prices(problem: PlacementProblem, placement: Placement) -> PlacePrices
 
 
 def _savings(problem: PlacementProblem, placed: Assignments, prices: Float64) -> Float64:
-    """float64[M]: units that one more place saves; ``prices``: float64[C], units that a class costs less with a task
-    less, NaN where that is not known.
+    """Return float64[M]: units that one more place saves; ``prices``: float64[C], units that a class costs
+    less with a task less, NaN where that is not known.
     """
     best = np.zeros(problem.machines)
     step = problem.crowd_step()

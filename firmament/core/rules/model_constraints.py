@@ -16,7 +16,7 @@ from firmament.core.state.cluster import Cluster
 def model_constraints(
     cluster: Cluster, waiting: Sequence[int], *, without: int = -1
 ) -> tuple[ModelConstraint, ...]:
-    """Those that concern a class in ``waiting`` (rows of classes; problem class c is ``waiting[c]``).
+    """Return those that concern a class in ``waiting`` (rows of classes; problem class c is ``waiting[c]``).
 
     ``without``: row of a task that is not to be counted where it is.
     """
@@ -50,7 +50,9 @@ class RoundKinds:
 def find_kinds(
     cluster: Cluster, keys: Sequence[str], waiting: Sequence[int], *, without: int = -1
 ) -> RoundKinds:
-    """Kinds of the classes in ``waiting`` and of those with tasks on machines, but for the task in row ``without``."""
+    """Return kinds of the classes in ``waiting`` and of those with tasks on machines, but for the task in row
+    ``without``.
+    """
     tasks = cluster.tasks
     on = np.flatnonzero(tasks.machine[: len(tasks.uid)] >= 0)
     on = on[on != without]

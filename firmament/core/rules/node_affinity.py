@@ -60,7 +60,7 @@ class NodeAffinity(NodeRule):
 
 
 def find_selected(machines: MachineTable, content: TaskClass) -> Bool:
-    """bool[M]: machines that match the selector and the required terms of a class."""
+    """Return bool[M]: machines that match the selector and the required terms of a class."""
     selected = np.ones(len(machines), dtype=np.bool_)
     if content.node_selector:
         selected &= machines.selectors().pairs(content.node_selector)
@@ -75,14 +75,14 @@ def mark_selected(content: TaskClass) -> Hashable:
 
 
 def _correct_label(standing: ChangedMachine) -> Iterator[CureProposal]:
-    """A label that is asked for, and that no machine has, is meant to be one that this machine has."""
+    """Yield a label that is asked for, and that no machine has, is meant to be one that this machine has."""
     for content, rule, before, after in _correct(standing.content, standing.machine.labels, standing.offered):
         step = CureChange(CureKind.CORRECT, rule, before="=".join(before), after="=".join(after))
         yield CureProposal((step,), TrialChange(content, standing.machine))
 
 
 def _add_labels(standing: ChangedMachine) -> Iterator[CureProposal]:
-    """The machine gets the labels that the task's selectors ask for."""
+    """Yield the machine gets the labels that the task's selectors ask for."""
     before = standing.machine.labels
     labels = labels_that_match(standing.content, before)
     if labels is None:
@@ -97,7 +97,7 @@ def _add_labels(standing: ChangedMachine) -> Iterator[CureProposal]:
 
 
 def _unselective(content: TaskClass) -> Iterator[CureProposal]:
-    """One entry of the selector, or the required affinity to machines, less."""
+    """Yield one entry of the selector, or the required affinity to machines, less."""
     for index, (key, value) in enumerate(content.node_selector):
         rest = (*content.node_selector[:index], *content.node_selector[index + 1 :])
         step = CureChange(CureKind.DROP, f"nodeSelector {key}={value}")
@@ -127,7 +127,9 @@ def _changes(one: Mapping[str, str], other: Mapping[str, str]) -> int:
 def _matching(
     term: NodeSelectorTerm, labels: Mapping[str, str], keep: Mapping[str, str]
 ) -> dict[str, str] | None:
-    """The labels with a term's requirements met; None if they cannot be. What is in ``keep`` must not change."""
+    """Return the labels with a term's requirements met; None if they cannot be. What is in ``keep`` must not
+    change.
+    """
     if term.fields or not term.labels:
         return None
     changed = dict(labels)

@@ -43,7 +43,9 @@ OUTSIDE = Cause(Reason.NOT_NAMED)
 
 
 def list_pinned_rows(cluster: Cluster, cls: int) -> Int64 | None:
-    """Rows of the machines that the class in row ``cls`` is confined to, ascending; None if it is not pinned."""
+    """Return rows of the machines that the class in row ``cls`` is confined to, ascending; None if it is not
+    pinned.
+    """
     row = cluster.classes.rows[cls]
     rows: Int64 | None = None
     if row.pins is not None:
@@ -56,7 +58,9 @@ def list_pinned_rows(cluster: Cluster, cls: int) -> Int64 | None:
 
 
 def pin_refusals(cluster: Cluster, cls: int) -> list[MachineRefusal]:
-    """The machines outside the pins of the class in row ``cls``: by its names, and by its local volumes."""
+    """Return the machines outside the pins of the class in row ``cls``: by its names, and by its local
+    volumes.
+    """
     row = cluster.classes.rows[cls]
     found = []
     if row.pins is not None:

@@ -54,7 +54,9 @@ class NodePorts(PodRule):
 def _users(
     rows: Sequence[ClassRow], ruled: Sequence[int], waiting: Collection[int]
 ) -> dict[tuple[str, int], dict[str, list[int]]]:
-    """Rows of the classes that use a port which one of ``waiting`` asks for, by protocol and port, and by address."""
+    """Return rows of the classes that use a port which one of ``waiting`` asks for, by protocol and port, and
+    by address.
+    """
     users: dict[tuple[str, int], dict[str, list[int]]] = {}
     wanted = {(each.protocol, each.port) for row in waiting for each in rows[row].content.ports}
     for row in ruled if wanted else ():

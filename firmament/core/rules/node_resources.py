@@ -51,7 +51,7 @@ class NodeResources(NodeRule):
 
 
 def _find_offered_nowhere(machines: MachineTable, shape: TaskClass) -> tuple[str, ...]:
-    """The first resource that a shape asks for and no machine offers; none if there is no such one."""
+    """Return the first resource that a shape asks for and no machine offers; none if there is no such one."""
     for name, amount in shape.requests:
         if amount and name not in machines.resources:
             return (name,)
@@ -84,7 +84,7 @@ def lacking(standing: ChangedMachine) -> dict[str, tuple[int, int]]:
 
 
 def _smaller(standing: ChangedMachine) -> Iterator[CureProposal]:
-    """Requests as large as what is free, where something is."""
+    """Yield requests as large as what is free, where something is."""
     lacks = lacking(standing)
     if not _are_requested(lacks) or any(free == 0 for _, free in lacks.values()):
         return
@@ -102,7 +102,7 @@ def _smaller(standing: ChangedMachine) -> Iterator[CureProposal]:
 
 
 def _larger(standing: ChangedMachine) -> Iterator[CureProposal]:
-    """A machine that offers as much more as is lacking."""
+    """Yield a machine that offers as much more as is lacking."""
     lacks = lacking(standing)
     if not _are_requested(lacks):
         return
@@ -119,5 +119,7 @@ def _larger(standing: ChangedMachine) -> Iterator[CureProposal]:
 
 
 def _are_requested(lacks: Mapping[str, object]) -> bool:
-    """Whether something is lacking, and all of it resources that people request and machines offer: no volumes."""
+    """Return whether something is lacking, and all of it resources that people request and machines offer: no
+    volumes.
+    """
     return bool(lacks) and lacks_only_room([lack_of(resource) for resource in lacks])

@@ -63,5 +63,5 @@ def cordon(machine: Machine) -> Machine:
 
 
 def find_open(machines: MachineTable) -> Bool:
-    """bool[M]: machines that take tasks which tolerate nothing."""
+    """Return bool[M]: machines that take tasks which tolerate nothing."""
     return ~(machines.cordoned | machines.not_ready)

@@ -30,7 +30,7 @@ class Weighted(Protocol):
 
 
 def pair_rules(model: Weighted, terms: PairTerms, kinds: RoundKinds, waiting: Sequence[int]) -> PairRules:
-    """The pairs of a round; ``waiting[c]``: class row of problem class c."""
+    """Return the pairs of a round; ``waiting[c]``: class row of problem class c."""
     units = model.weight * COST_UNITS_PER_POINT * model.model.range.points_per_unit()
     return PairRules(
         terms=terms,
@@ -47,7 +47,7 @@ def compile_pairs(
     columns: MachineColumns,
     waiting: Sequence[int],
 ) -> PairRules | None:
-    """The pairs of a round for the waiting classes; None if no model knows any.
+    """Return the pairs of a round for the waiting classes; None if no model knows any.
 
     ``models``: at most one.
     """

@@ -75,7 +75,7 @@ class PodAffinity(PodRule):
         return len(_list_terms(content))
 
     def prefers(self, content: TaskClass) -> bool:
-        """Whether a class has a preferred term."""
+        """Return whether a class has a preferred term."""
         return bool(content.preferred_affinity or content.preferred_anti_affinity)
 
     def cures(self, standing: ChangedMachine) -> Iterator[CureProposal]:
@@ -105,7 +105,7 @@ def _drop(terms: tuple[TaskTerm, ...], index: int) -> tuple[TaskTerm, ...]:
 
 
 def _terms_of_all(compilation: Compilation) -> dict[HeldTerm, list[int]]:
-    """Every distinct term of the round, with the classes (rows) that hold it."""
+    """Return every distinct term of the round, with the classes (rows) that hold it."""
     found: dict[HeldTerm, list[int]] = {}
     for row in compilation.ruled:
         for term in compilation.selector.list_terms(row):

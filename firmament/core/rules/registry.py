@@ -68,11 +68,11 @@ class _Asked:
         self._there = frozenset(rule.for_machines_with)
 
     def is_stated(self, content: TaskClass) -> bool:
-        """Whether a class states any of the fields."""
+        """Return whether a class states any of the fields."""
         return any(stated(content) for stated in self._stated)
 
     def concerns(self, machines: MachineTable, shape: TaskClass) -> bool:
-        """Whether the rule may have something to say, as far as it has declared that."""
+        """Return whether the rule may have something to say, as far as it has declared that."""
         if self._stated and not self.is_stated(shape):
             return False
         return not self._there or not self._there.isdisjoint(machines.stated)
@@ -151,7 +151,7 @@ class NodeRules:
         return machine
 
     def binds_running(self, cause: Cause) -> bool:
-        """Whether a task that runs on a machine which is refused to it now breaks a rule."""
+        """Return whether a task that runs on a machine which is refused to it now breaks a rule."""
         rule = self.rule_of(cause.reason)
         return rule is None or rule.binds_running
 
@@ -253,7 +253,7 @@ def count_pairing(content: TaskClass) -> int:
 
 
 def prefers_company(content: TaskClass) -> bool:
-    """Whether a class would rather be where certain others are, or are not."""
+    """Return whether a class would rather be where certain others are, or are not."""
     return any(rule.prefers(content) for rule in POD_RULES)
 
 
@@ -286,7 +286,8 @@ def drop_constraints(standing: ChangedMachine) -> Iterator[CureProposal]:
 
 
 def compile_rules(cluster: Cluster, waiting: Sequence[int], *, without: int = -1) -> RuleSet | None:
-    """Rules of a round for the waiting classes (``waiting[c]``: class row of problem class c); None if there are none.
+    """Return rules of a round for the waiting classes (``waiting[c]``: class row of problem class c); None if
+    there are none.
 
     ``without``: row of a task that is not to be counted where it is.
     """
@@ -305,7 +306,7 @@ def compile_rules(cluster: Cluster, waiting: Sequence[int], *, without: int = -1
 
 
 def _compile_counted(cluster: Cluster, waiting: Sequence[int], without: int) -> RuleSet | None:
-    """The rules that Kubernetes knows, which are all about counters."""
+    """Return the rules that Kubernetes knows, which are all about counters."""
     stating = list_ruled(cluster)
     if not stating:
         return None

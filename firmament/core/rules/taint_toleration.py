@@ -80,7 +80,7 @@ class TaintToleration(NodeRule):
 
 
 def find_tolerated(machines: MachineTable, content: TaskClass) -> Bool:
-    """bool[M]: machines of which a class tolerates every hard taint."""
+    """Return bool[M]: machines of which a class tolerates every hard taint."""
     first, _ = machines.taints.first_untolerated(content.tolerations, len(machines))
     tolerated: Bool = first < 0
     return tolerated
@@ -92,7 +92,7 @@ def mark_tolerated(content: TaskClass) -> Hashable:
 
 
 def tolerates(content: TaskClass, taint: Taint) -> bool:
-    """Whether a class tolerates a taint."""
+    """Return whether a class tolerates a taint."""
     return is_tolerated(content.tolerations, taint)
 
 

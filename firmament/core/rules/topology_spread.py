@@ -58,7 +58,7 @@ class TopologySpread(PodRule):
         return len(selectors) * _LOOKS_PER_RULE + count_of_selectors(selectors)
 
     def prefers(self, content: TaskClass) -> bool:
-        """Whether a class has a rule that only costs."""
+        """Return whether a class has a rule that only costs."""
         return any(not rule.required for rule in content.spread)
 
     def cures(self, standing: ChangedMachine) -> Iterator[CureProposal]:
@@ -81,7 +81,7 @@ class TopologySpread(PodRule):
 def _counter(
     compilation: Compilation, content: TaskClass, rule: SpreadRule, together: list[SpreadRule]
 ) -> tuple[int, Domains]:
-    """Counter of a rule over the machines that count for it; ``together``: rules whose keys all count."""
+    """Return counter of a rule over the machines that count for it; ``together``: rules whose keys all count."""
     topology = compilation.domains_by_key.get(rule.topology_key)
     mark, eligible = find_eligible(compilation, content, rule, [each.topology_key for each in together])
     selector = own_selector(rule.selector, content)
@@ -98,7 +98,8 @@ def _counter(
 def find_eligible(
     compilation: Compilation, content: TaskClass, rule: SpreadRule, keys: Sequence[str]
 ) -> tuple[Hashable, Bool]:
-    """bool[M]: machines that count for a rule of a class, which have all ``keys`` and pass the inclusion policies.
+    """Return bool[M]: machines that count for a rule of a class, which have all ``keys`` and pass the
+    inclusion policies.
 
     Before it a mark, which is equal for equal answers. As ``matchNodeInclusionPolicies`` of kube-scheduler.
     """

@@ -23,7 +23,7 @@ from firmament.solvers.base import Int32
 
 
 def charges(assessed: RoundAssessment, models: Sequence[WeightedModel], recall: Recall | None) -> Charges:
-    """Units charged for a task of each shape on each machine, with what it takes to keep them.
+    """Return units charged for a task of each shape on each machine, with what it takes to keep them.
 
     The sum over models of weight x points, plus the task's own preferences; what is kept is not reckoned again.
     """
@@ -64,7 +64,7 @@ class _Figures:
     others: bool
 
     def from_shapes(self, shapes: Int64, machines: Int64 | None = None) -> _Figures:
-        """The figures of some shapes, on some of the machines if told."""
+        """Return the figures of some shapes, on some of the machines if told."""
         parts = []
         for weighted, figures in self.varying:
             rows = figures if len(shapes) == len(figures) else figures[shapes]
@@ -90,7 +90,9 @@ def _figures(assessed: RoundAssessment, models: Sequence[WeightedModel]) -> _Fig
 
 
 def _units(given: _Figures, preferences: Sequence[SoftCost | None]) -> Int32:
-    """Units of all ``given`` figures: int32[S, width]. Each depends on its own figures and preferences alone."""
+    """Return units of all ``given`` figures: int32[S, width]. Each depends on its own figures and preferences
+    alone.
+    """
     rows = np.empty((len(given.constant), given.width), dtype=np.int32)
     varying = given.varying
     if not any(preferences) and (lines := Lines.from_figures(varying, given.constant)):
@@ -136,7 +138,8 @@ class Lines:
     def from_figures(
         cls, varying: Sequence[tuple[WeightedModel, NDArray[Any]]], constant: Float64
     ) -> Lines | None:
-        """Lines of ``varying`` models' figures; ``constant``: float64[S], units that others add to each row.
+        """Return lines of ``varying`` models' figures; ``constant``: float64[S], units that others add to
+        each row.
 
         None unless they give exactly what rounding the sums gives.
         """
@@ -184,14 +187,15 @@ class Lines:
 
 
 def _charge(weighted: WeightedModel, raw: NDArray[Any]) -> tuple[Float64, int]:
-    """Units for each figure from the lowest to the highest that occurs, float64; and the lowest."""
+    """Return units for each figure from the lowest to the highest that occurs, float64; and the lowest."""
     low = int(raw.min())
     points = weighted.model.range.points(np.arange(low, int(raw.max()) + 1))
     return points * (weighted.weight * COST_UNITS_PER_POINT), low
 
 
 def _line(units: Float64, low: int, *, apart: bool) -> tuple[float, float] | None:
-    """Slope and value at 0 of ``units`` for figures from ``low``, once rounded; None if they are not on a line.
+    """Return slope and value at 0 of ``units`` for figures from ``low``, once rounded; None if they are not
+    on a line.
 
     ``apart``: none of them may be so near to a half that whole numbers added to them could change their rounding.
     """
@@ -205,7 +209,9 @@ def _line(units: Float64, low: int, *, apart: bool) -> tuple[float, float] | Non
 
 
 def collect_heights(assessed: RoundAssessment, models: Sequence[WeightedModel]) -> RoundHeights | None:
-    """Heights of all models of a round; None if no model states any, or if tasks do not differ in size."""
+    """Return heights of all models of a round; None if no model states any, or if tasks do not differ in
+    size.
+    """
     counts = assessed.batch.counts
     stated = [
         (weighted, assessment, assessment.heights)

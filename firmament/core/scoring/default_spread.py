@@ -37,7 +37,7 @@ def spread_terms(
     feasible: Bool,
     shape: Int64,
 ) -> SpreadTerms | None:
-    """The groups of a round; None if it has none.
+    """Return the groups of a round; None if it has none.
 
     ``constraints``: at most one by machine and one by domain. ``codes``: int64[C], number of the group of each class, 0
     for none; ``tasks``: int64[C], how many wait; ``feasible``: bool[S, M], ``shape``: int64[C], its rows.
@@ -73,7 +73,7 @@ def spread_terms(
 
 
 def _steps(constraint: SpreadConstraint | None, units: float, total: Int64, domains: Int64) -> Float64:
-    """float64[G]: units per task; an even share of ``total`` tasks over ``domains`` costs ``units``."""
+    """Return float64[G]: units per task; an even share of ``total`` tasks over ``domains`` costs ``units``."""
     if constraint is None:
         return np.zeros(len(total))
     factor = np.log(domains + 2.0)
@@ -82,13 +82,17 @@ def _steps(constraint: SpreadConstraint | None, units: float, total: Int64, doma
 
 
 def _renumber(domain: Int64) -> Int64:
-    """int64[M]: domains that some machine is in, from 0 on in their order; machines without the label (-1) are one."""
+    """Return int64[M]: domains that some machine is in, from 0 on in their order; machines without the label
+    (-1) are one.
+    """
     used = np.bincount(domain + 1) > 0
     return np.asarray(np.cumsum(used) - 1, dtype=np.int64)[domain + 1]
 
 
 def _residents(cluster: Cluster, numbers: Int64) -> tuple[Int64, Int64]:
-    """Tasks of groups (``numbers``, ascending) on machines: the index of the group, and the machine, int64[A] each."""
+    """Return tasks of groups (``numbers``, ascending) on machines: the index of the group, and the machine,
+    int64[A] each.
+    """
     tasks = cluster.tasks
     index = places_in(numbers, len(cluster.spread_groups))
     grouped = np.flatnonzero(tasks.spread[: len(tasks.uid)])

@@ -174,7 +174,7 @@ class KeptRows:
         self._forget()
 
     def renumber(self, new_row: Int64) -> None:
-        """Shapes have other rows now: ``new_row[old]``, int64[S], -1 for those that are gone."""
+        """Move shapes to new rows: ``new_row[old]``, int64[S], -1 for those that are gone."""
         for generation in self.generations:
             moved = {int(new_row[shape]): row for shape, row in generation.row_of.items()}
             moved.pop(-1, None)
@@ -203,7 +203,7 @@ class _Watch:
         self._unseen: Int64 | None = None
 
     def look(self, cluster: Cluster, columns: MachineColumns, models: Sequence[WeightedModel]) -> bool:
-        """Stamp machines whose answers may have changed by themselves; False: all answers may have.
+        """Return stamp machines whose answers may have changed by themselves; False: all answers may have.
 
         Those are machines on which reports have expired, or show another part of the tasks. Everything may have changed
         with a record that a model reads, with the names of resources or which of them are scarce, or if the clock was
@@ -223,7 +223,9 @@ class _Watch:
         return same
 
     def _otherwise_unseen(self, unseen: Int64 | None) -> Int64:
-        """Rows that are not as they were last time; new ones are stamped anyway, and new resources change all."""
+        """Return rows that are not as they were last time; new ones are stamped anyway, and new resources
+        change all.
+        """
         before, self._unseen = self._unseen, unseen
         if before is None or unseen is None or before.shape[1] != unseen.shape[1]:
             return np.empty(0, dtype=np.int64)
@@ -234,7 +236,7 @@ class _Watch:
 
 
 def _find_expiry(columns: MachineColumns, models: Sequence[WeightedModel]) -> Float64:
-    """float64[M]: from when on some model's answers about a machine may be others as time goes by."""
+    """Return float64[M]: from when on some model's answers about a machine may be others as time goes by."""
     until = np.full(columns.count, np.inf)
     for weighted in models:
         if answers_expire(weighted.model):
@@ -243,7 +245,7 @@ def _find_expiry(columns: MachineColumns, models: Sequence[WeightedModel]) -> Fl
 
 
 def _oldest_worth(marks: Sequence[int], shapes: int, stamps: Int64, asking: int) -> int | None:
-    """The oldest mark from which on kept rows are worth bringing up to date; None: no rows are.
+    """Return the oldest mark from which on kept rows are worth bringing up to date; None: no rows are.
 
     ``marks``: of the rows there are; ``shapes``: how many the round has; ``stamps``: int64[M]. Rows that are left out
     are made anew. Work is counted in pairs of shape and machine.

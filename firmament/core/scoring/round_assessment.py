@@ -41,22 +41,25 @@ LARGEST_COST = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class RoundAssessment:
-    """What all rules and models say about a batch of shapes.
-
-    ``rules``: one row per shape; ``static``: the same with the models' filters; ``assessments``: one per model, in
-    their order; ``preferred``: per shape the cost of its own preferences, None for none.
-    """
+    """The answers of all rules and models for a batch of shapes."""
 
     shapes: tuple[int, ...]
+    """Rows of the shapes."""
     machines: MachineColumns
+    """The machines."""
     batch: ShapeBatch
+    """The shapes as models see them."""
     rules: tuple[StaticRow, ...]
+    """Answer of the rules, one row per shape."""
     static: tuple[StaticRow, ...]
+    """The same with the models' filters."""
     assessments: tuple[Assessment, ...]
+    """Answers of the models, in their order."""
     preferred: tuple[SoftCost | None, ...]
+    """Cost of each shape's own preferences, None for none."""
 
     def feasible(self) -> Bool:
-        """bool[S, M], read-only where all shapes have the same machines."""
+        """Return bool[S, M], read-only where all shapes have the same machines."""
         rows = [row.feasible for row in self.static]
         if not rows:
             return np.zeros((0, self.machines.count), dtype=np.bool_)
@@ -65,19 +68,21 @@ class RoundAssessment:
         return np.stack(rows)
 
     def joint(self) -> tuple[JointRows, ...]:
-        """Joint rows of all models."""
+        """Return joint rows of all models."""
         return tuple(rows for assessment in self.assessments for rows in assessment.joint)
 
     def ledgers(self) -> tuple[Ledger, ...]:
-        """Ledgers of all models."""
+        """Return ledgers of all models."""
         return tuple(each.ledger for each in self.assessments if each.ledger is not None)
 
     def openings(self) -> tuple[Opening | None, ...]:
-        """What evicting changes for each of the ledgers."""
+        """Return what evicting changes for each of the ledgers."""
         return tuple(each.opening for each in self.assessments if each.ledger is not None)
 
     def find_held(self) -> Bool | None:
-        """bool[S, M]: machines that nothing keeps shapes from but what tasks there hold; None if no model says so."""
+        """Return bool[S, M]: machines that nothing keeps shapes from but what tasks there hold; None if no
+        model says so.
+        """
         if not any(each.opening is not None for each in self.assessments) or not self.rules:
             return None
         held = np.zeros((self.batch.count, self.machines.count), dtype=np.bool_)
@@ -91,8 +96,8 @@ class RoundAssessment:
         return held
 
     def find_occupied(self) -> Bool | None:
-        """bool[S, M]: machines that models refuse for nothing but what tasks there have taken of joint rows; None if no
-        model says so.
+        """Return bool[S, M]: machines that models refuse for nothing but what tasks there have taken of joint
+        rows; None if no model says so.
         """
         if all(each.occupied is None for each in self.assessments) or not self.rules:
             return None
@@ -103,7 +108,7 @@ class RoundAssessment:
         return occupied
 
     def notes(self) -> tuple[str, ...]:
-        """What all models say about bad input."""
+        """Return what all models say about bad input."""
         return tuple(note for assessment in self.assessments for note in assessment.notes)
 
 
@@ -114,7 +119,7 @@ _STAND_INS = {"raw": 0.0, "feasible": True, "causes": 0, "score": 0.0}
 def worth_keeping(
     models: Sequence[WeightedModel], answers: Sequence[Assessment], machines: int
 ) -> tuple[Assessment | None, ...]:
-    """Those of the answers that hold until machines change, None in the place of the others."""
+    """Return those of the answers that hold until machines change, None in the place of the others."""
     return tuple(
         answer if holds(each.model, answer, machines) else None
         for each, answer in zip(models, answers, strict=True)
@@ -122,14 +127,14 @@ def worth_keeping(
 
 
 def holds(model: CostModel, answer: Assessment, machines: int) -> bool:
-    """Whether an answer about so many machines holds for each of them until that changes."""
+    """Return whether an answer about so many machines holds for each of them until that changes."""
     return model.promises.per_machine and answer.is_by_machine(machines)
 
 
 def _ask(
     model: CostModel, number: int, columns: MachineColumns, batch: ShapeBatch, recall: Recall
 ) -> Assessment:
-    """What the model in place ``number`` would say if it were asked about everything.
+    """Return what the model in place ``number`` would say if it were asked about everything.
 
     Of notes, only what it says about what it is asked now.
     """
@@ -161,11 +166,11 @@ class _Parts:
     changed: Assessment | None
 
     def _every(self) -> list[Assessment]:
-        """All parts; there is at least one."""
+        """Return all parts; there is at least one."""
         return [*self.kept, *(answer for answer in (self.fresh, self.changed) if answer is not None)]
 
     def go_together(self, machines: int, changed: int) -> bool:
-        """Whether the parts are of one kind, as a model that is ``per_machine`` promises."""
+        """Return whether the parts are of one kind, as a model that is ``per_machine`` promises."""
         first = self.kept[0]
         return (
             (self.fresh is None or self.fresh.is_by_machine(machines))
@@ -180,7 +185,7 @@ class _Parts:
         )
 
     def merge(self, name: str, recall: Recall, size: tuple[int, int]) -> NDArray[Any] | None:
-        """One field of the whole answer, of ``size`` shapes by machines; None if no part has it."""
+        """Return one field of the whole answer, of ``size`` shapes by machines; None if no part has it."""
         given = [rows for answer in self._every() if (rows := getattr(answer, name)) is not None]
         if not given:
             return None
@@ -232,7 +237,7 @@ class ShapeRows(Sequence[ShapeRow]):
 
 
 def shape_rows(cluster: Cluster, shapes: Sequence[int]) -> ShapeRows:
-    """What models may see of each of ``shapes`` (rows of the table), now and later."""
+    """Return what models may see of each of ``shapes`` (rows of the table), now and later."""
     return ShapeRows([cluster.classes.shapes[shape] for shape in shapes])
 
 
@@ -275,12 +280,12 @@ def assess_shapes(
 
 
 def raw_rows(assessment: Assessment, shapes: int, machines: int) -> Float64:
-    """A model's native figures as a full float64[S, M], sparse exceptions applied."""
+    """Return a model's native figures as a full float64[S, M], sparse exceptions applied."""
     return np.asarray(native_figures(assessment, shapes, machines), dtype=np.float64)
 
 
 def native_figures(assessment: Assessment, shapes: int, machines: int) -> NDArray[Any]:
-    """The same in the type that the model chose, as far as possible; not to be written to."""
+    """Return the same in the type that the model chose, as far as possible; not to be written to."""
     raw = np.broadcast_to(assessment.raw, (shapes, machines))
     sparse = assessment.sparse
     if sparse is not None:
@@ -295,7 +300,7 @@ def crowding_units(
     models: Sequence[WeightedModel],
     assessments: Sequence[Assessment] = (),
 ) -> Int64:
-    """Units that each task on a machine adds for the next, for tasks of the mean request: int64[M].
+    """Return units that each task on a machine adds for the next, for tasks of the mean request: int64[M].
 
     A flow counts tasks, not sizes, so all classes share one growth per machine. It is rounded up: where a model says
     that crowding costs something, it never comes to nothing. A growth in a model's assessment (``assessments``: one
@@ -316,7 +321,8 @@ def crowding_units(
 def model_points(
     assessed: RoundAssessment, models: Sequence[WeightedModel], shapes: Int64, machines: Int64
 ) -> tuple[dict[str, Float64], dict[str, Float64]]:
-    """Native figures, and points after weights, by model: float64[A] each, for ``shapes[i]`` on ``machines[i]``.
+    """Return native figures, and points after weights, by model: float64[A] each, for ``shapes[i]`` on
+    ``machines[i]``.
 
     The points of the tasks' own preferences are those of the model ``kubernetes``.
     """

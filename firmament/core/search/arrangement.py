@@ -51,11 +51,13 @@ class TaskArrangement:
         self.waiting = self.all.copy()
 
     def list_hopeful(self) -> list[int]:
-        """Classes with tasks that wait and might have a place, ascending."""
+        """Return classes with tasks that wait and might have a place, ascending."""
         return sorted(cls for cls, count in self.waiting.items() if count > 0 and len(self.list_places(cls)))
 
     def list_places(self, cls: int) -> Int64:
-        """Machines on which a task of the class fits while no other task of the round is there; rules aside."""
+        """Return machines on which a task of the class fits while no other task of the round is there; rules
+        aside.
+        """
         found = self._candidates.get(cls)
         if found is None:
             fits = self._start.fits(int(self.problem.shape[cls]))
@@ -63,7 +65,7 @@ class TaskArrangement:
         return found
 
     def count_waiting(self) -> Value:
-        """How good the arrangement is."""
+        """Return how good the arrangement is."""
         ranks = int(self.problem.priority.max(initial=0)) + 1
         waiting = [0] * ranks
         for cls, count in self.waiting.items():
@@ -86,11 +88,11 @@ class TaskArrangement:
         return True
 
     def pick(self, machines: Int64) -> int:
-        """Any of some machines."""
+        """Return any of some machines."""
         return int(machines[int(self.random.integers(len(machines)))])
 
     def _cost(self, cls: int) -> Int64:
-        """int64[M]: units for one more task of a class, crowding by the tasks of the round included."""
+        """Return int64[M]: units for one more task of a class, crowding by the tasks of the round included."""
         problem = self.problem
         return problem.cost[problem.shape[cls]] + problem.crowd * self.board.residual.placed
 
@@ -116,7 +118,7 @@ class TaskArrangement:
     # --- the best so far -------------------------------------------------------------------------------------------
 
     def is_best(self, value: Value) -> bool:
-        """Whether an arrangement of such a value is better than all before."""
+        """Return whether an arrangement of such a value is better than all before."""
         return value > self._best_value
 
     def keep(self, placed: Assignments, value: Value) -> None:

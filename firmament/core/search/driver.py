@@ -73,7 +73,7 @@ class SearchMove(Protocol[Change]):
         """Return the next change to look at, None if there is none left; spends what that takes."""
 
     def accepts(self, change: Change) -> bool:
-        """Whether the change is one to keep."""
+        """Return whether the change is one to keep."""
 
     def apply(self, change: Change) -> None:
         """Carry the change out, as far as evaluating it has not done so."""
@@ -105,7 +105,9 @@ def search(
 
 
 def count_unsupported(reasons: dict[Unsupported, Bool], cls: Int64, count: Int64) -> dict[Unsupported, int]:
-    """Tasks (``count[i]`` of class ``cls[i]``) by the first of the reasons that holds for their class, bool[C] each."""
+    """Return tasks (``count[i]`` of class ``cls[i]``) by the first of the reasons that holds for their class,
+    bool[C] each.
+    """
     tasks = count.copy()
     found = {}
     for reason, concerned in reasons.items():

@@ -13,7 +13,8 @@ UNBOUNDED = 2**40
 
 
 def find_staying(problem: PlacementProblem, *, sharing: bool) -> dict[Unsupported, Bool]:
-    """bool[C] by reason: classes whose tasks stay, as others depend on where they are, limits on amounts apart.
+    """Return bool[C] by reason: classes whose tasks stay, as others depend on where they are, limits on
+    amounts apart.
 
     ``sharing``: those stay, too, that take of joint rows which several machines share.
     """
@@ -38,7 +39,7 @@ def find_staying(problem: PlacementProblem, *, sharing: bool) -> dict[Unsupporte
 
 
 def movable(problem: PlacementProblem, staying: dict[Unsupported, Bool]) -> Bool:
-    """bool[C]: classes that nothing keeps where they are."""
+    """Return bool[C]: classes that nothing keeps where they are."""
     free = np.ones(problem.classes, dtype=np.bool_)
     for concerned in staying.values():
         free &= ~concerned
@@ -52,7 +53,7 @@ def _mark(problem: PlacementProblem, classes: list[int]) -> Bool:
 
 
 def _find_accounted(problem: PlacementProblem, free: Bool) -> Bool:
-    """bool[C]: classes, ``free`` ones (bool[C]) alone, of which some ledger keeps an account."""
+    """Return bool[C]: classes, ``free`` ones (bool[C]) alone, of which some ledger keeps an account."""
     shapes: Int64 = np.unique(problem.shape[free])
     kept = np.zeros(len(problem.requests), dtype=np.bool_)
     for shape, known_as in zip(shapes.tolist(), problem.map_to_ledgers(shapes).tolist(), strict=True):

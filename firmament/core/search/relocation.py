@@ -23,7 +23,8 @@ from firmament.core.search.tuning import RelocationTuning
 def relocate_tasks(
     problem: PlacementProblem, placed: Assignments, seed: int, tuning: RelocationTuning, log: SearchLog
 ) -> Assignments:
-    """A placement of more of the problem's tasks than ``placed``, in a valid order, or ``placed`` itself.
+    """Return a placement of more of the problem's tasks than ``placed``, in a valid order, or ``placed``
+    itself.
 
     Important tasks come first: of each priority at least as many are placed as before, unless more of a higher one are.
     Deterministic for equal arguments.
@@ -45,7 +46,7 @@ def relocate_tasks(
 
 
 def _find_obstacle(problem: PlacementProblem, tasks: int, tuning: RelocationTuning) -> Unsupported | None:
-    """What keeps the search from being made."""
+    """Return what keeps the search from being made."""
     if problem.pairs is not None and problem.pairs.steers:
         return Unsupported.PAIRS
     if problem.ledgers:
@@ -54,7 +55,8 @@ def _find_obstacle(problem: PlacementProblem, tasks: int, tuning: RelocationTuni
 
 
 def _checks_of_a_move(problem: PlacementProblem, placed: Assignments) -> int:
-    """How many times as much as usual a move of the tasks that are left costs, by the number of their rules; 1 or more.
+    """Return how many times as much as usual a move of the tasks that are left costs, by the number of their
+    rules; 1 or more.
 
     People write a handful of rules; of classes with hundreds fewer moves are tried.
     """
@@ -72,7 +74,7 @@ _USUAL_CHECKS = 16
 
 
 def most_placed(residual: Residual, classes: Int64) -> int:
-    """Upper bound on the tasks of ``classes`` that ``residual`` takes together, whatever their mix.
+    """Return upper bound on the tasks of ``classes`` that ``residual`` takes together, whatever their mix.
 
     On each machine that some of them fits, the room divided by the smallest of their requests; rules between tasks and
     limits of models would only lower it.
@@ -86,7 +88,8 @@ def most_placed(residual: Residual, classes: Int64) -> int:
 
 
 def cannot_be_bettered(problem: PlacementProblem, placed: Assignments) -> bool:
-    """Whether no placement has more tasks than ``placed`` of some priority, and as many of each higher one.
+    """Return whether no placement has more tasks than ``placed`` of some priority, and as many of each higher
+    one.
 
     True is certain; False says nothing. To place more of a priority, more have to be placed of it and the higher ones
     together; so it is enough that these are as many as can be, for each priority that a waiting task has.

@@ -111,7 +111,7 @@ class LabelColumn(CodedColumn[str | None]):
         )
 
     def any_of(self, values: Sequence[str], count: int) -> Bool:
-        """bool[count]: machines whose value is one of ``values``."""
+        """Return bool[count]: machines whose value is one of ``values``."""
         codes = [self.values[value] for value in values if value in self.values]
         if len(codes) == 1:
             return self.codes[:count] == codes[0]
@@ -120,11 +120,11 @@ class LabelColumn(CodedColumn[str | None]):
         return wanted[self.codes[:count]]
 
     def present(self, count: int) -> Bool:
-        """bool[count]: machines that have the key."""
+        """Return bool[count]: machines that have the key."""
         return self.codes[:count] != ABSENT
 
     def compare(self, operator: str, bound: int, count: int) -> Bool:
-        """bool[count]: machines whose value is an integer greater (Gt) or less (Lt) than ``bound``."""
+        """Return bool[count]: machines whose value is an integer greater (Gt) or less (Lt) than ``bound``."""
         if self._numbers is None or self._numbers[0] != self.version:
             parsed = [parse_integer(value or "") for value in self.by_code]
             numbers = np.array([number or 0 for number in parsed], dtype=np.int64)
@@ -136,7 +136,7 @@ class LabelColumn(CodedColumn[str | None]):
 
 
 def parse_integer(text: str) -> int | None:
-    """The integer that Go's strconv.ParseInt(text, 10, 64) reads, or None."""
+    """Return the integer that Go's strconv.ParseInt(text, 10, 64) reads, or None."""
     digits = text[1:] if text[:1] in {"+", "-"} else text
     if not (digits.isascii() and digits.isdigit()):
         return None
@@ -166,7 +166,9 @@ class LabelIndex:
         return self._labels
 
     def expect(self, keys: Collection[str]) -> None:
-        """These keys will be asked for: their columns are built along with the rows, not in the first round."""
+        """Announce keys that will be asked for: their columns are built along with the rows, not in the first
+        round.
+        """
         self._expected = frozenset(keys)
 
     def set(self, row: int, labels: Mapping[str, str]) -> None:
@@ -194,7 +196,9 @@ class LabelIndex:
             column.set(last, None)
 
     def column(self, key: str) -> LabelColumn:
-        """The column of a key, built if need be; but not for one that no machine has, as keys are free to choose."""
+        """Return the column of a key, built if need be; but not for one that no machine has, as keys are free
+        to choose.
+        """
         column = self._columns.get(key)
         if column is not None:
             return column
@@ -206,7 +210,7 @@ class LabelIndex:
         return column
 
     def _leave(self, labels: Mapping[str, str]) -> None:
-        """A machine has these ``labels`` no more."""
+        """Take away a machine's ``labels``."""
         for key in labels:
             self._machines[key] -= 1
             if not self._machines[key]:
@@ -232,7 +236,7 @@ class Selectors:
         self._names = names
 
     def pairs(self, pairs: Sequence[tuple[str, str]]) -> Bool:
-        """bool[M]: machines that carry every ``key=value`` pair (a pod's nodeSelector)."""
+        """Return bool[M]: machines that carry every ``key=value`` pair (a pod's nodeSelector)."""
         count = len(self._labels)
         matching = np.ones(count, dtype=np.bool_)
         for key, value in pairs:
@@ -240,14 +244,14 @@ class Selectors:
         return matching
 
     def terms(self, terms: Sequence[NodeSelectorTerm]) -> Bool:
-        """bool[M]: machines that match one of the terms."""
+        """Return bool[M]: machines that match one of the terms."""
         matching = np.zeros(len(self._labels), dtype=np.bool_)
         for term in terms:
             matching |= self.term(term)
         return matching
 
     def term(self, term: NodeSelectorTerm) -> Bool:
-        """bool[M]: machines that match every requirement of the term."""
+        """Return bool[M]: machines that match every requirement of the term."""
         count = len(self._labels)
         if not term.labels and not term.fields:
             return np.zeros(count, dtype=np.bool_)
@@ -262,7 +266,7 @@ class Selectors:
 
 
 def _requirement(requirement: Requirement, column: LabelColumn, count: int) -> Bool:
-    """bool[count]: machines that meet one requirement on ``column``."""
+    """Return bool[count]: machines that meet one requirement on ``column``."""
     operator = requirement.operator
     if operator == "In":
         return column.any_of(requirement.values, count)
@@ -279,7 +283,8 @@ def _requirement(requirement: Requirement, column: LabelColumn, count: int) -> B
 
 
 def list_named_values(terms: Sequence[NodeSelectorTerm], key: str) -> tuple[str, ...] | None:
-    """The machine names (`NAME_FIELD`), or values of a label, that ``terms`` single out; None if they say more.
+    """Return the machine names (`NAME_FIELD`), or values of a label, that ``terms`` single out; None if they
+    say more.
 
     With names this is the shape of a DaemonSet pod's affinity (matchFields: metadata.name In [node]), with `HOSTNAME`
     that of a local volume's. Such a pin is kept out of a task's shape, so that a thousand of them share one row over
@@ -295,7 +300,8 @@ def list_named_values(terms: Sequence[NodeSelectorTerm], key: str) -> tuple[str,
 
 
 def list_singled_out(terms: Sequence[NodeSelectorTerm]) -> frozenset[str] | None:
-    """The machines outside of which no term can match, as each of them names some; None if one names none.
+    """Return the machines outside of which no term can match, as each of them names some; None if one names
+    none.
 
     kube-scheduler looks at these machines alone (the PreFilter of its NodeAffinity).
     """

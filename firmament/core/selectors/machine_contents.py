@@ -56,7 +56,9 @@ class ImageIndex(_Lists[Image, "tuple[Int64, Float64]"]):
     """Images over a table of machines."""
 
     def scores(self, images: Sequence[str], machines: int) -> Float64 | None:
-        """float64[``machines``], 0..100: how much of a task's ``images`` each has; None if none has any of them."""
+        """Return float64[``machines``], 0..100: how much of a task's ``images`` each has; None if none has
+        any of them.
+        """
         found = self._by_name()
         known = [found[name] for name in images if name in found]
         if not known:
@@ -68,7 +70,7 @@ class ImageIndex(_Lists[Image, "tuple[Int64, Float64]"]):
         return np.floor(100.0 * (np.clip(total, LEAST, most) - LEAST) / (most - LEAST))
 
     def _by_name(self) -> dict[str, tuple[Int64, Float64]]:
-        """Machines (rows, ascending) and sizes of every image that some machine holds."""
+        """Return machines (rows, ascending) and sizes of every image that some machine holds."""
         if self._columns is None:
             gathered: dict[str, tuple[list[int], list[int]]] = {}
             for row in sorted(self.rows):
@@ -96,7 +98,7 @@ class StorageIndex(_Lists[StorageRoom, _Column]):
     """Room for new volumes over a table of machines: that of the machines that reach any."""
 
     def find_refused(self, wanted: Sequence[NewStorage], machines: int) -> Bool:
-        """bool[``machines``]: those without room for the largest volume of some storage class."""
+        """Return bool[``machines``]: those without room for the largest volume of some storage class."""
         enough = np.ones(machines, dtype=np.bool_)
         for each in wanted:
             room = np.zeros(machines, dtype=np.bool_)
@@ -107,7 +109,9 @@ class StorageIndex(_Lists[StorageRoom, _Column]):
         return ~enough
 
     def scores(self, wanted: Sequence[NewStorage], machines: int) -> Float64 | None:
-        """float64[``machines``], 0..100; None if no capacity of a wanted storage class is to be scored."""
+        """Return float64[``machines``], 0..100; None if no capacity of a wanted storage class is to be
+        scored.
+        """
         score = np.zeros(machines)
         classes = np.zeros(machines)
         for each in wanted:

@@ -31,7 +31,7 @@ COMPARING = ("Gt", "Lt")
 
 
 def tolerates(toleration: Toleration, taint: Taint) -> bool:
-    """Whether one toleration matches one taint (core/v1 Toleration.ToleratesTaint)."""
+    """Return whether one toleration matches one taint (core/v1 Toleration.ToleratesTaint)."""
     if toleration.effect and toleration.effect != taint.effect:
         return False
     if toleration.key and toleration.key != taint.key:
@@ -44,13 +44,15 @@ def tolerates(toleration: Toleration, taint: Taint) -> bool:
 
 
 def decimal(text: str) -> int | None:
-    """The integer that a toleration compares: written as people write them, without zeros or a plus in front."""
+    """Return the integer that a toleration compares: written as people write them, without zeros or a plus in
+    front.
+    """
     number = parse_integer(text)
     return number if str(number) == text else None
 
 
 def _compares(toleration: Toleration, taint: Taint) -> bool:
-    """Whether the taint's value lies above (Gt) or below (Lt) the toleration's (KEP-5471)."""
+    """Return whether the taint's value lies above (Gt) or below (Lt) the toleration's (KEP-5471)."""
     bound, found = decimal(toleration.value), decimal(taint.value)
     if bound is None or found is None:
         return False
@@ -58,7 +60,7 @@ def _compares(toleration: Toleration, taint: Taint) -> bool:
 
 
 def is_tolerated(tolerations: Sequence[Toleration], taint: Taint) -> bool:
-    """Whether any of the tolerations matches the taint."""
+    """Return whether any of the tolerations matches the taint."""
     return any(tolerates(toleration, taint) for toleration in tolerations)
 
 
@@ -117,7 +119,9 @@ class TaintIndex:
         self.set(last, ())
 
     def first_untolerated(self, tolerations: Sequence[Toleration], count: int) -> tuple[Int64, list[Taint]]:
-        """Per machine the first hard taint that is not tolerated: an index (int64[count], -1: none) and the taints."""
+        """Return per machine the first hard taint that is not tolerated: an index (int64[count], -1: none)
+        and the taints.
+        """
         self._column.fit(count)
         found: dict[Taint, int] = {}
         per_set = np.full(len(self._column), -1, dtype=np.int64)
@@ -130,7 +134,7 @@ class TaintIndex:
         return per_set[self._column.codes[:count]], list(found)
 
     def count_untolerated_preferences(self, tolerations: Sequence[Toleration], count: int) -> Int64:
-        """int64[count]: PreferNoSchedule taints per machine that are not tolerated."""
+        """Return int64[count]: PreferNoSchedule taints per machine that are not tolerated."""
         if not self.soft:
             return np.zeros(count, dtype=np.int64)
         self._column.fit(count)

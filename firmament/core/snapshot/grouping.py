@@ -26,18 +26,22 @@ from firmament.core.state.tasks import UNGROUPED, TaskPhase
 
 @dataclass(frozen=True, slots=True)
 class RoundContext:
-    """The ``cluster``, what its filters say of it by themselves (``static_rows``), and how rounds are configured; what
-    goes on between rounds (``reservations``, ``evictions`` under way), and what makes them faster: the tree of machines
-    and rows over them that are kept, None: none are.
-    """
+    """What a round begins with."""
 
     cluster: Cluster
+    """The cluster."""
     static_rows: StaticRows
+    """Answers of its filters."""
     configuration: CoreConfiguration
+    """How rounds are configured."""
     reservations: Reservations
+    """Machines that are reserved."""
     evictions: PendingEvictions
+    """Evictions under way."""
     trees: MachineTrees
+    """Trees of machines."""
     kept_rows: KeptRows | None
+    """Rows over the trees that are kept between rounds, None for none."""
 
 
 PLACED = -1
@@ -52,37 +56,43 @@ WAIT_LIMITS = (1.0, 10.0, 60.0)
 
 @dataclass(frozen=True, slots=True)
 class TaskGroups:
-    """Tasks by class, priority, that of their group, gang, level of their claim to a fair share, and spread group.
-
-    ``members``: task rows of each group, by age; ``tasks``: int64[N], those of all, one group after another, from
-    ``first`` (int64[C]) on. ``cls``, ``priority``, ``group_priority``, ``gang``, ``level``, ``spread`` (the group that
-    would rather be apart): int64[C]. ``counts``:
-    int64[C, WAIT_BUCKETS], how many have waited how long. ``shape``: int64[C], index into ``shapes``, which are rows
-    of the shape table, and into ``closed``: the machines that reservations close to each.
-    """
+    """Tasks by class, priority, group priority, gang, level of fair share, and spread group: C groups."""
 
     members: tuple[Int64, ...]
+    """Task rows of each group, by age."""
     tasks: Int64
+    """int64[N], task rows of all groups, one group after another."""
     first: Int64
+    """int64[C], where each group begins in ``tasks``."""
     cls: Int64
+    """int64[C], class."""
     priority: Int64
+    """int64[C], priority."""
     group_priority: Int64
+    """int64[C], priority among groups."""
     gang: Int64
+    """int64[C], gang."""
     level: Int64
+    """int64[C], level of the claim to a fair share."""
     spread: Int64
+    """int64[C], group of tasks that prefer to be apart."""
     counts: Int64
+    """int64[C, WAIT_BUCKETS], tasks by how long they have waited."""
     shapes: Sequence[int]
+    """Rows of the shape table."""
     closed: Sequence[frozenset[int]]
+    """Machines that reservations close to each of the ``shapes``."""
     shape: Int64
+    """int64[C], index into ``shapes`` and ``closed``."""
 
     def waiting(self) -> Int64:
-        """int64[S]: how many tasks of each shape are to be placed."""
+        """Return int64[S]: how many tasks of each shape are to be placed."""
         tasks = np.bincount(self.shape, weights=self.counts.sum(axis=1), minlength=len(self.shapes))
         return tasks.astype(np.int64)
 
 
 def group_called(context: RoundContext, admitted: AdmittedTasks, now: float) -> TaskGroups:
-    """The groups of the tasks that ``admitted`` calls."""
+    """Return the groups of the tasks that ``admitted`` calls."""
     cluster, configuration = context.cluster, context.configuration
     apart = np.zeros(len(admitted.waiting), dtype=np.int64)
     if configuration.spread:
@@ -113,7 +123,7 @@ def group_called(context: RoundContext, admitted: AdmittedTasks, now: float) -> 
 
 
 def _levels(cluster: Cluster, configuration: CoreConfiguration, admitted: AdmittedTasks) -> Int64:
-    """int64[N]: level of each called task's claim to a fair share; 0 where shares are not looked at.
+    """Return int64[N]: level of each called task's claim to a fair share; 0 where shares are not looked at.
 
     Tasks that have a place already, and may take another one, have the level ``PLACED``.
     """
@@ -124,7 +134,7 @@ def _levels(cluster: Cluster, configuration: CoreConfiguration, admitted: Admitt
 
 
 def _by_wait(first: Int64, waited: Float64) -> Int64:
-    """int64[C, WAIT_BUCKETS]: how many of each group's tasks have waited how long.
+    """Return int64[C, WAIT_BUCKETS]: how many of each group's tasks have waited how long.
 
     ``waited``: float64[N], seconds of each task; those of a group stand together, ``first`` says from where on.
     """
@@ -137,8 +147,8 @@ def _by_wait(first: Int64, waited: Float64) -> Int64:
 def _group(
     cluster: Cluster, admitted: AdmittedTasks, level: Int64, spread: Int64
 ) -> tuple[Int64, Int64, Int64]:
-    """Tasks by (class, priority), gang, ``level`` (int64[N]) of their claim to a fair share and ``spread`` (int64[N]),
-    the group that would rather be apart; in each by age.
+    """Return tasks by (class, priority), gang, ``level`` (int64[N]) of their claim to a fair share and
+    ``spread`` (int64[N]), the group that would rather be apart; in each by age.
 
     Returns their rows, group after group, where in them each group begins, and class, priority, priority of the group,
     gang, level and spread of each: int64[6, C].
@@ -166,7 +176,8 @@ def _group(
 def _shapes(
     cluster: Cluster, reservations: Reservations, groups: list[tuple[int, int]], jobs: list[str]
 ) -> tuple[list[int], list[frozenset[int]], Int64]:
-    """Rows of the problem's shape arrays: shape, machines closed to it by reservations, and the row of each group.
+    """Return rows of the problem's shape arrays: shape, machines closed to it by reservations, and the row of
+    each group.
 
     While a machine is reserved, a shape may take two rows: of tasks that are kept off it, and of those that are not.
     ``jobs``: the gang of each group, "" for none.

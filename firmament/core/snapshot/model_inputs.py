@@ -22,11 +22,11 @@ class ShapeKinds:
     cluster: Cluster
 
     def rows(self, kinds: Int64) -> Sequence[ShapeRow]:
-        """What may be seen of each shape."""
+        """Return what may be seen of each shape."""
         return shape_rows(self.cluster, kinds.tolist())
 
     def requests(self, kinds: Int64) -> Int64:
-        """int64[len(kinds), K]."""
+        """Return int64[len(kinds), K]."""
         return self.cluster.requests.rows(kinds.tolist())[0]
 
 
@@ -59,7 +59,9 @@ def arrivals(cluster: Cluster, kinds: Collection[str], *, without: int = -1) -> 
 
 
 def _record_came(cluster: Cluster, kinds: Collection[str]) -> Int64 | None:
-    """int64[M]: when the last record about each machine came, 0 for never; None if there are none at all."""
+    """Return int64[M]: when the last record about each machine came, 0 for never; None if there are none at
+    all.
+    """
     by_kind = [came for kind in kinds if (came := cluster.records.came.get(kind))]
     if not by_kind:
         return None
@@ -79,12 +81,12 @@ class SampledWindows:
     machines: int
 
     def usage(self, kind: str, seconds: float) -> Float64:
-        """float64[M, K]; NaN rows where there is none."""
+        """Return float64[M, K]; NaN rows where there is none."""
         return self.samples.window(kind, seconds, self.machines)
 
 
 def load(cluster: Cluster, *, without: int = -1) -> Load:
-    """What is reported of machines and of the tasks on them, except the task in row ``without``."""
+    """Return what is reported of machines and of the tasks on them, except the task in row ``without``."""
     machines = cluster.machines
     samples, rows = machines.samples, len(machines)
     return Load(
@@ -98,7 +100,8 @@ def load(cluster: Cluster, *, without: int = -1) -> Load:
 
 
 def unseen(cluster: Cluster, *, without: int = -1) -> Int64:
-    """What the tasks that came to each machine after the report before its last may yet use: int64[M, K].
+    """Return what the tasks that came to each machine after the report before its last may yet use: int64[M,
+    K].
 
     A report is about the time since the one before, so it cannot show all of what they use. That is taken to be what
     they request, or are assumed to need where they do not say, less what the report says of the single task where it
@@ -125,20 +128,26 @@ def unseen(cluster: Cluster, *, without: int = -1) -> Int64:
 
 
 def compute_measured_use(cluster: Cluster, tasks: Int64) -> Float64:
-    """float64[M, K]: what the last reports of machines say that tasks (int64[N] rows, on machines) use there."""
+    """Return float64[M, K]: what the last reports of machines say that tasks (int64[N] rows, on machines) use
+    there.
+    """
     found = np.zeros(cluster.machines.capacity.shape)
     np.add.at(found, cluster.tasks.machine[tasks], compute_reported_use(cluster, tasks)[0])
     return found
 
 
 def compute_reported_use(cluster: Cluster, tasks: Int64) -> tuple[Float64, Bool]:
-    """float64[N, K], bool[N]: what tasks (int64[N] rows, on machines) use by the last reports, and who is in them."""
+    """Return float64[N, K], bool[N]: what tasks (int64[N] rows, on machines) use by the last reports, and who
+    is in them.
+    """
     reported = _find_reported(cluster, tasks, cluster.tasks.machine[tasks])
     return _compute_reported(cluster, tasks, reported), reported
 
 
 def _compute_reported(cluster: Cluster, rows: Int64, reported: Bool) -> Float64:
-    """float64[len(rows), K]: what the last reports of their machines say that tasks use, 0 where not ``reported``."""
+    """Return float64[len(rows), K]: what the last reports of their machines say that tasks use, 0 where not
+    ``reported``.
+    """
     shown = cluster.task_samples.usage(rows)
     if not reported.all():
         shown[np.flatnonzero(~reported)] = 0.0
@@ -146,7 +155,9 @@ def _compute_reported(cluster: Cluster, rows: Int64, reported: Bool) -> Float64:
 
 
 def _find_reported(cluster: Cluster, rows: Int64, machines: Int64) -> Bool:
-    """bool[len(rows)]: the last reports of their ``machines`` (int64[len(rows)], 0 or more) have figures of tasks."""
+    """Return bool[len(rows)]: the last reports of their ``machines`` (int64[len(rows)], 0 or more) have
+    figures of tasks.
+    """
     stamp = cluster.task_samples.stamp(rows)
     of_machine = cluster.machines.samples.stamp(len(cluster.machines)).take(machines)
     return (stamp > 0) & (stamp == of_machine)
@@ -173,7 +184,7 @@ def _list_assigned(cluster: Cluster, without: int) -> Assigned:
 
 
 def _mask_unknown(times: Float64) -> Float64:
-    """``times`` with NaN for those that are not known."""
+    """Return ``times`` with NaN for those that are not known."""
     known = times > 0
     return times if known.all() else np.where(known, times, np.nan)
 
@@ -198,19 +209,25 @@ def residents(cluster: Cluster, *, without: int = -1) -> Residents:
 
 
 def on_machines(cluster: Cluster, without: int = -1) -> Int64:
-    """Rows of the tasks that are on machines, ascending, except for one: those that models see, in that order."""
+    """Return rows of the tasks that are on machines, ascending, except for one: those that models see, in
+    that order.
+    """
     tasks = cluster.tasks
     on = np.flatnonzero(tasks.machine[: len(tasks.uid)] >= 0)
     return on[on != without] if without >= 0 else on
 
 
 def resident_shapes(cluster: Cluster) -> Int64:
-    """The shapes of the tasks that are on machines, ascending: the kinds of `residents`, in that order."""
+    """Return the shapes of the tasks that are on machines, ascending: the kinds of `residents`, in that
+    order.
+    """
     return np.array(_kinds(cluster, on_machines(cluster))[0], dtype=np.int64)
 
 
 def _kinds(cluster: Cluster, tasks: Int64) -> tuple[list[int], Int64]:
-    """The shapes of tasks (int64[N] rows), ascending, and the place of each task's among them: int64[N]."""
+    """Return the shapes of tasks (int64[N] rows), ascending, and the place of each task's among them:
+    int64[N].
+    """
     classes = cluster.tasks.cls.take(tasks)
     shape_of_class = np.array([row.shape for row in cluster.classes.rows], dtype=np.int64)
     present = np.bincount(classes, minlength=len(shape_of_class)) > 0

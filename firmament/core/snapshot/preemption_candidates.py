@@ -31,7 +31,7 @@ def preemption_problem(
     *,
     occupied: Bool | None,
 ) -> PreemptionProblem | None:
-    """The tasks that those of the problem's classes may evict; None if nobody may evict anybody.
+    """Return the tasks that those of the problem's classes may evict; None if nobody may evict anybody.
 
     ``jobs``: gangs; ``occupied``: bool[S, M], machines that are not feasible for what tasks took of joint rows, None
     for none. Tasks that have a place already evict nobody for another one. Only tasks that are bound, and within the
@@ -83,7 +83,8 @@ def preemption_problem(
 
 
 def _taking_part(tasks: TaskTable, importance: Importance, above: int, spared: Int64) -> tuple[Int64, Int64]:
-    """Rows of bound tasks of less standing than ``above``, and of those leaving; and the standing of each.
+    """Return rows of bound tasks of less standing than ``above``, and of those leaving; and the standing of
+    each.
 
     Not those on the machines ``spared`` (int64), which stay full whoever leaves.
     By machine, then standing, then the latest first. None at all if nobody bound is less important.
@@ -104,7 +105,8 @@ def _taking_part(tasks: TaskTable, importance: Importance, above: int, spared: I
 def _split_kinds(
     tasks: TaskTable, rows: Int64, known: Mapping[str, Budget]
 ) -> tuple[Int64, Int64, list[frozenset[str]]]:
-    """The kinds of the tasks in ``rows``: those that are of one class and counted as gone by the same budgets.
+    """Return the kinds of the tasks in ``rows``: those that are of one class and counted as gone by the same
+    budgets.
 
     Class row of each kind, int64[H]; kind of each task, int64[V]; and of each kind the budgets (names of ``known``)
     that have counted the disruption of its tasks already.
@@ -138,7 +140,8 @@ def _budgets(
     kinds: Int64,
     counted: Sequence[frozenset[str]],
 ) -> tuple[tuple[tuple[int, ...], ...], Int64]:
-    """Per kind (its class row in ``kinds``) the budgets that its tasks cost something, and what each still allows.
+    """Return per kind (its class row in ``kinds``) the budgets that its tasks cost something, and what each
+    still allows.
 
     ``counted``: the budgets that have counted the tasks of each kind as gone. What was told to go since a record came
     is not in its figure yet.
@@ -160,7 +163,7 @@ def _budgets(
 
 
 def _gangs(cluster: Cluster, rows: Int64, jobs: Sequence[str]) -> tuple[Int64, Int64, Bool, Int64]:
-    """The gangs of the tasks in ``rows``; ``jobs``: that of each class of the problem, "" for none.
+    """Return the gangs of the tasks in ``rows``; ``jobs``: that of each class of the problem, "" for none.
 
     ``gang``, ``spare``, ``together`` and ``own`` of ``PreemptionProblem``.
     """
@@ -195,7 +198,9 @@ def _gangs(cluster: Cluster, rows: Int64, jobs: Sequence[str]) -> tuple[Int64, I
 def _rules(
     cluster: Cluster, problem: PlacementProblem, may: Bool, cls: Int64, kinds: Int64
 ) -> RuleSet | None:
-    """Rules over the problem's classes and the kinds of victims together, if they bind somebody who may evict."""
+    """Return rules over the problem's classes and the kinds of victims together, if they bind somebody who
+    may evict.
+    """
     rules = problem.rules
     if rules is None or not any(rules.rules(index).binding for index in np.flatnonzero(may).tolist()):
         return None
@@ -217,7 +222,7 @@ class Budget:
 
 
 def budgets(cluster: Cluster) -> dict[str, Budget]:
-    """The disruption budgets of a cluster by name of their records; a malformed one covers nobody."""
+    """Return the disruption budgets of a cluster by name of their records; a malformed one covers nobody."""
     return {
         name: _parse(payload)
         for name, payload in sorted(cluster.records.payloads.get(BUDGET_RECORD, {}).items())
@@ -262,7 +267,7 @@ def _requirement(entry: Mapping[str, object]) -> Requirement:
 def compute_returned(
     cluster: Cluster, joint: Sequence[JointRows], rows: Int64
 ) -> tuple[tuple[int, ...], Int64]:
-    """Which of the joint rows get something back, and of each how much when a task goes: int64[V, J].
+    """Return which of the joint rows get something back, and of each how much when a task goes: int64[V, J].
 
     ``rows``: int64[V], the tasks; all are on machines. To be asked while the cluster is as models were shown it.
     """
@@ -277,7 +282,7 @@ def compute_returned(
 
 
 def _amounts(cluster: Cluster, given: Returned, rows: Int64) -> Int64:
-    """int64[V]: what comes back of each task."""
+    """Return int64[V]: what comes back of each task."""
     if given.by_kind is not None:
         shape_of = np.array([cluster.classes.rows[cls].shape for cls in cluster.tasks.cls[rows].tolist()])
         kinds: Int64 = np.searchsorted(resident_shapes(cluster), shape_of.astype(np.int64))

@@ -34,7 +34,7 @@ class PriceMemory:
         return len(self._known)
 
     def recall(self, shapes: Sequence[int]) -> DualPrices | None:
-        """What is known of a round's shapes, which are those rows; None: nothing."""
+        """Return what is known of a round's shapes, which are those rows; None: nothing."""
         price = self._known.get(np.array(shapes, dtype=np.int64))
         known = np.flatnonzero(~np.isnan(price))
         return DualPrices(known, price[known]) if len(known) else None
@@ -45,7 +45,7 @@ class PriceMemory:
         self.take_over(DualPrices.from_shapes(shapes[found.shape], found.price))
 
     def renumber(self, new_row: Int64) -> None:
-        """Shapes have other rows now: ``new_row[old]``, int64[S], -1 for those that are gone; in the same order."""
+        """Move shapes to new rows, in the same order: ``new_row[old]``, int64[S], -1 for those that are gone."""
         rows = new_row[self._known.shape]
         self._known = DualPrices(rows[rows >= 0], self._known.price[rows >= 0])
         self._found = self._found[rows >= 0]

@@ -42,38 +42,46 @@ _NO_GANGS = np.empty(0, dtype=np.int64)
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The problem of a round and what its indices mean.
-
-    ``members[c]`` are the task rows of class c of the problem, longest waiting first, those of groups with rules in the
-    order of their names; ``cls[c]`` is its row in the class table. ``tasks``: int64[T], the members of all classes, one
-    class after another, from ``first[c]`` on (int64[C]); ``uids``: theirs, to recognise rows that were used anew
-    meanwhile; ``examples``: of each class, what its first task is called.
-    ``preemption``: whom these tasks could evict, None if nobody could evict anybody; ``importance``: its scale.
-    ``room``: the gangs for which room is sought that is to be kept, None for none.
-    ``gangs``: jobs of the problem's gangs; ``configuration``: what models were asked. ``version`` and ``came`` tell
-    what has happened since: see ``Cluster``; so do the machines as ``described``, and how many ``changes`` there had
-    been of records that models read and that are about no single machine, and ``removals`` of those about one, by kind.
-    """
+    """The problem of a round, and the meaning of its indices."""
 
     problem: PlacementProblem
+    """The problem."""
     assessed: RoundAssessment
+    """Answers of rules and models."""
     members: tuple[Int64, ...]
+    """Task rows of each class of the problem, longest waiting first; in groups with rules, by name."""
     tasks: Int64
+    """int64[T], members of all classes, one class after another."""
     first: Int64
+    """int64[C], where each class begins in ``tasks``."""
     uids: Sequence[str]
+    """Ids of the ``tasks``, to notice rows that have been reused."""
     examples: Sequence[str]
+    """Name of the first task of each class."""
     cls: Int64
+    """int64[C], row of each class in the class table."""
     machine_names: tuple[str, ...]
+    """Names of the machines."""
     version: int
+    """Version of the cluster, to notice later changes; see ``Cluster``."""
     came: int
+    """Number of arrivals, likewise."""
     described: tuple[Machine, ...]
+    """The machines as described."""
     changes: Mapping[str, int]
+    """By kind, how often records of no single machine had changed that models read."""
     removals: Mapping[str, int]
+    """By kind, how often records of a machine had been removed."""
     configuration: CoreConfiguration
+    """The configuration with which models were asked."""
     importance: Importance | None = None
+    """Scale of importance, None without preemption."""
     gangs: tuple[str, ...] = ()
+    """Jobs of the problem's gangs."""
     preemption: PreemptionProblem | None = None
+    """Tasks that could be evicted, None if none could."""
     room: RoomSearch | None = None
+    """Gangs for which room is sought and kept, None for none."""
 
 
 def take_snapshot(
@@ -127,7 +135,9 @@ def take_snapshot(
 def _room_search(
     context: RoundContext, admitted: AdmittedTasks, groups: TaskGroups, now: float
 ) -> RoomSearch | None:
-    """For which gangs room is sought, and what machines will have left once those have ended that are to end."""
+    """Return for which gangs room is sought, and what machines will have left once those have ended that are
+    to end.
+    """
     due = context.reservations.gangs.due
     gangs = tuple([number for number, job in enumerate(admitted.jobs) if job in due]) if due else ()
     if not gangs:
@@ -147,7 +157,9 @@ def _problem(
     charged: Charges,
     dual_prices: DualPrices | None,
 ) -> tuple[PlacementProblem, Bool | None]:
-    """The placement problem of ``groups``, and which machines are occupied for their shapes (bool[S, M])."""
+    """Return the placement problem of ``groups``, and which machines are occupied for their shapes (bool[S,
+    M]).
+    """
     cluster, configuration = context.cluster, context.configuration
     columns, cls = assessed.machines, groups.cls.tolist()
     feasible, held, occupied = _open_machines(assessed, groups.closed)
@@ -195,7 +207,7 @@ def _problem(
 def _assess(
     context: RoundContext, columns: MachineColumns, groups: TaskGroups
 ) -> tuple[RoundAssessment, Charges]:
-    """What rules and models say about the shapes of ``groups``, and what that comes to.
+    """Return what rules and models say about the shapes of ``groups``, and what that comes to.
 
     Asks only about what has changed since ``kept_rows`` heard of it, and keeps the answers there.
     """
@@ -214,7 +226,7 @@ def _assess(
 def model_columns(
     cluster: Cluster, now: float, needs: Needs = NO_NEEDS, *, without: int = -1
 ) -> MachineColumns:
-    """A copy of the machines' columns as models see them, with what they need beyond them.
+    """Return a copy of the machines' columns as models see them, with what they need beyond them.
 
     ``without``: row of a task that is not counted where it is.
     """
@@ -248,7 +260,9 @@ def model_columns(
 
 
 def _in_order(cluster: Cluster, topology: GroupTerms | None, groups: TaskGroups) -> tuple[Int64, ...]:
-    """The members of each group, those of groups that share out over a tree in the order of their names."""
+    """Return the members of each group, those of groups that share out over a tree in the order of their
+    names.
+    """
     if topology is None:
         return groups.members
     ruled = np.isin(groups.gang, list(topology.groups)).tolist()
@@ -261,7 +275,7 @@ def _in_order(cluster: Cluster, topology: GroupTerms | None, groups: TaskGroups)
 def _open_machines(
     assessed: RoundAssessment, closed: Sequence[frozenset[int]]
 ) -> tuple[Bool, Bool | None, Bool | None]:
-    """Which machines are feasible, held and occupied, less those (rows) that are closed to each shape."""
+    """Return which machines are feasible, held and occupied, less those (rows) that are closed to each shape."""
     feasible, held, occupied = assessed.feasible(), assessed.find_held(), assessed.find_occupied()
     shut = [(index, sorted(kept_off)) for index, kept_off in enumerate(closed) if kept_off]
     if shut:
@@ -274,7 +288,7 @@ def _open_machines(
 
 
 def _pins(cluster: Cluster, classes: Sequence[int]) -> dict[int, Int64]:
-    """Allowed machine rows of the groups whose class is pinned; ``classes``: that of each group."""
+    """Return allowed machine rows of the groups whose class is pinned; ``classes``: that of each group."""
     known = cluster.classes.rows
     rows = ((index, list_pinned_rows(cluster, cls)) for index, cls in enumerate(classes) if known[cls].pinned)
     return {index: pinned for index, pinned in rows if pinned is not None}

@@ -28,7 +28,7 @@ _FEW = 16
 
 
 def own_selector(selector: TaskSelector, content: TaskClass) -> TaskSelector:
-    """A class's selector, which without any namespace means the class's own."""
+    """Return a class's selector, which without any namespace means the class's own."""
     if selector.namespaces or selector.namespace_labels is not None:
         return selector
     return replace(selector, namespaces=(content.namespace,))
@@ -112,7 +112,7 @@ class ClassSelector:
         return self._bring_up(term.selector, answer)
 
     def matching(self, selector: TaskSelector) -> Int64:
-        """Rows of the classes that ``selector`` matches, ascending; not to be written to."""
+        """Return rows of the classes that ``selector`` matches, ascending; not to be written to."""
         return self._bring_up(selector, self._answer(selector))
 
     def _intern_terms(self, content: TaskClass) -> Iterator[HeldTerm]:
@@ -141,7 +141,7 @@ class ClassSelector:
         return answer.rows
 
     def matches(self, selector: TaskSelector, row: int) -> bool:
-        """Whether ``selector`` matches the class in ``row``."""
+        """Return whether ``selector`` matches the class in ``row``."""
         self._index()
         answer = self._known.get(selector)
         meets = _Meeting(selector, self._namespaces) if answer is None else answer.meets
@@ -159,7 +159,7 @@ class ClassSelector:
         self._indexed = len(self._rows)
 
     def _new_matches(self, selector: TaskSelector, answer: _Answer) -> Int64:
-        """Rows of the classes that were defined since, and that ``selector`` matches."""
+        """Return rows of the classes that were defined since, and that ``selector`` matches."""
         first, meets = answer.seen, answer.meets
         candidates = self._candidates(selector, first)
         if candidates is None and len(self._rows) - first > _FEW:
@@ -172,7 +172,9 @@ class ClassSelector:
         return np.array(found, dtype=np.int64)
 
     def _find_remaining(self, selector: TaskSelector, meets: _Meeting, first: int) -> Int64:
-        """Rows from ``first`` on that a selector without ``In`` matches: all of its namespaces less those excluded."""
+        """Return rows from ``first`` on that a selector without ``In`` matches: all of its namespaces less
+        those excluded.
+        """
         left = np.zeros(len(self._rows), dtype=np.bool_)
         for namespace, rows in self._by_namespace.items():
             if meets.covers(namespace):
@@ -191,7 +193,7 @@ class ClassSelector:
         return np.flatnonzero(left[first:]) + first
 
     def _candidates(self, selector: TaskSelector, first: int) -> list[int] | None:
-        """Rows from ``first`` on that could match, ascending; None: all."""
+        """Return rows from ``first`` on that could match, ascending; None: all."""
         if selector.nothing:
             return []
         fewest: list[int] | None = None
@@ -227,7 +229,7 @@ class _Meeting:
         return not self._nothing and _meets_all(self._of_labels, labels) and self.covers(namespace)
 
     def covers(self, namespace: str) -> bool:
-        """Whether tasks of a namespace may match."""
+        """Return whether tasks of a namespace may match."""
         if namespace in self._named:
             return True
         if self._of_namespaces is None:
@@ -249,7 +251,7 @@ def _meets_all(conditions: Sequence[_Condition], labels: Mapping[str, str]) -> b
 
 
 def _meets(condition: _Condition, labels: Mapping[str, str]) -> bool:
-    """One condition on labels; NotIn and DoesNotExist also hold where the key is missing."""
+    """Return one condition on labels; NotIn and DoesNotExist also hold where the key is missing."""
     key, operator, values = condition
     value = labels.get(key)
     if operator == "In":
@@ -260,7 +262,7 @@ def _meets(condition: _Condition, labels: Mapping[str, str]) -> bool:
 
 
 def _labels_of(payload: bytes) -> Mapping[str, str]:
-    """Labels in a namespace's record; none if it is malformed."""
+    """Return labels in a namespace's record; none if it is malformed."""
     try:
         labels = json.loads(payload).get("labels") or {}
         return {str(key): str(value) for key, value in labels.items()}

@@ -156,19 +156,21 @@ class ClassTable:
         return self._row_of_number.keys()
 
     def row(self, number: int) -> int:
-        """Row of a number; raises ``InvalidEventError`` if it was never defined."""
+        """Return row of a number; raises ``InvalidEventError`` if it was never defined."""
         row = self._row_of_number.get(number)
         if row is None:
             raise InvalidEventError(f"task class {number} is not defined; define a class before its tasks")
         return row
 
     def content(self, number: int) -> TaskClass | None:
-        """Content that ``number`` stands for, if any."""
+        """Return content that ``number`` stands for, if any."""
         row = self._row_of_number.get(number)
         return None if row is None else self.rows[row].content
 
     def _split(self, content: TaskClass) -> tuple[TaskClass, tuple[str, ...] | None, tuple[str, ...] | None]:
-        """Shape, pins and hosts of a class. Every task takes one unit of ``pods``, whatever the class says."""
+        """Return shape, pins and hosts of a class. Every task takes one unit of ``pods``, whatever the class
+        says.
+        """
         requests = {name: amount for name, amount in content.requests if amount > 0}
         requests[PODS] = 1
         named = list_named_values(content.required, NAME_FIELD) if content.required else None
@@ -196,5 +198,5 @@ class ClassTable:
 
 
 def _positions(kept: Bool) -> Int64:
-    """Where each entry stands once those not ``kept`` are gone, -1 for these: int64[N]."""
+    """Return where each entry stands once those not ``kept`` are gone, -1 for these: int64[N]."""
     return np.where(kept, np.cumsum(kept) - 1, -1)

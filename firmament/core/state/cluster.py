@@ -41,7 +41,9 @@ class DirtySet:
         self.everywhere = self.domains_changed = False
 
     def rows(self) -> Int64:
-        """Rows of the marked machines, ascending; those of single machines, also if it is ``everywhere``."""
+        """Return rows of the marked machines, ascending; those of single machines, also if it is
+        ``everywhere``.
+        """
         return np.sort(np.fromiter(self.machines, dtype=np.int64, count=len(self.machines)))
 
     @property
@@ -129,7 +131,7 @@ class Cluster:
             self.dirty.everywhere |= kind in self.needs.records
 
     def selector(self) -> ClassSelector:
-        """Matcher of selectors against the classes, by the namespaces as they are now."""
+        """Return matcher of selectors against the classes, by the namespaces as they are now."""
         if self._namespaces_changed:
             self._selector.set_namespaces(self.records.payloads.get(NAMESPACE_RECORD, {}))
             self._namespaces_changed = False
@@ -168,7 +170,9 @@ class Cluster:
     # --- tasks ---------------------------------------------------------------------------------------------------
 
     def sum_requests(self, without: int = -1) -> Int64:
-        """int64[M, K]: what tasks on machines request, but for the task in row ``without``; not to be written to."""
+        """Return int64[M, K]: what tasks on machines request, but for the task in row ``without``; not to be
+        written to.
+        """
         machine = int(self.tasks.machine[without]) if without >= 0 else -1
         if machine < 0:
             return self.machines.used
@@ -196,7 +200,9 @@ class Cluster:
         return bool(self.promises.machine_of or self.promises.others.by_uid)
 
     def sum_promised_beside(self, taking_part: Int64) -> Int64 | None:
-        """int64[M, K]: what is promised to others than the tasks (rows) that take part in a round; None: nothing."""
+        """Return int64[M, K]: what is promised to others than the tasks (rows) that take part in a round;
+        None: nothing.
+        """
         if not self.has_promises:
             return None
         highest = int(self.tasks.priority[taking_part].max()) if len(taking_part) else None
@@ -237,7 +243,7 @@ class Cluster:
         self.machines.book(machine, *self.requests.get(shape), count)
 
     def where(self, task: int) -> str:
-        """Name of the machine that a task is on, or was bound to; empty if none."""
+        """Return name of the machine that a task is on, or was bound to; empty if none."""
         machine = int(self.tasks.machine[task])
         return self.machines.specs[machine].name if machine >= 0 else self.tasks.orphan_of[task]
 
@@ -278,7 +284,9 @@ class Cluster:
         return machines
 
     def demand_of(self, classes: Int64) -> tuple[Int64, Int64]:
-        """int64[N, K] each: what tasks of ``classes`` (int64[N] rows) request, and are assumed to need beyond it."""
+        """Return int64[N, K] each: what tasks of ``classes`` (int64[N] rows) request, and are assumed to need
+        beyond it.
+        """
         present, of_class = np.unique(classes, return_inverse=True)
         shapes = [self.classes.rows[cls].shape for cls in present.tolist()]
         requested, assumed = self.requests.rows(shapes)

@@ -35,7 +35,7 @@ class DomainsByKey:
         return Domains(np.arange(count), count, coarse=False)
 
     def get(self, key: str) -> Domains:
-        """Domains by the value of a label."""
+        """Return domains by the value of a label."""
         topology = self._by_key.get(key)
         if topology is None:
             count = len(self._machines)

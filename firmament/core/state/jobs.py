@@ -46,11 +46,11 @@ class JobTable:
             self.changed.add(job_id)
 
     def gang(self, job_id: str) -> Job | None:
-        """The job, if it is a gang."""
+        """Return the job, if it is a gang."""
         return self._jobs[job_id] if job_id in self.gangs else None
 
     def members(self, job_id: str) -> list[int]:
-        """Rows of the tasks of a job, ascending."""
+        """Return rows of the tasks of a job, ascending."""
         return sorted(self._members.get(job_id, ()))
 
     def enlist(self, task: int, job_id: str) -> None:

@@ -55,12 +55,14 @@ class RowStamps:
         self.count += 1
 
     def mark(self) -> int:
-        """What has changed up to now has a stamp of at most this, what changes later a higher one."""
+        """Return a stamp: changes until now have at most this one, later changes a higher one."""
         self._now += 1
         return self._now - 1
 
     def stamps(self, count: int) -> Int64:
-        """int64[count]: the mark before which each row last changed; it has not changed since that or any later one."""
+        """Return int64[count]: the mark before which each row last changed; it has not changed since that or
+        any later one.
+        """
         return self._stamp[:count]
 
 
@@ -122,7 +124,9 @@ class MachineTable:
         return self.describe().names
 
     def describe(self) -> Described:
-        """What machines are called and labelled with, in order of rows; made anew only when that has changed."""
+        """Return what machines are called and labelled with, in order of rows; made anew only when that has
+        changed.
+        """
         if self._described.version != self.static_version:
             self._described = Described(
                 self.static_version,
@@ -145,7 +149,7 @@ class MachineTable:
         return self._used.cells[: len(self.specs)]
 
     def compute_used_without(self, row: int, request: Int64) -> Int64:
-        """int64[M, K]: ``used`` as it would be without one task, of ``request``, on a row."""
+        """Return int64[M, K]: ``used`` as it would be without one task, of ``request``, on a row."""
         used = self.used.copy()
         used[row] = self._used.subtract(row, request)
         return used
@@ -200,13 +204,13 @@ class MachineTable:
         return self.samples.time(rows).copy() if self.samples.last_change else np.full(rows, np.nan)
 
     def find_named(self, names: Iterable[str]) -> Bool:
-        """bool[M]: machines with one of the names."""
+        """Return bool[M]: machines with one of the names."""
         found = np.zeros(len(self.specs), dtype=np.bool_)
         found[[self.row_of[name] for name in names if name in self.row_of]] = True
         return found
 
     def selectors(self) -> Selectors:
-        """Matcher over the current rows."""
+        """Return matcher over the current rows."""
         return Selectors(self.labels, self._names)
 
     # --- changes -------------------------------------------------------------------------------------------------
@@ -281,7 +285,9 @@ class MachineTable:
         return last
 
     def _state(self, former: Machine | None, machine: Machine | None) -> None:
-        """A machine that was ``former`` (None: not there) states other things from now on (None: it is gone)."""
+        """Update what a machine states, from ``former`` (None: it was not there) to the new description
+        (None: it is gone).
+        """
         for spec, sign in ((former, -1), (machine, 1)):
             for field in STATED_FIELDS if spec is not None else ():
                 if getattr(spec, field):
@@ -327,7 +333,7 @@ class MachineTable:
         self.changes.touch_all(rows)
 
     def keep_columns(self, kept: Int64) -> None:
-        """Columns have been taken back: ``kept`` says where those that stay have been."""
+        """Keep only some columns: ``kept`` says where those that stay have been."""
         for name in _BY_RESOURCE:
             setattr(self, name, widen(getattr(self, name), 0, int(kept.max()) + 1).take(kept, axis=1))
         self._used.keep_columns(kept)
@@ -335,7 +341,9 @@ class MachineTable:
         self.static_version += 1
 
     def _offer(self, former: Machine | None, machine: Machine | None) -> None:
-        """A machine that was ``former`` (None: not there) is ``machine`` (None: gone) from now on."""
+        """Update what a machine offers, from ``former`` (None: it was not there) to ``machine`` (None: it is
+        gone).
+        """
         if former and machine and (former.allocatable, former.total) == (machine.allocatable, machine.total):
             return
         before = self.resources.version
@@ -356,5 +364,7 @@ class MachineTable:
 
 
 def _list_offered(machine: Machine) -> set[str]:
-    """The resources that a machine names: also those of which it has none, as a task may need none there after all."""
+    """Return the resources that a machine names: also those of which it has none, as a task may need none
+    there after all.
+    """
     return {*machine.allocatable, *machine.total}

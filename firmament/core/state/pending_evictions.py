@@ -73,7 +73,7 @@ class PendingEvictions:
         self._companions.update(dict.fromkeys(together, together))
 
     def holds_up(self, cluster: Cluster, waiting: int) -> bool:
-        """Whether a task (row, assumed) waits for others to go."""
+        """Return whether a task (row, assumed) waits for others to go."""
         who = waiting, int(cluster.tasks.came[waiting])
         return any(self._still_goes(cluster, uid) for uid in self._counted_on.get(who, ()))
 
@@ -93,11 +93,11 @@ class PendingEvictions:
         ]
 
     def classes(self) -> frozenset[int]:
-        """Rows of the classes of those that were told to go."""
+        """Return rows of the classes of those that were told to go."""
         return frozenset(notice.cls for notice in self._notices.values())
 
     def renumber(self, new_row: Int64) -> None:
-        """Classes have other rows now: ``new_row[old]``, int64[C]; those of ``classes`` are still there."""
+        """Move classes to new rows: ``new_row[old]``, int64[C]; those of ``classes`` still exist."""
         for notice in self._notices.values():
             notice.cls = int(new_row[notice.cls])
 
@@ -119,12 +119,12 @@ class PendingEvictions:
     # --- what nobody needs any more ------------------------------------------------------------------------------
 
     def has_needless(self, cluster: Cluster) -> bool:
-        """Whether some task was told to go on whom nobody counts any more, and that has not been said."""
+        """Return whether some task was told to go on whom nobody counts any more, and that has not been said."""
         self.waiting(cluster)
         return any(self._still_goes(cluster, uid) for uid in self._needless)
 
     def take_needless(self, cluster: Cluster) -> list[int]:
-        """Rows of those tasks, once. Whoever counted on them was deleted, lost its place, or is bound."""
+        """Return rows of those tasks, once. Whoever counted on them was deleted, lost its place, or is bound."""
         self.waiting(cluster)
         rows = [cluster.tasks.row_of[uid] for uid in sorted(self._needless) if self._still_goes(cluster, uid)]
         self._needless.clear()
@@ -137,8 +137,8 @@ class PendingEvictions:
         return row is not None and bool(tasks.state[row] == TaskPhase.BOUND and tasks.leaving[row])
 
     def waiting(self, cluster: Cluster) -> Int64:
-        """Rows of the tasks that wait for others to go, or have waited for them and are not bound yet; forgets who does
-        not wait any more.
+        """Return rows of the tasks that wait for others to go, or have waited for them and are not bound yet;
+        forgets who does not wait any more.
         """
         tasks = cluster.tasks
         if self._waiting is None:
@@ -158,7 +158,7 @@ class PendingEvictions:
         return row[~ended]
 
     def is_awaited(self, cluster: Cluster, waiting: Iterable[int]) -> bool:
-        """Whether some of the tasks ``waiting`` (rows) have places that somebody has yet to leave."""
+        """Return whether some of the tasks ``waiting`` (rows) have places that somebody has yet to leave."""
         tasks = cluster.tasks
         assumed = (row for row in waiting if tasks.state[row] == TaskPhase.ASSUMED)
         return any(self.holds_up(cluster, row) for row in assumed)
@@ -166,7 +166,8 @@ class PendingEvictions:
     def count_since_record(
         self, cluster: Cluster, name: str, classes: frozenset[int], counted: frozenset[str]
     ) -> int:
-        """How many tasks of ``classes`` were told to go since the disruption budget of that record name came.
+        """Return how many tasks of ``classes`` were told to go since the disruption budget of that record
+        name came.
 
         Not those of the names ``counted``, which the budget has counted before.
         """

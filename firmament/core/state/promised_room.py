@@ -104,7 +104,7 @@ class PromisingCluster(Protocol):
         """Return the request of a class's tasks, int64[<= K]."""
 
     def mark(self, machine: str) -> None:
-        """Something may fit on a machine that did not before."""
+        """Note that something may fit on a machine that did not before."""
 
 
 class PromisedRoom:
@@ -135,7 +135,8 @@ class PromisedRoom:
                 cluster.mark(machine)
 
     def list_called(self, cluster: PromisingCluster, waiting: Int64) -> Int64:
-        """Rows of tasks that have to take part in a round with ``waiting`` (rows), their back-offs aside.
+        """Return rows of tasks that have to take part in a round with ``waiting`` (rows), their back-offs
+        aside.
 
         A more important task comes before them, and need not wait until they are tried again. Gangs are called whole,
         and so not before their time.
@@ -158,7 +159,7 @@ class PromisedRoom:
         least: int | None = None,
         least_of_others: int | None = None,
     ) -> Int64 | None:
-        """int64[M, K]: what is promised on each machine, None for nothing.
+        """Return int64[M, K]: what is promised on each machine, None for nothing.
 
         Not to tasks ``beside`` (rows), and not to tasks of less priority than ``least``, or ``least_of_others`` where
         they are another scheduler's.
@@ -175,7 +176,7 @@ class PromisedRoom:
         return found
 
     def _claims(self, cluster: PromisingCluster, beside: Collection[int]) -> Iterator[tuple[int, int]]:
-        """Rows of task and machine of each promise that counts."""
+        """Yield rows of task and machine of each promise that counts."""
         for uid, machine in self.machine_of.items():
             task = cluster.tasks.row_of.get(uid, -1)
             row = cluster.machines.row_of.get(machine, -1)

@@ -100,7 +100,7 @@ def _finite(text: str) -> float:
 
 
 def _is_deep(document: Any) -> bool:
-    """Whether there are more than ``DEEPEST`` levels, looked at level by level."""
+    """Return whether there are more than ``DEEPEST`` levels, looked at level by level."""
     level = [document]
     for _ in range(DEEPEST + 1):
         level = [

@@ -137,7 +137,9 @@ class TaskTable:
         return rows
 
     def _take_rows(self, count: int) -> Int64:
-        """Rows without tasks: those that became free last, then new ones; these lack uid, name and job yet."""
+        """Return rows without tasks: those that became free last, then new ones; these lack uid, name and job
+        yet.
+        """
         free = self._free[: -count - 1 : -1]
         del self._free[len(self._free) - len(free) :]
         for column in self.COLUMNS if free else ():
@@ -183,7 +185,7 @@ class TaskTable:
         self.row_of, self._removed, self._room = index, 0, half
 
     def begin_round(self) -> None:
-        """A round is opened: what it finds holds for the tasks as they are now."""
+        """Begin a round, whose results hold for the tasks as they are now."""
         self.revised[:] = False
 
     def note_groups(self, group_priority: Int64 | int) -> None:
@@ -233,7 +235,7 @@ TaskTable.COLUMNS = {name: _KINDS[kind] for name, kind in TaskTable.__annotation
 
 
 def _index() -> dict[str, int]:
-    """An empty dict that keeps the hash of each key beside it.
+    """Return an empty dict that keeps the hash of each key beside it.
 
     A dict that has had nothing but texts for keys asks each text for its hash, and 100,000 of them lie all over memory:
     adding 10,000 to them takes half as long again.

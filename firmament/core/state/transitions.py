@@ -98,7 +98,8 @@ def owe(cluster: Cluster, task: int) -> None:
 
 
 def confirm(cluster: Cluster, task: int, now: float) -> None:
-    """An assumed task is reported to be bound ``now``: its failures are forgotten, and nobody owes it room.
+    """Note that an assumed task is reported to be bound ``now``: its failures are forgotten, and no room is
+    owed to it.
 
     Its gang is touched.
     """
@@ -108,9 +109,10 @@ def confirm(cluster: Cluster, task: int, now: float) -> None:
 
 
 def find_bound(cluster: Cluster, task: int, now: float) -> None:
-    """A task that is assumed, or bound, is seen bound where it is.
+    """Note that a task that is assumed, or bound, is seen bound where it is.
 
-    Where it had to wait for others to go, it comes only now. Its gang is touched by what describes the task.
+    If it had to wait for others to leave, it arrives only now. Its gang is touched by what describes the
+    task.
     """
     tasks = cluster.tasks
     if tasks.displacing[task] and tasks.state[task] == TaskPhase.ASSUMED:
@@ -121,7 +123,7 @@ def find_bound(cluster: Cluster, task: int, now: float) -> None:
 
 
 def arrive_bound(cluster: Cluster, task: int, cls: int, machine: str, now: float) -> None:
-    """A known task is seen bound on a machine where it was not thought to be, or is of another class (row) there.
+    """Note that a known task is seen bound on an unexpected machine, or belongs to another class (row) there.
 
     It leaves the place that it had, with all that was noted about it; whoever was told to leave the machine that it is
     on still is. Its gang is touched.
@@ -142,7 +144,9 @@ def arrive_bound(cluster: Cluster, task: int, cls: int, machine: str, now: float
 def arrive_bound_all(
     cluster: Cluster, rows: Int64, machines: Sequence[str], sizes: Sequence[int], now: float
 ) -> None:
-    """New tasks (int64[N] rows, in this order) turn out to be bound: ``sizes[0]`` to the first of ``machines``, ..."""
+    """Note that new tasks (int64[N] rows, in this order) are bound: ``sizes[0]`` to the first of
+    ``machines``, and so on.
+    """
     tasks = cluster.tasks
     tasks.set_state(rows, TaskPhase.BOUND)
     tasks.assigned[rows] = now
@@ -154,7 +158,7 @@ def arrive_bound_all(
 
 
 def await_bindings(cluster: Cluster, rows: Int64) -> None:
-    """Tasks (int64[N] rows) that have just come to their machines are not bound yet: their bindings are under way.
+    """Note that tasks (int64[N] rows) that have just come to their machines are not bound yet.
 
     Their gangs are touched.
     """
@@ -193,7 +197,7 @@ def give_up_place(cluster: Cluster, task: int) -> None:
 
 
 def refuse(cluster: Cluster, task: int, *, retry: bool) -> None:
-    """The binding of a task that has just lost its place was refused. Decisions in the making are to be checked.
+    """Note that the binding of a task that has just lost its place was refused.
 
     Not to ``retry``: for good, so that it is unschedulable until it changes, and owed nothing.
     """
@@ -210,7 +214,7 @@ def defer(cluster: Cluster, task: int, until: float) -> None:
 
 
 def forget(cluster: Cluster, task: int) -> None:
-    """A task is gone, from wherever it was. Its job, its group and its machine have one less; its row is free."""
+    """Forget a task that is gone, wherever it was. Its job, gang and machine have one less; its row is free."""
     tasks = cluster.tasks
     cluster.vacate(task)
     cluster.jobs.discharge(task, tasks.job[task])
@@ -263,7 +267,7 @@ def put_back(cluster: Cluster, lifted: Lifted) -> None:
 
 
 def leave_former(cluster: Cluster, lifted: Lifted) -> None:
-    """A task that was lifted has another place: give back, and mark, the room that it had."""
+    """Release the room of a lifted task that has got another place, and mark it."""
     cls = int(cluster.tasks.cls[lifted.task])
     cluster.book(lifted.machine, cls, -1)
     cluster.dirty.touched.add(cls)

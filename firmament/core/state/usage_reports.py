@@ -21,17 +21,22 @@ _NONE = np.empty(0, dtype=np.int64)
 
 @dataclass
 class ReportsOfUse:
-    """Reports on their way to the tables of samples. ``of_tasks``: figures of tasks are kept; ``history``: so are past
-    reports, where their source aggregates nothing. ``looked_at``: the last change when ``due`` last gave rows.
-    """
+    """Reports on their way to the tables of samples."""
 
     machines: MachineTable
+    """The table of machines."""
     tasks: TaskTable
+    """The table of tasks."""
     task_samples: TaskSamples
+    """Samples of tasks."""
     of_tasks: bool
+    """Whether figures of tasks are kept."""
     history: bool
+    """Whether past reports are kept, for sources that aggregate nothing."""
     looked_at: int = 0
+    """The last change when ``due`` last returned rows."""
     _marked: float = -math.inf
+    """Time of the last mark."""
 
     def apply(self, event: MachineSampled | MachineSampleRemoved | TaskSampled) -> None:
         """Take in one report; one about an unknown machine or task is ignored."""
@@ -47,8 +52,8 @@ class ReportsOfUse:
                 self._task(event)
 
     def due(self, now: float) -> tuple[float | None, Int64]:
-        """Rows of the machines to be looked at again now, each once; if it is too early, the seconds until there will
-        be some.
+        """Return rows of the machines to be looked at again now, each once; if it is too early, the seconds
+        until there will be some.
         """
         samples = self.machines.samples
         if samples.last_change == self.looked_at:

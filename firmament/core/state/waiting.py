@@ -60,7 +60,7 @@ def readmit(cluster: Cluster, rows: Int64) -> None:
 
 
 def reconsider(cluster: Cluster, task: int) -> None:
-    """A pending task has changed: it takes part in rounds again, and what an open round finds is not about it."""
+    """Try a pending task again, as it has changed; an open round's results do not concern it."""
     cluster.tasks.unschedulable[task] = cluster.tasks.refused[task] = False
     cluster.tasks.revised[task] = True
 

@@ -53,17 +53,17 @@ class Comparison:
         self._weights.reverse()
 
     def get_room_bit(self, level: int) -> int:
-        """Which bit the room of the used units of a level begins at."""
+        """Return which bit the room of the used units of a level begins at."""
         leaves = len(self._rules) - 1
         return 0 if level == leaves else PART * (1 + leaves - level)
 
     def of_profile(self, level: int, profile: Profile) -> int:
-        """What a profile of a level is worth."""
+        """Return what a profile of a level is worth."""
         weights = self._weights[level]
         return sum(weights[count] for count in profile)
 
     def of_profiles(self, level: int, profiles: Int64) -> Objectives:
-        """The same for many, one per row."""
+        """Return the same for many, one per row."""
         objectives: Objectives = np.zeros(len(profiles), dtype=object)
         for count, weight in self._weights[level].items():
             if weight:
@@ -79,7 +79,9 @@ def answer(
     sign: int,
     asked: Sequence[Questions],
 ) -> list[LevelAnswers]:
-    """The answers to the questions of each level. ``sign``: 1 if little room is good, -1 if much is, 0 for neither."""
+    """Return the answers to the questions of each level. ``sign``: 1 if little room is good, -1 if much is, 0
+    for neither.
+    """
     comparison = Comparison(rules, asked)
     leaves = len(rules) - 1
     room = [sign * each for each in found.room]
@@ -96,7 +98,7 @@ def answer(
 def _of_leaves(
     tree: Tree, found: ReachableShares, comparison: Comparison, cost: Int64, room: Int64, asked: Questions
 ) -> LevelAnswers:
-    """Answers of the units right above the leaves."""
+    """Return answers of the units right above the leaves."""
     level = len(tree.levels) - 1
     shares, first = found.shares[level], tree.first_children(level)
     objectives: Objectives = np.zeros(len(asked.units), dtype=object)
@@ -135,7 +137,7 @@ def _of_units(
     asked: Sequence[Questions],
     below: Objectives,
 ) -> LevelAnswers:
-    """Answers whose children, on ``level``, have been answered: ``below``."""
+    """Return answers whose children, on ``level``, have been answered: ``below``."""
     first, bit = tree.first_children(level).tolist(), comparison.get_room_bit(level)
     own, theirs = asked[level], asked[level + 1]
     known: list[dict[int, int]] = [{} for _ in range(tree.units(level))]
@@ -168,7 +170,8 @@ IDLE = 0
 def assign(
     profile: Sequence[int], weights: Sequence[Mapping[int, int]], must: Sequence[bool]
 ) -> tuple[list[int], int]:
-    """The cheapest way to give the counts of ``profile`` (largest first) to children, one each, and what it costs.
+    """Return the cheapest way to give the counts of ``profile`` (largest first) to children, one each, and
+    what it costs.
 
     ``weights``: per child, what each count that it may hold costs; ``must``: children that may not be left out. Some
     way has to exist. Of children that are alike the earlier one holds no less.
@@ -185,7 +188,7 @@ def assign(
 def _cheapest(
     count: int, number: int, weights: Sequence[Mapping[int, int]], must: Sequence[bool]
 ) -> list[int]:
-    """All counts alike: the children that have to be used, then the cheapest."""
+    """Return all counts alike: the children that have to be used, then the cheapest."""
     able = sorted(
         (not must[child], each[count], child) for child, each in enumerate(weights) if count in each
     )
@@ -241,14 +244,14 @@ class _Augmentation:
             heapify(self.heaps[IDLE, kind])
 
     def solve(self) -> list[int]:
-        """Per child its count, 0 if it is left out."""
+        """Return per child its count, 0 if it is left out."""
         for kind in self.kinds[1:]:
             for _ in range(self.needed[kind]):
                 self._add(kind)
         return self.held
 
     def _add(self, kind: int) -> None:
-        """One child more holds ``kind``, by the cheapest chain of moves."""
+        """Add one child with ``kind``, by the cheapest chain of moves."""
         moves = {pair: top for pair in self.heaps if (top := self._top(*pair)) is not None}
         cost: dict[int, int] = {IDLE: 0}
         before: dict[int, int] = {}
@@ -265,7 +268,7 @@ class _Augmentation:
             kind = before[kind]
 
     def _top(self, before: int, after: int) -> tuple[int, int] | None:
-        """The cheapest child that holds ``before`` and may hold ``after``, with what the change costs."""
+        """Return the cheapest child that holds ``before`` and may hold ``after``, with what the change costs."""
         heap = self.heaps[before, after]
         while heap and self.held[heap[0][1]] != before:
             heappop(heap)

@@ -21,7 +21,8 @@ Table = NDArray[np.object_]
 
 
 def best_profile(options: Sequence[tuple[int, bool]], units: int, pack: bool, total: int) -> tuple[int, ...]:
-    """The best profile that sums to ``total``, which `counts.reachable` contains; other arguments as there.
+    """Return the best profile that sums to ``total``, which `counts.reachable` contains; other arguments as
+    there.
 
     If the sets were without gaps, the best profile would be known at once; no other is better, so if it can be held
     with the gaps as well it is the answer. Else a table is worked out.
@@ -40,7 +41,7 @@ def best_profile(options: Sequence[tuple[int, bool]], units: int, pack: bool, to
 
 
 def _solve_without_gaps(sets: Sequence[int], units: int, pack: bool, total: int) -> tuple[int, ...]:
-    """The best profile if each child could hold every count from the least of all to its own largest."""
+    """Return the best profile if each child could hold every count from the least of all to its own largest."""
     union = reduce(or_, sets)
     step = gcd(*members(union))
     most = (
@@ -52,8 +53,9 @@ def _solve_without_gaps(sets: Sequence[int], units: int, pack: bool, total: int)
 
 
 def _fill(used: Sequence[tuple[int, bool]], units: int, total: int) -> list[int]:
-    """The best packed counts, per child, if each child that has to be used could hold every count from its own least to
-    its own largest, and each other one from the least of all of those; anything if there are none.
+    """Return the best packed counts, per child, if each child that has to be used could hold every count from
+    its own least to its own largest, and each other one from the least of all of those; anything if there are
+    none.
 
     As few others as will do, the largest; of all that are used, the one that can become the largest is filled first, as
     far as the others' least counts let it; of equals the one whose own least count is larger, as that leaves more.
@@ -81,8 +83,8 @@ def _fill(used: Sequence[tuple[int, bool]], units: int, total: int) -> list[int]
 
 
 def _level(used: Sequence[tuple[int, bool]], total: int) -> list[int]:
-    """The most even counts, per child, if each child could hold every count from its own least (0 if it may be left
-    out) to its own largest: one level for all, as far as their bounds let them.
+    """Return the most even counts, per child, if each child could hold every count from its own least (0 if
+    it may be left out) to its own largest: one level for all, as far as their bounds let them.
     """
     low = np.array([lowest(counts) if must else 0 for counts, must in used], dtype=np.int64)
     high = np.array([counts.bit_length() - 1 for counts, _ in used], dtype=np.int64)
@@ -97,14 +99,16 @@ def _level(used: Sequence[tuple[int, bool]], total: int) -> list[int]:
 
 
 def _is_allowed(used: Sequence[tuple[int, bool]], units: int, held: Sequence[int]) -> bool:
-    """Whether the children may hold these counts, gaps and the number of used ones included."""
+    """Return whether the children may hold these counts, gaps and the number of used ones included."""
     return (not units or sum(count > 0 for count in held) == units) and all(
         counts >> count & 1 if count else not must for (counts, must), count in zip(used, held, strict=True)
     )
 
 
 def _holds(sets: Sequence[int], profile: Sequence[int]) -> bool:
-    """Whether children with these sets can hold a profile: a matching of counts and children by augmenting paths."""
+    """Return whether children with these sets can hold a profile: a matching of counts and children by
+    augmenting paths.
+    """
     if len(profile) > len(sets):
         return False
     order = sorted(sets, key=int.bit_length, reverse=True)
@@ -134,7 +138,7 @@ def _augment(sets: Sequence[int], profile: Sequence[int], holder: list[int], pla
 
 
 def _move(holder: list[int], came: Mapping[int, int], child: int, place: int) -> None:
-    """Each count on the path takes the child that it came to, until the new one has one."""
+    """Give each count on the path the child that it came to, until the new one has one."""
     while came[child] != place:
         before = holder.index(came[child])
         holder[child] = came[child]
@@ -143,7 +147,7 @@ def _move(holder: list[int], came: Mapping[int, int], child: int, place: int) ->
 
 
 def _by_table(used: Sequence[tuple[int, bool]], units: int, pack: bool, total: int) -> tuple[int, ...]:
-    """The best profile, whatever the sets.
+    """Return the best profile, whatever the sets.
 
     A profile is a number with a digit per count: how often that occurs. Comparing profiles is comparing such numbers,
     and they add up, so a table over (used children, pods so far) finds the best one child by child, in children x
@@ -162,7 +166,7 @@ def _by_table(used: Sequence[tuple[int, bool]], units: int, pack: bool, total: i
 
 
 def _weights(values: Sequence[int], digit: int, pack: bool) -> Mapping[int, int]:
-    """What one child with a count is worth; ``digit``: bits per digit."""
+    """Return what one child with a count is worth; ``digit``: bits per digit."""
     if not pack:
         return {value: -(1 << digit * place) for place, value in enumerate(values)}
     another = 1 << digit * len(values)
@@ -170,7 +174,7 @@ def _weights(values: Sequence[int], digit: int, pack: bool) -> Mapping[int, int]
 
 
 def _add_child(table: Table, counts: int, must: bool, weight: Mapping[int, int], nothing: int) -> Table:
-    """The table with one more child, whose least count has been set aside if it has to be used."""
+    """Return the table with one more child, whose least count has been set aside if it has to be used."""
     base = lowest(counts) if must else 0
     wide = len(table) > 1
     spare = table.shape[1]
@@ -186,7 +190,7 @@ def _add_child(table: Table, counts: int, must: bool, weight: Mapping[int, int],
 
 
 def _decode(key: int, values: Sequence[int], digit: int, pack: bool) -> tuple[int, ...]:
-    """The profile that a number stands for."""
+    """Return the profile that a number stands for."""
     digits = key % (1 << digit * len(values)) if pack else -key
     mask = (1 << digit) - 1
     profile: list[int] = []
@@ -199,7 +203,7 @@ def _decode(key: int, values: Sequence[int], digit: int, pack: bool) -> tuple[in
 
 
 def progression(low: int, high: int, step: int = 1) -> int:
-    """The set low, low + step, ... up to ``high``."""
+    """Return the set low, low + step, ... up to ``high``."""
     if high < low:
         return 0
     count = (high - low) // step + 1
@@ -207,7 +211,7 @@ def progression(low: int, high: int, step: int = 1) -> int:
 
 
 def members(counts: int) -> list[int]:
-    """The counts of a set in rising order."""
+    """Return the counts of a set in rising order."""
     found = []
     while counts:
         lowest = counts & -counts
@@ -217,12 +221,12 @@ def members(counts: int) -> list[int]:
 
 
 def lowest(counts: int) -> int:
-    """The least count of a set that is not empty."""
+    """Return the least count of a set that is not empty."""
     return (counts & -counts).bit_length() - 1
 
 
 def sums(one: int, other: int, size: int) -> int:
-    """All sums of a count of ``one`` and a count of ``other`` that do not exceed ``size``."""
+    """Return all sums of a count of ``one`` and a count of ``other`` that do not exceed ``size``."""
     if one.bit_count() < other.bit_count():
         one, other = other, one
     found = 0
@@ -236,7 +240,7 @@ def sums(one: int, other: int, size: int) -> int:
 
 
 def _smear(counts: int, length: int) -> int:
-    """The sums of a count and any of 0 .. length - 1."""
+    """Return the sums of a count and any of 0 .. length - 1."""
     width = 1
     while width < length:
         shift = min(width, length - width)
@@ -246,7 +250,7 @@ def _smear(counts: int, length: int) -> int:
 
 
 def reachable(options: Sequence[tuple[int, bool]], units: int, size: int) -> int:
-    """The totals, 1 to ``size``, that children can hold together.
+    """Return the totals, 1 to ``size``, that children can hold together.
 
     ``options``: for each child the counts that it may be given, and whether it has to be given one (else it may be left
     out); ``units``: exactly so many are used, 0 for any number.
@@ -260,8 +264,8 @@ def reachable(options: Sequence[tuple[int, bool]], units: int, size: int) -> int
 
 
 def enough(options: Sequence[tuple[int, bool]], units: int, size: int) -> list[tuple[int, bool]]:
-    """``options`` without those that no total up to ``size`` needs: children that can hold nothing, and of children
-    that are alike and may be left out all but as many as can be used at once.
+    """Return ``options`` without those that no total up to ``size`` needs: children that can hold nothing,
+    and of children that are alike and may be left out all but as many as can be used at once.
     """
     spare = size - sum(lowest(counts) for counts, must in options if must and counts)
     others = units - sum(must for _, must in options) if units else spare
@@ -280,7 +284,7 @@ def enough(options: Sequence[tuple[int, bool]], units: int, size: int) -> list[t
 
 
 def _multiple(counts: int, number: int, size: int) -> int:
-    """The sums of ``number`` counts of one set."""
+    """Return the sums of ``number`` counts of one set."""
     total, power = 1, counts
     while number:
         if number & 1:
@@ -292,7 +296,7 @@ def _multiple(counts: int, number: int, size: int) -> int:
 
 
 def _exactly(options: Sequence[tuple[int, bool]], units: int, size: int) -> int:
-    """The totals of exactly ``units`` used children."""
+    """Return the totals of exactly ``units`` used children."""
     totals = [1] + [0] * units
     for counts, must in options:
         for used in range(units, 0, -1):

@@ -42,7 +42,7 @@ class Questions:
     others: Mapping[int, Profile]
 
     def counts(self) -> list[int]:
-        """All counts that occur in some profile, in rising order."""
+        """Return all counts that occur in some profile, in rising order."""
         found = {count for profile in self.others.values() for count in profile}
         for batch in self.batches:
             found.update(np.unique(batch.profiles).tolist())
@@ -50,7 +50,8 @@ class Questions:
 
 
 def ask(tree: Tree, found: ReachableShares, rules: Sequence[Rule], size: int) -> list[Questions]:
-    """The questions of each level, beginning with the root's: how is ``size`` divided over the first level?
+    """Return the questions of each level, beginning with the root's: how is ``size`` divided over the first
+    level?
 
     The best profile of a share does not depend on the rest of the tree (see `solver`: what is compared adds up over
     units), so a child is asked only about counts in the profiles of its parent's questions.
@@ -69,7 +70,7 @@ def ask(tree: Tree, found: ReachableShares, rules: Sequence[Rule], size: int) ->
 def _answer(
     tree: Tree, found: ReachableShares, level: int, rule: Rule, units: Int64, shares: Int64
 ) -> Questions:
-    """Questions with the best profile of each."""
+    """Return questions with the best profile of each."""
     below, first = found.shares[level], tree.first_children(level)
     number, least = limits(rule).units, below.least // below.step
     fill = regular.pack_profiles if rule.kind == "pack" else regular.spread
@@ -89,7 +90,9 @@ def _answer(
 
 
 def _list_child_questions(asked: Questions, shares: Shares, first: Int64, size: int) -> tuple[Int64, Int64]:
-    """What the children are asked: every count of a profile that the child can hold. Units and shares, sorted."""
+    """Return what the children are asked: every count of a profile that the child can hold. Units and shares,
+    sorted.
+    """
     codes = []
     for batch in asked.batches:
         first_of_run = np.diff(batch.profiles, axis=1, prepend=-1) != 0

@@ -35,17 +35,17 @@ class Shares:
     must: Bool
 
     def counts(self, unit: int) -> int:
-        """The set of a unit."""
+        """Return the set of a unit."""
         if self.regular[unit]:
             return progression(self.least, int(self.high[unit]), self.step)
         return self.others[unit]
 
     def options(self, units: range) -> list[tuple[int, bool]]:
-        """The set of each unit, and whether it has to be used: as `reachable` takes them."""
+        """Return the set of each unit, and whether it has to be used: as `reachable` takes them."""
         return [(self.counts(unit), bool(self.must[unit])) for unit in units]
 
     def highest(self) -> Int64:
-        """int64[units]: the largest count of each set, 0 for empty ones."""
+        """Return int64[units]: the largest count of each set, 0 for empty ones."""
         highest = self.high.copy()
         for unit, counts in self.others.items():
             highest[unit] = max(counts.bit_length() - 1, 0)
@@ -53,13 +53,16 @@ class Shares:
 
 
 def plain(shares: Shares, first: Int64) -> Bool:
-    """bool[parents]: parents whose children are all regular; ``first``: where the children of each begin."""
+    """Return bool[parents]: parents whose children are all regular; ``first``: where the children of each
+    begin.
+    """
     strange = np.append(0, np.cumsum(~shares.regular))
     return strange[first[1:]] == strange[first[:-1]]
 
 
 def batches(first: Int64, parents: Int64) -> Iterator[tuple[Int64, Int64, Bool]]:
-    """Rows that are worth one array: (positions in ``parents``, their children int64[R, C], bool[R, C] which exist).
+    """Yield rows that are worth one array: (positions in ``parents``, their children int64[R, C], bool[R, C]
+    which exist).
 
     Parents of similar numbers of children go together, and no array has more than some million cells.
     """
@@ -78,7 +81,9 @@ def batches(first: Int64, parents: Int64) -> Iterator[tuple[Int64, Int64, Bool]]
 
 
 def caps(shares: Shares, children: Int64, exists: Bool) -> Int64:
-    """int64[R, C]: what each child can hold at most, in steps; 0 where there is no child or it can hold nothing."""
+    """Return int64[R, C]: what each child can hold at most, in steps; 0 where there is no child or it can
+    hold nothing.
+    """
     return np.where(exists, shares.high[children] // shares.step, 0)
 
 
@@ -99,7 +104,7 @@ class ReachableShares:
 
 
 def reach(tree: Tree, slots: Int64, size: int, rules: Sequence[Rule], held: Int64) -> ReachableShares:
-    """The shares of every unit of ``tree``; arguments as of `ExactSolver.place`."""
+    """Return the shares of every unit of ``tree``; arguments as of `ExactSolver.place`."""
     bounds = [limits(rule) for rule in rules]
     room = room_of(tree, slots, held)
     must = [there > 0 for there in tree.sums(held)]
@@ -115,7 +120,7 @@ def reach(tree: Tree, slots: Int64, size: int, rules: Sequence[Rule], held: Int6
 
 
 def room_of(tree: Tree, slots: Int64, held: Int64) -> list[Int64]:
-    """Per level, int64[units]: slots of the leaves of each unit and the pods that are there.
+    """Return per level, int64[units]: slots of the leaves of each unit and the pods that are there.
 
     Slots are clipped so that sums stay within 64 bits for tasks that ask for nothing.
     """
@@ -123,7 +128,7 @@ def room_of(tree: Tree, slots: Int64, held: Int64) -> list[Int64]:
 
 
 def _of_leaves(bound: CountLimits, size: int, held: Int64, room: Int64) -> Shares:
-    """What each leaf can hold: any count up to its room, within the rule."""
+    """Return what each leaf can hold: any count up to its room, within the rule."""
     high = np.minimum(room, min(bound.high or size, size)) // bound.step * bound.step
     must = held > 0
     others = {
@@ -138,7 +143,7 @@ def _of_leaves(bound: CountLimits, size: int, held: Int64, room: Int64) -> Share
 def _totals(
     below: Shares, first: Int64, units: int, size: int, bound: CountLimits
 ) -> tuple[Bool, dict[int, int]]:
-    """What the children of each parent can hold together, within the parent's own ``bound``.
+    """Return what the children of each parent can hold together, within the parent's own ``bound``.
 
     A row of bool[parents, size + 1] for parents whose children are all regular, a set for the others.
     """
@@ -161,7 +166,7 @@ def _totals(
 
 
 def _columns(rows: Bool, others: dict[int, int], must: Bool) -> Shares:
-    """Rows that are progressions alike become columns, what is left stays a set."""
+    """Return rows that are progressions alike become columns, what is left stays a set."""
     some = rows.any(axis=1)
     lowest = np.argmax(rows, axis=1)
     highest = rows.shape[1] - 1 - np.argmax(rows[:, ::-1], axis=1)
@@ -187,5 +192,5 @@ def _columns(rows: Bool, others: dict[int, int], must: Bool) -> Shares:
 
 
 def _bits(row: Bool) -> int:
-    """A row of truth values as a set."""
+    """Return a row of truth values as a set."""
     return int.from_bytes(np.packbits(row, bitorder="little").tobytes(), "little")

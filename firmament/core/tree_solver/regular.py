@@ -13,7 +13,8 @@ from cost_models.interface import Bool, Int64
 
 
 def totals(caps: Int64, least: int, units: int, size: int) -> Bool:
-    """bool[rows, size + 1]: the totals that each row's children can hold; ``units``: exactly so many used, 0 for any.
+    """Return bool[rows, size + 1]: the totals that each row's children can hold; ``units``: exactly so many
+    used, 0 for any.
 
     K children hold anything from K times the least to the sum of the K largest caps.
     """
@@ -32,7 +33,8 @@ def totals(caps: Int64, least: int, units: int, size: int) -> Bool:
 
 
 def pack_profiles(caps: Int64, least: int, units: int, shares: Int64) -> Int64:
-    """int64[rows, children]: the best packed profiles that sum to ``shares``, each of which the row can hold.
+    """Return int64[rows, children]: the best packed profiles that sum to ``shares``, each of which the row
+    can hold.
 
     As few children as the caps allow; each takes what it can as long as the least remains for those after it.
     """
@@ -45,7 +47,8 @@ def pack_profiles(caps: Int64, least: int, units: int, shares: Int64) -> Int64:
 
 
 def spread(caps: Int64, least: int, units: int, shares: Int64) -> Int64:
-    """int64[rows, children]: the most even profiles that sum to ``shares``, each of which the row can hold.
+    """Return int64[rows, children]: the most even profiles that sum to ``shares``, each of which the row can
+    hold.
 
     As many children as the least allows, filled to one level like connected vessels; what does not fill a whole level
     goes to the first that have room for one more.
@@ -64,7 +67,7 @@ def spread(caps: Int64, least: int, units: int, shares: Int64) -> Int64:
 
 
 def assign_counts(profiles: Int64, caps: Int64, cost: Int64, room: Int64) -> Int64:
-    """int64[rows, children]: which leaf holds which count of the profiles, in the leaves' own order.
+    """Return int64[rows, children]: which leaf holds which count of the profiles, in the leaves' own order.
 
     ``caps``, ``cost`` (per pod) and ``room``: of the leaves in their own order. Least cost in all, then least room of
     the used leaves. Counts are dealt from the largest down, each to the best leaf left that can hold it: exchanging two

@@ -51,7 +51,7 @@ class ExactSolver:
         held: Int64,
         counted: Int64 | None = None,
     ) -> Int64 | Shortage:
-        """How many of the group's pods each leaf holds, or why that cannot be.
+        """Return how many of the group's pods each leaf holds, or why that cannot be.
 
         ``slots``: int64[L], how many more pods each leaf takes (below 0 counts as 0); ``size``: all pods of the group;
         ``rules``: one per level, top to bottom; ``cost``: int64[L], charged for each pod on the leaf, at most 2**62 in
@@ -76,7 +76,8 @@ class ExactSolver:
 def divide(
     tree: Tree, found: ReachableShares, size: int, rules: Sequence[Rule], cost: Int64, sign: int
 ) -> Int64:
-    """int64[L], the counts of the leaves in the best placement of ``size`` pods, which ``found`` says there is.
+    """Return int64[L], the counts of the leaves in the best placement of ``size`` pods, which ``found`` says
+    there is.
 
     Questions go down the tree, answers come back up, and what the answers say is read off from the root. ``sign``: 1 if
     domains with little room are better, -1 for those with much, 0 if that does not matter.
@@ -101,7 +102,7 @@ def divide(
 
 
 def shortage(tree: Tree, slots: Int64, size: int, rules: Sequence[Rule], held: Int64) -> Shortage:
-    """What to tell about a group that cannot be placed; arguments as of `ExactSolver.place`.
+    """Return what to tell about a group that cannot be placed; arguments as of `ExactSolver.place`.
 
     Rules are added from the leaves up; the first level that leaves no placement gets the blame.
     """
@@ -125,13 +126,13 @@ def shortage(tree: Tree, slots: Int64, size: int, rules: Sequence[Rule], held: I
 
 
 def _running(held: Int64) -> str:
-    """A remark on pods that are there already."""
+    """Return a remark on pods that are there already."""
     there = int(held.sum())
     return f" ({there} of them running)" if there else ""
 
 
 def _obstacle(tree: Tree, level: int, size: int, rule: Rule, found: ReachableShares) -> str:
-    """The rule that cannot be kept, with figures."""
+    """Return the rule that cannot be kept, with figures."""
     highest = found.shares[level].highest()
     able, most = int((highest > 0).sum()), int(highest.max(initial=0))
     whose = f"all {size} pods" if level == 0 else f"the whole share of each {tree.levels[level - 1]}"
@@ -151,7 +152,7 @@ def _obstacle(tree: Tree, level: int, size: int, rule: Rule, found: ReachableSha
 
 
 def _each(rule: Rule) -> str:
-    """The range and the factor of a rule, in words."""
+    """Return the range and the factor of a rule, in words."""
     parts = []
     if rule.least or rule.most:
         parts.append(f"{max(rule.least, 1)} to {rule.most}" if rule.most else f"at least {rule.least}")
@@ -166,7 +167,8 @@ def _each(rule: Rule) -> str:
 def inconsistencies(
     rules: Sequence[Rule], levels: Sequence[str], size: int, units: Sequence[int]
 ) -> tuple[str, ...]:
-    """What is wrong with a group's rules on a tree, one line for people each; empty if some room would do.
+    """Return what is wrong with a group's rules on a tree, one line for people each; empty if some room would
+    do.
 
     ``rules``, ``levels`` (names) and ``units`` (how many there are): top to bottom. Only the size of the tree counts,
     so a group without a complaint may still find no place.
@@ -182,7 +184,7 @@ def inconsistencies(
 
 
 def _alone(rule: Rule, size: int, units: int) -> str:
-    """What is wrong with one rule, whatever the others are."""
+    """Return what is wrong with one rule, whatever the others are."""
     if rule.hard:
         short = rule.kind == "spread" and units < size
         return f"hard spread wants a unit for each of {size} pods, the tree has {units}" if short else ""
@@ -211,7 +213,7 @@ def _alone(rule: Rule, size: int, units: int) -> str:
 def _together(
     rules: Sequence[Rule], levels: Sequence[str], size: int, units: Sequence[int]
 ) -> tuple[str, ...]:
-    """The first level from the leaves up that leaves no way for the size, if units had any room."""
+    """Return the first level from the leaves up that leaves no way for the size, if units had any room."""
     loose = [Rule() for _ in rules]
     for level in range(len(rules) - 1, -1, -1):
         loose[level] = rules[level]
@@ -225,7 +227,7 @@ def _together(
 
 
 def _possible(rules: Sequence[Rule], size: int, units: Sequence[int]) -> int:
-    """The sizes, up to twice the one wanted, that units of any room could hold: a set as in `counts`."""
+    """Return the sizes, up to twice the one wanted, that units of any room could hold: a set as in `counts`."""
     top = 2 * size
     counts = 0
     for level in range(len(rules), 0, -1):
@@ -241,7 +243,7 @@ def _possible(rules: Sequence[Rule], size: int, units: Sequence[int]) -> int:
 
 
 def _around(possible: int, size: int) -> list[int]:
-    """The largest possible size below and the smallest above."""
+    """Return the largest possible size below and the smallest above."""
     below, above = possible & ((1 << size) - 1), possible >> size
     found = [below.bit_length() - 1] if below else []
     return found + ([size + lowest(above)] if above else [])

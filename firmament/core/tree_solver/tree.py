@@ -36,16 +36,20 @@ class Tree:
         return len(self.rows)
 
     def units(self, level: int) -> int:
-        """How many units a level has."""
+        """Return how many units a level has."""
         return len(self.names[level])
 
     def first_children(self, level: int) -> Int64:
-        """int64[parents + 1]: where the children of each unit of the level above begin on this ``level``."""
+        """Return int64[parents + 1]: where the children of each unit of the level above begin on this
+        ``level``.
+        """
         above = 1 if level == 0 else self.units(level - 1)
         return np.searchsorted(self.parents[level], np.arange(above + 1)).astype(np.int64)
 
     def sums(self, leaf_values: Int64) -> list[Int64]:
-        """Per level, int64[units]: the sum of ``leaf_values`` (int64[L]) over the leaves below each unit."""
+        """Return per level, int64[units]: the sum of ``leaf_values`` (int64[L]) over the leaves below each
+        unit.
+        """
         sums = [np.asarray(leaf_values, dtype=np.int64)]
         for level in range(len(self.levels) - 1, 0, -1):
             # Every unit has a child, so no slice is empty.
@@ -53,7 +57,7 @@ class Tree:
         return sums[::-1]
 
     def leaf_path(self, leaf: int) -> tuple[str, ...]:
-        """The names from the first level down to a leaf, which identify it."""
+        """Return the names from the first level down to a leaf, which identify it."""
         names, unit = [], leaf
         for above in range(len(self.levels) - 1, -1, -1):
             names.append(self.names[above][unit])
@@ -62,7 +66,7 @@ class Tree:
 
 
 def build_tree(levels: Sequence[str], paths: Mapping[tuple[str, ...], int]) -> Tree:
-    """The tree whose leaves are ``paths`` (a name per level, top to bottom) with their machines.
+    """Return the tree whose leaves are ``paths`` (a name per level, top to bottom) with their machines.
 
     Raises ValueError if there is no level or a path has not one name per level.
     """
@@ -96,7 +100,7 @@ def build_tree(levels: Sequence[str], paths: Mapping[tuple[str, ...], int]) -> T
 
 
 def _natural(name: str) -> tuple[tuple[int, int | str], ...]:
-    """A key by which n2 comes before n10."""
+    """Return a key by which n2 comes before n10."""
     return tuple((0, int(part)) if part.isdecimal() else (1, part) for part in _DIGITS.split(name) if part)
 
 
@@ -119,7 +123,9 @@ class CountLimits:
 
 
 def limits(rule: Rule) -> CountLimits:
-    """What a rule demands of the counts. The lower bound is at least 1; both are multiples of the step."""
+    """Return what a rule demands of the counts. The lower bound is at least 1; both are multiples of the
+    step.
+    """
     if rule.hard:
         return CountLimits(1, 1, 0, 1) if rule.kind == "pack" else CountLimits(0, 1, 1, 1)
     step = max(rule.factor, 1)

@@ -53,7 +53,8 @@ class SampleHistory:
         self._touch(row)
 
     def window(self, kind: str, seconds: float, rows: Int64) -> Float64:
-        """float64[len(rows), K]: ``kind`` of use over ``seconds`` before each row's newest sample, 0: all there is.
+        """Return float64[len(rows), K]: ``kind`` of use over ``seconds`` before each row's newest sample, 0:
+        all there is.
 
         NaN where there is no sample, and for unknown kinds. A percentile is the smallest sample that is not exceeded
         by at least that share of all (nearest rank); std is that of the population. Only rows that have changed since
@@ -87,7 +88,7 @@ class SampleHistory:
             self._touch(target)
 
     def keep_columns(self, kept: Int64) -> None:
-        """Columns have been taken back: ``kept`` says where those that stay have been."""
+        """Keep only some columns: ``kept`` says where those that stay have been."""
         there = kept[kept < self._usage.shape[2]]
         self._usage = self._usage.take(there, axis=2)
         self._cache.clear()

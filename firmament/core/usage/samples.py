@@ -34,12 +34,12 @@ class UseTable:
         self._present: Int64 = np.zeros((_ROWS, 1), dtype=np.int64)
 
     def values(self, rows: int) -> Float64:
-        """float64[rows, K]; meaningless where not ``present``."""
+        """Return float64[rows, K]; meaningless where not ``present``."""
         self._fit(rows)
         return self._values[:rows]
 
     def present(self, rows: int) -> Bool:
-        """bool[rows]: which rows have amounts."""
+        """Return bool[rows]: which rows have amounts."""
         self._fit(rows)
         return self._present[:rows, 0] != 0
 
@@ -79,7 +79,7 @@ class UseTable:
         self._present[target] = self._present[source]
 
     def keep_columns(self, kept: Int64) -> None:
-        """Columns have been taken back: ``kept`` says where those that stay have been."""
+        """Keep only some columns: ``kept`` says where those that stay have been."""
         self._values = widen(self._values, 0, int(kept.max()) + 1).take(kept, axis=1)
 
     def _fit(self, rows: int) -> None:
@@ -119,40 +119,44 @@ class MachineSamples:
     # --- views of the first ``rows`` rows ---------------------------------------------------------------------------
 
     def usage(self, rows: int) -> Float64:
-        """float64[rows, K]: use in the last report, 0 for what it does not name; meaningful where ``measured``."""
+        """Return float64[rows, K]: use in the last report, 0 for what it does not name; meaningful where
+        ``measured``.
+        """
         return self._less(self._usage.values(rows))
 
     def find_measured(self, rows: int) -> Bool:
-        """bool[rows]: the last report has figures of the machine's use."""
+        """Return bool[rows]: the last report has figures of the machine's use."""
         return self._usage.present(rows)
 
     def system(self, rows: int) -> Float64:
-        """float64[rows, K]: the part of the use that is no task's, 0 where that is not known."""
+        """Return float64[rows, K]: the part of the use that is no task's, 0 where that is not known."""
         present, values = self._system.present(rows), self._system.values(rows)
         return values.copy() if present.all() else np.where(present[:, None], values, 0.0)
 
     def time(self, rows: int) -> Float64:
-        """float64[rows]: when the last report was made, NaN for never, 0 if it does not say."""
+        """Return float64[rows]: when the last report was made, NaN for never, 0 if it does not say."""
         self._grow(rows)
         return self._time[:rows, 0]
 
     def interval(self, rows: int) -> Float64:
-        """float64[rows]: seconds between reports, 0 if not known."""
+        """Return float64[rows]: seconds between reports, 0 if not known."""
         self._grow(rows)
         return self._interval[:rows, 0]
 
     def stamp(self, rows: int) -> Int64:
-        """int64[rows]: number of the last report, 0 for none."""
+        """Return int64[rows]: number of the last report, 0 for none."""
         self._grow(rows)
         return self._stamp[:rows, 0]
 
     def find_changed(self, change: int, rows: int) -> Bool:
-        """bool[rows]: about which there was a report, or withdrawal, after the ``change`` of that number."""
+        """Return bool[rows]: about which there was a report, or withdrawal, after the ``change`` of that
+        number.
+        """
         self._grow(rows)
         return self._changed[:rows, 0] > change
 
     def window(self, kind: str, seconds: float, rows: int) -> Float64:
-        """float64[rows, K]: use of type ``kind`` over ``seconds``, NaN rows where there is none.
+        """Return float64[rows, K]: use of type ``kind`` over ``seconds``, NaN rows where there is none.
 
         With 0 seconds, over each machine's longest period. Where the source aggregates nothing, from the history.
         """
@@ -171,7 +175,7 @@ class MachineSamples:
         return self._less(found)
 
     def _less(self, figures: Float64) -> Float64:
-        """Figures without what is left out, never below 0; NaN where they are."""
+        """Return figures without what is left out, never below 0; NaN where they are."""
         return figures if self._aside is None else np.maximum(figures - self._aside[: len(figures)], 0.0)
 
     # --- changes ---------------------------------------------------------------------------------------------------
@@ -230,7 +234,7 @@ class MachineSamples:
         self.reset(source)
 
     def keep_columns(self, kept: Int64) -> None:
-        """Columns have been taken back: ``kept`` says where those that stay have been."""
+        """Keep only some columns: ``kept`` says where those that stay have been."""
         for table in (self._usage, self._system, *self._windows.values()):
             table.keep_columns(kept)
         self._history.keep_columns(kept)
@@ -270,16 +274,18 @@ class TaskSamples:
         self._prod: Bool = np.zeros((_ROWS, 1), dtype=np.bool_)
 
     def usage(self, rows: Int64) -> Float64:
-        """float64[len(rows), K]: use; meaningful where the stamp is that of the machine."""
+        """Return float64[len(rows), K]: use; meaningful where the stamp is that of the machine."""
         return self._usage.values(int(rows.max(initial=-1)) + 1).take(rows, axis=0)
 
     def stamp(self, rows: Int64) -> Int64:
-        """int64[len(rows)]."""
+        """Return int64[len(rows)]."""
         self._grow(int(rows.max(initial=-1)) + 1)
         return self._stamp[:, 0].take(rows)
 
     def prod(self, rows: Int64) -> Bool:
-        """bool[len(rows)]: the source takes the task for koord-prod, or does not say; meaningful as `usage` is."""
+        """Return bool[len(rows)]: the source takes the task for koord-prod, or does not say; meaningful as
+        `usage` is.
+        """
         self._grow(int(rows.max(initial=-1)) + 1)
         return self._prod[:, 0].take(rows)
 
@@ -303,7 +309,7 @@ class TaskSamples:
         self._stamp[row] = 0
 
     def keep_columns(self, kept: Int64) -> None:
-        """Columns have been taken back: ``kept`` says where those that stay have been."""
+        """Keep only some columns: ``kept`` says where those that stay have been."""
         self._usage.keep_columns(kept)
 
     def _grow(self, rows: int) -> None:

@@ -39,12 +39,12 @@ class ArcColumns:
 
     @classmethod
     def of_places(cls, pairs: tuple[Int64, Int64], classes: Int64, machines: Int64) -> ArcColumns:
-        """The ``pairs`` of places in ``classes`` and in ``machines``, in their order."""
+        """Return the ``pairs`` of places in ``classes`` and in ``machines``, in their order."""
         return cls(classes[pairs[0]], machines[pairs[1]])
 
     @classmethod
     def join(cls, parts: list[ArcColumns], machines: int) -> ArcColumns:
-        """All of ``parts``, the pairs of which may be in any order and repeated; ``machines`` is M."""
+        """Return all of ``parts``, the pairs of which may be in any order and repeated; ``machines`` is M."""
         if not parts:
             return cls(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
         key = np.concatenate([part.cls for part in parts]) * machines
@@ -55,11 +55,11 @@ class ArcColumns:
         return cls(*_divide(key[np.r_[True, key[1:] != key[:-1]]], machines))
 
     def keys(self, machines: int) -> Int64:
-        """int64[A]: a number for each pair, in order; ``machines`` is M."""
+        """Return int64[A]: a number for each pair, in order; ``machines`` is M."""
         return self.cls * machines + self.machine
 
     def merge(self, other: ArcColumns, machines: int) -> ArcColumns:
-        """Both together; ``machines`` is M."""
+        """Return both together; ``machines`` is M."""
         return ArcColumns.join([self, other], machines)
 
 
@@ -73,7 +73,7 @@ def starting_columns(
     samples_each: float,
     tuning: ColumnTuning,
 ) -> ArcColumns:
-    """Columns of all waiting classes.
+    """Return columns of all waiting classes.
 
     A class of n tasks gets about its n / 2 + ``base`` cheapest machines, and with the others about ``samples`` x n +
     ``samples_each`` more by expected flow, in each direction. Machines with columns of few classes get some of others.
@@ -118,7 +118,8 @@ def starting_columns(
 
 
 def _most_eager(dearer: Int32, classes: Int64, machines: Int64, most: int) -> list[ArcColumns]:
-    """Of each machine the columns of the ``most`` classes to which it is least ``dearer`` than the cheapest of all.
+    """Return, for each machine, the columns of the ``most`` classes to which it is least ``dearer`` than the
+    cheapest of all.
 
     ``dearer``: int32[M', C'], half of ``UNWANTED`` and more where a class does not fit; it is overwritten.
     """
@@ -134,14 +135,16 @@ def _most_eager(dearer: Int32, classes: Int64, machines: Int64, most: int) -> li
 def _cheapest(
     key: Int32, classes: Int64, machines: Int64, want: Int64, begin: Int64, tuning: ColumnTuning
 ) -> ArcColumns:
-    """About ``want`` (int64[C']) columns of each class with the least ``key`` (int32[C', M']), from ``begin`` on."""
+    """Return about ``want`` (int64[C']) columns of each class with the least ``key`` (int32[C', M']), from
+    ``begin`` on.
+    """
     return ArcColumns.of_places(
         cheapest(key, want, np.searchsorted(machines, begin), tuning.looked_at), classes, machines
     )
 
 
 def _list_pinned(residual: Residual, offers: Offers) -> ArcColumns:
-    """All machines of waiting classes with pins."""
+    """Return all machines of waiting classes with pins."""
     problem, parts = residual.problem, []
     for cls in np.setdiff1d(residual.active(), offers.classes, assume_unique=True).tolist():
         pins = problem.pins[cls]
@@ -151,12 +154,14 @@ def _list_pinned(residual: Residual, offers: Offers) -> ArcColumns:
 
 
 def _chunks(rows: Int64, width: int) -> list[Int64]:
-    """``rows`` in pieces that have at most ``AT_ONCE`` pairs with ``width`` machines."""
+    """Return ``rows`` in pieces that have at most ``AT_ONCE`` pairs with ``width`` machines."""
     return np.array_split(rows, -(-len(rows) * max(1, width) // AT_ONCE)) if len(rows) else []
 
 
 def _keys(offers: Offers, rows: Int64, machines: Int64, price: Int32) -> Int32:
-    """int32[C', M']: cost plus ``price`` (int32[M]) of classes on ``machines``, ``UNWANTED`` where they do not fit."""
+    """Return int32[C', M']: cost plus ``price`` (int32[M]) of classes on ``machines``, ``UNWANTED`` where
+    they do not fit.
+    """
     key, usable = offers.costs(rows, machines), offers.usable(rows, machines)
     key += price[machines]
     np.copyto(key, UNWANTED, where=np.logical_not(usable, out=usable))
@@ -164,7 +169,7 @@ def _keys(offers: Offers, rows: Int64, machines: Int64, price: Int32) -> Int32:
 
 
 def _lacks_candidates(offers: Offers, rows: Int64, key: Int32, enough: int) -> Bool:
-    """bool[C']: classes that fit too few of the candidates, and more machines than those."""
+    """Return bool[C']: classes that fit too few of the candidates, and more machines than those."""
     few: Bool = (key.max(axis=1, initial=0) == UNWANTED) | (key.shape[1] < enough)
     for row in np.flatnonzero(few).tolist():
         usable = int(offers.fits[int(offers.shapes[rows[row]])].sum())
@@ -173,7 +178,7 @@ def _lacks_candidates(offers: Offers, rows: Int64, key: Int32, enough: int) -> B
 
 
 def _divide(index: Int64, width: int) -> tuple[Int64, Int64]:
-    """Row and column of indices into a flattened array."""
+    """Return row and column of indices into a flattened array."""
     row = index // width
     return row, index - row * width
 
@@ -182,7 +187,7 @@ def _divide(index: Int64, width: int) -> tuple[Int64, Int64]:
 
 
 def cheapest(key: Int32, want: Int64, begin: Int64, looked_at: int) -> tuple[Int64, Int64]:
-    """About ``want`` machines of each row with the least key: rows and columns of the pairs, in order.
+    """Return about ``want`` machines of each row with the least key: rows and columns of the pairs, in order.
 
     Of those that tie at the end, the ones from column ``begin`` on. ``key``: int32[C', M'], ``UNWANTED`` where a
     machine is of no use; ``want``, ``begin``: int64[C'].
@@ -204,7 +209,9 @@ def cheapest(key: Int32, want: Int64, begin: Int64, looked_at: int) -> tuple[Int
 
 
 def _nth_smallest(key: Int32, nth: Int64) -> Int32:
-    """int32[C']: of each row the ``nth`` smallest from 0, the largest if there are fewer, ``UNWANTED`` if none."""
+    """Return int32[C']: of each row the ``nth`` smallest from 0, the largest if there are fewer, ``UNWANTED``
+    if none.
+    """
     if key.size == 0:
         return np.full(len(key), UNWANTED, dtype=np.int32)
     nth = np.minimum(nth, key.shape[1] - 1)
@@ -215,7 +222,8 @@ def _nth_smallest(key: Int32, nth: Int64) -> Int32:
 
 
 def _in_turn(row: Int64, place: Int64, at_limit: Bool, want: Int64, begin: Int64) -> Bool:
-    """bool[P]: the pairs of ``row`` and ``place``, in order, of which ``want`` are left per row where possible.
+    """Return bool[P]: the pairs of ``row`` and ``place``, in order, of which ``want`` are left per row where
+    possible.
 
     Only pairs ``at_limit`` are left out; those from ``begin`` on stay first, and after them those from the left end on.
     """
@@ -259,7 +267,7 @@ class Offers:
             line.take(likely, out=self.likely_costs[row], mode="clip")
 
     def costs(self, rows: Int64, machines: Int64) -> Int32:
-        """int32[A, M']: costs of the classes ``rows`` (places among ``classes``); an array of its own.
+        """Return int32[A, M']: costs of the classes ``rows`` (places among ``classes``); an array of its own.
 
         They are at hand if ``machines`` is ``likely`` itself.
         """
@@ -271,12 +279,14 @@ class Offers:
         return costs
 
     def usable(self, rows: Int64, machines: Int64) -> Bool:
-        """bool[A, M']: which of ``machines`` classes fit."""
+        """Return bool[A, M']: which of ``machines`` classes fit."""
         usable = np.empty((len(rows), len(machines)), dtype=np.bool_)
         for row, shape in enumerate(self.shapes[rows].tolist()):
             self.fits[shape].take(machines, out=usable[row], mode="clip")
         return usable
 
     def find_within_reach(self, machine_price: Int64, dearest: int) -> Int64:
-        """Machines that could violate for some class, if the dearest class's price is ``dearest`` half units."""
+        """Return machines that could violate for some class, if the dearest class's price is ``dearest`` half
+        units.
+        """
         return np.flatnonzero(2 * self.cheapest.astype(np.int64) + machine_price < dearest)

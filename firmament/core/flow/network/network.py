@@ -24,24 +24,30 @@ from firmament.solvers.base import Arcs, FlowProblem
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """A network and what its arcs mean.
+    """A network and the meaning of its arcs.
 
-    The arcs of ``problem`` come in blocks: A columns, C' class -> aggregator, C' x WAIT_BUCKETS aggregator -> sink
-    (bucket-minor), G machine steps -> sink. ``classes``: int64[C'] active classes; ``machines``: int64[M'] machine
-    rows; ``column_class``, ``column_machine``: int64[A] indices into those two; ``step_machine``: int64[G] index into
-    ``machines``, steps of one machine adjacent and in order of cost; ``step_count``: int64[M']; ``steps``: what the
-    steps are, whether or not some of them are merged.
+    The arcs of ``problem`` come in blocks: A columns, C' class -> aggregator, C' x WAIT_BUCKETS aggregator ->
+    sink (bucket-minor), G machine steps -> sink.
     """
 
     problem: FlowProblem
+    """The network for the solver."""
     columns: ArcColumns
+    """The columns and their costs."""
     classes: Int64
+    """int64[C'], active classes."""
     machines: Int64
+    """int64[M'], rows of machines."""
     column_class: Int64
+    """int64[A], row of ``classes``."""
     column_machine: Int64
+    """int64[A], row of ``machines``."""
     step_machine: Int64
+    """int64[G], row of ``machines``; steps of one machine are adjacent, in order of cost."""
     step_count: Int64
+    """int64[M'], steps per machine."""
     steps: Steps
+    """All steps, also if some of them are merged."""
 
     @property
     def blocks(self) -> tuple[slice, slice, slice, slice]:
@@ -53,8 +59,8 @@ class Network:
 
 
 def compute_unscheduled_penalties(residual: Residual, dearest: int) -> Int64:
-    """Cost of leaving tasks unscheduled, above any gain that it could bring: int64[C, WAIT_BUCKETS], falling from the
-    longest wait to the shortest.
+    """Return cost of leaving tasks unscheduled, above any gain that it could bring: int64[C, WAIT_BUCKETS],
+    falling from the longest wait to the shortest.
 
     One more task placed may push others aside, once per class or machine at most, so a task is worth the dearest
     placement (``dearest``: units) times the longest chain of such moves: nothing stays pending by choice. Among tasks
@@ -70,7 +76,7 @@ def compute_unscheduled_penalties(residual: Residual, dearest: int) -> Int64:
 
 
 def dearest_path(residual: Residual) -> int:
-    """Upper bound, in units, on what placing one task can cost in this round."""
+    """Return upper bound, in units, on what placing one task can cost in this round."""
     problem = residual.problem
     if problem.machines == 0:
         return 0
@@ -79,7 +85,9 @@ def dearest_path(residual: Residual) -> int:
 
 
 def crowding_cost(residual: Residual, machine: Int64, nth: Int64 | int = 0) -> Int64:
-    """Units for the ``nth[i]`` (from 0) task of this pass on ``machine[i]``, after those admitted before."""
+    """Return units for the ``nth[i]`` (from 0) task of this pass on ``machine[i]``, after those admitted
+    before.
+    """
     problem = residual.problem
     step = problem.crowd_step()
     each = nth if problem.multiplicity is None else nth // problem.multiplicity[machine]
@@ -139,7 +147,7 @@ def build_network(
 
 
 def whole_network(residual: Residual, fits: dict[int, Bool], penalties: Int64, most: int) -> Network | None:
-    """The network of all columns and steps; None if these are more than ``most``."""
+    """Return the network of all columns and steps; None if these are more than ``most``."""
     problem, classes = residual.problem, residual.active()
     steps = machine_units(residual, classes)
     if len(classes) * problem.machines + int(steps.sum()) > most:
@@ -156,7 +164,9 @@ def whole_network(residual: Residual, fits: dict[int, Bool], penalties: Int64, m
 
 
 def column_arcs(residual: Residual, columns: ArcColumns) -> tuple[Int64, Int64]:
-    """How many waiting tasks of its class each column's machine takes at most, and what it costs each: int64[A]."""
+    """Return how many waiting tasks of its class each column's machine takes at most, and what it costs each:
+    int64[A].
+    """
     problem = residual.problem
     waiting, shapes = residual.remaining.sum(axis=1), problem.shape[columns.cls]
     capacity = np.minimum(residual.units(shapes, columns.machine), waiting[columns.cls])
@@ -168,7 +178,9 @@ def column_arcs(residual: Residual, columns: ArcColumns) -> tuple[Int64, Int64]:
 
 
 def flow_cost(network: Network, flows: Int64) -> int:
-    """Units that a flow costs, every task of a machine at the cost of its own step, whether merged or not."""
+    """Return units that a flow costs, every task of a machine at the cost of its own step, whether merged or
+    not.
+    """
     *others, steps = network.blocks
     before = slice(others[0].start, others[-1].stop)
     taken = np.bincount(network.step_machine, weights=flows[steps], minlength=len(network.machines))
@@ -176,7 +188,7 @@ def flow_cost(network: Network, flows: Int64) -> int:
 
 
 def unmerge(network: Network) -> Network:
-    """The same network with every step as an arc of its own."""
+    """Return the same network with every step as an arc of its own."""
     arcs, merged = network.steps.arcs(), network.problem
     _, _, before, _ = network.blocks
     kept = slice(0, before.stop)
@@ -204,7 +216,7 @@ class StepArcs:
     cost: Int64
 
     def some(self) -> StepArcs:
-        """Those that take a task; ``count`` is of all."""
+        """Return those that take a task; ``count`` is of all."""
         some = self.capacity > 0
         return StepArcs(self.machine[some], self.count, self.capacity[some], self.cost[some])
 
@@ -226,7 +238,9 @@ class Steps:
     step: int
 
     def arcs(self, merged: Int64 | None = None) -> StepArcs:
-        """The arcs; ``merged``: int64[M'], how many first steps of each are one arc at the cost of the dearest."""
+        """Return the arcs; ``merged``: int64[M'], how many first steps of each are one arc at the cost of the
+        dearest.
+        """
         width, used, count = self._sizes()
         skipped = np.zeros_like(count)
         if merged is not None:
@@ -243,18 +257,18 @@ class Steps:
         return StepArcs(machine, count, end - begin, self.crowd[machine] * (ahead // self.step * self.step))
 
     def number(self) -> int:
-        """How many arcs there are if none are merged."""
+        """Return how many arcs there are if none are merged."""
         return int(self._sizes()[2].sum())
 
     def cost(self, tasks: Int64) -> int:
-        """Units that ``tasks`` (int64[M']) are charged, each at the cost of its own step."""
+        """Return units that ``tasks`` (int64[M']) are charged, each at the cost of its own step."""
         full, rest = np.divmod(tasks, self.times)
         after = self.placed + full
         whole = staircase(after, self.step) - staircase(self.placed, self.step)
         return int((self.crowd * (self.times * whole + rest * (after // self.step * self.step))).sum())
 
     def _sizes(self) -> tuple[Int64, Int64, Int64]:
-        """Tasks per step, tasks of the first step that were placed before, and steps: int64[M'] each."""
+        """Return tasks per step, tasks of the first step that were placed before, and steps: int64[M'] each."""
         width = self.step * self.times
         flat = self.crowd == 0
         wide = np.where(flat, np.maximum(self.room, 1), width)
@@ -264,7 +278,7 @@ class Steps:
 
 
 def staircase(height: Int64, step: int) -> Int64:
-    """The sum over k < height of floor(k / step) * step."""
+    """Return the sum over k < height of floor(k / step) * step."""
     full, rest = np.divmod(height, step)
     total: Int64 = step * step * (full * (full - 1) // 2) + full * step * rest
     return total
@@ -277,7 +291,8 @@ def staircase(height: Int64, step: int) -> Int64:
 
 
 def carry_over(old: Network, flows: Int64, new: Network, machines: int) -> Int64:
-    """The flow of ``old`` on the arcs of ``new``, which has all its columns and room; ``machines`` is M.
+    """Return the flow of ``old`` on the arcs of ``new``, which has all its columns and room; ``machines`` is
+    M.
 
     Steps may be merged in one and not in the other.
     """
@@ -298,7 +313,8 @@ def carry_over(old: Network, flows: Int64, new: Network, machines: int) -> Int64
 def widen_network(
     residual: Residual, network: Network, flows: Int64, added: ArcColumns
 ) -> tuple[Network, Int64] | None:
-    """``network`` with the columns ``added``, which it lacks, and the flow ``flows`` (int64[A]) on its arcs.
+    """Return ``network`` with the columns ``added``, which it lacks, and the flow ``flows`` (int64[A]) on its
+    arcs.
 
     None if one of them leads to a machine that is no part of the network.
     """

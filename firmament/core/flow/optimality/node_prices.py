@@ -44,7 +44,7 @@ class Prices:
 
 
 def node_prices(network: Network, flows: Int64) -> Prices:
-    """Middle prices for an optimal flow; raises ``NotOptimalError`` if no valid prices are found."""
+    """Return middle prices for an optimal flow; raises ``NotOptimalError`` if no valid prices are found."""
     residual = _Residual(network, flows)
     high_class, high_machine = residual.towards_sink()
     low_class, low_machine = residual.compute_from_sink()
@@ -54,7 +54,7 @@ def node_prices(network: Network, flows: Int64) -> Prices:
 
 
 def least_class_prices(network: Network, flows: Int64) -> Int64:
-    """int64[C'], in whole units: what the flow would cost less with one task of each class less.
+    """Return int64[C'], in whole units: what the flow would cost less with one task of each class less.
 
     Raises ``NotOptimalError`` as ``node_prices`` does.
     """
@@ -100,7 +100,7 @@ class _Residual:
         self.last_step = -_segment_min(np.where(step_flow > 0, -step_cost, UNREACHABLE), network.step_count)
 
     def towards_sink(self) -> tuple[Int64, Int64]:
-        """The greatest valid prices: shortest paths to the sink, for classes and machines.
+        """Return the greatest valid prices: shortest paths to the sink, for classes and machines.
 
         Raises ``NotOptimalError`` if they are not valid; then no prices are.
         """
@@ -121,7 +121,9 @@ class _Residual:
         raise NotOptimalError("prices do not settle: the residual network has a negative cycle")
 
     def compute_from_sink(self) -> tuple[Int64, Int64]:
-        """The least valid prices: minus the shortest paths from the sink, for classes and (used) machines."""
+        """Return the least valid prices: minus the shortest paths from the sink, for classes and (used)
+        machines.
+        """
         order = order_of(self.column_machine, len(self.next_step))
         ahead = ArcBlock(self.column_machine[order], self.column_class[order], self.forward[order])
         back = self.carrying
@@ -135,7 +137,9 @@ class _Residual:
 
 
 def _segment_min(values: Int64, counts: Int64) -> Int64:
-    """Least value of each run of ``counts[i]`` values; ``UNREACHABLE`` for empty runs, and at most that."""
+    """Return least value of each run of ``counts[i]`` values; ``UNREACHABLE`` for empty runs, and at most
+    that.
+    """
     result = np.full(len(counts), UNREACHABLE)
     filled = counts > 0
     if len(values):

@@ -47,11 +47,13 @@ class FullPrices:
 
     @classmethod
     def from_network(cls, residual: Residual, network: Network, prices: Prices) -> FullPrices:
-        """The prices of a network, and of the machines outside it."""
+        """Return the prices of a network, and of the machines outside it."""
         return cls(prices.cls, full_machine_prices(residual, network, prices))
 
     def nodes(self, network: Network) -> Int64:
-        """int64[N]: prices of all nodes of ``network``, which has the same classes; an aggregator's is its class's."""
+        """Return int64[N]: prices of all nodes of ``network``, which has the same classes; an aggregator's is
+        its class's.
+        """
         return np.concatenate(
             [self.cls, self.cls, self.machine[network.machines], np.zeros(1, dtype=np.int64)]
         )
@@ -121,7 +123,7 @@ class _Sale:
     fits: dict[int, Bool]
 
     def violating(self) -> tuple[Int64, Int64]:
-        """Pairs that the rules allow with a reduced cost below 0: rows, and indices into ``machines``."""
+        """Return pairs that the rules allow with a reduced cost below 0: rows, and indices into ``machines``."""
         # Mostly few classes have any, and the least of a row is found faster than all of it is compared.
         some = np.flatnonzero(self.priced.min(axis=1, initial=np.iinfo(self.priced.dtype).max) < self.price)
         ceiling = self.price[some].astype(self.priced.dtype)  # two types would mean converting all pairs
@@ -135,7 +137,7 @@ class _Sale:
         return row[allowed], place[allowed]
 
     def compute_reduced(self, row: Int64, place: Int64) -> Int64:
-        """Reduced costs of pairs in half units."""
+        """Return reduced costs of pairs in half units."""
         reduced: Int64 = self.priced[row, place] - self.price[row]
         return reduced
 
@@ -143,7 +145,9 @@ class _Sale:
 def _sales(
     network: Network, prices: FullPrices, offers: Offers, settled: FullPrices | None
 ) -> Iterator[_Sale]:
-    """All left-out arcs to machines that could violate, class by class, as many at once as suit the cache."""
+    """Yield all left-out arcs to machines that could violate, class by class, as many at once as suit the
+    cache.
+    """
     at = np.searchsorted(network.classes, offers.classes)
     price = prices.cls[at]
     near = offers.find_within_reach(prices.machine, int(price.max(initial=0)))
@@ -159,7 +163,9 @@ def _sales(
 def _sales_of(
     offers: Offers, network: Network, price: Int64, level: Int64, rows: Int64, machines: Int64
 ) -> Iterator[_Sale]:
-    """The left-out arcs of classes ``rows`` to ``machines``; ``price``: of all classes, ``level``: of ``machines``."""
+    """Yield the left-out arcs of classes ``rows`` to ``machines``; ``price``: of all classes, ``level``: of
+    ``machines``.
+    """
     narrow = int(price[rows].max(initial=0)) < NARROW and int(level.min(initial=0)) >= 0
     dtype = np.int32 if narrow else np.int64
     level = np.minimum(level, NARROW if narrow else FORBIDDEN).astype(dtype)
@@ -176,7 +182,9 @@ def _sales_of(
 
 
 def _inside(network: Network, classes: Int64, some: Int64, machines: int) -> tuple[Int64, Int64]:
-    """The network's columns of ``classes``, ascending, and the machines ``some``, as places in those two, in order."""
+    """Return the network's columns of ``classes``, ascending, and the machines ``some``, as places in those
+    two, in order.
+    """
     row = places_in(np.searchsorted(network.classes, classes), len(network.classes))[network.column_class]
     place = places_in(some, machines)[network.columns.machine]
     both = (row >= 0) & (place >= 0)
@@ -184,7 +192,8 @@ def _inside(network: Network, classes: Int64, some: Int64, machines: int) -> tup
 
 
 def _closer(risen: Int64, changed: Int64, near: Int64) -> list[tuple[Int64, Int64]]:
-    """Blocks of rows and of machines among ``near``: all pairs that may have come closer are in one of them.
+    """Return blocks of rows and of machines among ``near``: all pairs that may have come closer are in one of
+    them.
 
     A pair's reduced cost falls by what its class's price has ``risen`` (int64[U]) beyond its machine's (``changed``:
     int64[M]). Most prices move together, or not at all: few classes rise beyond that, and few machines fall behind.
@@ -198,7 +207,7 @@ def _closer(risen: Int64, changed: Int64, near: Int64) -> list[tuple[Int64, Int6
 
 
 def _worst(row: Int64, reduced: Int64, want: Int64) -> Bool:
-    """Which entries to keep: of each row at most ``want`` (by row), those with the least reduced cost."""
+    """Return which entries to keep: of each row at most ``want`` (by row), those with the least reduced cost."""
     counts = np.bincount(row, minlength=len(want))
     kept = np.ones(len(row), dtype=np.bool_)
     if (counts > want).any():
@@ -208,7 +217,7 @@ def _worst(row: Int64, reduced: Int64, want: Int64) -> Bool:
 
 
 def _find_saturated(residual: Residual, network: Network, flows: Int64, prices: FullPrices) -> Int64:
-    """Machines whose next crowding step, left out of the network, would be cheaper than their price."""
+    """Return machines whose next crowding step, left out of the network, would be cheaper than their price."""
     _, _, _, steps = network.blocks
     arcs = network.problem
     offered = np.bincount(

@@ -40,7 +40,7 @@ class Mended(NamedTuple):
 def repair_flow(
     network: Network, flows: Int64, prices: FullPrices, most: int, tuning: RepairTuning
 ) -> Mended | None:
-    """An optimal flow of ``network`` and valid prices, from a feasible flow and any prices.
+    """Return an optimal flow of ``network`` and valid prices, from a feasible flow and any prices.
 
     The work grows with what contradicts the prices; None is returned if that is more than ``most`` arcs, or if it
     turns out to be too much.
@@ -136,7 +136,7 @@ class _Graph:
         return False
 
     def flows(self) -> Int64:
-        """int64[A]: the flow on the network's arcs."""
+        """Return int64[A]: the flow on the network's arcs."""
         room = np.empty_like(self._room)
         room[self._order] = self._room
         result = self._filled.copy()
@@ -144,7 +144,9 @@ class _Graph:
         return result
 
     def _distances(self, tail: Int64, head: Int64, length: Int32) -> Int32:
-        """int32[N]: how far the nodes are from where something is missing; ``_FAR`` if nothing leads there."""
+        """Return int32[N]: how far the nodes are from where something is missing; ``_FAR`` if nothing leads
+        there.
+        """
         distance = np.where(self.excess < 0, 0, _FAR).astype(np.int32)
         # Paths alternate between classes and other nodes: relaxed in turn, each sweep takes two steps of them.
         middle = int(np.searchsorted(tail, self._classes))

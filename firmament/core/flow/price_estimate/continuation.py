@@ -22,7 +22,7 @@ from firmament.core.flow.tuning import ContinuationTuning, PriceTuning, Smoothin
 def continue_prices(
     demand: MarketDemand, prices: PriceTuning
 ) -> tuple[Int64, Market, Int64, MarketPoint] | None:
-    """Sharp prices of shapes, found from the problem's ``dual_prices``.
+    """Return sharp prices of shapes, found from the problem's ``dual_prices``.
 
     Returns the machines that take part, ascending, their market, the places of the shapes that it has, and
     the prices; None if too little is known, or if it misleads.
@@ -60,7 +60,7 @@ def continue_prices(
 
 
 def _find_known(demand: MarketDemand, enough: float) -> Float32 | None:
-    """Earlier prices of shapes, NaN for those without one; None if they are known for too few tasks."""
+    """Return earlier prices of shapes, NaN for those without one; None if they are known for too few tasks."""
     problem, tasks = demand.problem, demand.tasks
     if problem.dual_prices is None:
         return None
@@ -77,7 +77,8 @@ class _Pricing:
     _finest: Smoothing
 
     def common_level(self, stairs: Stairs, paid: Float32, tasks: float) -> np.float32 | None:
-        """How far prices have to move for machines to take ``tasks``; ``paid``: float32[M], offers at earlier prices.
+        """Return how far prices have to move for machines to take ``tasks``; ``paid``: float32[M], offers at
+        earlier prices.
 
         None if that is further than ``most_moved``.
         """
@@ -96,7 +97,7 @@ class _Pricing:
         return np.float32(high)
 
     def _takes_fewer(self, stairs: Stairs, paid: Float32, level: float, tasks: float) -> bool:
-        """Whether machines take fewer than ``tasks`` if ``level`` more than ``paid`` is offered."""
+        """Return whether machines take fewer than ``tasks`` if ``level`` more than ``paid`` is offered."""
         return float(self._load(stairs, paid + np.float32(level)).sum()) < tasks
 
     def price_beside(self, stairs: Stairs, paid: Float32, cost: Float32, tasks: float) -> np.float32:
@@ -124,5 +125,7 @@ class _Pricing:
         return np.float32(high)
 
     def _load(self, stairs: Stairs, price: Float32) -> Float32:
-        """Tasks that machines take at ``price``; slopes would let them take parts of steps that nobody pays for."""
+        """Return tasks that machines take at ``price``; slopes would let them take parts of steps that nobody
+        pays for.
+        """
         return smooth_loads(stairs, price, np.float32(self._finest.width))[0]

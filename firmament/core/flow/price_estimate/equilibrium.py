@@ -36,21 +36,24 @@ Found = tuple[Int64, Market, Int64, MarketPoint | None]
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Expected end of a round: ``price``, ``load``: int64[M], units and tasks per machine.
-
-    ``candidates``: machines that are likely to be used, ascending; ``temperature``: the last one, in units;
-    ``appeal``: float32[C], tasks for which each candidate should have columns; ``sharp``: prices are at about the
-    middle of what the machine's last task and its next one would cost, and as exact as the temperature;
-    ``dual_prices``: what goes with them for the shapes (as ledgers know them), None if prices are not sharp.
-    """
+    """The expected end of a round."""
 
     price: Int64
+    """int64[M], units."""
     load: Int64
+    """int64[M], tasks."""
     candidates: Int64
+    """Machines that are likely to be used, ascending."""
     temperature: float
+    """The last temperature, in units."""
     appeal: Float32
+    """float32[C], tasks for which each candidate should have columns."""
     sharp: bool = False
+    """Whether prices are about in the middle between a machine's last task and its next one, as exact as the
+    temperature.
+    """
     dual_prices: DualPrices | None = None
+    """The matching worth of shapes (as ledgers know them), None if prices are not sharp."""
 
 
 _QUIET = np.errstate(invalid="ignore")
@@ -83,7 +86,7 @@ def estimate_spread(residual: Residual, fits: dict[int, Bool], tuning: PriceTuni
 
 
 def _settle(demand: MarketDemand, room: Int64, base: Int64, tuning: PriceTuning, *, whole: bool) -> Spread:
-    """Prices and loads at which tasks and machines suit each other."""
+    """Return prices and loads at which tasks and machines suit each other."""
     continuing = continue_prices(demand, tuning) if whole else None
     found: Found = continuing or _afresh(demand, tuning, whole=whole)
     machines, market, present, cleared = found
@@ -109,7 +112,9 @@ def _settle(demand: MarketDemand, room: Int64, base: Int64, tuning: PriceTuning,
 
 
 def _afresh(demand: MarketDemand, tuning: PriceTuning, *, whole: bool) -> Found:
-    """Prices found without knowing any; None instead of them if no shape fits any machine that takes part."""
+    """Return prices found without knowing any; None instead of them if no shape fits any machine that takes
+    part.
+    """
     machines, paid = find_wanted_machines(demand, first_worth(demand, tuning), tuning.reach)
     market, present = demand.market(machines)
     if len(present) == 0:
@@ -131,7 +136,9 @@ def _mean_load(
     base: Int64,
     bisections: int,
 ) -> Int64:
-    """Tasks per machine if all had the mean cost; the k-th task of m costs mean[m] + base[m] + crowd[m] * k."""
+    """Return tasks per machine if all had the mean cost; the k-th task of m costs mean[m] + base[m] +
+    crowd[m] * k.
+    """
     total = np.zeros(problem.machines)
     weights = np.zeros(problem.machines)
     for shape, tasks in zip(shapes.tolist(), weight.tolist(), strict=True):
@@ -147,7 +154,9 @@ def _mean_load(
 
 
 def narrow_price(price: Int64) -> Int32:
-    """Prices as int32, cut off where they are hopeless anyway; partitioning 32 bits is several times faster."""
+    """Return prices as int32, cut off where they are hopeless anyway; partitioning 32 bits is several times
+    faster.
+    """
     return np.minimum(price, UNWANTED // 4).astype(np.int32)
 
 
@@ -161,7 +170,7 @@ def narrow_price(price: Int64) -> Int32:
 def representatives(
     problem: PlacementProblem, tasks: Float64, most: int, tuning: PriceTuning
 ) -> tuple[Int64, Float64]:
-    """At most ``most`` shapes that stand for all; ``tasks``: float64[S], how many of each wait.
+    """Return at most ``most`` shapes that stand for all; ``tasks``: float64[S], how many of each wait.
 
     Systematic sampling by number of tasks. Returns shape numbers, ascending, and the tasks that each stands for, which
     sum to the number of waiting tasks.
@@ -178,7 +187,7 @@ def representatives(
 
 
 def _preferences(problem: PlacementProblem, shapes: Int64, tuning: PriceTuning) -> Float64:
-    """Which of two kinds of machines each of ``shapes`` prefers, and how much: float64[S'].
+    """Return which of two kinds of machines each of ``shapes`` prefers, and how much: float64[S'].
 
     The first principal component of their costs on some machines, apart from what tasks cost everywhere and what
     machines cost everyone; by the power method.
@@ -206,7 +215,9 @@ def _preferences(problem: PlacementProblem, shapes: Int64, tuning: PriceTuning) 
 
 
 def first_worth(demand: MarketDemand, tuning: PriceTuning) -> Float32:
-    """Rough prices of shapes (float32[S]) that clear a part of the machines; NaN for those hardly seen there."""
+    """Return rough prices of shapes (float32[S]) that clear a part of the machines; NaN for those hardly seen
+    there.
+    """
     newton, some = tuning.newton, _some(demand.problem.machines, tuning.looked_at)
     part = len(some) / demand.problem.machines
     market, present = demand.market(some, part)
@@ -232,7 +243,8 @@ def first_worth(demand: MarketDemand, tuning: PriceTuning) -> Float32:
 
 
 def find_wanted_machines(demand: MarketDemand, worth: Float32, reach: float) -> tuple[Int64, Float32]:
-    """Machines that some shape would like at their prices ``worth`` (float32[S]), or nearly so; ascending.
+    """Return machines that some shape would like at their prices ``worth`` (float32[S]), or nearly so;
+    ascending.
 
     Also what the most interested shape would pay there: float32[C]. Shapes without a price (NaN) like all that
     they fit.
@@ -248,7 +260,7 @@ def find_wanted_machines(demand: MarketDemand, worth: Float32, reach: float) -> 
 
 
 def _some(machines: int, least: int) -> Int64:
-    """Rows of some machines, ascending; the same at every call."""
+    """Return rows of some machines, ascending; the same at every call."""
     many = max(least, machines // 10)
     if machines <= 2 * least:
         return np.arange(machines)
@@ -256,7 +268,7 @@ def _some(machines: int, least: int) -> Int64:
 
 
 def _level_load(market: Market, usable: Bool, bisections: int) -> Float32:
-    """Tasks per machine if all had the mean cost of those that may use it."""
+    """Return tasks per machine if all had the mean cost of those that may use it."""
     weights = market.tasks @ usable.astype(np.float32)
     total = market.tasks @ np.where(usable, market.cost, np.float32(0))
     load = water_level_load(
@@ -273,7 +285,8 @@ def _level_load(market: Market, usable: Bool, bisections: int) -> Float32:
 
 
 def water_level_load(mean: Float64, slope: Float64, room: Int64, tasks: int, bisections: int) -> Int64:
-    """Tasks per machine, int64[M], about ``tasks`` in all, if the k-th task of m costs ``mean[m] + slope[m] * k``.
+    """Return tasks per machine, int64[M], about ``tasks`` in all, if the k-th task of m costs ``mean[m] +
+    slope[m] * k``.
 
     ``slope`` is positive; no machine takes more than its ``room``, 0 where it cannot be used at all. Where there is not
     room for more than ``tasks``, all of it is taken.
@@ -293,6 +306,6 @@ def water_level_load(mean: Float64, slope: Float64, room: Int64, tasks: int, bis
 
 
 def _count_below(level: float, mean: Float64, slope: Float64, room: Int64) -> Int64:
-    """Tasks per machine whose cost is at most ``level``."""
+    """Return tasks per machine whose cost is at most ``level``."""
     load: Int64 = np.clip(np.floor((level - mean) / slope) + 1, 0, room).astype(np.int64)
     return load

@@ -39,7 +39,8 @@ class Stairs:
 
     @classmethod
     def from_problem(cls, problem: PlacementProblem, base: Int64, room: Int64, flattest: float) -> Stairs:
-        """The stairs of all machines; ``base``, ``room``: int64[M], units that the next task pays, and tasks.
+        """Return the stairs of all machines; ``base``, ``room``: int64[M], units that the next task pays, and
+        tasks.
 
         ``flattest``: least growth, in typical steps.
         """
@@ -54,17 +55,19 @@ class Stairs:
         )
 
     def select(self, machines: Int64) -> Stairs:
-        """Those of some machines."""
+        """Return the same for some machines."""
         whole = self.base, self.growth, self.ahead, self.room
         base, growth, ahead, room = (each[machines] for each in whole)
         return Stairs(base, growth, ahead, room, self.step)
 
     def find_near(self, paid: Float32, reach: float) -> Int64:
-        """Machines with room that are wanted at ``paid`` (float32[M]), or miss that by at most ``reach`` steps."""
+        """Return machines with room that are wanted at ``paid`` (float32[M]), or miss that by at most
+        ``reach`` steps.
+        """
         return np.flatnonzero((paid > self.base - reach * self.step) & (self.room > 0))
 
     def evenly(self, price: Float32) -> Float32:
-        """Tasks that machines would take at ``price`` (float32[M]) if their stairs were slopes."""
+        """Return tasks that machines would take at ``price`` (float32[M]) if their stairs were slopes."""
         return np.clip((price - self.base) / self.growth + self.ahead, 0, self.room)
 
 
@@ -79,7 +82,7 @@ class Market:
     stairs: Stairs
 
     def select(self, machines: Int64) -> Market:
-        """The same tasks with some of the machines (indices into those of the market)."""
+        """Return the same tasks with some of the machines (indices into those of the market)."""
         return Market(self.cost.take(machines, axis=1), self.tasks, self.stairs.select(machines))
 
 
@@ -97,7 +100,7 @@ class MarketDemand:
     tasks: Float64
 
     def market(self, machines: Int64, part: float = 1.0) -> tuple[Market, Int64]:
-        """The market of this ``part`` of the tasks on some machines.
+        """Return the market of this ``part`` of the tasks on some machines.
 
         Shapes that fit none of them are left out; returns the market, and the places of the others in ``shapes``.
         """
@@ -114,7 +117,7 @@ class MarketDemand:
         return Market(cost, tasks, self.stairs.select(machines)), somewhere
 
     def best_offers(self, among: Bool | Int64, worth: Float32) -> Float32:
-        """What the most interested of the shapes ``among`` these would pay for a place: float32[M].
+        """Return what the most interested of the shapes ``among`` these would pay for a place: float32[M].
 
         ``worth``: their prices. Far below every price where none of them fits.
         """
@@ -134,6 +137,6 @@ class MarketDemand:
 
 
 def typical_step(problem: PlacementProblem) -> float:
-    """Median crowding step over the machines that have one, in units; 1 if none has."""
+    """Return median crowding step over the machines that have one, in units; 1 if none has."""
     stepping = problem.crowd[problem.crowd > 0]
     return float(np.median(stepping)) if len(stepping) else 1.0

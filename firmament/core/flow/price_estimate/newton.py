@@ -37,23 +37,30 @@ BLOCK = 400_000
 
 @dataclass(frozen=True, slots=True)
 class MarketPoint:
-    """Prices of the classes (``worth``: float32[S]) and what follows at a ``temperature`` in units.
+    """Prices of the S classes, and what follows from them for M machines at a temperature.
 
-    What a class offers to a machine is its ``factor`` (float32[S]) times the market's kernel, and its share in what the
-    machine takes is that over the ``total`` (float32[M]). ``price``, ``load``, ``slope``: float32[M], prices, also
-    below what a machine charges, loads and how these grow with the price; ``served``, ``missing``: float32[S], tasks
-    with and without a machine. The latter are the slope of the dual.
+    A class offers a machine its ``factor`` times the market's kernel; its share of what the machine takes is
+    that divided by the ``total``.
     """
 
     temperature: float
+    """Temperature in units."""
     worth: Float32
+    """float32[S], prices of the classes."""
     factor: Float32
+    """float32[S], factor of each class's offers."""
     total: Float32
+    """float32[M], sum of all offers."""
     price: Float32
+    """float32[M], prices, also below what a machine charges."""
     load: Float32
+    """float32[M], tasks."""
     slope: Float32
+    """float32[M], growth of the load with the price."""
     served: Float32
+    """float32[S], tasks with a machine."""
     missing: Float32
+    """float32[S], tasks without a machine: the slope of the dual."""
 
     @property
     def lacking(self) -> float:
@@ -78,7 +85,7 @@ class SmoothedMarket:
         self._worth = self._price = np.empty(0, dtype=np.float32)
 
     def smooth(self, temperature: float, width: float) -> None:
-        """Smooth by ``temperature``, in units, and ``width``, in steps, from now on."""
+        """Use ``temperature``, in units, and ``width``, in steps, for smoothing from now on."""
         if self._kernel.size and abs(2 * temperature - self.temperature) <= HALVED * self.temperature:
             np.square(self._kernel, out=self._kernel)
         else:
@@ -86,7 +93,7 @@ class SmoothedMarket:
         self.temperature, self._width = np.float32(temperature), np.float32(width)
 
     def evaluate(self, worth: Float32) -> MarketPoint:
-        """What follows from prices of the classes."""
+        """Return what follows from prices of the classes."""
         if self._kernel.size:
             moved = (worth - self._worth) / self.temperature
             if np.abs(moved).max() <= FARTHEST:
@@ -99,11 +106,13 @@ class SmoothedMarket:
         return self._point(worth, factor, by_machine(factor, self._kernel))
 
     def take_from(self, point: MarketPoint, places: Float32) -> Float32:
-        """Tasks of the classes, float32[S], that machines take if they take ``places`` (float32[M]) in all."""
+        """Return tasks of the classes, float32[S], that machines take if they take ``places`` (float32[M]) in
+        all.
+        """
         return point.factor * by_class(self._kernel, places / point.total)
 
     def pass_on(self, point: MarketPoint, move: Float32) -> Float32:
-        """By how much prices of machines change, float32[M], if those of the classes do by ``move``."""
+        """Return by how much prices of machines change, float32[M], if those of the classes do by ``move``."""
         return by_machine(point.factor * move, self._kernel) / point.total
 
     def _offer(self, worth: Float32) -> None:
@@ -133,7 +142,7 @@ class SmoothedMarket:
 
 
 def smooth_loads(stairs: Stairs, price: Float32, width: np.float32) -> tuple[Float32, Float32]:
-    """Tasks that machines take at their prices, and how these grow with the price.
+    """Return tasks that machines take at their prices, and how these grow with the price.
 
     Up to a step's edge minus half of ``width`` none more, from there evenly up to the edge plus half of it.
     """
@@ -147,21 +156,21 @@ def smooth_loads(stairs: Stairs, price: Float32, width: np.float32) -> tuple[Flo
 
 
 def by_class(matrix: Float32, vector: Float32) -> Float32:
-    """Product of a matrix float32[S, M] with one entry per machine: float32[S]."""
+    """Return product of a matrix float32[S, M] with one entry per machine: float32[S]."""
     if matrix.size <= BLOCK:
         return matrix @ vector
     return np.sum([matrix[:, some] @ vector[some] for some in _blocks(matrix)], axis=0)
 
 
 def by_machine(vector: Float32, matrix: Float32) -> Float32:
-    """Product of one entry per class with a matrix float32[S, M]: float32[M]."""
+    """Return product of one entry per class with a matrix float32[S, M]: float32[M]."""
     if matrix.size <= BLOCK:
         return vector @ matrix
     return np.concatenate([vector @ matrix[:, some] for some in _blocks(matrix)])
 
 
 def _blocks(matrix: Float32) -> list[slice]:
-    """Columns that are multiplied together."""
+    """Return columns that are multiplied together."""
     classes, machines = matrix.shape
     width = max(1, BLOCK // classes)
     return [slice(begin, begin + width) for begin in range(0, machines, width)]
@@ -170,7 +179,7 @@ def _blocks(matrix: Float32) -> list[slice]:
 def refine(
     market: Market, worth: Float32, smoothings: tuple[Smoothing, ...], tuning: NewtonTuning
 ) -> MarketPoint:
-    """Sharpen the classes' prices ``worth`` (float32[S]), which should be of about the right size.
+    """Return sharpen the classes' prices ``worth`` (float32[S]), which should be of about the right size.
 
     Smoothing ends earlier where prices do not settle with less of it.
     """
@@ -182,7 +191,7 @@ def refine(
 def continue_from(
     market: Market, worth: Float32, smoothing: Smoothing, tuning: NewtonTuning, *, most_lacking: float
 ) -> MarketPoint | None:
-    """The same from prices that are nearly right, at once with little smoothing.
+    """Return the same from prices that are nearly right, at once with little smoothing.
 
     None if classes have too few or too many places for more than ``most_lacking`` of the tasks at ``worth``, or if
     prices do not settle from there.
@@ -197,7 +206,9 @@ def continue_from(
 
 
 def balance(market: Market, price: Float32, load: Float32, temperature: float) -> Float32:
-    """Prices of the classes that suit given prices and loads of the machines: one step of Sinkhorn's scaling."""
+    """Return prices of the classes that suit given prices and loads of the machines: one step of Sinkhorn's
+    scaling.
+    """
     exponent = market.cost + np.maximum(price, market.stairs.base)
     least = exponent.min(axis=1)
     exponent -= least[:, None]
@@ -209,7 +220,7 @@ def balance(market: Market, price: Float32, load: Float32, temperature: float) -
 
 
 def _begin(smoothed: SmoothedMarket, worth: Float32, smoothing: Smoothing) -> MarketPoint:
-    """Prices ``worth`` of the classes, from now on with this smoothing."""
+    """Return prices ``worth`` of the classes, from now on with this smoothing."""
     smoothed.smooth(smoothing.temperature * smoothed.market.stairs.step, smoothing.width)
     return smoothed.evaluate(worth)
 
@@ -217,7 +228,7 @@ def _begin(smoothed: SmoothedMarket, worth: Float32, smoothing: Smoothing) -> Ma
 def _sharpen(
     smoothed: SmoothedMarket, found: MarketPoint, smoothings: list[Smoothing], tuning: NewtonTuning
 ) -> MarketPoint:
-    """What ``found`` becomes with less and less smoothing, as far as prices settle."""
+    """Return what ``found`` becomes with less and less smoothing, as far as prices settle."""
     before: MarketPoint | None = None
     for smoothing in smoothings:
         temperature = smoothing.temperature * smoothed.market.stairs.step
@@ -230,7 +241,9 @@ def _sharpen(
 
 
 def _follow(before: MarketPoint, found: MarketPoint, temperature: float) -> Float32:
-    """Prices of the classes at ``temperature``, if they go on moving with it as they did between two others."""
+    """Return prices of the classes at ``temperature``, if they go on moving with it as they did between two
+    others.
+    """
     part = (temperature - found.temperature) / (found.temperature - before.temperature)
     worth: Float32 = found.worth + np.float32(part) * (found.worth - before.worth)
     return worth
@@ -239,7 +252,7 @@ def _follow(before: MarketPoint, found: MarketPoint, temperature: float) -> Floa
 def _settle(
     smoothed: SmoothedMarket, point: MarketPoint, smoothing: Smoothing, tuning: NewtonTuning
 ) -> MarketPoint:
-    """Newton steps from ``point`` until few enough tasks lack a machine."""
+    """Return newton steps from ``point`` until few enough tasks lack a machine."""
     enough = smoothing.settled * float(smoothed.market.tasks.sum())
     for _ in range(smoothing.steps):
         if point.lacking <= enough:
@@ -258,7 +271,8 @@ def _settle(
 
 
 def _newton_step(smoothed: SmoothedMarket, point: MarketPoint, tuning: NewtonTuning) -> Float32:
-    """How the classes' prices should move: the Hessian's inverse times the slope, by conjugate gradients.
+    """Return how the classes' prices should move: the Hessian's inverse times the slope, by conjugate
+    gradients.
 
     The first direction moves all prices alike, along which the dual is flattest.
     """

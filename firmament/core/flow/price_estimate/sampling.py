@@ -41,13 +41,15 @@ class FlowSample:
         self._key = np.empty((len(draws), self._look.shape[1]), dtype=np.int32)
 
     def see(self, at: Int64, key: Int32) -> None:
-        """What classes ``at`` (places among all) pay for candidates: int32[A, M'], ``UNWANTED`` where none may go."""
+        """Set what classes ``at`` (places among all) pay for candidates: int32[A, M'], ``UNWANTED`` if none
+        may go there.
+        """
         self._key[at] = (
             key if self._parts == 1 else np.take_along_axis(key, self._look[at % self._parts], axis=1)
         )
 
     def draw(self) -> tuple[Int64, Int64]:
-        """The pairs drawn from what was seen, of all classes: places of classes and of candidates."""
+        """Return the pairs drawn from what was seen, of all classes: places of classes and of candidates."""
         rows, places = [], []
         for part, look in enumerate(self._look):
             mine = slice(part, None, self._parts)
@@ -60,7 +62,7 @@ class FlowSample:
 
 
 def systematic_sample(weight: Float32) -> Bool:
-    """bool[C', M']: pairs drawn; ``weight``: float32[C', M'], at least 0."""
+    """Return bool[C', M']: pairs drawn; ``weight``: float32[C', M'], at least 0."""
     by_machine = np.empty_like(weight)
     sums = shifts = _shifts(weight.shape[1])
     for row, line in enumerate(weight):  # a cumulative sum down the columns, whole rows at a time
@@ -78,7 +80,9 @@ def systematic_sample(weight: Float32) -> Bool:
 
 
 def _compute_expected_flow(key: Int32, draws: Float64, spread: Spread, look: Int64) -> Float32:
-    """How ``draws`` (float64[C']) tasks of classes are expected on the candidates ``look`` alone: float32[C', M']."""
+    """Return how ``draws`` (float64[C']) tasks of classes are expected on the candidates ``look`` alone:
+    float32[C', M'].
+    """
     least = key.min(axis=1)
     flow = (key - least[:, None]).astype(np.float32)
     flow *= np.float32(-1.0 / spread.temperature)
@@ -90,5 +94,5 @@ def _compute_expected_flow(key: Int32, draws: Float64, spread: Spread, look: Int
 
 
 def _shifts(count: int) -> Float32:
-    """Where the grids of ``count`` neighbours begin: in 0 to 1."""
+    """Return where the grids of ``count`` neighbours begin: in 0 to 1."""
     return ((np.arange(count) * STRIDE + 0.5) % 1.0).astype(np.float32)

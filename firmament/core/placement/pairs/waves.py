@@ -41,7 +41,7 @@ def place_pairs(board: Board, pairs: PairState, means: Means) -> Placed:
 
 
 def _plan_wave(board: Board, pairs: PairState, tuning: PlacementTuning, *, first: bool) -> Wave | None:
-    """The problem of the next wave; None if no task may go anywhere at present."""
+    """Return the problem of the next wave; None if no task may go anywhere at present."""
     plan = DomainPlan(board, pairs, tuning.applications)
     planned: dict[int, list[tuple[int, int]]] = {cls: [] for cls in plan.classes.tolist()}
     rows, domains = np.nonzero(plan.counts)
@@ -58,7 +58,7 @@ def _plan_wave(board: Board, pairs: PairState, tuning: PlacementTuning, *, first
 def _split_by_domain(
     board: Board, cls: int, planned: list[tuple[int, int]], inside: list[Bool], *, first: bool
 ) -> list[ClassPart]:
-    """A class's parts, one per domain of the plan. ``planned``: domains, and how many tasks go there."""
+    """Return a class's parts, one per domain of the plan. ``planned``: domains, and how many tasks go there."""
     rules = board.rules_of(cls)
     if not (rules.binding or rules.soft):
         return [ClassPart(cls, count, inside[domain]) for domain, count in planned]
@@ -95,7 +95,7 @@ def place_last(board: Board, pairs: PairState) -> Assignments:
 
 
 def list_paired_classes(residual: Residual, pairs: PairState) -> Int64:
-    """Classes with tasks that remain and belong to an application."""
+    """Return classes with tasks that remain and belong to an application."""
     active = residual.active()
     kind = pairs.rules.kind[active]
     return active[(kind >= 0) & (np.append(pairs.terms.group, -1)[kind] >= 0)]
@@ -120,7 +120,9 @@ class DomainPlan:
                 self._assign(members)
 
     def _chunks(self, residual: Residual, most: int) -> list[list[Int64]]:
-        """Positions of classes by chunk, about ``most``, and stage; the most important applications first."""
+        """Return positions of classes by chunk, about ``most``, and stage; the most important applications
+        first.
+        """
         terms = self.pairs.terms
         group, stage = terms.group[self._kind], terms.stage[self._kind]
         priority = residual.problem.priority[self.classes]
@@ -210,7 +212,9 @@ class _DomainRoom:
     def _compute_profile(
         self, residual: Residual, shape: int, open_to: Bool, domains: int
     ) -> tuple[Float64, Float64]:
-        """Tasks of a shape that each domain takes by themselves, and the mean cost of its open machines."""
+        """Return tasks of a shape that each domain takes by themselves, and the mean cost of its open
+        machines.
+        """
         problem = residual.problem
         machines = np.flatnonzero(open_to)
         at = self._domain[machines]
@@ -223,7 +227,7 @@ class _DomainRoom:
         )
 
     def count_room(self, classes: Int64) -> Int64:
-        """int64[B, D]: tasks of each class that each domain still takes."""
+        """Return int64[B, D]: tasks of each class that each domain still takes."""
         room = self._left[self._profile[classes]]
         for column, free in enumerate(self._free):
             request = self._requests[classes, column]
@@ -232,7 +236,7 @@ class _DomainRoom:
         return np.maximum(room, 0).astype(np.int64)
 
     def price(self, classes: Int64) -> Float64:
-        """float64[B, D]: units for one more task, pairs aside."""
+        """Return float64[B, D]: units for one more task, pairs aside."""
         return self._price[self._profile[classes]] + self._growth * self._planned
 
     def jointly(self, classes: Int64, domains: Int64, counts: Int64) -> Int64:

@@ -61,21 +61,21 @@ class _Round:
         self._rank = _ranks(problem, terms)
 
     def groups_first(self) -> Placed:
-        """All groups, then the others together."""
+        """Return all groups, then the others together."""
         placer = self._placer()
         groups = self._groups(placer, list(self._rank))
         rest = self._others(placer, groups.assignments, np.ones(self._problem.classes, dtype=np.bool_))
         return _in_turn([Placed(figures=self._pricing), groups, rest], placer.shortages)
 
     def is_displaced(self, placed: Assignments) -> bool:
-        """Whether a task without a place would have one were it not for less important groups."""
+        """Return whether a task without a place would have one were it not for less important groups."""
         problem = self._problem
         of_group: Bool = np.isin(problem.gang, list(self._rank))
         left = problem.counts.sum(axis=1) - placed.count_per_class(problem.classes)
         return is_displaced(problem, np.flatnonzero((left > 0) & ~of_group), placed, of_group)
 
     def by_priority(self) -> Placed:
-        """Priority by priority from the top: the groups, then the others."""
+        """Return priority by priority from the top: the groups, then the others."""
         placer = self._placer()
         parts: list[Placed] = []
 
@@ -119,13 +119,15 @@ class _Round:
 
 
 def _in_turn(parts: Sequence[Placed], shortages: Mapping[int, str]) -> Placed:
-    """All of ``parts``; bounds are those of the last that has any, as they hold given what was placed before."""
+    """Return all of ``parts``; bounds are those of the last that has any, as they hold given what was placed
+    before.
+    """
     flows = [part.first for part in parts if part.about is not None]
     return replace(Placed.join(parts), first=flows[-1] if flows else None, shortages=dict(shortages))
 
 
 def _ranks(problem: PlacementProblem, terms: GroupTerms) -> dict[int, int]:
-    """Priority of each group, the most important first, then by age."""
+    """Return priority of each group, the most important first, then by age."""
     rank = {
         gang: int(problem.priority[problem.gang == gang].max(initial=-1)) for gang in sorted(terms.groups)
     }
@@ -140,7 +142,8 @@ HIGHEST = 2**40
 
 
 def rest_of(board: Board, placed: Assignments, among: Bool) -> PlacementProblem:
-    """The tasks of the classes in ``among`` (bool[C]) that still wait, in the room that ``board`` leaves.
+    """Return the tasks of the classes in ``among`` (bool[C]) that still wait, in the room that ``board``
+    leaves.
 
     ``placed``: what has been booked on ``board``. Groups are left out of it: their classes are nobody's gang.
     """
@@ -168,14 +171,15 @@ def rest_of(board: Board, placed: Assignments, among: Bool) -> PlacementProblem:
 
 
 def _find_grouped(problem: PlacementProblem) -> Bool:
-    """bool[C]: classes whose tasks belong to a group with rules."""
+    """Return bool[C]: classes whose tasks belong to a group with rules."""
     if problem.topology is None:
         return np.zeros(problem.classes, dtype=np.bool_)
     return np.isin(problem.gang, sorted(problem.topology.groups))
 
 
 def machine_prices(problem: PlacementProblem, means: Means) -> tuple[Int64, StageFigures]:
-    """int64[M], units: what the tasks of a problem would pay for one more place on each machine; and what that took.
+    """Return int64[M], units: what the tasks of a problem would pay for one more place on each machine; and
+    what that took.
 
     From the prices of an optimal flow of all of them: a machine's own, and what the class pays that would most like
     more of it. 0 everywhere if nothing waits, or no optimum is found in time. Raises what the solver raises, time-outs
@@ -207,7 +211,9 @@ def machine_prices(problem: PlacementProblem, means: Means) -> tuple[Int64, Stag
 
 
 def _rents(outcome: FlowOutcome, prices: Prices) -> Int64:
-    """int64[M'], half units: what the class that pays most gains by each task more that a machine would take of it."""
+    """Return int64[M'], half units: what the class that pays most gains by each task more that a machine
+    would take of it.
+    """
     network = outcome.network
     columns, _, _, _ = network.blocks
     full = outcome.flows[columns] >= network.problem.capacities[columns]

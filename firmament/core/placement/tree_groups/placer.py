@@ -67,7 +67,7 @@ class GroupPlacer:
         return found
 
     def _place(self, group: TreeGroup) -> Assignments | str:
-        """Places for all tasks of a group, booked; or why there are none."""
+        """Return places for all tasks of a group, booked; or why there are none."""
         room = self._find_room(group)
         if len(room.classes) == 1:
             return self._place_within(group, room, room.slots[0])
@@ -81,7 +81,7 @@ class GroupPlacer:
         return found
 
     def _around_choosy(self, group: TreeGroup, room: _LeafRoom) -> Assignments | str:
-        """Places for a group some of whose classes may use few leaves, by trying where those could go."""
+        """Return places for a group some of whose classes may use few leaves, by trying where those could go."""
         slots = room.slots.max(axis=0)
         for taken in islice(Choosy(group.order, room.slots, room.cost).starts(), self._tries):
             found = self._place_within(group, room, slots - taken, taken)
@@ -92,7 +92,9 @@ class GroupPlacer:
     def _place_within(
         self, group: TreeGroup, room: _LeafRoom, slots: Int64, taken: Int64 | None = None
     ) -> Assignments | str:
-        """Places for a group: on each leaf those in ``taken``, and at most ``slots`` more (int64[L] each)."""
+        """Return places for a group: on each leaf those in ``taken``, and at most ``slots`` more (int64[L]
+        each).
+        """
         tree = self._terms.tree
         given = np.zeros_like(slots) if taken is None else taken
         cost = room.cost[0] if len(room.classes) == 1 else room.cost.mean(axis=0).astype(np.int64)
@@ -115,7 +117,9 @@ class GroupPlacer:
     # --- other orders --------------------------------------------------------------------------------------------
 
     def copy_to(self, board: Board) -> GroupPlacer:
-        """A placer of the same groups on another board, which is its own from now on; nothing is known there yet."""
+        """Return a placer of the same groups on another board, which is its own from now on; nothing is known
+        there yet.
+        """
         return GroupPlacer(self._terms, board, self._prices, self._means)
 
     def adopt(self, board: Board, placed: Iterable[int]) -> None:
@@ -133,14 +137,15 @@ class GroupPlacer:
         return admitted if isinstance(admitted, Assignments) else None
 
     def kind(self, gang: int) -> tuple[object, ...]:
-        """Equal for groups that can be served alike."""
+        """Return equal for groups that can be served alike."""
         group = self._terms.groups[gang]
         classes, counts = np.unique(group.order, return_counts=True)
         alike = self._problem.looks(classes.tolist(), counts.tolist())
         return (group.size, group.rules, group.held.tobytes(), *alike)
 
     def lacks_room(self, gang: int) -> bool:
-        """Whether a group asks for more of some resource than all machines of the tree have left together.
+        """Return whether a group asks for more of some resource than all machines of the tree have left
+        together.
 
         No other order of the groups helps it then.
         """
@@ -150,7 +155,7 @@ class GroupPlacer:
         return bool((wanted > left).any())
 
     def shares_machines_only(self) -> bool:
-        """Whether tasks that are on different machines cannot be in each other's way."""
+        """Return whether tasks that are on different machines cannot be in each other's way."""
         return not self.board.ruled and not (self._problem.joint or self._problem.ledgers)
 
     # --- room ----------------------------------------------------------------------------------------------------
@@ -165,7 +170,9 @@ class GroupPlacer:
         return _LeafRoom(classes, np.stack(slots), np.stack(cost), self._count(int(classes[0])))
 
     def _count(self, cls: int) -> Int64 | None:
-        """int64[L]: tasks that the leaves take by the resources that count; None if the tasks ask for none of them."""
+        """Return int64[L]: tasks that the leaves take by the resources that count; None if the tasks ask for
+        none of them.
+        """
         request = self._problem.requests[self._problem.shape[cls]]
         columns = [column for column in self._terms.counted.tolist() if request[column] > 0]
         if not columns:
@@ -175,7 +182,8 @@ class GroupPlacer:
         return fitting
 
     def _admit(self, proposed: Assignments, tasks: int, *, sure: bool = True) -> Assignments | Board:
-        """What was proposed, booked, if all of it may be there together; else how far it got, and nothing is booked.
+        """Return what was proposed, booked, if all of it may be there together; else how far it got, and
+        nothing is booked.
 
         ``sure``: each class fits by itself, so that where tasks share nothing more, a single class cannot fail.
         """
@@ -193,7 +201,7 @@ class GroupPlacer:
         return _in_order(admitted, self._terms.position) if not trial.ruled else admitted
 
     def _narrow(self, slots: Int64, room: _LeafRoom, wanted: Int64, trial: Board) -> Int64:
-        """Slots that leave out what turned out not to go together with the places that do."""
+        """Return slots that leave out what turned out not to go together with the places that do."""
         leaves = self._terms.tree.rows
         got = trial.residual.placed[leaves] - self.board.residual.placed[leaves]
         most = np.where(got < wanted, got, slots)
@@ -202,7 +210,9 @@ class GroupPlacer:
 
 
 def leaf_cost(board: Board, cls: int, leaves: Int64) -> Int64:
-    """int64[L], units: what a task of a class is charged on each leaf, preferences and pairs as they stand included."""
+    """Return int64[L], units: what a task of a class is charged on each leaf, preferences and pairs as they
+    stand included.
+    """
     problem = board.residual.problem
     cost = problem.cost[problem.shape[cls], leaves].astype(np.int64)
     soft = soft_cost(board.rules, cls, np.ones(len(leaves), dtype=np.bool_), leaves)
@@ -215,7 +225,7 @@ def leaf_cost(board: Board, cls: int, leaves: Int64) -> Int64:
 
 
 def _in_order(placed: Assignments, position: Int64) -> Assignments:
-    """Assignments in order of the tree."""
+    """Return assignments in order of the tree."""
     return placed.select(np.lexsort((placed.cls, position[placed.machine])))
 
 
@@ -283,7 +293,8 @@ class Choosy:
 
 
 def _transport(wanted: Int64, places: Int64, slots: Int64, cost: Int64, solver: Solver) -> Int64 | None:
-    """The cheapest int64[B, U] with ``wanted`` (int64[B]) and ``places`` (int64[U]) as sums and at most ``slots``.
+    """Return the cheapest int64[B, U] with ``wanted`` (int64[B]) and ``places`` (int64[U]) as sums and at
+    most ``slots``.
 
     None if there is none. Raises what the solver raises.
     """

@@ -40,7 +40,7 @@ def rearrange(
     tuning: GroupTuning,
     log: SearchLog,
 ) -> Arrangement:
-    """``found``, or an arrangement in which all of its groups and some of ``blocked`` have places.
+    """Return ``found``, or an arrangement in which all of its groups and some of ``blocked`` have places.
 
     ``begin``: what there was before any of them was placed; ``blocked``: those without a place, the most important
     first. Raises what the solver raises.
@@ -75,7 +75,9 @@ class ReorderGroups:
         self._in_vain: set[tuple[object, ...]] = set()
 
     def evaluate(self, budget: SearchBudget) -> Arrangement | None:
-        """An arrangement with one more group, or the present one if there is none; None: all have been tried."""
+        """Return an arrangement with one more group, or the present one if there is none; None: all have been
+        tried.
+        """
         for gang in self._blocked:
             kind, now = self._placer.kind(gang), self._placer.copy_to(self.found.board)
             if kind in self._in_vain or now.lacks_room(gang):
@@ -87,7 +89,7 @@ class ReorderGroups:
         return None
 
     def accepts(self, change: Arrangement) -> bool:
-        """Whether it has a group more."""
+        """Return whether it has a group more."""
         return change is not self.found
 
     def apply(self, change: Arrangement) -> None:
@@ -96,10 +98,10 @@ class ReorderGroups:
         self._in_vain.clear()
 
     def undo(self, change: Arrangement) -> None:
-        """Nothing has been done."""
+        """Do nothing, as nothing has been done."""
 
     def _admit(self, gang: int, budget: SearchBudget) -> Arrangement | None:
-        """An arrangement with one more group; None if none was found."""
+        """Return an arrangement with one more group; None if none was found."""
         if self.found is not self._first:  # what was full for it may have become free
             trial = self._placer.copy_to(self.found.board.copy())
             places = self._place(trial, gang, budget)
@@ -141,7 +143,8 @@ class ReorderGroups:
     def _arrange(
         self, respected: Sequence[int], urgent: Sequence[int], budget: SearchBudget
     ) -> Arrangement | int | None:
-        """An arrangement of all groups with places and of ``urgent``, or which group found none; None: no more tries.
+        """Return an arrangement of all groups with places and of ``urgent``, or which group found none; None:
+        no more tries.
 
         First come ``respected``, where they are; then ``urgent``, in order, wherever they like; then whoever can stay
         where it is; and last, in order, those whose places have been taken.
@@ -179,7 +182,7 @@ class ReorderGroups:
         yield from moved
 
     def _place(self, trial: GroupPlacer, gang: int, budget: SearchBudget) -> Assignments | None:
-        """Places for a group, booked; None if it finds none, or nothing may be placed any more."""
+        """Return places for a group, booked; None if it finds none, or nothing may be placed any more."""
         if budget.left <= 0:
             return None
         budget.spend()
@@ -188,7 +191,7 @@ class ReorderGroups:
 
 
 def _find_touched(placed: dict[int, Assignments], machines: int) -> Bool:
-    """bool[M]: machines with places in ``placed``."""
+    """Return bool[M]: machines with places in ``placed``."""
     taken = np.zeros(machines, dtype=np.bool_)
     for places in placed.values():
         taken[places.machine] = True

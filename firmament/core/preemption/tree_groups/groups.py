@@ -30,7 +30,8 @@ VICTIM = 2**24
 
 
 def preempt_for_group(prospect: Prospect, terms: GroupTerms, gang: int, solver: Solver) -> Prospect | str:
-    """A copy of the prospect on which a group has places for all its tasks, and others go; or why nothing helps.
+    """Return a copy of the prospect on which a group has places for all its tasks, and others go; or why
+    nothing helps.
 
     Disruption budgets are exceeded only if there is no other way. Raises what the solver raises.
     """
@@ -49,7 +50,7 @@ def preempt_for_group(prospect: Prospect, terms: GroupTerms, gang: int, solver: 
 def waiting_together(
     problem: PlacementProblem, decided: Sequence[PreemptionDecision]
 ) -> tuple[PreemptionDecision, ...]:
-    """The evictions, with all tasks of a group waiting for everybody who goes for some of it.
+    """Return the evictions, with all tasks of a group waiting for everybody who goes for some of it.
 
     So none of them comes before it is certain that all can.
     """
@@ -67,7 +68,7 @@ def waiting_together(
 
 
 def _loses_members(prospect: Prospect, cls: int) -> bool:
-    """Whether tasks of the group itself have been chosen to go for others."""
+    """Return whether tasks of the group itself have been chosen to go for others."""
     own = prospect.preemption.own
     if not len(own) or own[cls] < 0:
         return False
@@ -91,7 +92,7 @@ class _Attempt:
         self._cost = self._costs()
 
     def carry_out(self, solver: Solver) -> Prospect | str:
-        """The prospect with the group on it; or why it cannot be placed."""
+        """Return the prospect with the group on it; or why it cannot be placed."""
         places = self._places(np.arange(len(self._units)))
         if isinstance(places, Shortage):
             return places.message
@@ -119,7 +120,7 @@ class _Attempt:
     # --- who goes ------------------------------------------------------------------------------------------------
 
     def _choose(self) -> Int64:
-        """Units that have to go, int64[A]; if all of them did, that would help."""
+        """Return units that have to go, int64[A]; if all of them did, that would help."""
         back = self._most_back(np.empty(0, dtype=np.int64), 0)
         needed: list[int] = []
         while back < len(self._units):
@@ -131,7 +132,8 @@ class _Attempt:
         return np.array(needed, dtype=np.int64)
 
     def _most_back(self, needed: Int64, begin: int) -> int:
-        """How many units, from the first on, can be back while ``needed`` go. ``begin``: that many can.
+        """Return how many units, from the first on, can be back while ``needed`` go. ``begin``: that many
+        can.
 
         The more go, the more ways there are; so this can be found by halving.
         """
@@ -149,7 +151,7 @@ class _Attempt:
         return low
 
     def _places(self, units: Int64) -> Int64 | Shortage:
-        """int64[L]: how the group shares out once some units are gone; or why it does not."""
+        """Return int64[L]: how the group shares out once some units are gone; or why it does not."""
         self._calls -= 1
         slots = self._slots.count_after(self._units.members(units))
         least, most = slots.min(axis=0), slots.max(axis=0)
@@ -181,7 +183,7 @@ class _Attempt:
     # --- what is worth what --------------------------------------------------------------------------------------
 
     def _help(self, cls: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-        """float64[M]: places that a machine gains for each task that goes if all that may go do."""
+        """Return float64[M]: places that a machine gains for each task that goes if all that may go do."""
         going = np.flatnonzero(self._prospect.may_go(cls))
         nobody = going[:0]
         gained = (self._slots.count_after(going) - self._slots.count_after(nobody)).max(axis=0)
@@ -193,7 +195,7 @@ class _Attempt:
         return help_
 
     def _costs(self) -> Int64:
-        """int64[L]: what a place on each leaf costs: who would go for it, then what the models charge."""
+        """Return int64[L]: what a place on each leaf costs: who would go for it, then what the models charge."""
         prospect, rows = self._prospect, self._terms.tree.rows
         problem, preemption = prospect.problem, prospect.preemption
         going = self._units.tasks
@@ -218,18 +220,18 @@ class Units:
         return len(self.first) - 1
 
     def members(self, units: Int64) -> Int64:
-        """All tasks of some units (int64[A])."""
+        """Return all tasks of some units (int64[A])."""
         sizes = self.first[units + 1] - self.first[units]
         return self.tasks[np.repeat(self.first[units], sizes) + counting(sizes)]
 
     def select(self, units: Int64) -> Units:
-        """Some of the units, in that order."""
+        """Return some of the units, in that order."""
         sizes = self.first[units + 1] - self.first[units]
         return Units(self.members(units), np.cumsum([0, *sizes.tolist()], dtype=np.int64))
 
 
 def units_for(prospect: Prospect, cls: int, help_: Float64, *, lenient: bool) -> Units:
-    """The units that could go for a class, in the order in which they are let off.
+    """Return the units that could go for a class, in the order in which they are let off.
 
     First what budgets protect, then the most important; of equals those that help least for each task that goes, then
     the oldest. ``help_``: float64[M], places that each machine gains for each of its tasks that goes. Without
@@ -251,7 +253,7 @@ def units_for(prospect: Prospect, cls: int, help_: Float64, *, lenient: bool) ->
 
 
 def _units(prospect: Prospect, cls: int) -> Units:
-    """Gangs that may go as wholes, then single tasks that may go."""
+    """Return gangs that may go as wholes, then single tasks that may go."""
     may_go = prospect.may_go(cls)
     alone = np.ones(len(may_go), dtype=np.bool_)
     found: list[Int64] = []
@@ -268,7 +270,9 @@ def _units(prospect: Prospect, cls: int) -> Units:
 
 
 def _find_within_budgets(prospect: Prospect, units: Units, order: Int64) -> Bool:
-    """bool[U], in ``order``: units that could go together without exceeding a budget; the last in order come first."""
+    """Return bool[U], in ``order``: units that could go together without exceeding a budget; the last in
+    order come first.
+    """
     within: Bool = np.ones(len(order), dtype=np.bool_)
     if not len(prospect.allowed):
         return within

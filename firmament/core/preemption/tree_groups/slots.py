@@ -34,7 +34,7 @@ class LeafSlots:
         self._kept = _KeptLeaves(prospect, classes, leaves)
 
     def count_after(self, victims: Int64) -> Int64:
-        """int64[B, L]: slots once ``victims`` (tasks) are gone."""
+        """Return int64[B, L]: slots once ``victims`` (tasks) are gone."""
         room = self._room.copy()
         at = self._leaf_of[self._prospect.preemption.machine[victims]]
         there = at >= 0
@@ -45,7 +45,9 @@ class LeafSlots:
         return np.where(self.open, np.minimum(fitting, self._most), self._kept.slots(victims, fitting > 0))
 
     def _by_models(self, cls: int, leaves: Int64) -> Int64:
-        """int64[L]: tasks that limits, ledgers, and being kept apart from their like let in, by themselves."""
+        """Return int64[L]: tasks that limits, ledgers, and being kept apart from their like let in, by
+        themselves.
+        """
         problem = self._prospect.problem
         shape = int(problem.shape[cls])
         shapes = np.full(len(leaves), shape)
@@ -79,7 +81,8 @@ class _KeptLeaves:
         self._questions = prospect.tuning.most_questions
 
     def slots(self, victims: Int64, roomy: Bool) -> Int64:
-        """int64[B, L]: 1 where a leaf takes a task of a class once ``victims`` (tasks) are gone, else 0.
+        """Return int64[B, L]: 1 where a leaf takes a task of a class once ``victims`` (tasks) are gone, else
+        0.
 
         ``roomy``: bool[L], leaves that have the resources then; others are left out.
         """
@@ -110,6 +113,6 @@ class _KeptLeaves:
 
 
 def _apply_rules(prospect: Prospect, cls: int, machines: Bool) -> Bool:
-    """``machines`` (bool[M]) into which rules between tasks let a class."""
+    """Return ``machines`` (bool[M]) into which rules between tasks let a class."""
     allowed = None if prospect.state is None else prospect.state.find_allowed(cls)
     return machines if allowed is None else machines & allowed

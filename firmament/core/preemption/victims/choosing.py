@@ -21,14 +21,14 @@ from firmament.core.ranks import rank
 
 
 def bundles(prospect: Prospect, problem: Covering) -> Bundles:
-    """The best bundle found for each machine of a covering problem; machines without any are left out."""
+    """Return the best bundle found for each machine of a covering problem; machines without any are left out."""
     return Bundles.best(
         [_bundles(prospect, choice) for choice in choices(prospect, problem)], prospect.preemption.victims
     )
 
 
 def _bundles(prospect: Prospect, problem: Covering) -> Bundles:
-    """A bundle for each machine, whatever becomes of gangs."""
+    """Return a bundle for each machine, whatever becomes of gangs."""
     important = _reprieve(prospect, problem, np.arange(problem.slots.shape[1]))
     several = important.count > 1
     alike = prospect.alike[problem.slots]
@@ -40,14 +40,18 @@ def _bundles(prospect: Prospect, problem: Covering) -> Bundles:
 
 
 def _ties(problem: Covering, alike: Int64) -> Bool:
-    """bool[R]: machines with equals among those that may go; ``alike``: int64[R, J], numbers that equals share."""
+    """Return bool[R]: machines with equals among those that may go; ``alike``: int64[R, J], numbers that
+    equals share.
+    """
     equal = (alike[:, 1:] == alike[:, :-1]) & problem.open[:, 1:] & problem.open[:, :-1]
     tied: Bool = equal.any(axis=1)
     return tied
 
 
 def describe(prospect: Prospect, problem: Covering, victims: Bool) -> Bundles:
-    """The bundles that ``victims`` (bool[R, J]) stand for, with those who have to go elsewhere because of them."""
+    """Return the bundles that ``victims`` (bool[R, J]) stand for, with those who have to go elsewhere because
+    of them.
+    """
     preemption = prospect.preemption
     priority = np.append(preemption.victim_priority, 0)[problem.slots]
     started = np.append(preemption.started, 0.0)[problem.slots]
@@ -76,7 +80,7 @@ def describe(prospect: Prospect, problem: Covering, victims: Bool) -> Bundles:
 
 
 def _count_over(prospect: Prospect, problem: Covering, victims: Bool, others: Dragged) -> Int64:
-    """int64[R]: how many of those that go some budget does not allow, see ``Prospect.count_beyond``."""
+    """Return int64[R]: how many of those that go some budget does not allow, see ``Prospect.count_beyond``."""
     rows, budgets = len(problem.rows), len(prospect.allowed)
     if not budgets:
         return np.zeros(rows, dtype=np.int64)
@@ -92,14 +96,17 @@ def _count_over(prospect: Prospect, problem: Covering, victims: Bool, others: Dr
 
 
 def _budgets_of_kinds(prospect: Prospect) -> Int64:
-    """int64[H + 1, P]: the budgets that cover each kind, -1 for no further one; the last row stands for no kind."""
+    """Return int64[H + 1, P]: the budgets that cover each kind, -1 for no further one; the last row stands
+    for no kind.
+    """
     budgets = (*prospect.preemption.budgets, ())
     most = max(map(len, budgets))
     return np.array([[*each, *([-1] * (most - len(each)))] for each in budgets], dtype=np.int64)
 
 
 def _find_protected(prospect: Prospect, problem: Covering, going: Int64) -> Bool:
-    """bool[R, J]: tasks that their budgets do not allow to go, if those before them in the order of ``going`` do.
+    """Return bool[R, J]: tasks that their budgets do not allow to go, if those before them in the order of
+    ``going`` do.
 
     Who is better reprieved early, that is; what a bundle exceeds is counted in the end. kube-scheduler lets the most
     important use up budgets, so that of two that one budget covers the more important one may have to go.
@@ -117,7 +124,9 @@ def _find_protected(prospect: Prospect, problem: Covering, going: Int64) -> Bool
 
 
 def reprieve_order(prospect: Prospect, problem: Covering, going: Int64) -> Int64:
-    """Places in order of reprieve, as ``going``: what budgets protect, then from the end of that order on."""
+    """Return places in order of reprieve, as ``going``: what budgets protect, then from the end of that order
+    on.
+    """
     protected = _find_protected(prospect, problem, going)
     backwards = going[..., ::-1]
     if not protected.any():
@@ -128,7 +137,7 @@ def reprieve_order(prospect: Prospect, problem: Covering, going: Int64) -> Int64
 
 
 def _reprieve(prospect: Prospect, problem: Covering, going: Int64) -> Bundles:
-    """What is left after reprieving those that would go last as long as the others suffice.
+    """Return what is left after reprieving those that would go last as long as the others suffice.
 
     ``going``: places in the order in which tasks would go, int64[R, J], or int64[J] where it is the same everywhere.
     Column by column, as there are few of them and many machines.
@@ -158,7 +167,7 @@ def _reprieve(prospect: Prospect, problem: Covering, going: Int64) -> Bundles:
 
 
 def choices(prospect: Prospect, problem: Covering) -> list[Covering]:
-    """The covering problems that a problem with gangs stands for; a machine may be in several."""
+    """Return the covering problems that a problem with gangs stands for; a machine may be in several."""
     if not len(prospect.spare):
         return [problem]
     gang = _gang_of(prospect, problem, problem.open)
@@ -186,12 +195,12 @@ def choices(prospect: Prospect, problem: Covering) -> list[Covering]:
 
 
 def _gang_of(prospect: Prospect, problem: Covering, where: Bool) -> Int64:
-    """int64[R, J]: the gang of each task for which ``where`` holds, -1 for none."""
+    """Return int64[R, J]: the gang of each task for which ``where`` holds, -1 for none."""
     return np.where(where, np.append(prospect.preemption.gang, -1)[problem.slots], -1)
 
 
 def _could_go(prospect: Prospect, problem: Covering, gang: Int64, tied: Bool) -> tuple[Int64, Int64]:
-    """Machine (place) and gang of the gangs that would have to go as a whole, and could.
+    """Return machine (place) and gang of the gangs that would have to go as a whole, and could.
 
     A gang one of whose tasks on the machine has to stay cannot.
     """
@@ -211,7 +220,7 @@ class Dragged:
 
 
 def find_dragged(prospect: Prospect, problem: Covering, victims: Bool) -> Dragged:
-    """Who goes elsewhere because of ``victims`` (bool[R, J])."""
+    """Return which tasks on other machines leave because of ``victims`` (bool[R, J])."""
     none: Int64 = np.empty(0, dtype=np.int64)
     if not len(prospect.spare):
         return Dragged(none, none)
@@ -225,7 +234,7 @@ def find_dragged(prospect: Prospect, problem: Covering, victims: Bool) -> Dragge
 
 
 def nth_of_its_kind(kind: Int64, turn: Int64 | None = None) -> Int64:
-    """int64[R, J]: how many entries of the same row before each one are equal to it.
+    """Return int64[R, J]: how many entries of the same row before each one are equal to it.
 
     ``turn``: int64[R, J], places in the order in which entries are counted; None: from left to right.
     """
@@ -245,7 +254,9 @@ def nth_of_its_kind(kind: Int64, turn: Int64 | None = None) -> Int64:
 
 
 def _pairs_of(kind: Int64, where: Bool) -> tuple[Int64, Int64, Int64]:
-    """Row, kind and number of the entries of ``kind`` (int64[R, J], not negative) for which ``where`` holds."""
+    """Return row, kind and number of the entries of ``kind`` (int64[R, J], not negative) for which ``where``
+    holds.
+    """
     row, slot = np.nonzero(where)
     width = int(kind.max(initial=0)) + 1
     key, count = np.unique(row * width + kind[row, slot], return_counts=True)

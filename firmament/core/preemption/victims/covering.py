@@ -18,31 +18,40 @@ from firmament.core.preemption.node_state import Prospect
 
 @dataclass(frozen=True, slots=True)
 class Covering:
-    """For R machines, with at most J tasks each and D columns:
+    """Which tasks may leave R machines, and what must become free: at most J tasks per machine, D columns.
 
-    ``rows``: int64[R], the machines; ``slots``: int64[R, J], tasks, V for none; ``open``: bool[R, J], who may go;
-    ``size``: int64[R, J, D], what each would give back (0 where not open); ``deficit``: int64[R, D], what is lacking,
-    0 or less for nothing; ``whole``: bool[G], gangs that may go as a whole; others lose no more than they can spare.
-    ``forced``: bool[R, J], who goes in any case; it is counted in ``deficit`` and neither open nor of any size.
-    Only machines where all that may go is enough are listed.
+    Only machines are listed where all that may leave is enough.
     """
 
     rows: Int64
+    """int64[R], machines."""
     slots: Int64
+    """int64[R, J], tasks, V for none."""
     open: Bool
+    """bool[R, J], tasks that may leave."""
     size: Int64
+    """int64[R, J, D], what each would give back, 0 if it may not leave."""
     deficit: Int64
+    """int64[R, D], what is lacking, 0 or less for nothing."""
     whole: Bool
+    """bool[G], gangs that may leave as a whole; others lose no more than they can spare."""
     forced: Bool
+    """bool[R, J], tasks that leave in any case; they are counted in ``deficit``, and neither open nor of any
+    size.
+    """
 
     def most_helpful_first(self) -> Int64:
-        """int64[R, J]: places in order of how much each would give back of what is lacking, by shares of columns."""
+        """Return int64[R, J]: places in order of how much each would give back of what is lacking, by shares
+        of columns.
+        """
         lacking = np.maximum(self.deficit, 0)
         given = np.minimum(self.size, lacking[:, None, :]) / np.maximum(lacking, 1)[:, None, :]
         return np.argsort(-given.sum(axis=2), axis=1, kind="stable")
 
     def narrow(self, rows: Int64, open_to: Bool, forced: Bool) -> Covering:
-        """The problems of some ``rows`` (places, int64[N]) where these may go and those do too, if that is enough."""
+        """Return the problems of some ``rows`` (places, int64[N]) where these may go and those do too, if
+        that is enough.
+        """
         size = self.size[rows]
         deficit = self.deficit[rows] - (size * forced[:, :, None]).sum(axis=1)
         size = size * open_to[:, :, None]
@@ -60,7 +69,7 @@ class Covering:
 
 
 def covering(prospect: Prospect, cls: int, rows: Int64, blocked: Bool) -> Covering:
-    """The covering problems of a class on the machines ``rows`` (which it may use).
+    """Return the covering problems of a class on the machines ``rows`` (which it may use).
 
     ``blocked``: bool[V], tasks that must not be chosen, beside those that are gone or not less important.
     """
@@ -93,7 +102,8 @@ def covering(prospect: Prospect, cls: int, rows: Int64, blocked: Bool) -> Coveri
 
 
 def _find_forced(prospect: Prospect, state: RuleState, cls: int, problem: Covering) -> tuple[Bool, Bool]:
-    """Who must go because of models' constraints, of which no column can say what each task gives: bool[R, J].
+    """Return the tasks that must leave because of models' constraints, whose columns cannot say what each
+    task gives: bool[R, J].
 
     Tried machine by machine, least important first; then whoever can stay after all is spared. Beside it bool[R]: the
     machines where that is enough.
@@ -130,14 +140,14 @@ def _allow_by_models(state: RuleState, cls: int, machine: int) -> bool:
 
 
 def _slots(prospect: Prospect, rows: Int64) -> Int64:
-    """int64[R, J]: the tasks of each machine in order, V where there are no more."""
+    """Return int64[R, J]: the tasks of each machine in order, V where there are no more."""
     first, count = prospect.first[rows], prospect.first[rows + 1] - prospect.first[rows]
     place = np.arange(int(count.max(initial=0)))
     return np.where(place < count[:, None], first[:, None] + place, prospect.preemption.victims)
 
 
 def find_counted(prospect: Prospect, number: int) -> Bool:
-    """bool[V + 1]: tasks that a counter counts, wherever they are."""
+    """Return bool[V + 1]: tasks that a counter counts, wherever they are."""
     preemption = prospect.preemption
     classes = prospect.problem.classes
     kinds = np.array(
@@ -150,7 +160,9 @@ def find_counted(prospect: Prospect, number: int) -> Bool:
 def _keep_for_attraction(
     prospect: Prospect, state: RuleState, cls: int, rows: Int64, slots: Int64, open_to: Bool
 ) -> tuple[Bool, Bool]:
-    """Tasks that may go without leaving the class alone where it wants company, and machines where it has that."""
+    """Return tasks that may go without leaving the class alone where it wants company, and machines where it
+    has that.
+    """
     attraction = prospect.rules(cls).attraction
     if attraction is None:
         return open_to, np.ones(len(rows), dtype=np.bool_)
@@ -173,7 +185,9 @@ def _rule_columns(
     slots: Int64,
     open_to: Bool,
 ) -> list[tuple[Int64, Int64]]:
-    """Per exclusion and per spread rule what is lacking, int64[R], and what each task gives, int64[R, J]."""
+    """Return per exclusion and per spread rule what is lacking, int64[R], and what each task gives, int64[R,
+    J].
+    """
     rules = prospect.rules(cls)
     columns: list[tuple[int, Int64]] = []
     for number in dict.fromkeys(each.counter for each in rules.exclusions):

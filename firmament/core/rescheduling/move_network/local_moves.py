@@ -85,7 +85,7 @@ class _LocalMoves:
         return True
 
     def moves(self) -> Moves:
-        """All moves, those from before first."""
+        """Return all moves, those from before first."""
         before = self._before
         more = np.array(self._made, dtype=np.int64).reshape(-1, 3)
         return Moves(
@@ -96,7 +96,7 @@ class _LocalMoves:
         )
 
     def _hopes(self) -> Int64:
-        """int64[P]: what a task of each home gains at most, if room did not matter."""
+        """Return int64[P]: what a task of each home gains at most, if room did not matter."""
         problem = self._problem
         marginal = problem.marginal(np.arange(problem.machines), self._there)
         least = least_costs(problem, marginal)[problem.home_row]
@@ -105,7 +105,7 @@ class _LocalMoves:
         return hopes
 
     def _best(self, home: int) -> _LocalMove:
-        """The step of a home's tasks that gains most; a gain of 0: there is none."""
+        """Return the step of a home's tasks that gains most; a gain of 0: there is none."""
         row = int(self._problem.home_row[home])
         cost = self._costs(home)
         roomy = self._has_room(row)
@@ -123,7 +123,9 @@ class _LocalMoves:
         return best
 
     def _ejecting(self, home: int, target: int, gain: int, best: _LocalMove) -> _LocalMove:
-        """The better of ``best`` and letting one task leave ``target`` for the home's task, which gains so much."""
+        """Return the better of ``best`` and letting one task leave ``target`` for the home's task, which
+        gains so much.
+        """
         problem, row = self._problem, int(self._problem.home_row[home])
         lacking = np.maximum(problem.requests[row] - self._room[target], 0)
         for other in self._by_machine[self._starts[target] : self._starts[target + 1]].tolist():
@@ -139,14 +141,16 @@ class _LocalMoves:
         return best
 
     def _saves(self, home: int) -> int:
-        """Units that are saved at home if a task leaves, what moving costs deducted."""
+        """Return units that are saved at home if a task leaves, what moving costs deducted."""
         problem, source = self._problem, self._problem.home_machine[[home]]
         before = int(problem.marginal(source, self._there[source] - 1)[0])
         row = int(problem.home_row[home])
         return int(problem.home_cost[home]) + before - int(problem.price[row]) - self._extra
 
     def _costs(self, home: int) -> Int64:
-        """int64[M]: what a task of a home would cost on each machine; ``BARRED`` or more at home and where barred."""
+        """Return int64[M]: what a task of a home would cost on each machine; ``BARRED`` or more at home and
+        where barred.
+        """
         problem = self._problem
         row = int(problem.home_row[home])
         cost = problem.cost[row][problem.group].astype(np.int64)
@@ -155,7 +159,7 @@ class _LocalMoves:
         return cost
 
     def _has_room(self, row: int) -> Bool:
-        """bool[M]: machines with room for a task of a row."""
+        """Return bool[M]: machines with room for a task of a row."""
         room = np.ones(self._problem.machines, dtype=np.bool_)
         for column in np.flatnonzero(self._problem.requests[row]).tolist():
             room &= self._room[:, column] >= self._problem.requests[row, column]

@@ -48,22 +48,26 @@ class SearchOptions:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """``moves`` save ``saved`` units beyond ``extra_price`` for each; none save more than ``most_saved``.
-
-    Sizes of tasks and rules between them take no part. ``prices``: int64[M], those of machines that prove it;
-    ``least``: int64[R], what ``least_costs`` says at them; ``columns``, ``homes`` (int64[H]): what the network was made
-    of, to begin with at another price. ``solves``: how many there were.
-    """
+    """The best moves at a price, and a proof. Sizes of tasks and rules between them take no part."""
 
     extra_price: int
+    """Units that each move must save."""
     moves: Moves
+    """The moves."""
     saved: int
+    """Units that they save beyond ``extra_price`` for each."""
     most_saved: int
+    """Upper bound on what any moves save."""
     prices: Int64
+    """int64[M], prices of machines that prove it."""
     least: Int64
+    """int64[R], result of ``least_costs`` at these prices."""
     columns: MoveColumns
+    """Columns of the network, to begin with at another price."""
     homes: Int64
+    """int64[H], homes of the network."""
     solves: int
+    """Solves of the network."""
 
 
 class MoveSearch:
@@ -121,7 +125,7 @@ class MoveSearch:
         return Found(extra_price, moves, saved, most_saved, prices, least, columns, homes, solves)
 
     def gains_alone(self) -> Int64:
-        """int64[T]: units that each task would gain if it alone moved, as things are; some would lose."""
+        """Return int64[T]: units that each task would gain if it alone moved, as things are; some would lose."""
         problem = self._problem
         at_home = problem.marginal(problem.home_machine, self._there[problem.home_machine] - 1)
         least = least_costs(problem, np.where(self._full, DEAREST, self._marginal))
@@ -132,31 +136,31 @@ class MoveSearch:
         return self._now - least_cost(self._problem, prices, least, extra_price, self._most_on)
 
     def _compute_paid(self, prices: Int64, extra_price: int) -> Int64:
-        """int64[P]: what a task of each home would have left for another place."""
+        """Return int64[P]: what a task of each home would have left for another place."""
         problem = self._problem
         stays = problem.home_cost + prices[problem.home_machine]
         paid: Int64 = stays - problem.price[problem.home_row] - extra_price
         return paid
 
     def _leaving(self, prices: Int64, least: Int64, extra_price: int) -> Int64:
-        """Homes that somebody would rather leave at these prices."""
+        """Return homes that somebody would rather leave at these prices."""
         return np.flatnonzero(self._compute_paid(prices, extra_price) > least[self._problem.home_row])
 
     def _eager(self, prices: Int64, least: Int64, extra_price: int) -> Float64:
-        """float64[R]: how many tasks of each row would rather be elsewhere at these prices."""
+        """Return float64[R]: how many tasks of each row would rather be elsewhere at these prices."""
         problem, homes = self._problem, self._leaving(prices, least, extra_price)
         eager: Float64 = np.zeros(problem.rows)
         np.add.at(eager, problem.home_row[homes], problem.home_count[homes])
         return eager
 
     def _worth(self, prices: Int64, extra_price: int) -> Int64:
-        """int64[R]: below which cost a place would pay for some task of each row."""
+        """Return int64[R]: below which cost a place would pay for some task of each row."""
         most = np.full(self._problem.rows, -FAR)
         np.maximum.at(most, self._problem.home_row, self._compute_paid(prices, extra_price))
         return most
 
     def _cheapest(self, columns: MoveColumns, prices: Int64) -> Int64:
-        """int64[R]: what the cheapest column of each row costs."""
+        """Return int64[R]: what the cheapest column of each row costs."""
         least = np.full(self._problem.rows, FAR)
         charged = group_prices(self._problem, prices)
         np.minimum.at(
@@ -167,7 +171,8 @@ class MoveSearch:
     def _prices(
         self, network: MoveNetwork, flows: Int64, least: Int64, extra_price: int, *, greatest: bool = True
     ) -> Int64:
-        """int64[M]: prices by the network, and, of machines that it knows nothing of, what a task would find there.
+        """Return int64[M]: prices by the network, and, of machines that it knows nothing of, what a task
+        would find there.
 
         A full machine costs what its first task would have to be paid to leave; one without tasks is closed. Of the
         network's prices the ``greatest`` are taken: what it does not know of attracts less, so fewer columns are
@@ -225,7 +230,9 @@ def best_moves(
 
 
 def _fitting(problem: MoveProblem, found: Found, extra_price: int, most: int, local_moves: int) -> Moves:
-    """The flow's moves as far as they fit, those that gain most if they are too many, and single ones beside them."""
+    """Return the flow's moves as far as they fit, those that gain most if they are too many, and single ones
+    beside them.
+    """
     single = found.moves.one_by_one()
     single = single.select(np.flatnonzero(find_admitted(problem, single)))
     if single.total > most:
@@ -269,7 +276,7 @@ def _point(found: Found, plans: Sequence[Found]) -> FrontierPoint:
 
 
 def _falling_prices(search: MoveSearch, points: int) -> list[int]:
-    """Prices per move: quantiles of what tasks would gain by moving alone, and 0 in the end."""
+    """Return prices per move: quantiles of what tasks would gain by moving alone, and 0 in the end."""
     gains = search.gains_alone()
     gains = gains[gains > 0]
     if not len(gains):

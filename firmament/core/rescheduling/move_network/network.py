@@ -48,7 +48,9 @@ class MoveNetwork:
         return len(self.flow.supplies) - 1
 
     def moves(self, problem: MoveProblem, flows: Int64) -> Moves:
-        """The moves that a flow stands for: those who leave and places are matched in order of rows, then machines."""
+        """Return the moves that a flow stands for: those who leave and places are matched in order of rows,
+        then machines.
+        """
         left, came, reached = np.split(
             flows, np.cumsum([len(self.homes), len(self.columns), len(self.members)])
         )[:3]
@@ -64,7 +66,7 @@ class MoveNetwork:
         return Moves(unique[0], unique[1], unique[2], count.astype(np.int64))
 
     def find_exhausted(self, flows: Int64) -> Int64:
-        """Machines (each once) that have taken tasks on all the steps that they were given."""
+        """Return machines (each once) that have taken tasks on all the steps that they were given."""
         first = len(self.homes) + len(self.columns) + len(self.members)
         steps = slice(first, first + len(self.step_machine))
         left = np.bincount(self.step_machine, weights=self.flow.capacities[steps] - flows[steps], minlength=1)
@@ -113,7 +115,8 @@ def build(
 
 
 def _steps(problem: MoveProblem, machines: Int64, start: Int64, number: Int64) -> StepArcs:
-    """What the ``number[i]`` tasks after the first ``start[i]`` cost on ``machines[i]``: int64[M'] each.
+    """Return what the ``number[i]`` tasks after the first ``start[i]`` cost on ``machines[i]``: int64[M']
+    each.
 
     Steps at the same cost are one.
     """
@@ -122,7 +125,7 @@ def _steps(problem: MoveProblem, machines: Int64, start: Int64, number: Int64) -
 
 
 def _units(rows: Int64, machines: Int64, flows: Int64) -> tuple[Int64, Int64]:
-    """Rows and machines of each unit that flows, by row, then machine: int64[F] each."""
+    """Return rows and machines of each unit that flows, by row, then machine: int64[F] each."""
     order = np.lexsort((machines, rows))
     times = flows[order]
     return np.repeat(rows[order], times), np.repeat(machines[order], times)
@@ -141,7 +144,8 @@ _MOST_SWEEPS = 2_000
 
 
 def machine_prices(network: MoveNetwork, flows: Int64) -> tuple[Int64, Int64]:
-    """int64[M'] each: the least and the greatest price of each machine of the network; ``FAR`` (or less) for no bound.
+    """Return int64[M'] each: the least and the greatest price of each machine of the network; ``FAR`` (or
+    less) for no bound.
 
     With any prices between the two that are all taken the same way, every arc in use is worth its cost.
     """
@@ -158,7 +162,7 @@ def machine_prices(network: MoveNetwork, flows: Int64) -> tuple[Int64, Int64]:
 
 
 def _shortest(tails: Int64, heads: Int64, costs: Int64, nodes: int, source: int) -> Int64:
-    """int64[N]: length of the shortest path from ``source`` to each node, ``FAR`` if there is none."""
+    """Return int64[N]: length of the shortest path from ``source`` to each node, ``FAR`` if there is none."""
     length = np.full(nodes, FAR)
     length[source] = 0
     shorten(length, [ArcBlock.sort_by_end(heads, tails, costs, nodes)], _MOST_SWEEPS)

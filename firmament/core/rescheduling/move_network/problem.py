@@ -20,28 +20,32 @@ BARRED = np.int32(2**30)
 class MoveProblem:
     """What runs where, and what it would cost elsewhere; never written to after it is built.
 
-    R rows of tasks that are alike (a shape at a price for moving), M machines in G groups that cost every row the same,
-    K resources, P homes:
-
-    * ``cost``: int32[R, G], units for one task, ``BARRED`` where it may not go; ``group``: int64[M], each machine's;
-    * ``price``: int64[R], units that moving one of them costs, at least 0;
-    * ``requests``: int64[R, K]; ``free``: int64[M, K], what is left beside all tasks where they are now;
-    * ``crowd``: int64[M], units that a task adds for each that comes after it, counted in steps of ``step`` tasks;
-    * ``home_row``, ``home_machine``, ``home_count``, ``home_cost``: int64[P], so many tasks of a row are on a machine,
-      and cost so much each; ordered by row, then machine, no pair twice.
+    R rows of alike tasks (a shape at a price for moving), M machines in G groups with equal costs, K
+    resources, P homes. Homes are ordered by row, then machine, and no pair comes twice.
     """
 
     cost: Int32
+    """int32[R, G], units for one task, ``BARRED`` if it may not go there."""
     group: Int64
+    """int64[M], group of each machine."""
     price: Int64
+    """int64[R], units for moving one task, at least 0."""
     requests: Int64
+    """int64[R, K]."""
     free: Int64
+    """int64[M, K], what is left beside all tasks where they are now."""
     crowd: Int64
+    """int64[M], units that a task adds for each that comes after it, in steps of ``step`` tasks."""
     home_row: Int64
+    """int64[P], row of tasks."""
     home_machine: Int64
+    """int64[P], their machine."""
     home_count: Int64
+    """int64[P], how many they are."""
     home_cost: Int64
+    """int64[P], units for each."""
     step: int = 1
+    """Tasks per step of ``crowd``."""
 
     @property
     def rows(self) -> int:
@@ -59,11 +63,13 @@ class MoveProblem:
         return len(self.crowd)
 
     def tasks_on(self) -> Int64:
-        """int64[M]: the tasks of this problem on each machine now."""
+        """Return int64[M]: the tasks of this problem on each machine now."""
         return np.bincount(self.home_machine, self.home_count, self.machines).astype(np.int64)
 
     def compute_after(self, moves: Moves) -> tuple[Int64, Int64]:
-        """int64[M], int64[M, K]: tasks on each machine once moves are made, and what is left beside them."""
+        """Return int64[M], int64[M, K]: tasks on each machine once moves are made, and what is left beside
+        them.
+        """
         there, room = self.tasks_on(), self.free.copy()
         amounts = self.requests[moves.row] * moves.count[:, None]
         np.subtract.at(there, moves.source, moves.count)
@@ -73,13 +79,15 @@ class MoveProblem:
         return there, room
 
     def sum_requests_at_home(self) -> Int64:
-        """int64[M, K]: what they request there."""
+        """Return int64[M, K]: what they request there."""
         requested = np.zeros_like(self.free)
         np.add.at(requested, self.home_machine, self.requests[self.home_row] * self.home_count[:, None])
         return requested
 
     def most_on(self) -> Int64:
-        """int64[M]: an upper bound on the tasks of this problem that a machine can hold, at least those there now."""
+        """Return int64[M]: an upper bound on the tasks of this problem that a machine can hold, at least
+        those there now.
+        """
         room = np.maximum(self.free, 0) + self.sum_requests_at_home()
         most = np.full(self.machines, int(self.home_count.sum()), dtype=np.int64)
         for column, least in enumerate(self.requests.min(axis=0, initial=2**62).tolist()):
@@ -88,20 +96,22 @@ class MoveProblem:
         return np.maximum(most, self.tasks_on())
 
     def home_of(self, rows: Int64, machines: Int64) -> Int64:
-        """int64[A]: which of the homes that of ``rows[i]`` on ``machines[i]`` is; it has to be one."""
+        """Return int64[A]: which of the homes that of ``rows[i]`` on ``machines[i]`` is; it has to be one."""
         keys = self.home_row * self.machines + self.home_machine
         return np.searchsorted(keys, rows * self.machines + machines)
 
     def crowding(self, tasks: Int64) -> Int64:
-        """int64[M]: units that so many tasks (int64[M]) on each machine add for one another."""
+        """Return int64[M]: units that so many tasks (int64[M]) on each machine add for one another."""
         return self.crowd * staircase(tasks, self.step)
 
     def marginal(self, machines: Int64, before: Int64) -> Int64:
-        """int64[A]: units for the crowd that a task finds on ``machines[i]`` after ``before[i]`` others."""
+        """Return int64[A]: units for the crowd that a task finds on ``machines[i]`` after ``before[i]``
+        others.
+        """
         return self.crowd[machines] * (before // self.step * self.step)
 
     def cost_now(self) -> int:
-        """Units that all tasks cost where they are."""
+        """Return units that all tasks cost where they are."""
         return int((self.home_cost * self.home_count).sum()) + int(self.crowding(self.tasks_on()).sum())
 
 
@@ -120,25 +130,27 @@ class Moves:
         return int(self.count.sum())
 
     def one_by_one(self) -> Moves:
-        """The same, a task an entry."""
+        """Return the same, a task an entry."""
         ones = np.ones(self.total, dtype=np.int64)
         row, source, target = (np.repeat(each, self.count) for each in (self.row, self.source, self.target))
         return Moves(row, source, target, ones)
 
     def select(self, entries: Int64) -> Moves:
-        """Some of the entries (int64[B] or bool[A]) alone."""
+        """Return some of the entries (int64[B] or bool[A]) alone."""
         return Moves(self.row[entries], self.source[entries], self.target[entries], self.count[entries])
 
 
 def compute_saved(problem: MoveProblem, moves: Moves) -> int:
-    """Units that moves save, what moving costs deducted: exact, crowding included."""
+    """Return units that moves save, what moving costs deducted: exact, crowding included."""
     there, then = problem.tasks_on(), problem.compute_after(moves)[0]
     apart = int((_compute_saved_apart(problem, moves) * moves.count).sum())
     return apart + int((problem.crowding(there) - problem.crowding(then)).sum())
 
 
 def _compute_saved_apart(problem: MoveProblem, moves: Moves) -> Int64:
-    """int64[A]: units that a task of each entry saves, what moving it costs deducted, the crowd left out."""
+    """Return int64[A]: units that a task of each entry saves, what moving it costs deducted, the crowd left
+    out.
+    """
     before = problem.home_cost[problem.home_of(moves.row, moves.source)]
     after = problem.cost[moves.row, problem.group[moves.target]].astype(np.int64)
     saves: Int64 = before - after - problem.price[moves.row]
@@ -149,7 +161,8 @@ def _compute_saved_apart(problem: MoveProblem, moves: Moves) -> Int64:
 
 
 def gains(problem: MoveProblem, moves: Moves) -> Int64:
-    """int64[A]: units that each of single moves gains, the crowd as it is at its source and will be at its target.
+    """Return int64[A]: units that each of single moves gains, the crowd as it is at its source and will be at
+    its target.
 
     The price for moving is deducted.
     """
@@ -160,7 +173,8 @@ def gains(problem: MoveProblem, moves: Moves) -> Int64:
 
 
 def find_admitted(problem: MoveProblem, moves: Moves, without: Iterable[int] = ()) -> Bool:
-    """bool[A]: which of single moves remain if ``without`` (entries) are given up, so that no machine is overcommitted.
+    """Return bool[A]: which of single moves remain if ``without`` (entries) are given up, so that no machine
+    is overcommitted.
 
     Who stays takes up room at home, so others that would have come there stay as well, those that gain least first.
     A machine that is overcommitted as it is takes nobody.
@@ -227,7 +241,7 @@ class MoveColumns:
     group: Int64
 
     def merge(self, other: MoveColumns, groups: int) -> MoveColumns:
-        """These and those of another; there are so many ``groups``."""
+        """Return these and those of another; there are so many ``groups``."""
         keys = np.union1d(self.row * groups + self.group, other.row * groups + other.group)
         return MoveColumns(keys // groups, keys % groups)
 
@@ -236,14 +250,17 @@ class MoveColumns:
 
 
 def group_prices(problem: MoveProblem, prices: Int64) -> Int64:
-    """int64[G]: the price of the cheapest machine of each group, ``DEAREST`` at most; ``prices``: int64[M]."""
+    """Return int64[G]: the price of the cheapest machine of each group, ``DEAREST`` at most; ``prices``:
+    int64[M].
+    """
     least = np.full(problem.groups, DEAREST, dtype=np.int64)
     np.minimum.at(least, problem.group, prices)
     return least
 
 
 def least_costs(problem: MoveProblem, prices: Int64) -> Int64:
-    """int64[R]: what the cheapest place costs a task of each row, the machine's price (int64[M]) included.
+    """Return int64[R]: what the cheapest place costs a task of each row, the machine's price (int64[M])
+    included.
 
     ``BARRED`` or more where it may go nowhere.
     """
@@ -254,8 +271,8 @@ def least_costs(problem: MoveProblem, prices: Int64) -> Int64:
 def cheapest_places(
     problem: MoveProblem, prices: Int64, limits: Int64, most: Int64
 ) -> tuple[MoveColumns, Int64]:
-    """Pairs that cost less than the row's limit (int64[R]), the price (int64[M]) of the group's cheapest machine
-    included; of each row the cheapest, so many as ``most`` says (int64[R]).
+    """Return pairs that cost less than the row's limit (int64[R]), the price (int64[M]) of the group's
+    cheapest machine included; of each row the cheapest, so many as ``most`` says (int64[R]).
 
     Also returns what ``least_costs`` does. Of groups that cost a row the same it takes those that follow one of its
     own, so that rows do not crowd onto the same.
@@ -290,7 +307,8 @@ def cheapest_places(
 
 
 def least_cost(problem: MoveProblem, prices: Int64, least: Int64, extra_price: int, most_on: Int64) -> int:
-    """Units that tasks cost at least wherever they are, each move at ``extra_price`` beside the row's price.
+    """Return units that tasks cost at least wherever they are, each move at ``extra_price`` beside the row's
+    price.
 
     ``prices``: int64[M], any; ``least``: int64[R], what ``least_costs`` says at these prices; ``most_on``: int64[M].
     """
@@ -301,7 +319,7 @@ def least_cost(problem: MoveProblem, prices: Int64, least: Int64, extra_price: i
 
 
 def _compute_earned(problem: MoveProblem, prices: Int64, most_on: Int64) -> Int64:
-    """int64[M]: what each machine earns at most by taking tasks at its price, its crowding deducted."""
+    """Return int64[M]: what each machine earns at most by taking tasks at its price, its crowding deducted."""
     paying = np.maximum(prices, 0)
     crowd = np.maximum(problem.crowd, 1)
     # A task pays as long as the crowd that it finds costs less than the price.

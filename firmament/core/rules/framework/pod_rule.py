@@ -52,7 +52,7 @@ class PodRule(ABC):
         return 0
 
     def prefers(self, content: TaskClass) -> bool:  # noqa: ARG002  # for those who need it
-        """Whether a class would rather be where certain others are, or are not."""
+        """Return whether a class would rather be where certain others are, or are not."""
         return False
 
     @abstractmethod

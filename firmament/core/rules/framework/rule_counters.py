@@ -80,7 +80,7 @@ class RuleCounters:
         return number
 
     def matching_all(self, selectors: Sequence[TaskSelector]) -> Int64:
-        """Rows of the classes that all of ``selectors`` match."""
+        """Return rows of the classes that all of ``selectors`` match."""
         rows = self._selector.matching(selectors[0])
         for selector in selectors[1:]:
             if not len(rows):
@@ -119,7 +119,9 @@ class Inhabitants:
         self._settled = tasks.state[on] == TaskPhase.BOUND
 
     def machines(self, classes: Iterable[int], *, settled: bool = False) -> Int64:
-        """Machine row of every task of ``classes``; with ``settled``, only of those whose binding is done."""
+        """Return machine row of every task of ``classes``; with ``settled``, only of those whose binding is
+        done.
+        """
         places = [self._place[row] for row in classes if row in self._place]
         if len(places) > MANY:
             member = np.zeros(len(self.classes), dtype=np.bool_)
@@ -134,7 +136,7 @@ class Inhabitants:
         return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
 
     def tasks(self, classes: Iterable[int]) -> Int64:
-        """Row of every task of ``classes`` that is on a machine."""
+        """Return row of every task of ``classes`` that is on a machine."""
         places = [self._place[row] for row in classes if row in self._place]
         parts = [self._tasks[int(self._bounds[place]) : int(self._bounds[place + 1])] for place in places]
         return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)

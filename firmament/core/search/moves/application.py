@@ -120,7 +120,7 @@ class _ApplicationSearch:
         )
 
     def _machines(self, classes: Int64, hosts: Int64) -> Int64:
-        """Rows of the machines to choose from, ascending."""
+        """Return rows of the machines to choose from, ascending."""
         problem = self._residual.problem
         if problem.machines <= self._tuning.all_machines:
             return np.arange(problem.machines)
@@ -128,7 +128,7 @@ class _ApplicationSearch:
         return np.unique(np.concatenate([hosts, *(self._few(shape) for shape in shapes)]))
 
     def _few(self, shape: int) -> Int64:
-        """The cheapest machines of each domain for a shape, as they were when the search began."""
+        """Return the cheapest machines of each domain for a shape, as they were when the search began."""
         found = self._cheapest.get(shape)
         if found is None:
             problem, domain = self._residual.problem, self._pairs.terms.domain
@@ -140,7 +140,7 @@ class _ApplicationSearch:
 
 
 def _by_group(pairs: PairState, kind: Int64, machine: Int64) -> dict[int, tuple[Int64, Int64]]:
-    """Kinds and machines of tasks by application."""
+    """Return kinds and machines of tasks by application."""
     group = pairs.terms.group[kind]
     return {int(group[rows[0]]): (kind[rows], machine[rows]) for rows in group_rows(group)}
 
@@ -181,7 +181,7 @@ class RebuildApplication:
         self._keep()
 
     def best_machines(self) -> Int64:
-        """Row of the machine of each task in the cheapest placement."""
+        """Return row of the machine of each task in the cheapest placement."""
         return self._app.machines[self._best]
 
     def evaluate(self, budget: SearchBudget) -> tuple[PairBoard, Int64, bool]:
@@ -201,7 +201,7 @@ class RebuildApplication:
         return before, at, done
 
     def accepts(self, change: tuple[PairBoard, Int64, bool]) -> bool:
-        """Whether it is the best so far."""
+        """Return whether it is the best so far."""
         return change[2] and self._keep()
 
     def apply(self, change: tuple[PairBoard, Int64, bool]) -> None:
@@ -219,13 +219,13 @@ class RebuildApplication:
         return True
 
     def _noise(self) -> Float64:
-        """Units per machine that lead a rebuilding elsewhere: some domains look dearer than they are."""
+        """Return units per machine that lead a rebuilding elsewhere: some domains look dearer than they are."""
         domain = self._board.domain
         scale = self._best_cost / max(1, len(self._index)) * self._random.random()
         return (self._random.random(int(domain.max()) + 1) * scale)[domain]
 
     def _part(self) -> Int64:
-        """Tasks to take up: those of some classes, or those in some domain, or some of all."""
+        """Return tasks to take up: those of some classes, or those in some domain, or some of all."""
         choice = int(self._random.integers(3))
         if choice == 0:
             classes = self._random.random(len(self._app.classes)) < 0.3

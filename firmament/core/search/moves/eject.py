@@ -39,7 +39,7 @@ class EjectTasks:
         return step, now.count_waiting()
 
     def accepts(self, change: tuple[Step, Value | None]) -> bool:
-        """Whether no more wait than before; what is better than ever has to be valid in some order."""
+        """Return whether no more wait than before; what is better than ever has to be valid in some order."""
         value = change[1]
         if value is None or value < self._now.value:
             return False
@@ -54,7 +54,7 @@ class EjectTasks:
         self._now.undo(change[0])
 
     def _by_choice(self, classes: list[int]) -> list[int]:
-        """Classes with few places first."""
+        """Return classes with few places first."""
         return sorted(classes, key=lambda cls: (len(self._now.list_places(cls)), cls))
 
     def _make_way(self, cls: int, machine: int, step: Step) -> bool:
@@ -75,7 +75,7 @@ class EjectTasks:
         return board.residual.has_room_on(shape, machine)
 
     def _list_blocking(self, cls: int, machine: int) -> list[tuple[int, int]]:
-        """Tasks of the round, as (class, machine), that count against one of ``cls`` on the machine."""
+        """Return tasks of the round, as (class, machine), that count against one of ``cls`` on the machine."""
         now, state = self._now, self._now.board.rules
         rules = state.rules.rules(cls)
         numbers = [each.counter for each in rules.exclusions]

@@ -72,7 +72,7 @@ class _TaskPlaces:
         self.used = tasks.machine[self.first]
 
     def assignments(self) -> Assignments:
-        """Who is where, aggregated; by class, then machine."""
+        """Return how many tasks of each class are on each machine, by class, then machine."""
         order = np.argsort(_narrow(self.cls), kind="stable")  # machines ascend already
         cls, machine = self.cls[order], self.machine[order]
         first = np.flatnonzero(np.r_[True, (cls[1:] != cls[:-1]) | (machine[1:] != machine[:-1])])
@@ -128,7 +128,7 @@ class ExchangeSizes:
         self._turn, self._saved, self._last = 0, 0.0, (0.0, 0.0)
 
     def evaluate(self, budget: SearchBudget) -> Exchanges | None:
-        """What a turn could exchange; None once the last two have saved little."""
+        """Return what a turn could exchange; None once the last two have saved little."""
         budget.spend()
         both, tuning = sum(self._last), self._tuning
         if self._turn > 1 and both <= tuning.enough * self._saved and both <= tuning.rest * self._uneven():
@@ -140,7 +140,7 @@ class ExchangeSizes:
         return found
 
     def accepts(self, change: Exchanges) -> bool:
-        """Whether anything is saved."""
+        """Return whether anything is saved."""
         return change.saved > 0
 
     def apply(self, change: Exchanges) -> None:
@@ -151,14 +151,18 @@ class ExchangeSizes:
         self._slots.cls[change.places] = self._slots.cls.take(change.places[::-1])
 
     def undo(self, change: Exchanges) -> None:
-        """Nothing has been done."""
+        """Do nothing, as nothing has been done."""
 
     def _uneven(self) -> float:
-        """What would be saved if the machines with places were all as high as they are on average: a bound."""
+        """Return what would be saved if the machines with places were all as high as they are on average: a
+        bound.
+        """
         return float((np.square(self._height - self._height.mean()) / (2 * self._growth)).sum())
 
     def _pairs(self, turn: int) -> tuple[Int64, Int64]:
-        """The fullest machines and the emptiest, [2, P], and the places there whose tasks are to change, [2, P]."""
+        """Return the fullest machines and the emptiest, [2, P], and the places there whose tasks are to
+        change, [2, P].
+        """
         slots = self._slots
         place = slots.first + turn % slots.count
         size = self._relative.take(self._shape.take(place))
@@ -178,7 +182,7 @@ class ExchangeSizes:
         return machines, place.take(machines)
 
     def _compute_gains(self, machines: Int64, places: Int64) -> Exchanges:
-        """The exchanges among these pairs of places that save something, and are allowed."""
+        """Return the exchanges among these pairs of places that save something, and are allowed."""
         shapes = self._shape.take(places)
         rise = self._rise(shapes, machines)
         growth = self._growth.take(machines)
@@ -199,7 +203,9 @@ class ExchangeSizes:
         )
 
     def _rise(self, shapes: Int64, machines: Int64) -> Float64:
-        """By how much machines rise once tasks of ``shapes`` that are there change places: float64[2, P]."""
+        """Return by how much machines rise once tasks of ``shapes`` that are there change places: float64[2,
+        P].
+        """
         rise = np.zeros(machines.shape)
         for amount, rate in zip(self._heights.amount.T, self._rate, strict=True):
             of_both = amount.take(shapes)
@@ -208,7 +214,9 @@ class ExchangeSizes:
         return rise
 
     def _other_gain(self, shapes: Int64, machines: Int64) -> Float64:
-        """What tasks cost less, besides their part of the heights, once they have changed places: float64[P]."""
+        """Return what tasks cost less, besides their part of the heights, once they have changed places:
+        float64[P].
+        """
         rows = self._slots.used.take(machines)
         now_and_then = np.concatenate((shapes, shapes[::-1])).ravel(), np.concatenate((rows, rows)).ravel()
         other = entries(self._cost, *now_and_then) - self._heights.sum_charged(*now_and_then)
@@ -218,12 +226,12 @@ class ExchangeSizes:
 
 
 def _coarse(heights: Float64) -> NDArray[np.uint16]:
-    """Heights in 16 bits, lowest to highest: enough to choose pairs by, and sorted in linear time."""
+    """Return heights in 16 bits, lowest to highest: enough to choose pairs by, and sorted in linear time."""
     lowest = heights.min()
     span = float(heights.max() - lowest) or 1.0
     return ((heights - lowest) * (STEPS / span)).astype(np.uint16)
 
 
 def _narrow(numbers: Int64) -> NDArray[Any]:
-    """Numbers of at least 0 in as few bits as they need: those of 16 are sorted in linear time."""
+    """Return numbers of at least 0 in as few bits as they need: those of 16 are sorted in linear time."""
     return numbers.astype(np.min_scalar_type(numbers.max()))

@@ -60,7 +60,7 @@ class RebuildAll:
         return Rebuilding(step, now.count_waiting(), queue, before)
 
     def _draw_order(self) -> list[int]:
-        """The classes of all tasks, in the order in which they are placed."""
+        """Return the classes of all tasks, in the order in which they are placed."""
         now = self._now
         queue = [cls for cls in sorted(now.all) for _ in range(now.all[cls])]
         urgency = now.random.random(len(queue))
@@ -72,7 +72,7 @@ class RebuildAll:
         return [queue[index] for index in order.tolist()]
 
     def accepts(self, change: Rebuilding) -> bool:
-        """Whether it is no worse than what there was."""
+        """Return whether it is no worse than what there was."""
         return change.value >= self._now.value
 
     def apply(self, change: Rebuilding) -> None:

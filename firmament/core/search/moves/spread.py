@@ -70,7 +70,7 @@ class SpreadTasks:
         self._turn, self._done = 0, False
 
     def evaluate(self, budget: SearchBudget) -> Departures | None:
-        """Which tasks should go elsewhere now, None if none or hardly any should."""
+        """Return which tasks should go elsewhere now, None if none or hardly any should."""
         budget.spend()
         if self._done:
             return None
@@ -80,7 +80,7 @@ class SpreadTasks:
         return found
 
     def accepts(self, change: Departures) -> bool:
-        """Whether anybody goes."""
+        """Return whether anybody goes."""
         return len(change.leaving) > 0
 
     def apply(self, change: Departures) -> None:
@@ -91,10 +91,10 @@ class SpreadTasks:
         self.machine[leaving] = target
 
     def undo(self, change: Departures) -> None:
-        """Nothing has been done."""
+        """Do nothing, as nothing has been done."""
 
     def _find_departures(self, turn: int) -> Departures | None:
-        """Who gains by going where, None if nobody does."""
+        """Return which task gains most by which move, None if none gains."""
         crowding, tuning = self._crowding(), self._tuning
         open_to = self._room.open_to_some(self._shapes)
         spots = _PlacesByDomain(self._terms, self._typical + crowding, open_to, tuning.least_places)
@@ -124,14 +124,16 @@ class SpreadTasks:
         return Departures(leaving, target, last=not again)
 
     def _crowding(self, fewer: int = 0) -> Int64:
-        """int64[M]: what tasks of the round add for the next one there, or for one of themselves (``fewer``: 1)."""
+        """Return int64[M]: what tasks of the round add for the next one there, or for one of themselves
+        (``fewer``: 1).
+        """
         placed = self._room.placed - fewer
         if self._step > 1:
             placed = placed // self._step * self._step
         return self._problem.crowd * placed
 
     def _leaving(self, spots: _PlacesByDomain, near: GroupCounts, charge: Int64) -> tuple[Int64, Int64]:
-        """Tasks that are to go, ordered by group, and the domain that each is to go to.
+        """Return tasks that are to go, ordered by group, and the domain that each is to go to.
 
         ``charge``: int64[N], what it costs by itself.
         """
@@ -159,7 +161,9 @@ class SpreadTasks:
         return np.concatenate([leaving, stay_near]), np.concatenate([target, domain[stay_near]])
 
     def _cost_at(self, shapes: Int64, groups: Int64, places: Int64, near: GroupCounts) -> Float64:
-        """float64[L, choices]: what tasks cost at places without crowding; infinite where they cannot go."""
+        """Return float64[L, choices]: what tasks cost at places without crowding; infinite where they cannot
+        go.
+        """
         shapes, groups = shapes[:, None], groups[:, None]
         cost = self._terms.machine_step[groups] * near.count_at(groups, places)
         cost += self._problem.cost[shapes, places]
@@ -169,7 +173,9 @@ class SpreadTasks:
         return cost
 
     def _compute_saved(self, leaving: Int64, target: Int64, near: GroupCounts) -> Float64:
-        """float64[L]: what being near others costs tasks where they are, less what the domain they go to adds."""
+        """Return float64[L]: what being near others costs tasks where they are, less what the domain they go
+        to adds.
+        """
         terms = self._terms
         groups = self._group[leaving]
         charge = terms.machine_step[groups] * (near.there[leaving] - 1)
@@ -206,11 +212,13 @@ class _PlacesByDomain:
                 self.price[each] = cost[cheapest].mean()
 
     def has_places(self, domains: Int64) -> Bool:
-        """bool[A]: domains of which some machine has room."""
+        """Return bool[A]: domains of which some machine has room."""
         return np.diff(self.first)[domains] > 0
 
     def choices(self, domains: Int64, turn: int, tuning: SpreadTuning) -> Int64:
-        """Machines to look at in domains with places, int64[L, choices]: as far as possible others for each entry."""
+        """Return machines to look at in domains with places, int64[L, choices]: as far as possible others for
+        each entry.
+        """
         places, come = np.diff(self.first), np.bincount(domains, minlength=len(self.price))
         roomy = bool((come <= places).all())
         if roomy:
@@ -252,7 +260,7 @@ class GroupCounts:
         self.in_domain = terms.in_domains(group, machine, ones)
 
     def count_at(self, groups: Int64, machines: Int64) -> Int64:
-        """Tasks of ``groups`` on ``machines``: int64 of the shape to which both are broadcast."""
+        """Return tasks of ``groups`` on ``machines``: int64 of the shape to which both are broadcast."""
         keys = groups * np.int64(self.width) + machines
         if self.table is not None:
             return self.table.take(keys).astype(np.int64)
@@ -260,12 +268,13 @@ class GroupCounts:
         return np.where(self.pairs[place] == keys, self.count[place], 0)
 
     def first_of_each(self, groups: Int64, machines: Int64) -> Bool:
-        """bool[A]: no entry before has the same group and machine."""
+        """Return bool[A]: no entry before has the same group and machine."""
         return rank(groups * np.int64(self.width) + machines) == 0
 
 
 def even_shares(height: Float64, present: Int64) -> Int64:
-    """Shares of the tasks of each group (``present``: int64[G, D], where they are now) that level the domains.
+    """Return shares of the tasks of each group (``present``: int64[G, D], where they are now) that level the
+    domains.
 
     ``height``: float64[G, D], what the first task of a group in a domain costs, in steps; each further task costs one
     more. The sums of rows stay; among equally good shares those that are nearest to what is present.
@@ -281,7 +290,8 @@ def even_shares(height: Float64, present: Int64) -> Int64:
 
 
 def _level(height: Float64, tasks: Int64) -> Float64:
-    """float64[G]: up to where water rises if ``tasks`` (int64[G]) units of it are poured on columns of ``height``.
+    """Return float64[G]: up to where water rises if ``tasks`` (int64[G]) units of it are poured on columns of
+    ``height``.
 
     With the k lowest columns under water it stands at the mean of their heights and the tasks; the right k is the one
     for which it stands lowest, as a column above the water raises that mean.

@@ -94,7 +94,7 @@ class SpreadClasses:
         self._turns = cycle(np.flatnonzero(np.bincount(cls)).tolist())
 
     def evaluate(self, budget: SearchBudget) -> ClassPlaces:
-        """The best places of the next class, all other tasks being where they are."""
+        """Return the best places of the next class, all other tasks being where they are."""
         budget.spend()
         problem, terms, cls = self._problem, self._terms, next(self._turns)
         group, shape = int(terms.group[cls]), int(problem.shape[cls])
@@ -124,7 +124,7 @@ class SpreadClasses:
         return ClassPlaces(own, np.repeat(rows, counts))
 
     def accepts(self, change: ClassPlaces) -> bool:
-        """Whether the tasks would be elsewhere."""
+        """Return whether the tasks would be elsewhere."""
         return change.machines is not None
 
     def apply(self, change: ClassPlaces) -> None:
@@ -136,11 +136,11 @@ class SpreadClasses:
             self._machine[change.own] = change.machines
 
     def undo(self, change: ClassPlaces) -> None:
-        """Nothing has been done."""
+        """Do nothing, as nothing has been done."""
 
 
 def _compare(before: Int64, after: Int64) -> tuple[Int64, Int64]:
-    """Machines that tasks leave, and those that they come to; both are multisets of equal size."""
+    """Return machines that tasks leave, and those that they come to; both are multisets of equal size."""
     width = int(max(before.max(), after.max())) + 1
     more = np.bincount(after, minlength=width) - np.bincount(before, minlength=width)
     return np.repeat(np.arange(width), np.maximum(-more, 0)), np.repeat(np.arange(width), np.maximum(more, 0))
@@ -155,23 +155,25 @@ FEW_DOMAINS = 16
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where tasks may go, a row each: int64[K], float64[K].
-
-    ``charge``: of a task by itself; ``growth``: what each task of the round there adds for the next, of which there are
-    ``crowd`` now; ``crowd_step``: growth comes in steps of so many. ``room``: for so many tasks. ``near``: tasks of the
-    group there; ``domain``: number of the domain.
-    """
+    """K places for tasks, one row each."""
 
     charge: Float64
+    """float64[K], cost of a task by itself."""
     growth: Float64
+    """float64[K], what each task of the round adds for the next one."""
     crowd: Int64
+    """int64[K], tasks of the round there now."""
     room: Int64
+    """int64[K], tasks that still fit."""
     near: Int64
+    """int64[K], tasks of the group there."""
     domain: Int64
+    """int64[K], number of the domain."""
     crowd_step: int
+    """Tasks per step of ``growth``."""
 
     def select(self, rows: Int64) -> Places:
-        """Some of them."""
+        """Return some of them."""
         columns = ("charge", "growth", "crowd", "room", "near", "domain")
         return replace(self, **{name: getattr(self, name)[rows] for name in columns})
 
@@ -179,7 +181,8 @@ class Places:
 def best_counts(
     places: Places, tasks: int, in_domain: Int64, machine_step: float, domain_step: float
 ) -> Int64 | None:
-    """How many of ``tasks`` go to each place, so that they cost least together; int64[K]. None: there is no room.
+    """Return how many of ``tasks`` go to each place, so that they cost least together; int64[K]. None: there
+    is no room.
 
     ``in_domain``: int64[D], tasks of the group in each domain without these. Exact: costs per place are convex, and so
     are those of a domain in its tasks, so the cheapest steps are the best ones.
@@ -201,7 +204,8 @@ def best_counts(
 
 
 def _worth_a_look(places: Places, tasks: int, domains: int, machine_step: float) -> Int64:
-    """Rows, ascending, on which a first task costs no more than on the ``tasks``-th cheapest of their domain.
+    """Return rows, ascending, on which a first task costs no more than on the ``tasks``-th cheapest of their
+    domain.
 
     No other can be the best for any of them. All of them if there are many domains, or hardly more places than tasks.
     """
@@ -221,7 +225,7 @@ def _worth_a_look(places: Places, tasks: int, domains: int, machine_step: float)
 def _cheapest(
     places: Places, tasks: int, in_domain: Int64, machine_step: float, domain_step: float, depth: int
 ) -> Int64 | None:
-    """The same with at most ``depth`` tasks on each place; None if these do not take all."""
+    """Return the same with at most ``depth`` tasks on each place; None if these do not take all."""
     step = np.arange(depth)
     open_to = step < places.room[:, None]
     if np.count_nonzero(open_to) < tasks:
