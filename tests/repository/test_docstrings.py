@@ -34,7 +34,7 @@ VERBS: Final = """
     Reuse Revert Round Run Sample Save Say Scale Scan Schedule Score Scrape Search See Select Send Serve
     Set Settle Shift Show Shrink Shut Simulate Skip Sleep Solve Sort Split Spread Stand Start State Step
     Stop Store Stream Strip Submit Subtract Sum Summarize Supply Support Suspend Swap Sweep Switch Sync
-    Take Tally Tell Terminate Test Tie Trace Translate Treat Trim Try Turn Unbind Undo Unite Uncordon Unlock Unpack
+    Take Tally Tell Terminate Test Tie Trace Translate Treat Trim Try Turn Unbind Uncordon Undo Unite Unlock Unpack
     Update Use Validate Verify Visit Wait Walk Warn Watch Weigh Withdraw Work Wrap Write Yield
 """
 """Verbs that first lines of docstrings begin with. Add one that is missing."""

@@ -180,7 +180,7 @@ LIMIT_RULES: tuple[LimitRule, ...] = (AttachedVolumes(),)
 
 
 def _list_limiting(shapes: Iterable[TaskClass]) -> list[LimitRule]:
-    """The rules that have something to say about some of the shapes."""
+    """Return the rules that have something to say about some of the shapes."""
     if not LIMIT_RULES:
         return []
     stated = [(rule, [attrgetter(field) for field in rule.for_tasks_with]) for rule in LIMIT_RULES]
@@ -218,7 +218,9 @@ def add_spared(cluster: Cluster, shape: int, free: Int64) -> Int64:
 
 
 def net_requests(cluster: Cluster, classes: Int64, machines: Int64) -> Int64:
-    """int64[N, K]: what tasks of ``classes[i]`` ask of ``machines[i]`` (rows, -1 for none), less what they need not."""
+    """Return int64[N, K]: what tasks of ``classes[i]`` ask of ``machines[i]`` (rows, -1 for none), less what
+    they need not.
+    """
     wanted, _ = cluster.demand_of(classes)
     for cls in np.unique(classes).tolist():
         where = np.flatnonzero((classes == cls) & (machines >= 0))
@@ -263,7 +265,7 @@ def constraint_behind(reason: AnyReason) -> str:
 
 
 def any_waits(cluster: Cluster) -> bool:
-    """Whether tasks that come or go may matter elsewhere than where they are."""
+    """Return whether tasks that come or go may matter elsewhere than where they are."""
     return bool(list_ruled(cluster)) or any(type(rule).awaits is not LimitRule.awaits for rule in LIMIT_RULES)
 
 

@@ -38,7 +38,9 @@ class AttachedVolumes(LimitRule):
 
 
 def _compute_saved(cluster: Cluster, shape: int, rows: Int64) -> Int64 | None:
-    """int64[len(rows), K]: what a task of a shape need not ask of machines (rows) after all, None for nothing."""
+    """Return int64[len(rows), K]: what a task of a shape need not ask of machines (rows) after all, None for
+    nothing.
+    """
     attachments = cluster.classes.shapes[shape].attachments
     if not attachments:
         return None
@@ -55,7 +57,7 @@ def _compute_saved(cluster: Cluster, shape: int, rows: Int64) -> Int64 | None:
 
 
 def _add_attached(cluster: Cluster, demand: RoundDemand, free: Int64) -> tuple[Int64, list[JointRows]]:
-    """What machines offer in a round, and the rows that hold tasks there to ``free`` (int64[M, K])."""
+    """Return what machines offer in a round, and the rows that hold tasks there to ``free`` (int64[M, K])."""
     every = np.arange(len(free))
     less = {
         index: found
