@@ -139,19 +139,25 @@ def _first_classes(placed: Placed) -> Sequence[Sequence[int]] | None:
 
 @dataclass(frozen=True, slots=True)
 class OpenRound:
-    """A snapshot of the cluster, to be solved while the cluster moves on; None: there is nobody to place.
+    """A snapshot of the cluster, to be solved while the cluster moves on.
 
-    ``solve`` may take long and may run in any thread; it works on the snapshot alone. ``timer`` is for figures alone,
-    as are the seconds that the snapshot has taken. ``direct``: places that were clear without a snapshot.
+    ``solve`` may take long and may run in any thread; it works on the snapshot alone.
     """
 
     number: int
+    """Number of the round."""
     snapshot: Snapshot | None
+    """The snapshot, None if no task is to be placed."""
     solver: Solver
+    """Solves networks."""
     options: PassOptions
+    """Options of the passes."""
     snapshot_seconds: float
+    """Seconds that the snapshot has taken, for figures only."""
     timer: Timer
+    """Clock, for figures only."""
     direct: PlacedDirectly | None = None
+    """Places that were clear without a snapshot, None for none."""
 
     def solve(self) -> Placement:
         """Decide the round; raises ``SolverError`` if the solver fails (a time-out is handled)."""
@@ -171,7 +177,7 @@ class OpenRound:
         return replace(placement, stats=stats)
 
     def _figures_of(self, direct: PlacedDirectly) -> RoundStats:
-        """What a round without a network came to: an optimum, so certified."""
+        """Return what a round without a network came to: an optimum, so certified."""
         return RoundStats(
             machines=direct.of_machines,
             tasks=len(direct.tasks),

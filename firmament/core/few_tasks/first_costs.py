@@ -73,7 +73,8 @@ class FirstCosts:
             self._facts = facts
 
     def get(self, context: RoundContext, shape: int, scarce: tuple[int, ...], now: float) -> Int32 | None:
-        """int32[M]: units of a first task, `CLOSED` where there is no place for it; not to be written to.
+        """Return int32[M]: units of a first task, `CLOSED` where there is no place for it; not to be written
+        to.
 
         None if the models answer otherwise than machine by machine.
         """
@@ -107,8 +108,8 @@ def assess_some(
     scarce: tuple[int, ...],
     now: float,
 ) -> Int32 | None:
-    """int32[S, A]: units of a first task of each shape on the machines ``rows`` (ascending, at least two), `CLOSED`
-    where it has no place; None if some model answers otherwise than machine by machine.
+    """Return int32[S, A]: units of a first task of each shape on the machines ``rows`` (ascending, at least
+    two), `CLOSED` where it has no place; None if some model answers otherwise than machine by machine.
 
     ``allowed``: per shape bool[M], what rules say.
     """
@@ -137,14 +138,14 @@ def assess_some(
 
 
 def batch_of(cluster: Cluster, shapes: Sequence[int], counts: Int64) -> ShapeBatch:
-    """What models see of shapes (rows of the table), of which so many tasks (int64[S]) wait."""
+    """Return what models see of shapes (rows of the table), of which so many tasks (int64[S]) wait."""
     requested, unstated = cluster.requests.rows(shapes)
     rows = ShapeRows([cluster.classes.shapes[shape] for shape in shapes])
     return ShapeBatch(requested, counts, rows, None, unstated if unstated.any() else None)
 
 
 def select_columns(cluster: Cluster, rows: Int64, scarce: tuple[int, ...], now: float) -> MachineColumns:
-    """What models see of the machines ``rows`` in a cluster of which no use has been reported."""
+    """Return what models see of the machines ``rows`` in a cluster of which no use has been reported."""
     machines = cluster.machines
     capacity, unstated = machines.capacity[rows], machines.unstated[rows]
     unknown = np.full(len(rows), np.nan)
@@ -167,5 +168,5 @@ def select_columns(cluster: Cluster, rows: Int64, scarce: tuple[int, ...], now: 
 
 
 def _is_constant(answer: Assessment) -> bool:
-    """Whether an answer is the same figure for every machine, and nothing else."""
+    """Return whether an answer is the same figure for every machine, and nothing else."""
     return answer.raw.shape[1] == 1 and answer.feasible is None and answer.is_by_machine(1)

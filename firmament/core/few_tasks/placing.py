@@ -75,7 +75,7 @@ def place_directly(
 
 
 def _is_plain(context: RoundContext, admitted: AdmittedTasks) -> bool:
-    """Whether nothing has a say in where tasks go but their costs, rules about machines, and room."""
+    """Return whether nothing has a say in where tasks go but their costs, rules about machines, and room."""
     cluster, configuration = context.cluster, context.configuration
     waiting, reservations, needs = admitted.waiting, context.reservations, configuration.needs
     few = 0 < len(waiting) <= min(MOST_TASKS, len(cluster.machines) // 2)
@@ -91,7 +91,9 @@ def _is_plain(context: RoundContext, admitted: AdmittedTasks) -> bool:
 
 
 def _wants_only_room(context: RoundContext, shape: int) -> bool:
-    """Whether tasks of a shape (row of the table) go by rules whose answers last, and have no preferences."""
+    """Return whether tasks of a shape (row of the table) go by rules whose answers last, and have no
+    preferences.
+    """
     machines, rules = context.cluster.machines, context.static_rows.rules
     content = context.cluster.classes.shapes[shape]
     if content.invalid or content.attachments:
@@ -133,7 +135,7 @@ class _Choice:
         return True
 
     def _find_cheapest(self, units: Int32, most: int) -> Int64:
-        """Rows of the ``most`` cheapest machines; those that tie at the end are taken in turn."""
+        """Return rows of the ``most`` cheapest machines; those that tie at the end are taken in turn."""
         if most == 1:
             limit = units.min()
             tied = np.flatnonzero(units == limit) if limit < CLOSED else _NONE

@@ -32,7 +32,7 @@ class Importance:
 
     @classmethod
     def from_tasks(cls, tasks: TaskTable) -> Importance:
-        """The scale of all tasks there are."""
+        """Return the scale of all tasks there are."""
         return cls(tasks.group_priorities)
 
     def order(self, priority: Int64, group_priority: Int64) -> Int64:

@@ -31,7 +31,7 @@ class ShapeKinds:
 
 
 def arrivals(cluster: Cluster, kinds: Collection[str], *, without: int = -1) -> Arrivals | None:
-    """Return bound and assumed tasks on machines that records of ``kinds`` are about, except the task in row ``without``.
+    """Return bound and assumed tasks on machines with records of ``kinds``, except the task in row ``without``.
 
     None if there are no such records.
     """

@@ -208,12 +208,14 @@ class TaskTable:
         return len(self.list_unschedulable()) > 0
 
     def list_unschedulable(self) -> Int64:
-        """Rows of the pending tasks that are not tried, ascending; those refused for good are not meant."""
+        """Return rows of the pending tasks that are not tried, ascending; those refused for good are not
+        meant.
+        """
         pending = self.in_state(TaskPhase.PENDING)
         return pending[self.unschedulable[pending] & ~self.refused[pending]] if len(pending) else pending
 
     def in_state(self, state: TaskPhase) -> Int64:
-        """Rows of all tasks in ``state``, ascending; not to be written to.
+        """Return rows of all tasks in ``state``, ascending; not to be written to.
 
         Those that are pending are kept until some task's state changes: few wait among hundreds of thousands.
         """
