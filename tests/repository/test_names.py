@@ -14,6 +14,7 @@ TESTBED = "poseidon/testbed/"
 
 ALLOWED = {
     # The same thing on both sides of an interface, or told once more for people.
+    "AttachedVolumes": "of which tasks need no more, as the solver rules and as the bridge follows them",
     "ClassTable": "interned task classes, the solver's and the bridge's",
     "Cure": "what would let a pod have a place, and how the audit tells it",
     "Job": "the owner of tasks to the solver, and Kubernetes' kind that the bridge makes one of",

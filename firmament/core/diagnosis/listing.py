@@ -116,7 +116,7 @@ def get_measured(cluster: Cluster) -> Measured:
 
 
 def find_open(context: RoundContext, uids: Sequence[str], machines: Sequence[str]) -> list[Bool]:
-    """bool[M] per task: which of the machines (names) are open to it, by all rules whose answers last.
+    """Return bool[M] per task: which of the machines (names) are open to it, by all rules whose answers last.
 
     Tasks that no rule tells apart share one array.
     """

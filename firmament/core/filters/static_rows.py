@@ -75,14 +75,16 @@ class StaticRows:
         self._shared: dict[Hashable, StaticRow] = {}
 
     def get(self, shape: int) -> StaticRow:
-        """The row of a shape, computed if need be. Rules whose answers do not last are asked each time."""
+        """Return the row of a shape, computed if need be. Rules whose answers do not last are asked each
+        time.
+        """
         row = self.get_lasting(shape)
         for cause, refused in self.rules.passing_refusals(self._machines, self._shapes[shape]):
             row = row.add_refusals(refused, cause)
         return row
 
     def get_lasting(self, shape: int) -> StaticRow:
-        """The row of a shape by what depends on the ``static_version`` alone."""
+        """Return the row of a shape by what depends on the ``static_version`` alone."""
         if self._version != self._machines.static_version:
             self._rows.clear()
             self._shared.clear()

@@ -17,7 +17,7 @@ _MOST_COMPARED = 256
 
 
 def may_fit(free: Int64, requests: Int64, counts: Int64, sets: Int64, open_to: Sequence[Bool]) -> bool:
-    """Whether nothing shows that tasks of C classes cannot all be placed on M machines.
+    """Return whether nothing shows that tasks of C classes cannot all be placed on M machines.
 
     ``free``: int64[M, K], not negative; ``requests``: int64[C, K]; ``counts``: int64[C]; ``sets``: int64[C], the set of
     machines that each class is open to, as index into ``open_to``: bool[M] each.
@@ -41,7 +41,7 @@ def may_fit(free: Int64, requests: Int64, counts: Int64, sets: Int64, open_to: S
 
 
 def _find_subsets(masks: Bool) -> Bool:
-    """bool[U, U]: whether every machine of the one set (row) is in the other (column)."""
+    """Return bool[U, U]: whether every machine of the one set (row) is in the other (column)."""
     if len(masks) > _MOST_COMPARED:
         return np.eye(len(masks), dtype=np.bool_)
     inside = masks.astype(np.float32)

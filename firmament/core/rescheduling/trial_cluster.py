@@ -143,7 +143,9 @@ class TrialCluster:
             self._guests.setdefault(machine, {})[uid] = None
 
     def _may_fit(self, machines: Sequence[str], uids: Sequence[str], open_to: MachineSets) -> bool:
-        """Whether nothing shows without a round that not all tasks have places elsewhere, see ``may_fit``."""
+        """Return whether nothing shows without a round that not all tasks have places elsewhere, see
+        ``may_fit``.
+        """
         free = np.maximum(self._free, 0)
         free[[self._rows[name] for name in (*self.emptied, *machines)]] = 0
         number = Counter(self._tasks[uid].task_class for uid in uids)
@@ -157,7 +159,7 @@ class TrialCluster:
         )
 
     def _one_of_each_class(self) -> dict[int, str]:
-        """One task (uid) of each class of which one may move."""
+        """Return one task (uid) of each class of which one may move."""
         return {each.task_class: uid for uid, each in self._tasks.items()}
 
     def _sum_requests(self, tasks: Iterable[TasksBound]) -> Int64:
