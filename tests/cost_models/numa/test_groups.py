@@ -10,8 +10,8 @@ from firmament.core.configuration import WeightedModel
 from firmament.core.events import TaskRemoved, TasksSubmitted
 from firmament.core.results import DeltaKind, RoundResult
 from tests.cost_models.numa.kubelet import Amounts, Kubelet
-from tests.cost_models.numa.test_preemption import HIGH, Scene
 from tests.cost_models.tree_groups.scene import Constraints, job, rules, tree
+from tests.firmament.core.preemption.test_zone_evictions import HIGH, Scene
 from tests.support.effort import examples
 
 ONE_EACH: Constraints = {"node": {"type": "spread", "hard": True}}

@@ -17,7 +17,7 @@ from tests.cost_models.network_aware.scenes import (
     running,
     topology,
 )
-from tests.cost_models.network_aware.test_rounds import (
+from tests.firmament.core.placement.test_application_rounds import (
     BRIEF,
     NAMES,
     REGION,
