@@ -21,6 +21,7 @@ FOLDERS: Final = (
     "firmament/core/requeue",
     "firmament/core/rescheduling",
     "firmament/core/rules",
+    "firmament/core/search",
     "firmament/core/state",
     "poseidon/bridge",
     "poseidon/kube/watch",

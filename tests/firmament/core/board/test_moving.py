@@ -10,29 +10,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cost_models.interface import Int64, JointRows
-from cost_models.pairs import PairTerms
+from cost_models.interface import JointRows
 from firmament.core.board.board import is_displaced
-from firmament.core.board.moving import UNBOUNDED, ExchangeRoom, MovingRoom, movable, remaining_after, stays
-from firmament.core.constraints.pairs import PairRules
-from firmament.core.constraints.ruleset import ClassRules
+from firmament.core.board.moving import ExchangeRoom, MovingRoom, remaining_after
 from firmament.core.flow.problem import Assignments, PlacementProblem
-from tests.firmament.core.placement.rules import apart, proposed, ruled, units
+from tests.firmament.core.placement.rules import proposed, units
 from tests.support.core import problem
 from tests.support.effort import examples
 from tests.support.histories.holding import SeatLedger
-from tests.support.rules import counter, ints
+from tests.support.rules import ints
 
 seeds = st.integers(0, 2**32)
 MANY = settings(max_examples=examples(200))
 EVERY = list[tuple[int, int]]
-
-
-class OpenLedger(SeatLedger):
-    """Keeps no books of who takes no seat."""
-
-    def count_room(self, shape: int) -> Int64:
-        return super().count_room(shape) if self.seated[shape] else np.full(len(self.seats), UNBOUNDED)
 
 
 def rows_of(row_of: list[int], amount: list[int], limit: list[int]) -> JointRows:
@@ -182,26 +172,6 @@ def test_what_is_left_leaves_ledgers_aside():
     assert ledger.seats.tolist() == [1, 1]
 
 
-def test_who_takes_of_a_row_that_machines_share_stays():
-    made = problem(tasks=[1] * 3, requests=[[1]] * 3, free=[[9]] * 2)
-    alone, shared = rows_of([0, 1], [0, 1, 0], [5, 5]), rows_of([0, 0], [0, 0, 1], [5])
-    assert stays(made).tolist() == [False] * 3
-    assert stays(replace(made, joint=(alone,))).tolist() == [False] * 3
-    assert stays(replace(made, joint=(shared, alone))).tolist() == [False, False, True]
-
-
-def test_who_minds_others_or_is_minded_or_counted_does_not_change_places():
-    plain = problem(tasks=[1] * 4, requests=[[1], [2], [1], [3]], free=[[9]] * 3)
-    assert movable(plain).tolist() == [True] * 4
-    for number, rules in ((1, apart(0)), (0, ClassRules(adds=(0,)))):
-        made = ruled([counter([0, 1, 2])], {number: rules}, tasks=[1] * 2, requests=[[1]] * 2, free=[[9]] * 3)
-        assert np.flatnonzero(~movable(made)).tolist() == [number]
-    assert movable(replace(plain, pins={2: ints(0)})).tolist() == [True, True, False, True]
-    assert movable(replace(plain, most={0: ints(1, 1, 1)})).tolist() == [False, True, True, True]
-    ledger = OpenLedger(ints(1, 1, 1), np.array([True, False, True, False]))
-    assert movable(replace(plain, ledgers=(ledger,))).tolist() == [False, True, False, True]
-
-
 @MANY
 @given(seeds)
 def test_tasks_may_change_places_if_both_machines_hold_them_afterwards(seed: int):
@@ -264,14 +234,6 @@ def test_tasks_as_important_as_who_waits_stay_while_it_is_asked_who_is_displaced
     assert not is_displaced(made, ints(1), proposed((0, 0), (2, 0)), every)
     assert not is_displaced(made, ints(0), proposed((2, 0), (1, 0)), every)
     assert is_displaced(made, ints(0, 1), proposed((0, 0)), every)  # the more important of two who wait
-
-
-def test_pairs_whose_kinds_a_class_has_hold_it_in_its_place():
-    made = problem(tasks=[1] * 2, requests=[[1]] * 2, free=[[9]] * 2)
-    none = np.empty(0, dtype=np.int64)
-    terms = PairTerms.__new__(PairTerms)
-    pairs = PairRules(terms, 100.0, ints(-1, 0), none, none)
-    assert movable(replace(made, pairs=pairs)).tolist() == [True, False]
 
 
 def test_units_of_several_shapes_and_machines_come_in_the_order_asked_for():
