@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,7 +10,13 @@ from firmament.core import model
 from firmament.core.selectors.taints import tolerates
 from poseidon.kube.api.nodes import Taint
 from poseidon.kube.api.pod_rules import Toleration
-from poseidon.pod_rules.node_affinity import decimal, is_tolerated
+from poseidon.pod_rules.node_affinity import (
+    RESTART_ALL,
+    USER_NAMESPACES,
+    decimal,
+    feature_labels,
+    is_tolerated,
+)
 
 KEYS = st.sampled_from(["", "a", "b"])
 VALUES = st.sampled_from(["", "x", "1", "2", "-3", "03", "+3", str(2**63 - 1), str(2**63), str(-(2**63))])
@@ -30,3 +37,29 @@ def test_bridge_and_solver_agree(key, operator, value, effect, its_key, its_valu
 @given(st.integers(-(2**63), 2**63 - 1))
 def test_every_number_of_64_bits_is_a_decimal(number):
     assert decimal(str(number)) == number
+
+
+@pytest.mark.parametrize(
+    ("operator", "bound", "value", "tolerated"),
+    [
+        ("Gt", "3", "4", True),
+        ("Gt", "3", "3", False),
+        ("Lt", "3", "2", True),
+        ("Lt", "3", "3", False),
+        ("Gt", "x", "4", False),
+        ("Lt", "3", "x", False),
+        ("Equal", "3", "3", True),
+        ("Equal", "3", "4", False),
+        ("Exists", "", "4", True),
+    ],
+)
+def test_numbers_are_compared_as_numbers(operator, bound, value, tolerated):
+    toleration = Toleration(key="a", operator=operator, value=bound)
+    assert is_tolerated(Taint(key="a", value=value, effect="NoSchedule"), [toleration]) is tolerated
+
+
+def test_a_machine_bears_the_features_that_pods_may_need_and_no_others():
+    assert feature_labels([RESTART_ALL, "Other", USER_NAMESPACES]) == {
+        f"status.declaredFeatures/{RESTART_ALL}": "",
+        f"status.declaredFeatures/{USER_NAMESPACES}": "",
+    }

@@ -35,3 +35,34 @@ def test_classes_without_rules_have_empty_ones():
     rules = RuleSet([], {4: own})
     assert rules.rules(4) is own
     assert rules.rules(3) == ClassRules()
+
+
+EVERY = ClassRules(
+    exclusions=(Exclusion(0, Reason.TOO_NEAR), Exclusion(1, Reason.KEPT_OFF)),
+    attraction=Attraction((0,), own=False, reason=Reason.NOT_NEAR),
+    spreadings=(spreading(0, [0]),),
+)
+
+
+def test_every_rule_names_its_reason():
+    assert EVERY.reasons() == {Reason.TOO_NEAR, Reason.KEPT_OFF, Reason.NOT_NEAR, Reason.SKEWED}
+    assert ClassRules(adds=(0,)).reasons() == frozenset()
+
+
+@pytest.mark.parametrize("reason", sorted(EVERY.reasons(), key=str))
+def test_rules_are_dropped_by_their_reasons_and_by_no_others(reason: Reason):
+    assert EVERY.drop_reasons([reason]).reasons() == EVERY.reasons() - {reason}
+    assert EVERY.drop_reasons(EVERY.reasons() - {reason}).reasons() == {reason}
+    assert EVERY.drop_reasons([]) == EVERY
+
+
+def test_a_class_matters_to_others_if_it_is_counted():
+    assert ClassRules(adds=(0,)).matters
+    assert ClassRules(modelled=True).matters
+    assert not EVERY.matters
+
+
+def test_checks_are_all_counters_that_are_read():
+    assert EVERY.checks == 4
+    near = Attraction((0, 1, 2), own=False, reason=Reason.NOT_NEAR)
+    assert ClassRules(adds=(5,), attraction=near).checks == 3
