@@ -369,3 +369,28 @@ class Impatient(Election):
 @pytest.mark.parametrize("kind", [Overdue, Impatient])
 def test_a_candidate_that_breaks_the_rules_is_found(kind: type[Election]):
     assert any(history(seed, kind).faults for seed in range(20))
+
+
+@pytest.mark.parametrize(("ahead", "believed"), [(3_600_000, False), (3_600_001, True)])
+def test_a_number_more_than_an_hour_ahead_of_the_clock_is_nobodys(ahead: int, believed: bool):
+    now = 10**9
+    clock = Clock()
+    election = candidate(clock=clock)
+    election.observe(held("", fencing=str(now + ahead)))
+    write = election.next_write()
+    assert write is not None
+    election.note_written(write, write.lease)
+    assert election.fencing == (now if believed else now + ahead + 1)
+
+
+def test_who_was_outrun_asks_again_soon_and_not_at_once():
+    clock = Clock()
+    election = candidate(clock=clock)
+    election.observe(None)
+    assert election.next_write() is not None
+    election.outrun(held("", version="2"))
+    assert election.next_write() is None
+    clock.now += 0.05
+    assert election.next_write() is None
+    clock.now += 0.06
+    assert election.next_write() is not None
