@@ -88,7 +88,7 @@ class GangConstraints:
             problem = replace(problem, free=free)
         state = Board(problem)
         state.book(self.placed)
-        found = GangTrial(state, _TUNING, []).gangs(np.array([gang], dtype=np.int64))
+        found = GangTrial(state, _TUNING).gangs(np.array([gang], dtype=np.int64))
         return bool(len(found.count))
 
 

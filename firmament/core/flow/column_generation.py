@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cost_models.interface import Bool, Int64
+from firmament.core.flow.generation import generate_columns
 from firmament.core.flow.network.arc_columns import Offers, starting_columns
 from firmament.core.flow.network.network import (
     Network,
@@ -106,6 +107,25 @@ def optimal_flow(
     return search.run() if len(search.columns) else None
 
 
+@dataclass(frozen=True, slots=True)
+class _SolvedNetwork:
+    """A network with a flow and its prices, if there are any; ``settled``: what earlier pricing has left for good."""
+
+    network: Network
+    flows: Int64
+    prices: Prices | None
+    settled: FullPrices | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Missing:
+    """What violates the ``full`` prices; ``unfilled``: machines (rows) whose merged steps the flow does not fill."""
+
+    full: FullPrices
+    violations: Violations
+    unfilled: Int64
+
+
 @dataclass
 class _Generation:
     """One run of column generation: the columns and steps so far, and what the solves have taken."""
@@ -146,34 +166,41 @@ class _Generation:
 
     def run(self) -> FlowOutcome:
         """Solve, price and widen until nothing violates, or iterations or time run out."""
-        network, flows, prices = self._first()
-        settled = None
-        for left in reversed(range(self.options.iterations)):
-            if prices is None:
-                break
-            full = FullPrices.from_network(self.residual, network, prices)
-            violations = price_out(
-                self.residual, network, flows, full, self._offers, limit=self.options.added, settled=settled
-            )
-            unfilled = find_unfilled_machines(network, flows, self._merged)
-            if violations.total + len(unfilled) == 0:
-                return self._outcome(network, flows, certified=True)
-            if left == 0:
-                break
-            self._merged[unfilled] = 0  # each of their first steps gets an arc of its own
-            if len(unfilled) and self._solves > 1:
-                self._merged[:] = 0  # misjudged throughout: unfolding a few at a time would take a solve each
-            wider, carried = self._wider(network, flows, violations, rebuilt=len(unfilled) > 0)
-            patched = self._patch(wider, carried, full)
-            try:
-                flows, prices = patched or self._solve(wider)
-            except SolverTimeoutError:
-                self._time_limited = True
-                break
-            network, settled = wider, violations.settled
-        return self._outcome(network, flows, certified=False)
+        found, certified = generate_columns(self, self._first(), self.options.iterations)
+        return self._outcome(found.network, found.flows, certified=certified)
 
-    def _first(self) -> tuple[Network, Int64, Prices | None]:
+    def price(self, flow: _SolvedNetwork) -> _Missing | None:
+        """Return columns and steps that violate the prices, and merged steps that are not filled."""
+        assert flow.prices is not None
+        network, flows = flow.network, flow.flows
+        full = FullPrices.from_network(self.residual, network, flow.prices)
+        violations = price_out(
+            self.residual,
+            network,
+            flows,
+            full,
+            self._offers,
+            limit=self.options.added,
+            settled=flow.settled,
+        )
+        unfilled = find_unfilled_machines(network, flows, self._merged)
+        return _Missing(full, violations, unfilled) if violations.total + len(unfilled) else None
+
+    def widen(self, flow: _SolvedNetwork, missing: _Missing) -> _SolvedNetwork | None:
+        """Return the flow mended in the wider network, or a new one of it; None if time has run out."""
+        unfilled, violations = missing.unfilled, missing.violations
+        self._merged[unfilled] = 0  # each of their first steps gets an arc of its own
+        if len(unfilled) and self._solves > 1:
+            self._merged[:] = 0  # misjudged throughout: unfolding a few at a time would take a solve each
+        wider, carried = self._wider(flow.network, flow.flows, violations, rebuilt=len(unfilled) > 0)
+        try:
+            found = self._patch(wider, carried, missing.full) or self._solve(wider)
+        except SolverTimeoutError:
+            self._time_limited = True
+            return None
+        return _SolvedNetwork(wider, *found, violations.settled)
+
+    def _first(self) -> _SolvedNetwork:
         """Return the first network, an optimal flow of it, and prices, if there are any.
 
         Where the flow could not follow the expected prices, arcs are missing on which tasks would get there. At the
@@ -184,12 +211,12 @@ class _Generation:
         near = solve_near(network, self._spread, self.solver, self.time_limit, self.tuning.truncation)
         flows = self._count(near.solution)
         if near.cut is None:
-            return (network, *self._price(network, flows))
+            return _SolvedNetwork(network, *self._price(network, flows))
         full = FullPrices.from_network(self.residual, near.cut, node_prices(near.cut, flows))
         missing = price_out(self.residual, near.cut, flows, full, self._offers, limit=self.options.added)
         network, carried = self._wider(network, flows, missing)
         patched = self._patch(network, carried, full) if missing.total <= self.options.mended else None
-        return (network, *(patched or self._solve(network)))
+        return _SolvedNetwork(network, *(patched or self._solve(network)))
 
     def _network(self) -> Network:
         return build_network(self.residual, self.columns, self.penalties, self._steps, self._merged)

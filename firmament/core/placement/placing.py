@@ -26,7 +26,6 @@ from firmament.core.placement.passes import place_all, place_greedily, place_lef
 from firmament.core.placement.tree_groups.groups import place_with_groups
 from firmament.core.placement.tuning import PlacementTuning
 from firmament.core.placement.waves import place_in_waves
-from firmament.core.search.driver import SearchLog
 from firmament.core.search.relocation import relocate_tasks
 
 
@@ -57,7 +56,7 @@ def place_whole_gangs(problem: PlacementProblem, means: Means) -> Placed:
     placed = _together(problem, means)
     if not _incomplete(problem, placed.assignments).any():
         return placed
-    tried = GangTrial(Board(problem), means.tuning, means.searches).place(means)
+    tried = GangTrial(Board(problem), means.tuning).place(means)
     trial = tried.assignments
     chosen = _gang_counts(problem, trial) > 0
     again = _together(_drop_gangs(problem, ~chosen), means)
@@ -67,7 +66,7 @@ def place_whole_gangs(problem: PlacementProblem, means: Means) -> Placed:
     watch = means.stopwatch()
     board = Board(problem)
     board.book(best)
-    late = GangTrial(board, means.tuning, means.searches).gangs(np.flatnonzero(~chosen))
+    late = GangTrial(board, means.tuning).gangs(np.flatnonzero(~chosen))
     figures = placed.figures + tried.figures + again.figures  # bounds hold for the gangs that are let in
     return replace(again, figures=figures).replace_assignments(
         Assignments.join([best, late]), watch.seconds()
@@ -113,9 +112,8 @@ def _value(problem: PlacementProblem, placed: Assignments) -> tuple[int, ...]:
 class GangTrial:
     """Places gangs one by one on ``board``, as it is handed in and moves on."""
 
-    def __init__(self, board: Board, tuning: PlacementTuning, searches: SearchLog) -> None:
-        """What searches come to is added to ``searches``."""
-        self._tuning, self._log = tuning, searches
+    def __init__(self, board: Board, tuning: PlacementTuning) -> None:
+        self._tuning = tuning
         self._problem = board.residual.problem
         self._board = board
         self._waiting = board.residual.remaining
@@ -171,19 +169,9 @@ class GangTrial:
                 self._waiting[members] = 0
                 return placed
         self._board = before
-        if self._searches >= self._tuning.gang_searches:
+        if not before.ruled or self._searches >= self._tuning.gang_searches:
             return None
-        if before.ruled:
-            return self._search_by_rules(members, need)
-        if len(members) < 2:
-            return None
-        self._searches += 1
-        placed = self._search(members, placed)
-        if int(placed.count.sum()) < need:
-            return None
-        self._board.book(placed)
-        self._waiting[members] = 0
-        return placed
+        return self._search(members, need)
 
     def _by_places(self, members: Int64) -> Int64:
         """Return classes with the fewest places first: others can go elsewhere more easily."""
@@ -214,16 +202,7 @@ class GangTrial:
             parts.append(place_rest(self._board))
         return Assignments.join(parts)
 
-    def _search(self, members: Int64, placed: Assignments) -> Assignments:
-        """Look for a packing of more of a gang's tasks than ``placed`` in the room that is left."""
-        problem = self._problem
-        counts = np.zeros_like(problem.counts)
-        counts[members] = self._waiting[members]
-        alone = self._board.remaining_problem(counts)
-        tuning = self._tuning.relocation
-        return relocate_tasks(alone, placed, problem.rotation, tuning, self._log)
-
-    def _search_by_rules(self, members: Int64, need: int) -> Assignments | None:
+    def _search(self, members: Int64, need: int) -> Assignments | None:
         """Look for places of a gang with rules between tasks, all of it if there are, and book them."""
         self._searches += 1
         waiting = {int(cls): int(self._waiting[cls].sum()) for cls in members.tolist()}

@@ -47,5 +47,4 @@ class PlacementTuning:
     gang_search_tasks: int = 64
     """Tasks of the largest gang for which that is searched."""
     gang_searches: int = 16
-    """Gangs of several classes for which a packing is searched at most, in one trial, where placing in turn finds
-    none."""
+    """Gangs with rules between their tasks for which that is searched at most, in one trial."""

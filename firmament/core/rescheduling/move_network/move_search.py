@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cost_models.interface import Float64, Int64
+from firmament.core.flow.generation import generate_columns
 from firmament.core.rescheduling.move_network.local_moves import add_local_moves
 from firmament.core.rescheduling.move_network.network import FAR, MoveNetwork, build, machine_prices
 from firmament.core.rescheduling.move_network.problem import (
@@ -74,116 +75,151 @@ class MoveSearch:
     """Finds the moves that pay in a problem, at one price after another: falling prices reuse what is known."""
 
     def __init__(self, problem: MoveProblem, solver: Solver, options: SearchOptions) -> None:
-        self._problem, self._solver, self._options = problem, solver, options
-        self._most_on = problem.most_on()
-        self._there = problem.tasks_on()
-        self._now = problem.cost_now()
-        self._marginal = problem.marginal(np.arange(problem.machines), self._there)
-        self._full = self._there >= self._most_on
+        self.problem, self.solver, self.options = problem, solver, options
+        #: int64[M]: an upper bound on tasks, and how many there are now
+        self.most_on, self.there = problem.most_on(), problem.tasks_on()
+        #: units that all tasks cost where they are
+        self.now = problem.cost_now()
+        #: int64[M]: what one more task would find there
+        self.marginal = problem.marginal(np.arange(problem.machines), self.there)
+        #: bool[M]: machines that take no more
+        self.full = self.there >= self.most_on
 
     def find_moves(self, extra_price: int, before: Found | None = None) -> Found:
         """Return the moves that save most if each costs so much beside its row's price. Raises what the solver raises.
 
         ``before``: what was found at another price.
         """
-        problem, options = self._problem, self._options
-        prices = self._marginal if before is None else before.prices
-        least = least_costs(problem, prices) if before is None else before.least
-        homes = np.empty(0, dtype=np.int64) if before is None else before.homes
-        eager = self._eager(prices, least, extra_price)
-        limits = self._worth(prices, extra_price)
-        columns, least = cheapest_places(problem, prices, limits, options.first + eager.astype(np.int64))
-        if before is not None:
-            columns = columns.merge(before.columns, problem.groups)
-        most_saved = self._most_saved(prices, least, extra_price)
-        steps = np.full(problem.machines, options.steps, dtype=np.int64)
-        solves = 0
-        while True:
-            homes = np.union1d(homes, self._leaving(prices, least, extra_price))
-            network = build(problem, homes, columns, extra_price, self._most_on, steps)
-            flows = self._solver.solve(network.flow).flows
-            solves += 1
-            saved = -int((network.flow.costs * flows).sum())
-            prices = self._prices(network, flows, least, extra_price)
-            limits = np.minimum(self._worth(prices, extra_price), self._cheapest(columns, prices))
-            wanted, least = cheapest_places(
-                problem, prices, limits, options.more + (eager / 4).astype(np.int64)
-            )
-            most_saved = min(most_saved, self._most_saved(prices, least, extra_price))
-            if most_saved - saved <= options.gap * saved or solves >= options.iterations:
-                break
-            columns = columns.merge(wanted, problem.groups)
-            steps[network.find_exhausted(flows)] *= options.wider
-        if most_saved - saved > options.gap * saved:
-            # Where several prices are right for the network, others may suit what it does not know of.
-            lower = self._prices(network, flows, least, extra_price, greatest=False)
-            least_then = least_costs(problem, lower)
-            proved = self._most_saved(lower, least_then, extra_price)
-            if proved < most_saved:
-                most_saved, prices, least = proved, lower, least_then
-        moves = network.moves(problem, flows)
-        return Found(extra_price, moves, saved, most_saved, prices, least, columns, homes, solves)
+        return _MoveGeneration(self, extra_price, before).run()
 
     def gains_alone(self) -> Int64:
         """Return int64[T]: units that each task would gain if it alone moved, as things are; some would lose."""
-        problem = self._problem
-        at_home = problem.marginal(problem.home_machine, self._there[problem.home_machine] - 1)
-        least = least_costs(problem, np.where(self._full, DEAREST, self._marginal))
+        problem = self.problem
+        at_home = problem.marginal(problem.home_machine, self.there[problem.home_machine] - 1)
+        least = least_costs(problem, np.where(self.full, DEAREST, self.marginal))
         gain = problem.home_cost + at_home - problem.price[problem.home_row] - least[problem.home_row]
         return np.repeat(gain, problem.home_count)
 
-    def _most_saved(self, prices: Int64, least: Int64, extra_price: int) -> int:
-        return self._now - least_cost(self._problem, prices, least, extra_price, self._most_on)
 
-    def _compute_paid(self, prices: Int64, extra_price: int) -> Int64:
+@dataclass(frozen=True, slots=True)
+class _SolvedMoves:
+    """A flow of a network of moves, its prices (int64[M]) and what it saves."""
+
+    network: MoveNetwork
+    flows: Int64
+    prices: Int64
+    saved: int
+
+
+class _MoveGeneration:
+    """Column generation at one price: the columns and homes so far, and what is proved."""
+
+    def __init__(self, search: MoveSearch, extra_price: int, before: Found | None) -> None:
+        self._search, self._problem, self._options = search, search.problem, search.options
+        self._extra = extra_price
+        problem, options = self._problem, self._options
+        self._begin = search.marginal if before is None else before.prices
+        self._least = least_costs(problem, self._begin) if before is None else before.least
+        self._homes = np.empty(0, dtype=np.int64) if before is None else before.homes
+        self._eager = self._count_eager(self._begin)
+        limits, first = self._worth(self._begin), options.first + self._eager.astype(np.int64)
+        self._columns, self._least = cheapest_places(problem, self._begin, limits, first)
+        if before is not None:
+            self._columns = self._columns.merge(before.columns, problem.groups)
+        self._most_saved = self._compute_bound(self._begin, self._least)
+        self._steps = np.full(problem.machines, options.steps, dtype=np.int64)
+        self._solves = 0
+
+    def run(self) -> Found:
+        """Solve, price and widen until the proof is tight, or iterations run out."""
+        found, proved = generate_columns(self, self._solve(self._begin), self._options.iterations)
+        prices = found.prices
+        if not proved:
+            # Where several prices are right for the network, others may suit what it does not know of.
+            lower = self._prices(found.network, found.flows, greatest=False)
+            least = least_costs(self._problem, lower)
+            bound = self._compute_bound(lower, least)
+            if bound < self._most_saved:
+                self._most_saved, prices, self._least = bound, lower, least
+        moves = found.network.moves(self._problem, found.flows)
+        proof = self._most_saved, prices, self._least
+        return Found(self._extra, moves, found.saved, *proof, self._columns, self._homes, self._solves)
+
+    def price(self, flow: _SolvedMoves) -> MoveColumns | None:
+        """Return places where tasks would rather be; None if what the flow saves is all that can be saved."""
+        limits = np.minimum(self._worth(flow.prices), self._cheapest(flow.prices))
+        more = self._options.more + (self._eager / 4).astype(np.int64)
+        wanted, self._least = cheapest_places(self._problem, flow.prices, limits, more)
+        self._most_saved = min(self._most_saved, self._compute_bound(flow.prices, self._least))
+        return None if self._most_saved - flow.saved <= self._options.gap * flow.saved else wanted
+
+    def widen(self, flow: _SolvedMoves, missing: MoveColumns) -> _SolvedMoves:
+        """Return a flow with these places; machines that have been as full as they could be may become fuller."""
+        self._columns = self._columns.merge(missing, self._problem.groups)
+        self._steps[flow.network.find_exhausted(flow.flows)] *= self._options.wider
+        return self._solve(flow.prices)
+
+    def _solve(self, prices: Int64) -> _SolvedMoves:
+        """Return an optimal flow of what is known, and of homes that somebody would leave at these prices."""
+        search = self._search
+        self._homes = np.union1d(self._homes, self._leaving(prices))
+        network = build(self._problem, self._homes, self._columns, self._extra, search.most_on, self._steps)
+        flows = search.solver.solve(network.flow).flows
+        self._solves += 1
+        saved = -int((network.flow.costs * flows).sum())
+        return _SolvedMoves(network, flows, self._prices(network, flows), saved)
+
+    def _compute_bound(self, prices: Int64, least: Int64) -> int:
+        """Return what no moves exceed: units saved, proved by any prices, and ``least_costs`` at them."""
+        return self._search.now - least_cost(self._problem, prices, least, self._extra, self._search.most_on)
+
+    def _compute_paid(self, prices: Int64) -> Int64:
         """Return int64[P]: what a task of each home would have left for another place."""
         problem = self._problem
         stays = problem.home_cost + prices[problem.home_machine]
-        paid: Int64 = stays - problem.price[problem.home_row] - extra_price
+        paid: Int64 = stays - problem.price[problem.home_row] - self._extra
         return paid
 
-    def _leaving(self, prices: Int64, least: Int64, extra_price: int) -> Int64:
+    def _leaving(self, prices: Int64) -> Int64:
         """Return homes that somebody would rather leave at these prices."""
-        return np.flatnonzero(self._compute_paid(prices, extra_price) > least[self._problem.home_row])
+        return np.flatnonzero(self._compute_paid(prices) > self._least[self._problem.home_row])
 
-    def _eager(self, prices: Int64, least: Int64, extra_price: int) -> Float64:
+    def _count_eager(self, prices: Int64) -> Float64:
         """Return float64[R]: how many tasks of each row would rather be elsewhere at these prices."""
-        problem, homes = self._problem, self._leaving(prices, least, extra_price)
+        problem, homes = self._problem, self._leaving(prices)
         eager: Float64 = np.zeros(problem.rows)
         np.add.at(eager, problem.home_row[homes], problem.home_count[homes])
         return eager
 
-    def _worth(self, prices: Int64, extra_price: int) -> Int64:
+    def _worth(self, prices: Int64) -> Int64:
         """Return int64[R]: below which cost a place would pay for some task of each row."""
         most = np.full(self._problem.rows, -FAR)
-        np.maximum.at(most, self._problem.home_row, self._compute_paid(prices, extra_price))
+        np.maximum.at(most, self._problem.home_row, self._compute_paid(prices))
         return most
 
-    def _cheapest(self, columns: MoveColumns, prices: Int64) -> Int64:
+    def _cheapest(self, prices: Int64) -> Int64:
         """Return int64[R]: what the cheapest column of each row costs."""
-        least = np.full(self._problem.rows, FAR)
+        columns, least = self._columns, np.full(self._problem.rows, FAR)
         charged = group_prices(self._problem, prices)
-        np.minimum.at(
-            least, columns.row, self._problem.cost[columns.row, columns.group] + charged[columns.group]
-        )
+        cost = self._problem.cost[columns.row, columns.group] + charged[columns.group]
+        np.minimum.at(least, columns.row, cost)
         return least
 
-    def _prices(
-        self, network: MoveNetwork, flows: Int64, least: Int64, extra_price: int, *, greatest: bool = True
-    ) -> Int64:
-        """Return int64[M]: prices by the network, and, of machines that it knows nothing of, what a task
-        would find there.
+    def _prices(self, network: MoveNetwork, flows: Int64, *, greatest: bool = True) -> Int64:
+        """Return int64[M]: prices by the network, and, of machines that it does not know, what a task would find.
 
         A full machine costs what its first task would have to be paid to leave; one without tasks is closed. Of the
         network's prices the ``greatest`` are taken: what it does not know of attracts less, so fewer columns are
         missing.
         """
-        problem = self._problem
-        prices = self._marginal.copy()
-        worth = problem.price[problem.home_row] + extra_price + least[problem.home_row] - problem.home_cost
+        problem, search = self._problem, self._search
+        prices = search.marginal.copy()
         first = np.full(problem.machines, FAR)
+        worth = (
+            problem.price[problem.home_row] + self._extra + self._least[problem.home_row] - problem.home_cost
+        )
         np.minimum.at(first, problem.home_machine, worth)
-        np.copyto(prices, np.maximum(prices, first), where=self._full)
+        np.copyto(prices, np.maximum(prices, first), where=search.full)
         low, high = machine_prices(network, flows)
         there = prices[network.machines]
         if greatest:
