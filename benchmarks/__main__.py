@@ -17,6 +17,7 @@ from benchmarks.commands.hostile import hostile
 from benchmarks.commands.judge import controllers, judge
 from benchmarks.commands.limits import growth, memory, optimum
 from benchmarks.commands.load import load
+from benchmarks.commands.lone_pod import lone_pod
 from benchmarks.commands.network import network
 from benchmarks.commands.numa import numa
 from benchmarks.commands.observability import observability
@@ -59,6 +60,7 @@ main.add_command(hostile)
 main.add_command(controllers)
 main.add_command(judge)
 main.add_command(load)
+main.add_command(lone_pod)
 main.add_command(memory)
 main.add_command(network)
 main.add_command(numa)

@@ -12,6 +12,7 @@ from benchmarks import report_core as core
 from benchmarks import report_models as models
 from benchmarks import report_processes as processes
 from benchmarks.charts import sections
+from benchmarks.lone_pod import lone_pod_sheets
 from benchmarks.report_head_to_head import head_to_head_sheets
 from benchmarks.sheets import Report, Sheet, markdown
 from poseidon.ui.report import PageReport, Section, Table, report_page
@@ -51,6 +52,7 @@ KINDS: dict[str, Kind] = {
     "burst": Kind("Bursts beside late metrics", models.burst_sheets),
     "end-to-end": Kind("End to end", processes.end_to_end_sheets),
     "head-to-head": Kind("Head to head with kube-scheduler", head_to_head_sheets),
+    "lone-pod": Kind("A pod that comes alone", lone_pod_sheets),
     "failover": Kind("Failover", processes.failover_sheets),
     "start": Kind("Start", processes.start_sheets),
     "requests": Kind("Small requests", processes.requests_sheets),

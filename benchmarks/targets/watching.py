@@ -20,6 +20,7 @@ class PodWatch:
 
     ``clock`` gives seconds. Pods are counted once, at their first binding; ``bound_twice`` counts changes of node.
     ``first_bound`` and ``longest_pause``, between two moments in which pods were bound, count from ``restart_pauses``.
+    ``lives``: when each pod that is still followed was announced and seen bound.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -34,6 +35,7 @@ class PodWatch:
         self.last_bound = 0.0
         self.longest_pause = 0.0
         self.latencies: list[float] = []
+        self.lives: dict[PodName, tuple[float, float]] = {}
 
     @property
     def waiting(self) -> int:
@@ -61,6 +63,7 @@ class PodWatch:
             self._unbound.pop(name, None)
             self._refused.discard(name)
             self._node_of.pop(name, None)
+            self.lives.pop(name, None)
 
     def take_changes(self, changes: Sequence[Change[Pod]]) -> None:
         """Take pods as they are now."""
@@ -78,6 +81,7 @@ class PodWatch:
                     self.bound += 1
                     self._note_pause(now)
                     self.latencies.append(now - created)
+                    self.lives[name] = created, now
                 elif self._node_of.get(name, node) != node:
                     self.bound_twice += 1
                     self._node_of[name] = node

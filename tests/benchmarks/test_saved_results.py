@@ -83,7 +83,7 @@ LINES = {
 }
 """The beginning of a line of each command's tables."""
 
-WITH_PROCESSES = {"end-to-end", "head-to-head", "memory", "start"}
+WITH_PROCESSES = {"end-to-end", "head-to-head", "lone-pod", "memory", "start"}
 """Commands that start whole stacks: their tables are looked at where these run, or below."""
 
 OF_OTHERS = {"small", "full"}
