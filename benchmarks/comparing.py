@@ -75,7 +75,7 @@ async def compare(
     }
     results = [ours]
     problem = contest.problem
-    if problem.rules is not None or problem.ledgers or problem.most:
+    if problem.rules.of or problem.ledgers or problem.most:
         raise ValueError(
             f"workload {workload.name} has rules between pods, which the comparators do not know"
         )

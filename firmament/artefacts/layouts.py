@@ -143,7 +143,7 @@ def faults(problem: PlacementProblem, placed: Assignments) -> Iterator[str]:
     sizes = {
         "W": WAIT_BUCKETS,
         "gangs": problem.gang_need.size,
-        "counters": 0 if problem.rules is None else len(problem.rules.counters),
+        "counters": len(problem.rules.counters),
         "links": 0 if problem.pairs is None else problem.pairs.terms.link_limit.size,
     }
     given = [*arrays_within(problem), *arrays_within(placed, "placed")]
@@ -156,8 +156,7 @@ def faults(problem: PlacementProblem, placed: Assignments) -> Iterator[str]:
     for number, rows in enumerate(problem.joint):
         if (rows.row_of >= len(rows.limit)).any():
             yield f"joint[{number}].row_of holds numbers out of range"
-    if problem.rules is not None:
-        yield from _rule_faults(problem.rules)
+    yield from _rule_faults(problem.rules)
     if problem.pairs is not None and len(problem.pairs.terms.names) != problem.pairs.terms.kinds:
         yield f"pairs.terms.names has {len(problem.pairs.terms.names)} texts, not {problem.pairs.terms.kinds}"
     if problem.topology is not None:

@@ -95,8 +95,7 @@ def decode_arrays(content: bytes) -> tuple[PlacementProblem, Assignments]:
         raise ArtefactError(f"{FILE}: {fault}; save the round again")
     problem = read.problem
     expected = [(len(problem.requests), problem.machines)] * len(problem.ledgers)
-    if problem.rules is not None:
-        expected += _constraint_sizes(problem.rules, problem.machines)
+    expected += _constraint_sizes(problem.rules, problem.machines)
     if reader.sizes != expected:
         raise ArtefactError(f"{FILE}: a model saved something for another problem; save the round again")
     return problem, read.placed
@@ -113,7 +112,7 @@ def _storable(problem: PlacementProblem) -> PlacementProblem:
         else SavedByModel("", sizes, reason=ledger.reason)
         for ledger in problem.ledgers
     )
-    if problem.rules is not None and problem.rules.modelled:
+    if problem.rules.modelled:
         saved: list[Any] = [
             SavedByModel(each.model, size, each.constraint.save())
             for each, size in zip(

@@ -33,12 +33,12 @@ class Board:
         #: where pairs of tasks stand; None where they have no say in where tasks go
         self.pairs = PairState(problem.pairs) if problem.pairs is not None and problem.pairs.steers else None
         #: whether there are rules between tasks, or pairs that steer
-        self.ruled = problem.rules is not None or self.pairs is not None
+        self.ruled = bool(problem.rules.of) or self.pairs is not None
 
     @cached_property
     def rules(self) -> RuleState:
         """Where rules between tasks stand; made when it is first asked for, as most problems have none."""
-        return RuleState(self.problem.rules or RuleSet([]))
+        return RuleState(self.problem.rules)
 
     def copy(self) -> Board:
         """Return an independent copy."""
@@ -156,19 +156,19 @@ class Board:
 
         Pairs are those of the board's problem, without who has come since.
         """
-        residual, rules = self.residual, self.problem.rules
+        residual = self.residual
         return replace(
             self.problem,
             counts=counts,
             free=residual.free.T.copy(),
             joint=tuple(joint.as_limit() for joint in residual.joint),
             ledgers=tuple(ledger.copy() for ledger in residual.ledgers),
-            rules=None if rules is None else self._rules_now(rules),
+            rules=self._rules_now(),
         )
 
-    def _rules_now(self, rules: RuleSet) -> RuleSet:
+    def _rules_now(self) -> RuleSet:
         """Return the rules, with the counts of now as those at the beginning."""
-        state = self.rules
+        state, rules = self.rules, self.problem.rules
         counters = [
             replace(counter, start=counts.copy())
             for counter, counts in zip(rules.counters, state.counts, strict=True)

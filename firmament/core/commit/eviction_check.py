@@ -230,8 +230,6 @@ class EvictionCheck:
         tasks = self._cluster.tasks
         there = [row for row in going if tasks.machine[row] >= 0]
         rules = compile_rules(self._cluster, [*classes.tolist(), *tasks.cls[there].tolist()])
-        if rules is None:
-            return True
         state = RuleState(rules)
         for index, row in enumerate(there):
             state.add(len(classes) + index, int(tasks.machine[row]), -1)

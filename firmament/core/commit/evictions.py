@@ -161,9 +161,7 @@ def _dependencies(
     them, by index.
     """
     problem = snapshot.problem
-    if problem.rules is None or not any(
-        problem.rules.rules(each.cls).attraction is not None for each, _ in kept
-    ):
+    if not any(problem.rules.rules(each.cls).attraction is not None for each, _ in kept):
         return {}
     earlier = placed.tasks()
     uids = [snapshot.uids[place] for place in (snapshot.first[earlier.cls] + rank(earlier.cls)).tolist()]

@@ -55,11 +55,7 @@ def assume_placements(
     if not kept.all():
         uids = list(compress(uids, kept.tolist()))
         machines = list(compress(machines, kept.tolist()))
-    depends_on: dict[int, tuple[str, ...]] = {}
-    if snapshot.problem.rules is not None:
-        depends_on = binding_dependencies(
-            snapshot.problem.rules, decided.cls[where], decided.row[where], uids
-        )
+    depends_on = binding_dependencies(snapshot.problem.rules, decided.cls[where], decided.row[where], uids)
     if ordered.any():
         for place, leader in chain(cluster, decided.task[where], ordered[where], snapshot.came).items():
             depends_on[place] = tuple(dict.fromkeys((*depends_on.get(place, ()), leader)))
@@ -95,7 +91,7 @@ def in_delta_order(problem: PlacementProblem, placed: Assignments) -> Assignment
     That is by class, each class's by machine, in that of the tree if any; with rules between tasks, or ledgers, as they
     were made.
     """
-    if problem.rules is not None or problem.ledgers:
+    if problem.rules.of or problem.ledgers:
         return placed
     if problem.topology is None:
         order = np.argsort(placed.cls * np.int64(problem.machines) + placed.machine, kind="stable")

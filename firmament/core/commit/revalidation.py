@@ -191,7 +191,7 @@ class _Shared:
         self._cls, self._machine = cls, machine
         self._limits = None if limits is None else limits.rooms()
         rules = compile_rules(cluster, snapshot.cls.tolist())
-        tied = Constraints([None if rules is None else RuleState(rules), pairs_now(cluster, snapshot)])
+        tied = Constraints([RuleState(rules), pairs_now(cluster, snapshot)])
         self._constraints = Constraints([self._limits, tied])
         self._tied: Bool = np.array(
             [tied.involves(each) for each in range(len(snapshot.cls))], dtype=np.bool_

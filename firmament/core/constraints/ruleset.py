@@ -179,3 +179,6 @@ class RuleSet:
 
 
 _NONE = ClassRules()
+
+NO_RULES = RuleSet([])
+"""There are none."""

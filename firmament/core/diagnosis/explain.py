@@ -46,14 +46,13 @@ def explain(context: RoundContext, uid: str, now: float) -> Explanation:
     grouped = _judge_group(cluster, configuration, assessed, task)
     paired = _judge_pairs(cluster, configuration, grouped.assessed, cls, without=task)
     assessed = paired.assessed
-    rules = compile_rules(cluster, [cls], without=task)
-    state = None if rules is None else RuleState(rules)
+    state = RuleState(compile_rules(cluster, [cls], without=task))
     demand = RoundDemand([shape], np.ones(1, dtype=np.int64), assessed.batch.requests, without=task)
     joint = (*assessed.joint(), *limit_anew(cluster, demand))
     limits = (*_limits(joint, assessed.ledgers()), *paired.refusals)
     others = [MachineRefusal(Cause(reason), refused) for reason, refused in limits]
     causes = verdict(cluster, cls, assessed.static[0], free, state, 0, others)
-    soft = None if state is None else soft_cost(state, 0, ~causes.find_refused())
+    soft = soft_cost(state, 0, ~causes.find_refused())
     return Explanation(
         uid=uid,
         name=tasks.name[task],

@@ -69,7 +69,7 @@ class GangConstraints:
         return True
 
     def _rules(self, cls: int) -> ClassRules:
-        return self.problem.rules.rules(cls) if self.problem.rules is not None else ClassRules()
+        return self.problem.rules.rules(cls)
 
     def _fits(self, gang: int, members: Int64, dropped: Sequence[str | int]) -> bool:
         """Return whether the gang is placed as a whole without these rules, and with plenty of these
@@ -78,7 +78,7 @@ class GangConstraints:
         rules = {each for each in dropped if isinstance(each, str)}
         resources = [each for each in dropped if isinstance(each, int)]
         problem = self.problem
-        if rules and problem.rules is not None:
+        if rules:
             of = dict(problem.rules.of)
             of |= {cls: _drop_rules(self._rules(cls), rules) for cls in members.tolist()}
             problem = replace(problem, rules=replace(problem.rules, of=of))

@@ -52,8 +52,7 @@ def pending_reasons(
         return np.empty(0, dtype=np.int64), []
     free = cluster.free_beside(snapshot.tasks)
     by_models = _ModelRefusals.from_round(cluster, snapshot, placed)
-    rules = compile_rules(cluster, snapshot.cls.tolist())
-    state = None if rules is None else RuleState(rules)
+    state = RuleState(compile_rules(cluster, snapshot.cls.tolist()))
     contention = Contention(cluster, snapshot, placed)
     preemption = PreemptionReasons(cluster)
     constraints = GangConstraints(snapshot.problem, placed, cluster.resources.names)
@@ -121,7 +120,7 @@ def _root_causes(
     index: int,
     free: Int64,
     by_models: _ModelRefusals,
-    state: RuleState | None,
+    state: RuleState,
 ) -> RootCauses:
     """Return what refuses machines to one class: kube-scheduler's filters in its order, then models, groups,
     reservations.

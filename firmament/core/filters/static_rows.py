@@ -118,7 +118,7 @@ def verdict(
     cls: int,
     static: StaticRow,
     free: Int64,
-    rules: RuleState | None,
+    rules: RuleState,
     index: int,
     others: Iterable[MachineRefusal],
 ) -> RootCauses:
@@ -126,10 +126,10 @@ def verdict(
     reservations refuse.
 
     ``cls``: row of the class; ``static``: what its shape is refused by itself; ``free``: int64[M, K], room as its tasks
-    see it; ``rules``: None for none, in which the class is number ``index``.
+    see it; ``rules``: in which the class is number ``index``.
     """
     request = cluster.request_of(cls)
     found = pin_refusals(cluster, cls) + static.refusals()
     found += lacks(free[:, : len(request)], request, cluster.resources.names)
-    found += [] if rules is None else rule_refusals(rules.refusals(index))
+    found += rule_refusals(rules.refusals(index))
     return root_causes(len(cluster.machines), [*found, *others])

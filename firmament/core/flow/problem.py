@@ -11,7 +11,7 @@ import numpy as np
 from cost_models.interface import Bool, Int64, JointRows, Ledger, Opening
 from firmament.core.constraints.model_limits import JointRoom
 from firmament.core.constraints.pairs import PairRules
-from firmament.core.constraints.ruleset import RuleSet
+from firmament.core.constraints.ruleset import NO_RULES, RuleSet
 from firmament.core.flow.terms import DualPrices, GroupTerms, RoundHeights, SpreadTerms
 from firmament.core.ranks import distinct
 from firmament.solvers.base import Int32
@@ -67,7 +67,7 @@ class PlacementProblem:
     """int64[S], the shape by which ledgers know each shape; None: the shape itself."""
     most: Mapping[int, int] = field(default_factory=dict)
     """Most tasks of a class that one machine may take in this problem, for classes with such a limit."""
-    rules: RuleSet | None = None
+    rules: RuleSet = NO_RULES
     """Rules between tasks, None for none."""
     pairs: PairRules | None = None
     """Costs and limits of pairs of tasks, None for none."""

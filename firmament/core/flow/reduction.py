@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from cost_models.interface import Bool, Int64
+from firmament.core.constraints.ruleset import NO_RULES
 from firmament.core.flow.problem import Assignments, Residual
 from firmament.core.flow.tuning import ReductionTuning
 from firmament.core.ranks import ColumnMarks, places_in
@@ -136,7 +137,7 @@ def restrict(
         crowd=problem.crowd[machines],
         free=problem.free[machines],
         joint=tuple(joint.part(shapes, machines).as_limit() for joint in residual.joint),
-        rules=None,
+        rules=NO_RULES,
         pairs=None,
         topology=None,
         heights=None,

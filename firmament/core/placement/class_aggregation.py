@@ -120,7 +120,7 @@ def merge_classes(problem: PlacementProblem) -> Bundled:
 
     Rules between tasks, pairs that steer, and ledgers count on who comes first; with such, nothing is bundled.
     """
-    steered = problem.rules is not None or (problem.pairs is not None and problem.pairs.steers)
+    steered = bool(problem.rules.of) or (problem.pairs is not None and problem.pairs.steers)
     if steered or problem.ledgers or problem.most:
         return Bundled(problem, problem, np.arange(problem.classes))
     number: dict[tuple[int, int, bytes | None], int] = {}

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
+from firmament.core.constraints.ruleset import NO_RULES
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, WAIT_BUCKETS, Assignments, Residual
 from firmament.core.ranks import counting
 from firmament.solvers.base import Int32
@@ -111,7 +112,7 @@ def derive(residual: Residual, parts: list[ClassPart], pinned_up_to: int) -> Wav
         },
         joint=tuple(replace(rows, amount=rows.amount[base], returned=None) for rows in problem.joint),
         model_shape=problem.map_to_ledgers(base),
-        rules=None,
+        rules=NO_RULES,
         pairs=None,
     )
     wave = residual.from_problem(derived)

@@ -64,7 +64,7 @@ def preempt(
                         shortages[number] += f"; without less important pods: {found}"
                 continue
             alike = np.append(problem.shape[members], [*prospect.remaining[members], need[number]]).tobytes()
-            if alike in in_vain and prospect.state is None:  # with rules, equal shapes do not say all
+            if alike in in_vain and not prospect.ruled:  # with rules, equal shapes do not say all
                 continue
             trial = attempts.best(prospect, members)
             if len(trial.taken) - len(prospect.taken) >= need[number]:

@@ -65,7 +65,7 @@ class Prospect:
         self.chosen: dict[int, list[int]] = {}
         self.first = np.searchsorted(preemption.machine, np.arange(problem.machines + 1))
         """int64[M + 1]: tasks ``first[m]`` to ``first[m + 1]`` are those of machine m."""
-        self.state = None if preemption.rules is None else RuleState(preemption.rules)
+        self.state = RuleState(preemption.rules)
         self.pairs = None if problem.pairs is None or not problem.pairs.closes else PairState(problem.pairs)
         self.constraints = Constraints([self.pairs, self.state])
         if self.coupled:
@@ -85,7 +85,7 @@ class Prospect:
         twin.taken = list(self.taken)
         twin.guests = {machine: list(classes) for machine, classes in self.guests.items()}
         twin.chosen = {machine: list(victims) for machine, victims in self.chosen.items()}
-        twin.state = None if self.state is None else self.state.copy()
+        twin.state = self.state.copy()
         twin.pairs = None if self.pairs is None else self.pairs.copy()
         twin.constraints = Constraints([twin.pairs, twin.state])
         return twin
@@ -106,7 +106,7 @@ class Prospect:
 
     def rules(self, cls: int) -> ClassRules:
         """Return the rules of a class; empty ones if there are none."""
-        return ClassRules() if self.state is None else self.state.rules.rules(cls)
+        return self.state.rules.rules(cls)
 
     def usable(self, cls: int) -> Bool:
         """Return bool[M]: machines that a class may use as far as nobody's leaving changes it: filters, pins,
@@ -232,9 +232,14 @@ class Prospect:
         return tasks <= self.tuning.few_tasks and self.problem.machines <= self.tuning.few_machines
 
     @property
+    def ruled(self) -> bool:
+        """Whether rules between tasks bind somebody."""
+        return bool(self.state.rules.of)
+
+    @property
     def coupled(self) -> bool:
         """Whether a place that is given may open or close machines elsewhere."""
-        return self.state is not None or self.pairs is not None
+        return self.ruled or self.pairs is not None
 
     # --- steps ---------------------------------------------------------------------------------------------------
 
@@ -290,9 +295,8 @@ class Prospect:
         self._count(victim, count)
 
     def _count(self, victim: int, count: int) -> None:
-        if self.state is not None:
-            cls = self.problem.classes + int(self.preemption.kind[victim])
-            self.state.add(cls, int(self.preemption.machine[victim]), count)
+        cls = self.problem.classes + int(self.preemption.kind[victim])
+        self.state.add(cls, int(self.preemption.machine[victim]), count)
 
 
 def _alike(preemption: PreemptionProblem) -> Int64:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
-from firmament.core.constraints.ruleset import RuleSet
+from firmament.core.constraints.ruleset import NO_RULES, RuleSet
 from firmament.core.ranks import counting
 
 NOBODY = -(2**62)
@@ -57,7 +57,7 @@ class PreemptionProblem:
     """int64[V], rows of the tasks in the core's table."""
     sequence: Int64
     """int64[V], sequence numbers of the tasks in the core's table."""
-    rules: RuleSet | None = None
+    rules: RuleSet = NO_RULES
     """The round's rules, with kind h as class C + h; None if rules between tasks bind no class that may
     evict.
     """

@@ -97,7 +97,7 @@ def _not_needed(prospect: Prospect, machine: int, victim: int) -> bool:
         return False
     state = prospect.state
     kind = prospect.problem.classes + int(prospect.preemption.kind[victim])
-    if state is None or not prospect.rules(kind).matters:
+    if not prospect.rules(kind).matters:
         return True
     if prospect.rules(kind).modelled or any(
         state.rules.counters[number].coarse for number in prospect.rules(kind).adds
@@ -169,7 +169,7 @@ def _list_awaited(prospect: Prospect, machine: int) -> list[int]:
     needed = []
     for task in reversed([task for task in span if preemption.leaving[task]]):
         kind = prospect.problem.classes + int(preemption.kind[task])
-        ruled = prospect.state is not None and prospect.rules(kind).matters
+        ruled = prospect.rules(kind).matters
         kept = machine in prospect.kept.guests
         if not ruled and not kept and _leaves_room(prospect, machine, guests, prospect.sizes[task]):
             prospect.room[machine] -= prospect.sizes[task]
@@ -183,8 +183,6 @@ def _list_awaited_elsewhere(prospect: Prospect, machine: int, guests: list[int])
     in.
     """
     state, preemption = prospect.state, prospect.preemption
-    if state is None:
-        return set()
     numbers = {each.counter for cls in guests for each in prospect.rules(cls).exclusions}
     found = set()
     for number in numbers:

@@ -135,13 +135,12 @@ def _find_tied(cluster: Cluster, rows: Int64) -> Bool:
     pending = tasks.cls[tasks.in_state(TaskPhase.PENDING)]
     together = np.unique(np.append(pending, classes)).tolist()
     rules = compile_rules(cluster, together)
-    if rules is not None:
-        drawing = {number for each in rules.of.values() for number in _drawing(each)}
-        tied.update(
-            together[index]
-            for index, each in rules.of.items()
-            if each.attraction or each.spreadings or each.soft or not drawing.isdisjoint(each.adds)
-        )
+    drawing = {number for each in rules.of.values() for number in _drawing(each)}
+    tied.update(
+        together[index]
+        for index, each in rules.of.items()
+        if each.attraction or each.spreadings or each.soft or not drawing.isdisjoint(each.adds)
+    )
     tied_rows: Bool = np.isin(classes, sorted(tied))
     return tied_rows
 
@@ -192,6 +191,6 @@ def _needs_room_alone(snapshot: Snapshot, task: int, name: str) -> bool:
         return False
     if any(rows.row_of[machine] >= 0 and rows.amount[shape] > 0 for rows in problem.joint):
         return False
-    if problem.rules is not None and problem.rules.rules(cls).binding:
+    if problem.rules.rules(cls).binding:
         return False
     return not keeps_order(snapshot, np.array([cls]), np.array([machine]))[0]

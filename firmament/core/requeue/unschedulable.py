@@ -133,10 +133,9 @@ def _list_allowed(cluster: Cluster, takers: dict[int, Int64]) -> list[int]:
     """Return classes of ``takers`` (class row -> machines with a place for it) whose rules leave them one of
     the machines.
     """
-    rules = compile_rules(cluster, list(takers)) if takers else None
-    if rules is None:
-        return list(takers)
-    state = RuleState(rules)
+    if not takers:
+        return []
+    state = RuleState(compile_rules(cluster, list(takers)))
     allowed = {cls: state.find_allowed(index, at) for index, (cls, at) in enumerate(takers.items())}
     return [cls for cls, machines in allowed.items() if machines is None or machines.any()]
 

@@ -15,7 +15,7 @@ import numpy as np
 from cost_models.interface import Bool, Int64, JointRows, Needs
 from firmament.core.changes import ChangedMachine, CureProposal
 from firmament.core.constraints.preferences import SoftCost
-from firmament.core.constraints.ruleset import RuleSet
+from firmament.core.constraints.ruleset import NO_RULES, RuleSet
 from firmament.core.model import Machine, TaskClass, TaskSelector
 from firmament.core.reasons import AnyReason, Cause
 from firmament.core.rules.framework.compilation import Compilation
@@ -287,19 +287,18 @@ def drop_constraints(standing: ChangedMachine) -> Iterator[CureProposal]:
         yield from rule.cures(standing)
 
 
-def compile_rules(cluster: Cluster, waiting: Sequence[int], *, without: int = -1) -> RuleSet | None:
+def compile_rules(cluster: Cluster, waiting: Sequence[int], *, without: int = -1) -> RuleSet:
     """Return rules of a round for the waiting classes (``waiting[c]``: class row of problem class c); None if
     there are none.
 
     ``without``: row of a task that is not to be counted where it is.
     """
     if not len(cluster.machines):
-        return None
+        return NO_RULES
     modelled = model_constraints(cluster, waiting, without=without) if cluster.constraining_models else ()
     rules = _compile_counted(cluster, waiting, without)
     if not modelled:
         return rules
-    rules = rules or RuleSet([])
     of = dict(rules.of)
     for cls in range(len(waiting)):
         if any(each.involves(cls) for each in modelled):
@@ -307,18 +306,18 @@ def compile_rules(cluster: Cluster, waiting: Sequence[int], *, without: int = -1
     return replace(rules, of=of, modelled=modelled)
 
 
-def _compile_counted(cluster: Cluster, waiting: Sequence[int], without: int) -> RuleSet | None:
+def _compile_counted(cluster: Cluster, waiting: Sequence[int], without: int) -> RuleSet:
     """Return the rules that Kubernetes knows, which are all about counters."""
     stating = list_ruled(cluster)
     if not stating:
-        return None
+        return NO_RULES
     inhabitants = Inhabitants(cluster, without=without)
     present = {*waiting, *inhabitants.classes.tolist()}
     ruled = [row for row in stating if row in present]
     if not ruled:
-        return None
+        return NO_RULES
     compilation = Compilation(cluster, waiting, inhabitants, ruled)
     for rule in POD_RULES:
         rule.compile(compilation)
     rules = compilation.finish()
-    return rules if rules.of else None
+    return rules if rules.of else NO_RULES

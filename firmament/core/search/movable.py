@@ -19,7 +19,7 @@ def find_staying(problem: PlacementProblem, *, sharing: bool) -> dict[Unsupporte
     ``sharing``: those stay, too, that take of joint rows which several machines share.
     """
     staying: dict[Unsupported, Bool] = {}
-    if problem.rules is not None:
+    if problem.rules.of:
         staying[Unsupported.RULES] = _mark(problem, list(problem.rules.of))
     if problem.pairs is not None:
         staying[Unsupported.PAIRS] = problem.pairs.kind >= 0

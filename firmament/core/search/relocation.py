@@ -60,8 +60,6 @@ def _checks_of_a_move(problem: PlacementProblem, placed: Assignments) -> int:
 
     People write a handful of rules; of classes with hundreds fewer moves are tried.
     """
-    if problem.rules is None:
-        return 1
     left = np.flatnonzero(problem.counts.sum(axis=1) > placed.count_per_class(problem.classes)).tolist()
     checks = sum(problem.rules.rules(cls).checks for cls in left)
     return 1 + checks // (_USUAL_CHECKS * max(1, len(left)))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cost_models.interface import Bool, Int64, JointRows, Returned
-from firmament.core.constraints.ruleset import RuleSet
+from firmament.core.constraints.ruleset import NO_RULES, RuleSet
 from firmament.core.flow.problem import PlacementProblem
 from firmament.core.model import BUDGET_RECORD, Requirement, TaskSelector
 from firmament.core.preemption.problem import LOWEST_WEIGHT, PreemptionProblem
@@ -195,15 +195,12 @@ def _gangs(cluster: Cluster, rows: Int64, jobs: Sequence[str]) -> tuple[Int64, I
     )
 
 
-def _rules(
-    cluster: Cluster, problem: PlacementProblem, may: Bool, cls: Int64, kinds: Int64
-) -> RuleSet | None:
+def _rules(cluster: Cluster, problem: PlacementProblem, may: Bool, cls: Int64, kinds: Int64) -> RuleSet:
     """Return rules over the problem's classes and the kinds of victims together, if they bind somebody who
     may evict.
     """
-    rules = problem.rules
-    if rules is None or not any(rules.rules(index).binding for index in np.flatnonzero(may).tolist()):
-        return None
+    if not any(problem.rules.rules(index).binding for index in np.flatnonzero(may).tolist()):
+        return NO_RULES
     together: Sequence[int] = [*cls.tolist(), *kinds.tolist()]
     return compile_rules(cluster, together)
 

@@ -16,6 +16,7 @@ from firmament.artefacts.saved_arrays import decode_arrays, encode_arrays
 from firmament.artefacts.saving import RoundRecord, decode_round, encode_round
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.constraints.ruleset import (
+    NO_RULES,
     Attraction,
     ClassRules,
     Counter,
@@ -78,8 +79,6 @@ def test_rules_come_back_as_they_were():
         assert opened.snapshot is not None
         made = opened.snapshot.problem
         rules = made.rules
-        if rules is None:
-            continue
         kinds |= {
             name
             for own in rules.of.values()
@@ -87,7 +86,6 @@ def test_rules_come_back_as_they_were():
             if getattr(own, name)
         }
         again, _ = decode_arrays(encode_arrays(made, NOTHING))
-        assert again.rules is not None
         assert described(again.rules) == described(rules)
     assert len(kinds) == 6
 
@@ -95,7 +93,6 @@ def test_rules_come_back_as_they_were():
 def test_what_tasks_lean_on_comes_back():
     rules = RuleSet(_counters(2), {}, {(1, 0): "uid-é", (0, 1): "b"})
     again, _ = decode_arrays(encode_arrays(_problem(rules), NOTHING))
-    assert again.rules is not None
     assert described(again.rules) == described(rules)
 
 
@@ -110,13 +107,13 @@ def test_rules_decide_what_comes_out():
     differ = 0
     for seed in range(8):
         saved = decode_round(saved_files(seed))
-        without = replace(saved, problem=replace(saved.problem, rules=None))
+        without = replace(saved, problem=replace(saved.problem, rules=NO_RULES))
         differ += not replay(without, OrToolsSolver(), no_timer).same
     assert differ > 4
 
 
 def test_a_round_without_rules_has_none():
-    assert decode_arrays(encode_arrays(_problem(None), NOTHING))[0].rules is None
+    assert decode_arrays(encode_arrays(_problem(NO_RULES), NOTHING))[0].rules == NO_RULES
 
 
 # --- what cannot be saved, or cannot have been -----------------------------------------------------------------------
@@ -132,7 +129,7 @@ class OneMore:
 
 
 def test_a_round_with_a_ledger_says_that_it_cannot_be_run_again():
-    content = encode_arrays(replace(_problem(None), ledgers=(OneMore(),)), NOTHING)  # type: ignore[arg-type]  # never booked
+    content = encode_arrays(replace(_problem(NO_RULES), ledgers=(OneMore(),)), NOTHING)  # type: ignore[arg-type]  # never booked
     with pytest.raises(
         ArtefactError, match=r"^problem\.npz: .*ledger \(node\(s\) cannot align\).*cannot be run again"
     ):
@@ -142,7 +139,7 @@ def test_a_round_with_a_ledger_says_that_it_cannot_be_run_again():
 @pytest.mark.parametrize("change", [{"most": {0: 1}}, {"model_shape": np.zeros(2, np.int64)}])
 def test_a_derived_problem_is_not_saved(change: dict[str, object]):
     with pytest.raises(ValueError, match="derived within a round"):
-        encode_arrays(replace(_problem(None), **change), NOTHING)  # type: ignore[arg-type]  # fields by name
+        encode_arrays(replace(_problem(NO_RULES), **change), NOTHING)  # type: ignore[arg-type]  # fields by name
 
 
 def _counters(count: int) -> list[Counter]:
@@ -154,7 +151,7 @@ def _counters(count: int) -> list[Counter]:
     ]
 
 
-def _problem(rules: RuleSet | None) -> PlacementProblem:
+def _problem(rules: RuleSet) -> PlacementProblem:
     return replace(problem(tasks=[2, 1], requests=[[1], [1]], free=[[2]] * 3), rules=rules)
 
 

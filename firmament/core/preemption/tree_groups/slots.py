@@ -114,5 +114,5 @@ class _KeptLeaves:
 
 def _apply_rules(prospect: Prospect, cls: int, machines: Bool) -> Bool:
     """Return ``machines`` (bool[M]) into which rules between tasks let a class."""
-    allowed = None if prospect.state is None else prospect.state.find_allowed(cls)
+    allowed = prospect.state.find_allowed(cls)
     return machines if allowed is None else machines & allowed

@@ -80,7 +80,7 @@ def covering(prospect: Prospect, cls: int, rows: Int64, blocked: Bool) -> Coveri
     open_to = may_go[slots]
     columns: list[tuple[Int64, Int64]] = []
     possible: Bool = np.ones(len(rows), dtype=np.bool_)
-    if prospect.state is not None and prospect.rules(cls).binding:
+    if prospect.rules(cls).binding:
         open_to, possible = _keep_for_attraction(prospect, prospect.state, cls, rows, slots, open_to)
         for spreading in prospect.rules(cls).spreadings:
             possible &= spreading.key_domain[rows] >= 0
@@ -95,7 +95,7 @@ def covering(prospect: Prospect, cls: int, rows: Int64, blocked: Bool) -> Coveri
         lacking, given = lacking[possible], given[possible]
     nobody = np.zeros(slots.shape, dtype=np.bool_)
     problem = Covering(rows, slots, open_to, given, lacking, prospect.whole(cls), nobody)
-    if prospect.state is None or not prospect.rules(cls).modelled:
+    if not prospect.rules(cls).modelled:
         return problem
     forced, opened = _find_forced(prospect, prospect.state, cls, problem)
     return problem.narrow(np.flatnonzero(opened), (open_to & ~forced)[opened], forced[opened])

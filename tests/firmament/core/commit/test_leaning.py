@@ -16,7 +16,7 @@ ZONE = [0, 0, 1, 2, -1]
 LEADER, FOLLOWER, OTHER = range(3)
 
 
-def with_rules(rules: RuleSet | None) -> PlacementProblem:
+def with_rules(rules: RuleSet) -> PlacementProblem:
     """Three classes on five machines."""
     return replace(problem(tasks=[9] * 3, requests=[[1]] * 3, free=[[9]] * 5), rules=rules)
 
@@ -37,7 +37,6 @@ def followed(
 def depends_on(given: PlacementProblem, *placements: tuple[int, int]) -> dict[int, tuple[str, ...]]:
     """Leaders of placements (class, machine), whose uids are t0, t1, ..."""
     cls, at = (ints(*(each[part] for each in placements)) for part in (0, 1))
-    assert given.rules is not None
     return binding_dependencies(given.rules, cls, at, [f"t{index}" for index in range(len(placements))])
 
 

@@ -68,7 +68,7 @@ def test_rules_between_tasks(seed: int):
     snapshot = core(case(seed, WIDE), Classes()).open_round().snapshot
     assert snapshot is not None
     rules = snapshot.problem.rules
-    if rules is not None:
+    if rules.of:
         keeps_its_promises(
             RuleState(rules), snapshot.problem.classes, snapshot.problem.machines, Random(seed)
         )

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from cost_models.interface import Bool, JointRows
+from firmament.core.constraints.ruleset import NO_RULES
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Residual
 from firmament.core.placement.subclasses import LARGEST_COST, ClassPart, derive
 from tests.firmament.core.placement.rules import proposed, units
@@ -37,7 +38,7 @@ def test_whole_classes_stay_as_they_are():
     assert made.priority.tolist() == [1, 0]
     assert made.requests[made.shape].tolist() == [[2], [1]]
     assert made.cost[made.shape].tolist() == [[4, 5, 6], [1, 2, 3]]
-    assert (dict(made.pins), dict(made.most), made.rules) == ({}, {}, None)
+    assert (dict(made.pins), dict(made.most), made.rules) == ({}, {}, NO_RULES)
     assert units(wave.in_round(proposed((0, 2, 2), (1, 0)))) == [(1, 2), (1, 2), (0, 0)]
 
 

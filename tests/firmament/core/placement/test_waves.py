@@ -210,5 +210,4 @@ def test_equal_problems_give_equal_placements():
     assert in_waves(given)[0] == in_waves(given)[0]
     assert given.counts.sum() == 7
     assert given.free.tolist() == FREE
-    assert given.rules is not None
     assert given.rules.counters[0].start.tolist() == ints(0, 0, 0).tolist()

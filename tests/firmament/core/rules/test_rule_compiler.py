@@ -10,7 +10,7 @@ import pytest
 
 from firmament.core.constraints.counters import RuleState
 from firmament.core.constraints.preferences import soft_cost
-from firmament.core.constraints.ruleset import ClassRules, RuleSet
+from firmament.core.constraints.ruleset import NO_RULES, ClassRules, RuleSet
 from firmament.core.events import (
     ClassDefined,
     Event,
@@ -58,19 +58,17 @@ class Scene:
     def row(self, name: str) -> int:
         return self.cluster.classes.row(self.numbers[name])
 
-    def compiled(self, *waiting: str, without: str = "") -> RuleSet | None:
+    def compiled(self, *waiting: str, without: str = "") -> RuleSet:
         task = self.cluster.tasks.row_of[without] if without else -1
         return compile_rules(self.cluster, [self.row(name) for name in waiting], without=task)
 
     def rules(self, *waiting: str) -> tuple[RuleSet, ClassRules]:
         found = self.compiled(*waiting)
-        assert found is not None
         return found, found.rules(0)
 
     def open_to(self, name: str) -> list[int]:
         """Machines that the rules leave to a class."""
-        found = self.compiled(name)
-        allowed = None if found is None else RuleState(found).find_allowed(0)
+        allowed = RuleState(self.compiled(name)).find_allowed(0)
         return [0, 1, 2, 3] if allowed is None else np.flatnonzero(allowed).tolist()
 
 
@@ -90,21 +88,21 @@ def starts(found: RuleSet, numbers: list[int]) -> list[list[int]]:
 
 
 def test_no_rules_without_terms_or_machines():
-    assert Scene(web=task_class()).bind(web="m0").compiled("web") is None
+    assert Scene(web=task_class()).bind(web="m0").compiled("web") is NO_RULES
     nowhere = Cluster()
     apply_events(nowhere, [ClassDefined(1, task_class(anti_affinity=near("web")))], 0.0)
-    assert compile_rules(nowhere, [0]) is None
+    assert compile_rules(nowhere, [0]) is NO_RULES
 
 
 def test_terms_of_classes_that_neither_wait_nor_run_do_not_count():
     scene = Scene(web=task_class(), loner=task_class(anti_affinity=near("web")))
-    assert scene.compiled("web") is None
-    assert scene.bind(loner="m0").compiled("web") is not None
+    assert scene.compiled("web") is NO_RULES
+    assert scene.bind(loner="m0").compiled("web").of
 
 
 def test_nobody_waits():
     scene = Scene(web=task_class(anti_affinity=near("web"))).bind(web="m0")
-    assert scene.compiled() is None
+    assert scene.compiled() is NO_RULES
 
 
 def test_a_class_of_two_priorities_has_one_set_of_rules():
@@ -472,7 +470,6 @@ def test_ports_that_the_same_classes_use_share_a_counter():
         0.0,
     )
     rules = compile_rules(cluster, [0, 1])
-    assert rules is not None
     assert len(rules.counters) <= 3
     state = RuleState(rules)
     assert not state.allows(0, 0)
