@@ -78,7 +78,7 @@ class Board:
     def takes(self, cls: int) -> Bool:
         """Return bool[M]: machines where ``fits`` holds for a class."""
         fits = self.open_to(cls)
-        for _, refused in self.pairs.refusals(cls) if self.pairs is not None else ():
+        for _, refused in self._list_refused_by_pairs(cls):
             fits &= ~refused
         return fits
 
@@ -105,9 +105,12 @@ class Board:
             open_to &= ~refused
         if self.rules_of(cls).excludes_itself():
             units = np.minimum(units, 1)
-        for _, refused in self.pairs.refusals(cls, machines) if self.pairs is not None else ():
+        for _, refused in self._list_refused_by_pairs(cls, machines):
             open_to &= ~refused
         return np.where(open_to, units, 0)
+
+    def _list_refused_by_pairs(self, cls: int, at: Int64 | None = None) -> list[tuple[AnyReason, Bool]]:
+        return [] if self.pairs is None else self.pairs.refusals(cls, at)
 
     def refusals(self, cls: int) -> list[tuple[AnyReason, Bool]]:
         """Return reasons of rules, limits and pairs, with the machines that each closes to one more task of a

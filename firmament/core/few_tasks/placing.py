@@ -19,7 +19,7 @@ from cost_models.firmament_policies.scarce_resources import scarce_columns
 from cost_models.interface import Int64
 from firmament.core.few_tasks.first_costs import CLOSED, FirstCosts, batch_of, select_columns
 from firmament.core.gangs.lifecycle import AdmittedTasks
-from firmament.core.rules.registry import list_ruled
+from firmament.core.rules.registry import is_limited, list_ruled
 from firmament.core.scoring.round_assessment import crowding_units
 from firmament.core.snapshot.grouping import RoundContext
 from firmament.solvers.base import Int32
@@ -96,7 +96,7 @@ def _wants_only_room(context: RoundContext, shape: int) -> bool:
     """
     machines, rules = context.cluster.machines, context.static_rows.rules
     content = context.cluster.classes.shapes[shape]
-    if content.invalid or content.attachments:
+    if content.invalid or is_limited(content):
         return False
     if next(iter(rules.passing_refusals(machines, content)), None) is not None:
         return False

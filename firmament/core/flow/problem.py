@@ -68,7 +68,7 @@ class PlacementProblem:
     most: Mapping[int, int] = field(default_factory=dict)
     """Most tasks of a class that one machine may take in this problem, for classes with such a limit."""
     rules: RuleSet = NO_RULES
-    """Rules between tasks, None for none."""
+    """Rules between tasks."""
     pairs: PairRules | None = None
     """Costs and limits of pairs of tasks, None for none."""
     gang: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))

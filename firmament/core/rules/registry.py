@@ -188,6 +188,11 @@ def _list_limiting(shapes: Iterable[TaskClass]) -> list[LimitRule]:
     return [rule for rule, fields in stated if any(get(shape) for shape in given for get in fields)]
 
 
+def is_limited(shape: TaskClass) -> bool:
+    """Return whether some rule limits what tasks of a shape take together with others."""
+    return bool(_list_limiting([shape]))
+
+
 def limit_amounts(cluster: Cluster, demand: RoundDemand, free: Int64) -> tuple[Int64, list[JointRows]]:
     """Return what machines offer in a round, and the rows that limit it; ``free``: int64[M, K], what they have left."""
     found: list[JointRows] = []
@@ -288,8 +293,7 @@ def drop_constraints(standing: ChangedMachine) -> Iterator[CureProposal]:
 
 
 def compile_rules(cluster: Cluster, waiting: Sequence[int], *, without: int = -1) -> RuleSet:
-    """Return rules of a round for the waiting classes (``waiting[c]``: class row of problem class c); None if
-    there are none.
+    """Return rules of a round for the waiting classes (``waiting[c]``: class row of problem class c).
 
     ``without``: row of a task that is not to be counted where it is.
     """
