@@ -1,1 +1,1 @@
-"""AppGroup and NetworkTopology of diktyo-io: what is in force and what their objects should say."""
+"""AppGroup and NetworkTopology of diktyo-io: which specs are in force, and what their statuses should say."""

@@ -1,4 +1,4 @@
-"""AppGroup objects: what is in force, what solvers are told, and what their status should say."""
+"""AppGroup objects: which specs are in force, what solvers get, and what their statuses should say."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class AppGroups(GoodStates[AppGroup, AppGroupSpec]):
         )
 
     def reconcile(self, key: ObjectKey, members: Members, now: str) -> tuple[Proposal, list[Notice]] | None:
-        """Return what is left to write of an AppGroup and to tell people, None if it does not exist."""
+        """Return what to write about an AppGroup and to report to people, None if it does not exist."""
         kept = self.get(key)
         if kept is None:
             return None

@@ -78,7 +78,7 @@ class ConfigMapFollower:
                 self._take(name, None)
 
     async def wait_synced(self) -> None:
-        """Wait until each of those that are wanted now has been looked for once."""
+        """Wait until each wanted object has been looked up once."""
         for reflector, _ in [*self._followed.values()]:
             await reflector.wait_synced()
 
@@ -91,11 +91,11 @@ class ConfigMapFollower:
 
 
 class NetworkController:
-    """Follows objects into ``book``, calls ``changed`` when it has, and writes what the book proposes.
+    """Passes objects to ``book``, calls ``changed`` afterwards, and writes what the book proposes.
 
-    ``events`` None: nothing is written; otherwise not before ``may_begin`` returns. State is kept by the API server
-    alone: writes carry the version that they were computed from, and what was refused because somebody was faster is
-    computed anew.
+    Without ``events`` (None) nothing is written; otherwise not before ``may_begin`` returns. Only the API
+    server keeps state: writes carry the version that they were computed from, and a write that was refused
+    because another was faster is computed again.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Writes what a controller proposes for an object, unless somebody has written the object meanwhile."""
+"""Writes what a controller proposes for an object, unless the object has changed meanwhile."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ _RESOURCES: dict[str, Resource[Any]] = {APP_GROUP_KIND: APP_GROUPS, TOPOLOGY_KIN
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The object as it is now, None if it is gone. ``conflict``: somebody was faster, and nothing was written."""
+    """The object as it is now, None if it is gone. ``conflict``: another write was faster, and nothing was
+    written.
+    """
 
     found: Written | None
     conflict: bool = False

@@ -38,10 +38,10 @@ class NetworkOptions(Section):
 
 
 class NetworkArguments(Section):
-    """The arguments of the overlay ``network_overhead`` that the bridge heeds.
+    """The arguments of the overlay ``network_overhead`` that the bridge uses.
 
-    ``namespaces``: where AppGroups are looked for by the names in pods' labels, the first hit counts. ``percentile``:
-    that of the section if empty.
+    ``namespaces``: where to look for the AppGroups that pods' labels name; the first hit counts.
+    ``percentile``: that of the section if empty.
     """
 
     model_config = ConfigDict(extra="ignore")

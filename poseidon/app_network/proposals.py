@@ -1,4 +1,6 @@
-"""What an object should say, as against what it says: conditions, the patch that makes it so, what people are told."""
+"""Compares what an object says with what it should say: conditions, the patch between them, and news for
+people.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ _TIMES = ("topologyCalculationTime", "weightCalculationTime", "scheduleStartTime
 class Finding:
     """A condition: its type, whether it holds, a reason in one word, and a message.
 
-    ``warns``: people are told, by an event with the reason, which is an ``EventReason``.
+    ``warns``: an event with the reason, which is an ``EventReason``, informs people.
     """
 
     type: ConditionType
@@ -83,7 +85,7 @@ def condition_of(existing: Any, kind: str) -> dict[str, Any]:
 
 
 class Notice(NamedTuple):
-    """Something that people are told about an object, as an event."""
+    """A message to people about an object, sent as an event."""
 
     key: ObjectKey
     uid: str
@@ -129,9 +131,9 @@ def propose(
     now: str,
     spec: Mapping[str, Any] | None = None,
 ) -> tuple[Proposal, list[Notice]]:
-    """Return what is left to write of what an object should say, and to tell people; ``now`` is RFC 3339.
+    """Return what to write into an object, and what to report to people; ``now`` is RFC 3339.
 
-    Its status states the findings as conditions; keys that are not given are not touched.
+    Its status contains the findings as conditions; keys that are not given stay as they are.
     """
     metadata = kept.object.metadata
     given = kept.object.spec if isinstance(kept.object.spec, dict) else {}
@@ -152,7 +154,9 @@ def propose(
 
 
 def notices(kept: Kept[Any, Any], findings: Iterable[Finding]) -> list[Notice]:
-    """Return what people have not been told yet: neither by this process nor, as the object shows, by a former one."""
+    """Return messages that are new: neither this process nor, as the object shows, an earlier one has sent
+    them.
+    """
     existing = kept.status.get("conditions")
     news = []
     current = set()

@@ -17,10 +17,10 @@ from poseidon.kube.quarantine import Quarantine
 
 
 class NetworkBook:
-    """Takes objects as they are now, and says what has to be done about them; ``members`` take pods and nodes.
+    """Keeps objects up to date, and says what to do about them; ``members`` follow pods and nodes.
 
-    Everything is keyed by uid or name and idempotent; nothing is kept that the API server does not hold. An object of
-    which nothing can be told goes to ``quarantine``. Not thread-safe.
+    Everything is keyed by uid or name and idempotent, and the API server has it, too. An object that cannot
+    be handled goes to ``quarantine``. Not thread-safe.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""NetworkTopology objects: what is in force, what solvers are told, and what spec and status should say."""
+"""NetworkTopology objects: which specs are in force, what solvers get, and what spec and status should say."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ class Topologies(GoodStates[NetworkTopology, TopologySpec]):
         self._looked: dict[str, tuple[Mapping[str, str], int, Finding]] = {}
 
     def config_map_changed(self, name: MapName, data: Mapping[str, str] | None) -> Iterator[ObjectKey]:
-        """Take a ConfigMap with measurements as it is now, None if it is not there; return who refers to it."""
+        """Update a ConfigMap with measurements, None if it does not exist; return the objects that refer to
+        it.
+        """
         if data is None:
             self._config_maps.pop(name, None)
         else:
@@ -57,7 +59,7 @@ class Topologies(GoodStates[NetworkTopology, TopologySpec]):
         return kept.spec.payload(self._measured.get(kept.uid))
 
     def reconcile(self, key: ObjectKey, members: Members, now: str) -> tuple[Proposal, list[Notice]] | None:
-        """Return what is left to write of a NetworkTopology and to tell people, None if it does not exist."""
+        """Return what to write about a NetworkTopology and to report to people, None if it does not exist."""
         kept = self.get(key)
         if kept is None:
             return None

@@ -28,10 +28,10 @@ Amounts: TypeAlias = tuple[tuple[str, int], ...]
 
 
 class Absent(NamedTuple):
-    """Pods that are counted on a node and take nothing there (task class of each).
+    """Pods that are counted on a node and use nothing there (task class of each).
 
-    ``now``: those that have the node, but wait until others have left it; ``later``: those that will have left it once
-    all who leave are gone, and those that come after the pod in question.
+    ``now``: pods that have the node, but wait until others have left it. ``later``: pods that will have left
+    it, and pods that come after the one in question.
     """
 
     now: tuple[int, ...] = ()
@@ -89,9 +89,9 @@ class BindCheck:
     ) -> str:
         """Return why a pod of the class, already counted on the node, must not be bound to it; "" if it may.
 
-        It has to fit beside those that are there now, and later beside those that wait for others to leave: their
-        room is promised to them. ``absent`` is asked only where not all that are counted fit together, and ``shared``:
-        what the pod takes, by resource, that others on the node have taken already.
+        It must fit beside the pods there now, and later beside those that wait for others to leave, as their
+        room is promised to them. ``absent`` is asked only if the counted pods do not all fit together.
+        ``shared``: amounts of the pod that other pods on the node use already.
         """
         machine = self._machines.get(node)
         if machine is None:

@@ -1,7 +1,7 @@
-"""Looks at the evictions that a round asks for: a solver is believed only as far as the bridge can see a reason itself.
+"""Reviews the evictions that a round asks for: the bridge trusts a solver only if it sees the reason itself.
 
-A pod goes for one that takes its place, and is more important; or because its gang has failed. Where one waits for
-several to go, and one of them stays, nobody goes in vain.
+A pod may be evicted for a more important one that takes its place, or because its gang has failed. If a pod
+waits for several to leave, and one of them stays, none is evicted in vain.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class _Inquiry:
         self.verdicts.update(dict.fromkeys(uids, verdict))
 
     def settle(self) -> None:
-        """Let all pods stay whose eviction nothing speaks for, or speaks for any more."""
+        """Keep all pods for whose eviction there is no reason, or no reason any more."""
         while True:
             before = len(self.verdicts), len(self._void)
             for uid in self._victims.keys() - self.verdicts.keys() - self._failing:
@@ -126,7 +126,9 @@ class _Inquiry:
         return found
 
     def _examine(self, guest: PodRecord, uid: str, *, near: bool) -> None:
-        """Note whether one pod has to go for another; ``near``: its gang leaves a node that the other's comes to."""
+        """Note whether one pod must leave for another; ``near``: its gang leaves a node that the other's gang
+        gets.
+        """
         victim = self._tasks.get(uid)
         if not self._evicts(guest):
             self._words[uid] = Verdict(Reason.NOT_LOWER, f"{guest.task.name} evicts nobody")
@@ -138,7 +140,7 @@ class _Inquiry:
             self._causes.setdefault(uid, []).append(guest.task.uid)
 
     def _nodes(self, deltas: Iterable[pb.Delta]) -> dict[str, set[str]]:
-        """Return the nodes that deltas are about, by what comes or goes together."""
+        """Return the nodes of some deltas, by what arrives or leaves together."""
         nodes: dict[str, set[str]] = {}
         for delta in deltas:
             nodes.setdefault(self._kin(delta.task), set()).add(delta.machine)

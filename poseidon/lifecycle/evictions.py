@@ -15,7 +15,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 
 @dataclass(slots=True, eq=False, repr=False)
 class Evictions:
-    """Begins and withdraws evictions, by ``actions``; whose is under way is known by its phase."""
+    """Begins and withdraws evictions, as ``actions``; a pod's phase says whether its eviction is under way."""
 
     tasks: PodRecords
     review: EvictionReview
@@ -72,10 +72,10 @@ class Evictions:
         return [(victims.pop(uid), verdict) for uid, verdict in verdicts.items()]
 
     def messages(self, result: pb.RoundResult, victims: Mapping[str, pb.Delta]) -> dict[str, str]:
-        """Return why each victim of a round has to go, by uid: for whom, or because its gang was given up.
+        """Return by uid why each victim of a round must leave: for which pod, or because its gang was given
+        up.
 
-        Whose pods the message is for learn the name of another one only in their own namespace, as kube-scheduler
-        tells its uid alone.
+        A message names another pod only to readers of the same namespace; kube-scheduler gives only its uid.
         """
         given_up = {gang.job: gang.message for gang in result.gangs if gang.state == pb.GangState.FAILED}
         found = {}
@@ -92,7 +92,7 @@ class Evictions:
         return found
 
     def _name_for(self, reader: str, uid: str) -> str:
-        """Return what a pod may be called before those who may look at the pod ``reader``."""
+        """Return the name of a pod for readers who may see the pod ``reader``."""
         record, theirs = self.tasks.get(uid), self.tasks.get(reader)
         if record is None or theirs is None or record.ref.namespace != theirs.ref.namespace:
             return uid

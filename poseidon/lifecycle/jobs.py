@@ -1,4 +1,4 @@
-"""The jobs that known tasks belong to, and which of them the solver has been told of."""
+"""The jobs of known tasks, and which of them the solver knows."""
 
 from __future__ import annotations
 

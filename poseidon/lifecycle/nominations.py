@@ -1,16 +1,16 @@
-"""Room on nodes that is kept for pods, as records for the solver.
+"""Keeps room on nodes for pods, as records for the solver.
 
-It is kept for our own pods for which others leave, so that a new solver knows whose that room is; for those of other
-schedulers, so that it is left to them; and for those that are moved, from the announcement on until their replacements
-have it. Whoever moves a pod announces it by annotations (``poseidon.pods.moves``), and evicts it then. The next pod of
-the same controller, with the same spec, is its replacement: for one round it may go to that node alone; if it gets no
-place there, it gets its old one back, which is kept for it as well once the pod has gone; only then it is placed as any
-other. Nothing of this is written down but the annotations: after a restart, places are kept for pods that are still
-there.
+The room is for three kinds of pods: our own for which others leave, so that a new solver knows whose room it
+is; nominated pods of other schedulers; and pods that are being moved, from the announcement until their
+replacements have the room. A program that moves a pod announces this by annotations
+(``poseidon.pods.moves``), and then evicts the pod. The next pod of the same controller with the same spec is
+its replacement: for one round it may go only to the announced node. If it gets no place there, it gets its
+old place back, which is kept for it, too; only after that is it placed like any other pod. Only the
+annotations are stored: after a restart, places are kept for pods that still exist.
 
-Whoever may annotate pods can have room kept, so it is bounded: a place ends after its time, whatever is updated
-meanwhile, and as long again passes before the same pod has another one; and where all places are in use, namespaces
-have equal shares of them.
+Anybody who may annotate pods can have room kept, so this is limited: a place ends after its time, whatever is
+updated meanwhile, and the same pod gets another one only after as long again. If all places are in use,
+namespaces get equal shares of them.
 """
 
 from __future__ import annotations
@@ -72,9 +72,9 @@ class Nominations:
 
 
 def foreign_nomination(pod: Pod, priorities: PriorityResolver) -> bytes | None:
-    """Return what is told of another scheduler's pod that is nominated for a node, None for one that is not.
+    """Return the record of another scheduler's pod that is nominated for a node, None if it is not.
 
-    Of its requests as the kubelet will count them; what is wrong with them is not looked at here.
+    It contains the requests as the kubelet will count them, without checking them.
     """
     node = pod.status.nominated_node_name
     if not node or disposition(pod) is not Disposition.PENDING:
@@ -87,7 +87,9 @@ def foreign_nomination(pod: Pod, priorities: PriorityResolver) -> bytes | None:
 
 
 def room_record(pod: Pod, node: str, priority: int) -> bytes:
-    """Return what is told of room on a node for all that a pod requests, kept from pods of its priority or less."""
+    """Return the record of room on a node for all that a pod requests, kept from pods of its priority or
+    less.
+    """
     requests = {**effective_requests(pod.spec, []), "pods": 1}
     return msgspec.json.encode({"machine": node, "priority": priority, "requests": requests})
 
@@ -95,7 +97,7 @@ def room_record(pod: Pod, node: str, priority: int) -> bytes:
 class MoveOptions(Section):
     """The section ``moves``: whether places are kept for pods that are moved, and for how many at once.
 
-    Off by default: whoever may annotate pods may have room kept.
+    Off by default, because anybody who may annotate pods can then have room kept.
     """
 
     keep_places: bool = False
@@ -114,7 +116,7 @@ class _Kept(Struct):
 
 
 class _OldPlace(Struct):
-    """Where a pod that is moved has been, as told of (``content``), until when; ``told``: it is kept now."""
+    """The old place of a moved pod, as recorded (``content``), and until when; ``told``: it is kept now."""
 
     node: str
     content: bytes
@@ -123,9 +125,9 @@ class _OldPlace(Struct):
 
 
 class _Meant(Struct):
-    """Where a replacement may go alone at present, "" for anywhere; ``moved``: uid of the pod that it replaces.
+    """The only place of a replacement at present, "" for any; ``moved``: uid of the pod that it replaces.
 
-    ``back``: it has been refused, and gets its old place.
+    ``back``: it was refused there, and gets its old place.
     """
 
     node: str
@@ -134,10 +136,11 @@ class _Meant(Struct):
 
 
 class KeptPlaces:
-    """``wall`` tells seconds since the epoch; ``records`` are told of the room that is kept.
+    """Keeps places for moved pods. ``wall`` returns seconds since the epoch; ``records`` get the room that is
+    kept.
 
-    Of the places of pods that have gone, some are ``taken`` by their replacements, some ``release`` to them by a round,
-    and some ``expired`` before one came. Of those that were refused some have ``returned`` to their old places.
+    Places of pods that have gone are ``taken`` by their replacements, ``release``d by a round, or ``expired``
+    before one came. Replacements that were refused have ``returned`` to their old places.
     """
 
     def __init__(self, options: MoveOptions, records: CustomRecords, wall: Callable[[], float]) -> None:
@@ -153,7 +156,9 @@ class KeptPlaces:
         self._outcomes: Counter[str] = Counter()
 
     def note_running(self, pod: Pod, task: Task) -> None:
-        """Take a pod that runs, as it is now: it has come to its place, a move is announced or taken back."""
+        """Note the present state of a running pod: it has reached its place, or a move is announced or taken
+        back.
+        """
         now = self._wall()
         node, until = parse_announced_move(pod, now)
         known = self._kept.get(task.uid)
@@ -230,12 +235,12 @@ class KeptPlaces:
         return meant.node if meant is not None else ""
 
     def take_outcomes(self) -> Counter[str]:
-        """Return what has become of places, once."""
+        """Return the outcomes of places, once."""
         outcomes, self._outcomes = self._outcomes, Counter()
         return outcomes
 
     def expire(self) -> None:
-        """Keep no place whose time is over."""
+        """Drop places whose time is over."""
         now = self._wall()
         for uid in [uid for uid, kept in self._kept.items() if kept.until <= now]:
             if self._kept[uid].going:

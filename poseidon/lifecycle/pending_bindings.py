@@ -92,10 +92,10 @@ class PendingBindings:
     """Which pods must be bound before others."""
 
     def absent(self, record: PodRecord) -> Absent:
-        """Return who is counted on a pod's node and takes nothing there, beside itself, whose binding is to be posted.
+        """Return the pods that are counted on a pod's node and use nothing there, without the pod itself.
 
-        Who leaves the node takes its room until it is gone; who waits for that takes it only then. Less important
-        pods that wait have to give way to this one.
+        A pod that leaves the node uses its room until it is gone; a pod that waits for that uses it only
+        then. Less important waiting pods must give way to this one.
         """
         now, later = [], []
         for other in self.tasks.on_node(record.binding):
@@ -168,9 +168,9 @@ class PendingBindings:
         return record.going or record.phase in UNPLACED | UNDER_WAY
 
     def _bind_after(self, record: PodRecord, leaders: Sequence[str]) -> None:
-        """Bind a pod once ``leaders`` are bound, or gone if they have to make way.
+        """Bind a pod once ``leaders`` are bound, or gone if they must make way.
 
-        One of them whose binding has failed already will not be bound.
+        A leader whose binding has already failed will not be bound.
         """
         known = [each for uid in leaders if (each := self.tasks.get(uid)) is not None]
         going = [each for each in known if each.going]
@@ -289,7 +289,9 @@ class PendingBindings:
 
 
 def _enumerate_pods(reader: PodRecord, others: Sequence[PodRecord]) -> str:
-    """Return some of ``others`` by name for those who may look at ``reader``: pods of other namespaces are counted."""
+    """Return some of ``others`` by name for readers who may see ``reader``; pods of other namespaces are only
+    counted.
+    """
     namespace = reader.ref.namespace
     names = sorted(each.task.name for each in others if each.ref.namespace == namespace)[:_NAMED]
     more = len(others) - len(names)

@@ -1,7 +1,8 @@
-"""When it is worth saying anew why a pod stays pending.
+"""Decides when to report again why a pod stays pending.
 
-With every node that comes or goes the counts in ten thousand messages change. People and autoscalers look at the
-reasons, and every message costs two writes. So new reasons are told at once, and mere counts after a while.
+Each node that comes or goes changes the counts in ten thousand messages, and each message costs two writes.
+So new reasons, which people and autoscalers need, are reported at once, and changed counts only after a
+while.
 """
 
 from __future__ import annotations
@@ -27,11 +28,10 @@ MESSAGE = "no node chosen: the solver has not answered for a while; the pod is p
 
 
 def reasons_of(message: str) -> str:
-    """Return the reasons of a message, without counts; messages in other words stand for themselves.
+    """Return the reasons of a message, without counts; a message in other words is its own reason.
 
-    In kube-scheduler's grammar reasons are sorted as text that begins with the count, so that their order may
-    change with the counts alone. What follows the list, such as which pods were faster this time, is
-    detail as counts are.
+    kube-scheduler sorts reasons as text that begins with the count, so their order may change with the
+    counts. Text after the list, such as which pods were faster this time, is detail like counts.
     """
     grammar = _GRAMMAR.match(message)
     if grammar is None:
@@ -47,7 +47,7 @@ class AnnouncementOptions(Section):
 
 
 class PendingReasons:
-    """Decides what is said of pending pods, and when; that is added to ``actions``. ``clock`` is monotonic."""
+    """Decides what is reported of pending pods, and when, and adds it to ``actions``. ``clock`` is monotonic."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class PendingReasons:
         self._look_at = 0.0
 
     def consider(self, record: PodRecord, message: str) -> None:
-        """Take why a pod stays pending; it is said now, later or not at all."""
+        """Consider why a pod stays pending: report it now, later or not at all."""
         uid = record.task.uid
         if record.place or record.message == message:
             self._later.pop(uid, None)
@@ -107,10 +107,10 @@ class PendingReasons:
                 self._say(record, message, now)
 
     def look(self, *, solver_answers: bool) -> None:
-        """Take whether a solver answers at present. To be called about every second.
+        """Note whether a solver answers at present. Call it about every second.
 
-        Each waiting pod is told of an outage once, until a solver has said something else of it. One that was found
-        unschedulable before still counts so.
+        Each waiting pod gets one message about an outage, until a solver says something else about it. A pod
+        that was found unschedulable before still counts as such.
         """
         now = self._clock()
         if solver_answers:

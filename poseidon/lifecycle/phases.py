@@ -1,8 +1,8 @@
-"""What the bridge remembers of each pod: how far it has come, and what each event makes of that.
+"""The phases of a pod in the bridge, and the events that lead from one to another.
 
-A pod is known while the API server shows it and it either is this scheduler's to place or takes room on a node. Every
-change of phase is one event, looked up here; `pods` alone carries it out. Orthogonal to the phase, and kept beside it:
-what the solver has been told (``PodRecord.told``), and why a held pod is held.
+The bridge knows a pod while the API server shows it and it is either for this scheduler to place or uses room
+on a node. Every change of phase is an event, looked up here; only `pod_records` carries it out. A record also
+says what the solver knows of the pod (``PodRecord.told``), and why it is held.
 """
 
 from __future__ import annotations
@@ -262,7 +262,7 @@ class PodRecord(Struct, eq=False, gc=False):
 
     @property
     def going(self) -> bool:
-        """Whether it leaves its node, by eviction or because somebody else has deleted it."""
+        """Whether it leaves its node, because of an eviction or another program."""
         return self.phase in GOING
 
     @property
@@ -294,7 +294,7 @@ class PodRecord(Struct, eq=False, gc=False):
 
 
 class Stories:
-    """What has become of pods lately: the latest steps of all of them, in order, for people who ask why.
+    """The latest steps of all pods, in order, for people who ask what happened.
 
     ``clock`` is monotonic.
     """
@@ -308,7 +308,7 @@ class Stories:
         self._steps.append((self._clock(), uid, event, before, after, place))
 
     def list_lines(self, uid: str) -> list[str]:
-        """Return what is remembered of a pod, oldest first, as lines for people."""
+        """Return the known steps of a pod, oldest first, as lines for people."""
         now, lines = self._clock(), []
         for at, whose, event, before, after, place in list(self._steps):
             if whose == uid:

@@ -1,4 +1,4 @@
-"""From the solver's deltas to bindings, and from their outcomes to reports."""
+"""Turns the solver's deltas into bindings, and their outcomes into reports."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ class Placements:
     # --- outcomes ------------------------------------------------------------------------------------------
 
     def binding_ended(self, outcome: BindOutcome) -> None:
-        """Take the outcome of a binding."""
+        """Note the outcome of a binding."""
         uid = outcome.request.uid
         record = self.tasks.get(uid)
         if record is None or record.binding != outcome.request.node:
@@ -227,7 +227,7 @@ class Placements:
             self.actions.append(AnnounceScheduled(record.ref, record.place))
 
     def eviction_ended(self, outcome: EvictionOutcome) -> None:
-        """Take what has become of an eviction. One that was accepted is over when the pod is gone."""
+        """Note the outcome of an eviction. One that was accepted is over when the pod is gone."""
         uid = outcome.request.uid
         record = self.tasks.get(uid)
         if not outcome.refusal:
@@ -265,7 +265,7 @@ def kind_of(kind: int) -> str:
 def parts_of(result: pb.RoundResult, most: int = PART_DELTAS) -> Iterator[pb.RoundResult]:
     """Yield a round in parts of at most ``most`` deltas, in order; the last part has everything else.
 
-    A round with evictions is not cut: who makes way for whom is one decision.
+    A round with evictions is not cut, because which pods make way for which is one decision.
     """
     deltas = result.deltas
     whole = len(deltas) <= most or any(delta.kind == pb.Delta.PREEMPT for delta in deltas)

@@ -1,6 +1,6 @@
-"""The pods that the solver should know of: the one owner of where each is, and what the solver has been told of it.
+"""The pods for the solver: where each one is, and what the solver knows of it. No other module writes this.
 
-Who is on which node, what is requested there and which pods have changed is derived here, at each step of a pod.
+Each step of a pod also updates the pods per node, the requested amounts there, and the list of changed pods.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from poseidon.volumes.state import VolumeState
 
 
 class PodRecords:
-    """Pod records by uid, with the changes that the current stream has not been told yet.
+    """Pod records by uid, with the changes that the current stream has not sent yet.
 
-    What has to be told is found by comparison: of how a task should stand with what was told last. Any order
-    and any repetition of the events that led there gives the same messages. What each task takes where it
-    runs, or is being bound to, is kept in ``requested``; ``volumes`` are told where pods are
-    from the moment in which one uses claims, ``stories`` of each step.
+    The records compare the wanted state of each task with the state last sent. So any order and any
+    repetition of events gives the same messages. ``requested`` has the amounts of each task on the node where
+    it runs, or is being bound to. ``volumes`` learn where pods are once a pod uses claims, and ``stories``
+    each step.
     """
 
     def __init__(
@@ -110,7 +110,9 @@ class PodRecords:
         fault: str | None = None,
         schedulable: bool | None = None,
     ) -> None:
-        """Note what holds a pod back from being placed, "" for nothing any more; what is not given stays."""
+        """Note what keeps a pod from being placed, "" for nothing any more; arguments that are not given stay
+        as they are.
+        """
         record.group_wait = record.group_wait if group is None else group
         record.claims_wait = record.claims_wait if claims is None else claims
         record.priority_wait = record.priority_wait if priority is None else priority
@@ -121,12 +123,14 @@ class PodRecords:
             self.move(record, _explain_held_back(record))
 
     def mark(self, uid: str) -> None:
-        """Look at this task anew: what it takes at once, what the solver was told when changes are taken."""
+        """Look at this task again: update what it uses at once, and what the solver knows when changes are
+        taken.
+        """
         self._charge(self._records[uid])
         self._changed[uid] = None
 
     def touch(self, uid: str) -> None:
-        """Compare this task anew with what the solver was told. Where it is, and what it takes, is as it was."""
+        """Compare this task again with what the solver knows. Its place, and what it uses, have not changed."""
         self._changed[uid] = None
 
     def resync(self, record: PodRecord) -> None:
@@ -140,13 +144,13 @@ class PodRecords:
         return [self._records[uid] for uid in self._on_node.get(node, ())]
 
     def mark_moved(self) -> None:
-        """Compare all tasks anew whose class is no longer the one that the solver was told."""
+        """Compare again all tasks whose class differs from the one that the solver knows."""
         for uid, record in self._records.items():
             if record.told is not None and record.told.task_class != record.task.task_class:
                 self._changed[uid] = None
 
     def mark_node(self, node: str) -> None:
-        """Compare all tasks of a node anew: it appeared or vanished."""
+        """Compare again all tasks of a node that has appeared or vanished."""
         self._changed.update(dict.fromkeys(self._on_node.get(node, ())))
 
     def forget_node(self, node: str) -> None:

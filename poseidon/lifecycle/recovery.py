@@ -1,8 +1,9 @@
-"""What becomes of our pods that a kubelet refused: told once, and recovered where nobody else does it.
+"""Handles our pods that a kubelet has refused: reports them once, and recovers those that no controller
+recovers.
 
-A refused pod is Failed for good. ReplicaSets, ReplicationControllers and Jobs create another one by themselves
-and leave the failed one behind; StatefulSets and DaemonSets delete it and create it anew. A pod without a
-controller would be lost: it is created again under its name, unless something of it may have run.
+A refused pod is Failed for good. ReplicaSets, ReplicationControllers and Jobs create another one and leave
+the failed one behind; StatefulSets and DaemonSets delete it and create it again. A pod without a controller
+would be lost: it is created again under its name, unless one of its containers may have run.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ _MOST_COUNTED = 10**_LONGEST_COUNT
 
 
 class RecoveryOptions(Section):
-    """The section ``recovery``: what is done about pods that a kubelet refused after they had been bound.
+    """The section ``recovery``: what to do about pods that a kubelet refused after they had been bound.
 
-    ``recreate_bare_pods`` (false): pods without a controller are created again under their names, at most
-    ``max_recreations`` (5) times. Whoever may do that may create any pod, so it is off unless asked for.
-    ``delete_replaced_pods`` (false): the failed pods that ReplicaSets, ReplicationControllers and Jobs leave behind are
-    deleted.
+    ``recreate_bare_pods`` (false): create pods without a controller again under their names, at most
+    ``max_recreations`` (5) times. This needs the right to create any pod, so it is off by default.
+    ``delete_replaced_pods`` (false): delete the failed pods that ReplicaSets, ReplicationControllers and Jobs
+    leave behind.
     """
 
     recreate_bare_pods: StrictBool = False
@@ -53,10 +54,10 @@ class RefusedPods:
         self._handled: set[str] = set()
 
     def note_finished(self, uid: str, pod: Pod, known: PodRecord | None) -> None:
-        """Take one of our pods that has ended; ``known`` is what was known of it when it had not.
+        """Note one of our pods that has ended; ``known`` is its record from before.
 
-        One that had failed before this process knew it is told about only if it is recovered now: what
-        controllers left behind long ago is no news.
+        A pod that had failed before this process knew it is reported only if it is recovered now: pods that
+        controllers left behind long ago are no news.
         """
         if uid in self._handled or not is_refused(pod):
             return

@@ -46,7 +46,9 @@ PLUGINS: tuple[str, ...] = (*dict.fromkeys(plugin for _, plugin in PHRASES), OTH
 
 @lru_cache(maxsize=4096)  # pods of a workload share their message
 def plugins_of(message: str) -> tuple[str, ...]:
-    """Return the plugins whose reasons a message of a pending pod tells, each once; ``OTHER`` alone if of none."""
+    """Return the plugins whose reasons the message of a pending pod contains, each once; only ``OTHER`` if
+    there is none.
+    """
     reasons = message.partition(_PREEMPTION)[0]
     found = dict.fromkeys(plugin for phrase, plugin in PHRASES if phrase in reasons)
     return tuple(found) or (OTHER,)

@@ -25,10 +25,7 @@ from poseidon.volumes.state import VolumeState
 
 @dataclass(slots=True, eq=False, repr=False)
 class VolumeEffects:
-    """Applies what follows from ``volumes`` to tasks, machines and placements. ``clock`` is monotonic.
-
-    ``in_use``: some pod has used claims. Before, no news of pods or their bindings concerns volumes.
-    """
+    """Applies changes of ``volumes`` to tasks, machines and placements."""
 
     volumes: VolumeState
     """Claims and volumes, and which pods use them."""

@@ -1,1 +1,1 @@
-"""From nodes to machines, and what the solver has been told of them."""
+"""Turns nodes into machines, and remembers which of them the solver knows."""

@@ -1,8 +1,9 @@
-"""The images on nodes, and which of them are large and common enough to make a difference.
+"""The images on nodes, and which of them are large and common enough to matter.
 
-kube-scheduler's ImageLocality counts the size of an image times the share of nodes that have it, summed over a
-pod's containers; a sum below 23 MiB scores nothing. In a large cluster hardly any image gets there. If all others
-travelled, every application would be a class of its own, and what is said about nodes would be mostly images.
+kube-scheduler's ImageLocality multiplies the size of an image by the share of nodes that have it, and sums
+this over a pod's containers; below 23 MiB it scores nothing. In a large cluster hardly any image reaches
+that. If the solver got all others, every application would be a class of its own, and most of what describes
+nodes would be images.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ class _Held:
 
 
 class NodeImages:
-    """Images by node, and the names that pods have given so far.
+    """Images by node, and the names that pods have used so far.
 
-    A name becomes *heavy* when its image could score for pods of so many containers; it stays so as long as pods give
-    it.
+    A name is *heavy* once its image could score for pods with this many containers; it stays so as long as
+    pods use it.
     """
 
     def __init__(self) -> None:
@@ -74,9 +75,9 @@ class NodeImages:
         self._containers = {name: least for name, least in self._containers.items() if name in self._wanted}
 
     def take_heavy(self) -> tuple[Mapping[str, int], list[str]]:
-        """Return what has become heavier since the last call, and the nodes of which more is to be told.
+        """Return the names that have become heavier since the last call, and the nodes to describe again.
 
-        The former is by name the fewest containers, as a power of two, of a pod for which it can score.
+        For each name: the fewest containers, as a power of two, of a pod for which it can score.
         """
         heavier: dict[str, int] = {}
         found: set[_Held] = set()

@@ -1,4 +1,4 @@
-"""The nodes of the cluster as machines, and which of them the solver has been told of."""
+"""The nodes of the cluster as machines, and which of them the solver knows."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _NO_ALLOCATABLE = "missing, so nothing fits on the node; give cpu, memory and po
 def machine(node: Node, annotations: frozenset[str] = frozenset()) -> tuple[pb.Machine, tuple[Defect, ...]]:
     """Return the machine and what is wrong with the node.
 
-    The message is always one that the solver accepts: amounts and taints that make no sense are left out, and
-    a node that reports no allocatable resources offers none. Annotations meant for models travel, and those
-    that ``annotations`` names.
+    The solver always accepts the message: amounts and taints that make no sense are left out, and a node that
+    reports no allocatable resources offers none. It contains the annotations meant for models, and those in
+    ``annotations``.
     """
     defects: list[Defect] = []
     if not node.metadata.name:
@@ -93,9 +93,10 @@ class _Offers(NamedTuple):
 
 
 class Machines:
-    """Machines by name, with the changes that the current stream has not been told yet.
+    """Machines by name, with the changes that the current stream has not sent yet.
 
-    A node is identified by its uid, so that the late end of an earlier node does not remove its namesake.
+    A uid identifies a node, so that the late end of an earlier node does not remove a new one of the same
+    name.
     """
 
     def __init__(self) -> None:

@@ -29,7 +29,7 @@ class GroupChange(NamedTuple):
 
 
 class Groups(GroupMembers):
-    """What follows from who is in which group: what each asks of the solver, and why its pods wait."""
+    """Groups of pods: what each requires of the solver, and why its pods wait."""
 
     def priorities_changed(self) -> None:
         """Look again at groups that name a PriorityClass, as these have changed."""
@@ -64,7 +64,7 @@ class Groups(GroupMembers):
         return self._sources.waits_for(group.member, group.stated.keys()) or self._lacking(group)
 
     def _lacking(self, group: Group) -> str:
-        """Return which pods a group lacks, as far as the solver does not see it, "" for none."""
+        """Return which pods a group lacks, if the solver cannot see that, "" for none."""
         foreign = self._foreign.iter_members(group.key)
         demand = self.demand(group)
         if demand is None or not (foreign or group.schedulers or demand.by_role):
@@ -150,11 +150,11 @@ class Groups(GroupMembers):
         return GroupChange(group, self.job(group), waits)
 
     def set_priority(self, group: Group, task: Task) -> Task:
-        """Return a task of a group with the priority by which the group stands among others.
+        """Return a task of a group with the priority of the group among others.
 
-        It is what the group states, else the task's own; only groups that are placed by a tree have one, and those of
-        Kubernetes itself that state one. Whoever may write such an object may state one, so it never takes the place of
-        the priority that the pod itself was given.
+        The group may state it, else it is the task's own; only groups on a tree have one, and Kubernetes' own
+        groups that state one. Anybody who may write such an object can state one, so it never replaces the
+        priority of the pod itself.
         """
         spec, demand = self.topology(group), self.demand(group)
         stated = None
@@ -166,6 +166,6 @@ class Groups(GroupMembers):
         return task if task.group_priority == stated else replace(task, group_priority=stated)
 
     def take_moved(self) -> list[Group]:
-        """Return the groups whose pods have come further, or whose object has changed, once."""
+        """Return the groups whose pods have progressed, or whose object has changed, once."""
         moved, self._moved = self._moved, {}
         return [self._groups[key] for key in moved]

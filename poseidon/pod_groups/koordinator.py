@@ -1,8 +1,8 @@
-"""Gangs of Koordinator: what annotations of pods, and of PodGroups of ``scheduling.sigs.k8s.io``, say of them.
+"""Gangs of Koordinator, from annotations of pods and of PodGroups of ``scheduling.sigs.k8s.io``.
 
-The keys and their meaning are those of ``apis/extension/coscheduling.go`` and of the plugin Coscheduling there. A gang
-is told apart by namespace and name, whoever describes it: a PodGroup of this name counts before its pods' annotations.
-Both modes mean the same here, where a gang is decided all or nothing.
+The keys and their meaning are those of ``apis/extension/coscheduling.go`` and of the plugin Coscheduling
+there. Namespace and name identify a gang; a PodGroup of this name counts before its pods' annotations. Both
+modes mean the same here, because a gang is decided all or nothing.
 """
 
 from __future__ import annotations
@@ -86,7 +86,8 @@ def gang_terms(metadata: ObjectMeta) -> GangTerms:
 
 
 def list_bundled_gangs(terms: GangTerms, own: str) -> tuple[tuple[str, ...], str]:
-    """Return the gangs (``namespace/name``, sorted) that go together with ``own``, none if it goes alone.
+    """Return the gangs (``namespace/name``, sorted) that are placed together with ``own``, none if it is
+    alone.
 
     The second value says what is wrong with the annotation, "" for nothing.
     """
@@ -109,9 +110,9 @@ def list_bundled_gangs(terms: GangTerms, own: str) -> tuple[tuple[str, ...], str
 
 
 def least_members(stated: Iterable[GangTerms]) -> tuple[int | None, str]:
-    """Return how many pods of a gang go together by what its pods state, None where none of them says so.
+    """Return how many pods of a gang are placed together, as its pods state; None if none of them does.
 
-    The most that one of them states counts. The second value says what is wrong with one of them, "" for nothing.
+    The largest stated number counts. The second value says what is wrong with one of them, "" for nothing.
     """
     most: int | None = None
     for terms in sorted(set(stated)):
@@ -131,7 +132,7 @@ def waiting_seconds(stated: Iterable[GangTerms]) -> float:
 
 
 def list_ignored_terms(stated: Iterable[GangTerms]) -> str:
-    """Return what is stated of a gang and not honoured, in words for people, "" for nothing."""
+    """Return the stated terms of a gang that are not supported, in words for people, "" for none."""
     found: dict[str, None] = {}
     for terms in sorted(set(stated)):
         checks: Mapping[str, str] = {

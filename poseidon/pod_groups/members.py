@@ -1,4 +1,4 @@
-"""Which pods are in which group, by what they and the objects that describe groups say."""
+"""Finds out which pods are in which group, from the pods and from the objects that describe groups."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class GroupMembers:
     # --- pods ----------------------------------------------------------------------------------------------
 
     def put_pod(self, uid: str, pod: Pod) -> Group | None:
-        """Take a pod of ours as it is now, whatever has become of it; return its group, None for a pod by itself."""
+        """Update one of our pods; return its group, None for a pod without one."""
         member = None if is_mirror(pod) else membership(pod)
         if member is not None and member.source.kind == SIGS_POD_GROUP:
             member = self._sources.join_bundle(member)

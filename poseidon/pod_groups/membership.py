@@ -1,4 +1,4 @@
-"""Which group a pod is in, by what its own manifest says, and how far it has come."""
+"""Reads from a pod's manifest which group it is in, and how far the pod has progressed."""
 
 from __future__ import annotations
 
@@ -69,11 +69,11 @@ class ObjectKey(NamedTuple):
 
 
 class Membership(NamedTuple):
-    """A pod's place in a group: ``source`` is the object that says what the group asks for.
+    """A pod's place in a group: ``source`` is the object that describes the group.
 
-    ``part`` names the group within the source ("": it is one group), ``copy`` tells replicas of the part from one
-    another. ``share`` is the text of the annotation where that makes the group. ``gangs``: the gangs that go together
-    in the group, if they are several.
+    ``part`` names the group within the source ("": the source is one group), ``copy`` distinguishes replicas
+    of the part. ``share`` is the text of the annotation if that makes the group. ``gangs``: gangs that are
+    placed together, if they are several.
     """
 
     source: ObjectKey
@@ -111,7 +111,7 @@ class Membership(NamedTuple):
 
 
 class MemberPart(NamedTuple):
-    """A pod's part in its group: its ``role`` there ("": it has none), and what it states of the gang."""
+    """A pod's part in its group: its ``role`` ("" for none), and what it states about the gang."""
 
     role: str = ""
     terms: GangTerms = NO_TERMS
@@ -144,7 +144,7 @@ def bundle(gangs: tuple[str, ...]) -> Membership:
 
 
 def is_mirror(pod: Pod) -> bool:
-    """Return whether a pod stands in the API for a static one: only its kubelet places it, or lets it go."""
+    """Return whether a pod in the API represents a static one, which only its kubelet starts and stops."""
     return MIRROR_ANNOTATION in pod.metadata.annotations and bool(pod.spec.node_name)
 
 

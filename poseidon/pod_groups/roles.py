@@ -1,7 +1,7 @@
-"""Groups of which each role needs a number of pods: who is offered while the group is not whole.
+"""Groups in which each role needs a number of pods: which pods the solver gets while the group is not whole.
 
-So that no other pods than those that are needed are placed together, exactly these are offered until the group is
-whole: of each role those that it lacks, and the oldest of the others for the rest. Once it is whole, all are.
+So that only needed pods are placed together, the solver gets exactly these: of each role as many as it lacks,
+and for the rest the oldest of the others. Once the group is whole, the solver gets all.
 """
 
 from __future__ import annotations

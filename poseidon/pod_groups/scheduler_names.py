@@ -1,4 +1,4 @@
-"""Groups whose pods name several schedulers: none of those sees the whole of it."""
+"""Groups whose pods name several schedulers, so that none of these sees the whole group."""
 
 from __future__ import annotations
 

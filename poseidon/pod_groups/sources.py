@@ -1,4 +1,4 @@
-"""The objects that describe groups, by name, and what each comes to for the groups in it."""
+"""The objects that describe groups, by name, and what each one means for its groups."""
 
 from __future__ import annotations
 

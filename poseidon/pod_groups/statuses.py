@@ -1,7 +1,7 @@
-"""The status of PodGroups, in the words and counts of scheduler-plugins' controller, and what one that is found tells.
+"""Writes and reads the status of PodGroups in the words and counts of scheduler-plugins' controller.
 
-Phases are those of ``pkg/controllers/podgroup_controller.go``, with one difference: a phase says how the group stands
-now. There Failed is final; here a group whose failed pods have been replaced is Running again.
+Phases are those of ``pkg/controllers/podgroup_controller.go``, with one difference: a phase says how the
+group is now. There, Failed is final; here, a group whose failed pods have been replaced is Running again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _WHOLE_PHASES = frozenset({SCHEDULED, RUNNING, FAILED, FINISHED})
 class PodGroupStatuses:
     """Decides what is written to PodGroups, and when: a new phase at once, counts with ``take_late``.
 
-    What others write is left alone until the group itself changes. ``wall`` tells seconds since the epoch.
+    Statuses that others write stay until the group itself changes. ``wall`` returns seconds since the epoch.
     """
 
     def __init__(

@@ -1,11 +1,10 @@
-"""Which pods default topology spread keeps apart: those of one owner, or of the same services.
+"""Decides which pods default topology spread keeps apart: those of one owner, or of the same services.
 
-kube-scheduler gives pods that state no topologySpreadConstraints default ones. Their selector is that of the services
-that select the pod and of the ReplicaSet, StatefulSet or ReplicationController that controls it, put together
-(``helper.DefaultSelector``). The pods that such a selector finds are those of that owner: its own selector finds no
-others, and its pods are copies of one template. So the owner stands for the selector, and nothing has to be known of
-it. For pods without such an owner it is the labels that the services ask for together; the pods of one group are those
-for which that comes to the same.
+kube-scheduler gives default constraints to pods without topologySpreadConstraints. Their selector joins those
+of the services that select the pod and of the ReplicaSet, StatefulSet or ReplicationController that controls
+it (``helper.DefaultSelector``). Such a selector finds exactly the pods of that owner: its own selector finds
+no others, and its pods are copies of one template. So the owner stands for the selector. For pods without
+such an owner, the labels that all their services require together stand for it.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ class ClassKey(NamedTuple):
 
 
 class ClassNumbers:
-    """Classes by number, from 1. A number is given once, and stands for nothing after it was forgotten."""
+    """Classes by number, from 1. A number is never used again after its class was forgotten."""
 
     def __init__(self) -> None:
         self._last = 0
@@ -130,9 +130,8 @@ class ClassNumbers:
 class ClassTable:
     """Numbers classes by content, from 1, and keeps the numbers right while pods with new selectors appear.
 
-    What has been seen of pods is kept as long as someone holds their traits, what comes of it until
-    ``forget_unused``. Pods of DaemonSets (``is_daemon``) are told from others where some model
-    estimates use.
+    It keeps what it knows of pods as long as their traits are in use, and classes until ``forget_unused``.
+    Pods of DaemonSets (``is_daemon``) get classes of their own if some model estimates use.
     """
 
     def __init__(
@@ -181,11 +180,11 @@ class ClassTable:
         self._selector_index.watch(selector)
 
     def set_needs(self, traits: Traits, needs: VolumeNeeds) -> Traits:
-        """Return the traits of the same pod whose volumes ask for something else now."""
+        """Return the traits of the same pod with other requirements of its volumes."""
         return traits if traits.needs == needs else self._like(traits, needs, traits.colocation, traits.node)
 
     def set_colocation(self, traits: Traits, colocation: Colocation) -> Traits:
-        """Return the traits of the same pod whose group asks for something else now."""
+        """Return the traits of the same pod with other requirements of its group."""
         same = traits.colocation == colocation
         return traits if same else self._like(traits, traits.needs, colocation, traits.node)
 
@@ -194,7 +193,7 @@ class ClassTable:
         return traits if traits.node == node else self._like(traits, traits.needs, traits.colocation, node)
 
     def _like(self, traits: Traits, needs: VolumeNeeds, colocation: Colocation, node: str) -> Traits:
-        """Return the traits of the same pod with what is given instead."""
+        """Return the traits of the same pod with the given changes."""
         return self._intern(
             traits.template, traits.scene, traits.values, traits.ending, needs, colocation, node
         )
@@ -237,10 +236,10 @@ class ClassTable:
         return self._numbers.defects(number)
 
     def forget_unused(self) -> list[int]:
-        """Forget the classes whose traits nobody holds, if there may be many.
+        """Forget the classes whose traits are not in use, if there may be many.
 
-        Returns their numbers, which are not given again. What the selectors of such pods looked at may no longer be
-        seen from the next ``refresh`` on.
+        Returns their numbers, which are not used again. What only selectors of such pods read may be ignored
+        from the next ``refresh`` on.
         """
         if not self._numbers.has_surplus:
             return []
@@ -258,7 +257,7 @@ class ClassTable:
         return {image for template in self._observed for image in template.images}
 
     def _look_anew(self) -> None:
-        """Let only those look who are still there, if that makes a difference."""
+        """Keep only the selectors that still exist, if that makes a difference."""
         selector_index = SelectorIndex()
         for template in self._observed:
             selector_index.observe(template.plain.message)

@@ -1,4 +1,4 @@
-"""What a pod's containers take besides resources: ports of the node, and images that had better be there."""
+"""What a pod's containers need besides resources: ports of the node, and images that are preferably there."""
 
 from __future__ import annotations
 
@@ -107,12 +107,14 @@ def _is_address(text: str) -> bool:
 
 
 def disks(spec: PodSpec) -> list[tuple[str, bool]]:
-    """Return the disks of a pod, each once: a name, the same whoever mounts it, and whether the pod only reads."""
+    """Return the disks of a pod, each once: a name that is the same for all its users, and whether the pod
+    only reads.
+    """
     return sorted({(_shorten(name), read_only) for name, read_only in _disks(spec)})
 
 
 def _shorten(name: str) -> str:
-    """Return a name that a solver takes: whoever writes a pod may write anything into it."""
+    """Return a name that a solver accepts, because a pod's author may write any text."""
     if len(name) <= _LONGEST_DISK:
         return name
     digest = sha256(name.encode(errors="surrogatepass")).hexdigest()

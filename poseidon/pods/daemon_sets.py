@@ -1,4 +1,6 @@
-"""Which pods are really a DaemonSet's: a reference to an owner is only what somebody wrote into the pod."""
+"""Checks which pods really belong to a DaemonSet, because anybody may write a reference to an owner into a
+pod.
+"""
 
 from __future__ import annotations
 

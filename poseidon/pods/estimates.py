@@ -1,7 +1,8 @@
-"""What models of use have to know of a pod beside its requests: limits, Koordinator's priority class, its owner.
+"""What models that estimate use need to know of a pod besides its requests: limits, Koordinator's priority
+class, its owner.
 
-Rules are those of ``koordinator-sh/koordinator`` (``apis/extension``): a label decides, else the number of the
-priority, else the quality of service.
+The rules are those of ``koordinator-sh/koordinator`` (``apis/extension``): a label decides, else the number
+of the priority, else the quality of service.
 """
 
 from __future__ import annotations

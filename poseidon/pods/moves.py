@@ -1,4 +1,4 @@
-"""What a pod's annotations say of a move that is about to be made: it is evicted here to come up elsewhere."""
+"""Reads a pod's annotations that announce a move: it will be evicted, and replaced on another node."""
 
 from __future__ import annotations
 

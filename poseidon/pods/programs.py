@@ -79,10 +79,10 @@ class _Program:
 
 
 class RuntimeHistory:
-    """Mean run times by program, with the ``changed`` ones that the current stream has not been told yet.
+    """Mean run times by program, with the ``changed`` ones that the current stream has not sent yet.
 
-    It is rebuilt from the finished pods that the API server still keeps, so it needs no storage of its own. A pod
-    counts once, however often it is seen; pods are remembered until they are ``forget_pod``.
+    They are computed from the finished pods that the API server still has, so they need no storage of their
+    own. A pod counts once, however often it is seen; pods are remembered until ``forget_pod``.
     """
 
     def __init__(self, most_programs: int = MOST_PROGRAMS) -> None:

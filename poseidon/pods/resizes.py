@@ -1,9 +1,11 @@
-"""Pods that are being resized in place: what they may hold already, or still, counts beside what they ask for.
+"""Pods that are being resized in place: what they may already use, or still use, counts besides their
+requests.
 
-A change of requests takes several steps: the user writes the spec, the kubelet allocates it (or defers it, or finds it
-infeasible), and the runtime carries it out. A node is safe only if each container counts with the most of the three
-(KEP-1287; ``component-helpers/resource.determineEffectiveRequests``), so that a shrink frees nothing before it is done
-and a growth counts from the start. What is infeasible does not count: the kubelet will never allocate it.
+A change of requests takes several steps: the user writes the spec, the kubelet allocates it (or defers it, or
+finds it infeasible), and the runtime carries it out. A node is safe only if each container counts with the
+largest of the three (KEP-1287; ``component-helpers/resource.determineEffectiveRequests``). So a shrink frees
+nothing before it is done, and a growth counts from the start. An infeasible request does not count: the
+kubelet will never allocate it.
 """
 
 from __future__ import annotations
@@ -74,7 +76,7 @@ def _apply_counts(
 def _raise_requests(
     asked: ResourceRequirements, held: tuple[Resources, ...], *, infeasible: bool
 ) -> ResourceRequirements:
-    """Return the most of what is ``asked`` for and ``held``, by resource; ``asked`` itself if nothing else is held."""
+    """Return the larger of ``asked`` and ``held``, by resource; ``asked`` itself if nothing else is held."""
     if all(asked.requests.get(name) == text for each in held for name, text in each.items()):
         return asked
     stated = {**asked.limits, **asked.requests}

@@ -140,10 +140,10 @@ def read_declared_requests(resources: ResourceRequirements, path: str, defects: 
 
 
 def effective_limits(spec: PodSpec, defects: list[Defect]) -> Amounts:
-    """Return what the pod may use at most, as far as it is limited.
+    """Return the limits of a pod, for resources that are limited.
 
-    The rules of ``component-helpers/resource.PodLimits``: as for requests, but the overhead counts only where there is
-    a limit. A container without a limit counts as 0.
+    The rules of ``component-helpers/resource.PodLimits``: as for requests, but the overhead counts only if
+    there is a limit. A container without a limit counts as 0.
     """
     total = _sum_requests(spec, defects, _limits)
     for resource, limit in amounts(spec.resources.limits, "spec.resources.limits", defects).items():
@@ -225,9 +225,10 @@ def _bits(text: str) -> int:
 
 
 def quality_of_service(spec: PodSpec) -> str:
-    """Return Guaranteed, Burstable or BestEffort, by cpu and memory of all containers or of the pod as a whole.
+    """Return Guaranteed, Burstable or BestEffort, by cpu and memory of all containers or of the pod as a
+    whole.
 
-    Amounts that are none count as absent; whoever reads the requests reports them.
+    Amounts that make no sense count as absent; the code that reads the requests reports them.
     """
     whole = spec.resources
     parts = (

@@ -1,4 +1,4 @@
-"""A Pod becomes a task, or says why it is none at present."""
+"""Turns a Pod into a task, or says why it is none at present."""
 
 from __future__ import annotations
 
@@ -146,8 +146,8 @@ def get_qualified_name(metadata: ObjectMeta) -> str:
 def job_id(metadata: ObjectMeta) -> str:
     """Return the id of the job that an object's controller makes of its objects, "" without a controller.
 
-    A reference to an owner is what somebody wrote: it means nothing outside the object's own namespace, whatever uid it
-    names, and never a group.
+    Anybody may write a reference to an owner: it counts only within the object's own namespace, whatever uid
+    it names, and never names a group.
     """
     owner = metadata.controller()
     if owner is None:
@@ -168,8 +168,8 @@ def job(metadata: ObjectMeta) -> pb.Job | None:
 def identity(*parts: str) -> str:
     """Return one text for ``parts``, such as ``a/b/c``; slashes within a part are escaped.
 
-    Parts may be whatever somebody wrote into an object: other parts, or more of them, give another text. Of what would
-    be longer than ``LONGEST`` the first part is left, and a digest.
+    Parts may be any text; other parts, or more of them, give another result. If the result would be longer
+    than ``LONGEST``, it consists of the first part and a digest.
     """
     text = "/".join([part if "/" not in part and "%" not in part else _escape(part) for part in parts])
     if len(text) <= LONGEST:
@@ -178,7 +178,7 @@ def identity(*parts: str) -> str:
 
 
 def parts_of(text: str) -> list[str]:
-    """Return what ``identity`` was made of, as far as it is short enough to be told."""
+    """Return the parts that ``identity`` was given, if the text is short enough to contain them."""
     return [part.replace("%2F", "/").replace("%25", "%") for part in text.split("/")]
 
 
@@ -267,7 +267,7 @@ def _clip(value: int) -> int:
 
 
 def bare(pod: Pod) -> Pod:
-    """Return what has to be known of a pod in any case: who it is, where it runs, and what it takes there."""
+    """Return what the bridge must know of any pod: its identity, its node, and what it uses there."""
     metadata, spec = pod.metadata, pod.spec
     return Pod(
         metadata=ObjectMeta(

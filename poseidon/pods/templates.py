@@ -116,9 +116,9 @@ _ELSEWHERE = {
 def describe(source: ClassSource, visibility: Visibility) -> tuple[pb.TaskClass, tuple[Defect, ...]]:
     """Return a class without number, labels and namespace, and what is wrong with the spec.
 
-    A class with defects carries them as ``invalid`` and, of the rules, only ports and disks besides, so that the
-    solver always accepts it, never places it, and still counts it where it runs. So does one whose rules are far too
-    many.
+    A class with defects has them as ``invalid`` and, of the rules, only ports and disks. So the solver always
+    accepts it, never places it, and still counts it where it runs. The same goes for a class with far too
+    many rules.
     """
     spec = source.spec
     defects: list[Defect] = []

@@ -121,7 +121,7 @@ def visible_to(needs: Collection[str], *, bandwidth: bool = False) -> Visibility
 
 
 def not_understood(needs: Iterable[str]) -> list[str]:
-    """Return the words that a later version of this program would heed, sorted."""
+    """Return the words that only a later version of this program understands, sorted."""
     known = {*_FLAGS, *_LISTS, *_SOLVERS_OWN}
     return sorted(word for word in needs if word.partition(":")[0] not in known)
 
@@ -191,7 +191,7 @@ _MANY_NAMESPACES = 200
 
 
 class SelectorIndex:
-    """Collects the looks of selectors; nothing is forgotten, so that what is seen only grows."""
+    """Collects which labels selectors read; it forgets nothing, so the set only grows."""
 
     def __init__(self) -> None:
         self._anywhere: dict[str, set[Look]] = {}
@@ -221,7 +221,7 @@ class SelectorIndex:
             self.watch(rule.selector)
 
     def visible_labels(self, namespace: str, labels: frozenset[str]) -> VisibleLabels:
-        """Return what is seen of pods with these labels (by name) in a namespace."""
+        """Return which labels selectors can read of pods with these labels (by name) in a namespace."""
         seen: set[str] = set()
         limited = False
         for look in self._looks(namespace, labels):

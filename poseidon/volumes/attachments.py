@@ -1,7 +1,7 @@
-"""Which volumes are attached to which machines: by the pods that are there, and by what VolumeAttachments say.
+"""Which volumes are attached to which machines, according to the pods there and to VolumeAttachments.
 
-A volume stays attached for a while after its pod has gone, and takes a place of its driver meanwhile. So machines
-offer less by the attachments of which no pod there knows; a pod that wants that very volume needs nothing more there.
+A volume stays attached for a while after its pod has gone, and still uses a place of its driver. So machines
+offer less by attachments without a pod; a pod that wants that very volume needs no further place there.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class AttachedVolumes:
         return node in self._on
 
     def volume_of(self, key: str) -> Attached | None:
-        """Return what is attached for a claim or a disk, None if nothing is."""
+        """Return the volume that is attached for a claim or a disk, None if none is."""
         kind, separator, _ = key.partition(DISK)
         if separator:
             return Attached(key, DRIVER_OF_SOURCE[kind])

@@ -46,11 +46,12 @@ class _Reservation:
 
 
 class AvailableVolumes:
-    """Volumes by the machines that reach them, with what is reserved for claims.
+    """Volumes by the machines that reach them, and which are reserved for claims.
 
-    A volume that is reserved counts only for what the profile of its claim implies, until the reservation ends: the
-    claim's pod still asks for its units. Volumes that any number of machines reach are offered without a figure, or
-    each binding would change thousands of machines; a claim that finds none left is refused when one is reserved.
+    A reserved volume counts only for profiles that the profile of its claim implies, until the reservation
+    ends: the claim's pod still requests its units. Volumes that any number of machines reach are offered
+    without a figure, because each binding would change thousands of machines; a claim that finds none left is
+    refused when it reserves one.
     """
 
     def __init__(self) -> None:

@@ -1,7 +1,7 @@
-"""Claims that are bound once their pod has a node: started, watched, and given up.
+"""Claims that are bound once their pod has a node: starts, watches and gives up their bindings.
 
-Nothing is kept across a restart. The annotation on a claim, and the claim that a volume names, are in the API
-server; whoever comes next finds them there and goes on.
+Nothing is kept across a restart: the annotation on a claim, and the claim that a volume names, are in the API
+server, where the next process finds them and goes on.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Volumes in the terms of the protocol: where they can be reached, what attaching them uses up, what there is."""
+"""Volumes in the terms of the protocol: where they can be reached, what attaching them uses, which are
+available.
+"""
 
 from __future__ import annotations
 

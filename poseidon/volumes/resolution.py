@@ -79,11 +79,11 @@ def needs_of(
     shared: Callable[[str], bool],
     implied: Callable[[Profile], Iterable[Profile]],
 ) -> Resolution:
-    """Return what a pod needs as far as its claims tell.
+    """Return what a pod needs according to its claims.
 
-    ``charged`` says whether the pod pays for the attachment of a claim, ``counted`` whether those of a driver
-    are limited at all, ``attached`` which volume is attached for a claim, ``shared`` whether it may be attached already
-    where a pod that waits comes to, ``implied`` of which profiles a claim takes a unit.
+    ``charged``: whether the pod pays for the attachment of a claim. ``counted``: whether attachments of a
+    driver are limited. ``attached``: the volume attached for a claim. ``shared``: whether it may already be
+    attached where a waiting pod goes. ``implied``: profiles of which a claim uses a unit.
     """
     together: set[tuple[str, str]] = set()
     rules: set[bytes] = set()
@@ -187,9 +187,9 @@ def _explain_lack(storage: Catalogue, claim: Claim) -> str:
 
 
 def _problem_of_volume(storage: Catalogue, wanted: PodClaim) -> str:
-    """Say what is wrong with the volume of a claim, "" if nothing is that keeps nodes from being looked at.
+    """Return what is wrong with the volume of a claim, "" if nothing keeps nodes from being checked.
 
-    kube-scheduler seeks the zones of all volumes beforehand, but for those of ephemeral claims.
+    kube-scheduler looks up the zones of all volumes beforehand, except for claims of ephemeral volumes.
     """
     claim = storage.claim(wanted.key)
     if claim is None:

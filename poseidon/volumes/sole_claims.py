@@ -1,8 +1,9 @@
-"""Claims for one pod at a time (``ReadWriteOncePod``) that several pods want: who has to wait, and who may make way.
+"""Claims for one pod at a time (``ReadWriteOncePod``) that several pods want: which wait, and which may make
+way.
 
-Of those that wait the first in rank comes first. One that has a place keeps the claim, unless a pod of a higher
-priority wants it: that one may come to the same node once the other has been evicted, as with kube-scheduler. To the
-solver such a claim is a disk that no two tasks of a machine have.
+Of waiting pods, the first in rank gets the claim first. A pod that has a place keeps the claim, unless a pod
+of a higher priority wants it: that pod may come to the same node once the other has been evicted, as with
+kube-scheduler. For the solver such a claim is a disk that no two tasks of a machine may have.
 """
 
 from __future__ import annotations
@@ -44,9 +45,9 @@ def list_contested(pod: User, rivals: Rivals) -> set[str]:
 
 
 def node_of_holders(pod: User, rivals: Rivals) -> str:
-    """Return where those are that have the claims of a pod and may make way for it, "" for nowhere.
+    """Return the node of the pods that hold the claims of a pod and may make way for it, "" for none.
 
-    A pod that has a place itself is not told to be elsewhere.
+    A pod that has a place itself is not sent elsewhere.
     """
     nodes = {rival.place for _, rival in rivals if rival.place and _priority(rival) < _priority(pod)}
     return next((node for node in sorted(nodes) if pod.place in ("", node)), "")

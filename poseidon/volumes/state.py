@@ -53,10 +53,10 @@ class _Pod:
 class VolumeState:
     """Claims, volumes, classes, CSI nodes, machines' labels, and the pods that use claims.
 
-    Changes may come in any order and any number of times. After some, ``take_affected`` gives the pods for which
-    something else holds than before, and ``take_offers`` what machines offer now; ``bindings`` are those of claims that
-    are under way, ``capacities`` what volumes can be made. What cannot be told of a pod or a
-    machine goes to ``quarantine``. Not thread-safe.
+    Changes may come in any order and any number of times. Then ``take_affected`` returns the pods whose
+    requirements have changed, and ``take_offers`` what machines offer now. ``bindings`` are the bindings of
+    claims under way, ``capacities`` the sizes of volumes that can be created. Pods and machines that cannot
+    be handled go to ``quarantine``. Not thread-safe.
     """
 
     def __init__(self, options: VolumeOptions | None = None, quarantine: Quarantine | None = None) -> None:
@@ -220,7 +220,7 @@ class VolumeState:
 
     @property
     def has_news(self) -> bool:
-        """Whether one of those calls that return something once may return something."""
+        """Whether one of the calls that return something once may have something to return."""
         changed = self._affected or self._changed_nodes or self._available.has_changed
         return bool(changed) or self.bindings.has_news
 
@@ -240,7 +240,9 @@ class VolumeState:
         return list(found.items())
 
     def take_offers(self) -> dict[str, dict[str, int]]:
-        """Return what machines offer beside their own resources, of those for which it may have changed, once."""
+        """Return what machines offer besides their own resources, for machines where it may have changed,
+        once.
+        """
         changed = self._changed_nodes | self._available.take_changed()
         self._changed_nodes = set()
         found = {}

@@ -17,8 +17,9 @@ S_co = TypeVar("S_co", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Reading(Generic[S_co]):
-    """What a text or an object says; ``spec`` counts only without ``defects``. ``remarks``: what is said in vain, and
-    what people should know besides.
+    """The content of a text or an object; ``spec`` counts only without ``defects``.
+
+    ``remarks`` are about parts without effect, and other things that people should know.
     """
 
     spec: S_co

@@ -28,10 +28,10 @@ _MAX_DEPTH = 32
 
 @dataclass(frozen=True, slots=True)
 class TreeSpec:
-    """A tree: ``levels`` top to bottom without the root, the last one of nodes.
+    """A tree: ``levels`` from top to bottom without the root, the last one of nodes.
 
-    ``resources`` are those that count how many pods fit. ``leaves`` by node, in the order of the tree, as they are
-    written: units are told apart by their paths, so that racks of two rows may have one name.
+    ``resources`` are those that decide how many pods fit. ``leaves`` by node, in the order of the tree, as
+    written: their paths identify units, so racks of two rows may have one name.
     """
 
     name: str

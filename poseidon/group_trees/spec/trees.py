@@ -20,10 +20,10 @@ _TREE: Final = "the tree"
 
 
 class TreeArguments(Section):
-    """The arguments of the overlay ``topology`` that the bridge heeds.
+    """The arguments of the overlay ``topology`` that the bridge uses.
 
-    ``namespace``: where the tree's ConfigMap is. ``node_labels``: keys of node labels, top to bottom, that give the
-    tree where no ConfigMap does.
+    ``namespace``: where the tree's ConfigMap is. ``node_labels``: keys of node labels, from top to bottom,
+    that define the tree if no ConfigMap does.
     """
 
     model_config = ConfigDict(extra="ignore")
@@ -53,8 +53,9 @@ def tree_in_force(
 ) -> ClusterTree:
     """Return the tree of a cluster whose nodes have these ``labels``.
 
-    What is ``described`` comes first, then the labels with these ``keys`` (nodes that lack one are not in the tree),
-    then the label of racks if every node has it. Solvers find the same tree. Else the nodes themselves are the tree.
+    The tree that is ``described`` comes first, then the labels with these ``keys`` (nodes without one are not
+    in the tree), then the label of racks if every node has it. Solvers find the same tree. Otherwise the
+    nodes themselves are the tree.
     """
     if described is not None:
         return ClusterTree(described.levels, described.paths)
@@ -131,7 +132,7 @@ class Trees:
         return self._tree
 
     def problems(self) -> list[tuple[DescribedMap[TreeSpec], str]]:
-        """Return what is to be said of each ConfigMap, "" for nothing."""
+        """Return what to report about each ConfigMap, "" for nothing."""
         described = self.described
         if described is None:
             return []

@@ -82,7 +82,7 @@ _STATES = {str(each) for each in State}
 
 @dataclass(slots=True)
 class Outlook:
-    """What is to be written now: into the ConfigMap, and as labels of pods by uid. ``passing``: it may wait a while."""
+    """What to write now: into the ConfigMap, and as labels of pods by uid. ``passing``: it may wait a while."""
 
     data: dict[str, str | None]
     labels: dict[str, Values] = field(default_factory=dict)
@@ -92,8 +92,9 @@ class Outlook:
 class GroupLife:
     """Follows one group. Times are in seconds since the epoch.
 
-    ``phase``, ``message`` and ``solver_seconds`` are what the solver said last, ``preemptor`` for whom the group makes
-    room. Whoever changes them calls ``look`` next. ``is_empty``: it had no pods when it was looked at last.
+    ``phase``, ``message`` and ``solver_seconds`` are the solver's last report, ``preemptor`` is the pod for
+    which the group makes room. Code that changes them calls ``look`` next. ``is_empty``: it had no pods at
+    the last look.
     """
 
     def __init__(self) -> None:
@@ -124,9 +125,9 @@ class GroupLife:
     def look(
         self, members: Mapping[str, Member], situation: Situation, tree: ClusterTree, remark: str, now: float
     ) -> Outlook:
-        """Return what is to be written of a group whose ``members`` (those with a part in it, by uid) are these.
+        """Return what to write about a group with these ``members`` (those with a part in it, by uid).
 
-        ``remark`` is said as long as there is nothing more important to say.
+        ``remark`` is reported as long as there is nothing more important.
         """
         if not members:
             return self._look_at_nobody(situation, remark)
