@@ -19,7 +19,7 @@ MOST_UNDOCUMENTED: Final = 6
 VERBS: Final = """
     Add Admit Advance Advertise Allow Announce Answer Append Apply Ask Assess Assign Attach Await Be Begin
     Bind Book Bridge Bring Build Call Cancel Carry Change Charge Check Choose Classify Clear Close Collect
-    Combine Come Commit Compare Compile Compute Confirm Connect Construct Consume Continue Convert Copy
+    Combine Come Commit Compare Compile Compute Confirm Connect Consider Construct Consume Continue Convert Copy
     Count Create Cut Decide Decode Delete Derive Describe Determine Discard Distribute Divide Do Double
     Draw Drive Drop Empty Encode End Ensure Enter Estimate Evict Exchange Exclude Expand Explain Extend
     Fail Fetch Fill Find Fix Follow Forget Format Free Freeze Gather Generate Give Go Group Grow Hand
