@@ -1,1 +1,1 @@
-"""What the commands ask of a cluster and its solver while both run. Nothing is written."""
+"""Questions of commands to a running cluster and its solver. Nothing is written."""

@@ -1,9 +1,10 @@
-"""What somebody needs who helps from afar, in one archive: the cluster, what the programs say, what doctor finds.
+"""Writes a support bundle, for somebody who helps from afar: the cluster, the programs' answers, and doctor's
+findings.
 
-Objects are as ``poseidon plan`` reads them, each cut down to the fields that the bridge decodes: containers'
-environments, commands and probes, parameters of storage classes, and whatever else may hold secrets, are left behind.
-Annotations stay that are on a list (``poseidon.live.kept``), no others. Credentials are cut out of URLs wherever they
-stand. A part that cannot be had is told, and the rest goes on.
+Objects are as ``poseidon plan`` reads them, reduced to the fields that the bridge decodes. Containers'
+environments, commands and probes, parameters of storage classes, and other places for secrets are left out.
+Annotations stay only if they are on a list (``poseidon.live.kept``). Credentials in URLs are removed. If a
+part is unavailable, the bundle says so and contains the rest.
 """
 
 from __future__ import annotations

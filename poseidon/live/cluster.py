@@ -1,8 +1,8 @@
-"""A live cluster, read for commands that otherwise read files: the one place where all of them do so.
+"""Reads a live cluster for commands that otherwise read files.
 
-Files that somebody names may be refused. What a live cluster holds never is: it may be older than what its API server
-refuses by now, and whoever has written it need not wish others well. What cannot be used is set aside and named, as the
-bridge does it, and everything else goes on.
+Objects of a live cluster are never refused: they may be older than the API server's present checks, and
+anybody may have written them. Objects that cannot be used are set aside and named, as in the bridge, and the
+rest is used.
 """
 
 from __future__ import annotations

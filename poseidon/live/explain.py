@@ -1,4 +1,4 @@
-"""Why a pod of a live cluster may or may not run on each node: its running solver is asked, and its API server."""
+"""Explains, from a running solver and its API server, why a pod may or may not run on each node."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ async def _read(transport: Transport, name: str) -> Pod:
 
 
 def _outlook(pod: Pod, found: pb.Explanation | None) -> Iterator[str]:
-    """Say why a pod waits, and what for, as far as its object tells."""
+    """Say why a pod waits, and for what, as far as its object shows it."""
     said = next((each.message for each in pod.status.conditions if each.type == "PodScheduled"), "")
     if pod.status.nominated_node_name:
         yield f"It is to get node {pod.status.nominated_node_name}."

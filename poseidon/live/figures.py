@@ -1,4 +1,4 @@
-"""What the metrics of both programs say of the last few seconds."""
+"""Computes figures of the last seconds from the metrics of both programs."""
 
 from __future__ import annotations
 

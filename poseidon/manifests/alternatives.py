@@ -1,4 +1,4 @@
-"""Of several objects of one name, one counts: repositories keep alternatives side by side."""
+"""Chooses one of several objects with one name, because repositories keep alternatives side by side."""
 
 from __future__ import annotations
 

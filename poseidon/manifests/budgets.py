@@ -1,8 +1,8 @@
-"""How many pods each PodDisruptionBudget of an input lets go, where no controller has counted them yet.
+"""Counts how many pods each PodDisruptionBudget of an input lets go, if no controller has counted them yet.
 
-Dumps of clusters carry what the controller has counted; budgets that people write do not. Counting follows
-``pkg/controller/disruption``: a pod is healthy while it is on a node, has not ended, is not being deleted, and is not
-known to be unready.
+Dumps of clusters contain the controller's counts; budgets that people write do not. Counting follows
+``pkg/controller/disruption``: a pod is healthy while it is on a node, has not ended, is not being deleted,
+and is not known to be unready.
 """
 
 from __future__ import annotations

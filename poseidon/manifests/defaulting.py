@@ -1,7 +1,7 @@
-"""Objects as an API server would hold them: one state of each, in a version that is served, with what it fills in.
+"""Completes objects as an API server would: one state of each, in a served version, with defaults.
 
-Input is what people write (``generateName``, nodes without ``allocatable``, versions of long ago) and what they have
-dumped, perhaps in several parts, between which objects have changed.
+The input is what people write (``generateName``, nodes without ``allocatable``, old versions) and what they
+have dumped, perhaps in several parts between which objects have changed.
 """
 
 from __future__ import annotations

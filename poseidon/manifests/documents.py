@@ -1,8 +1,9 @@
-"""From paths to parsed documents: files, folders and standard input, YAML or JSON, Lists taken apart.
+"""Reads documents from paths: files, folders and standard input, YAML or JSON, with Lists taken apart.
 
-What a user names is expected to hold Kubernetes objects, and anything else in it is a defect. Folders hold all sorts of
-files: values of Helm charts, kustomizations with their patches, dashboards and configuration of other programs. There,
-what is no Kubernetes object is left out with a warning; what is meant to be one and cannot be read stays an error.
+A file that a user names must contain Kubernetes objects; anything else in it is a defect. Folders contain
+other files, too: values of Helm charts, kustomizations with their patches, dashboards, configuration of other
+programs. There, documents that are no Kubernetes objects are skipped with a warning; broken Kubernetes
+objects are errors.
 """
 
 from __future__ import annotations

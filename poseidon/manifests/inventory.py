@@ -1,4 +1,4 @@
-"""Typed objects out of documents: each one converted, checked, and held once."""
+"""Turns documents into typed objects: each one is converted, checked, and kept once."""
 
 from __future__ import annotations
 

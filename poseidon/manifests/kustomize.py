@@ -1,4 +1,4 @@
-"""Kustomizations: which folders they make objects of, which files they use up, and what comes out of them.
+"""Kustomizations: the folders that they build, the files that they use, and their results.
 
 ``kustomize`` or ``kubectl`` does the work; without both, the files are read as they are.
 """

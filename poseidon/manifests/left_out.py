@@ -1,8 +1,8 @@
-"""What of an input no plan can take into account, and what is said of it: kinds that are not read, pods of other
-schedulers, and those that run on nodes outside the input.
+"""Names parts of an input that no plan can use: unknown kinds, pods of other schedulers, pods on unknown
+nodes.
 
-Most kinds have nothing to do with scheduling and are passed over in silence. Kinds that are not known but hold
-templates of pods are named: somebody's controller makes pods of them.
+Most kinds have nothing to do with scheduling and are skipped silently. Unknown kinds with templates of pods
+are named, because some controller creates pods from them.
 """
 
 from __future__ import annotations

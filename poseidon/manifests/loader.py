@@ -1,4 +1,4 @@
-"""The one entry: paths in, a cluster's nodes and pods out, or every defect at once."""
+"""Loads a cluster from paths: returns its nodes and pods, or all defects at once."""
 
 from __future__ import annotations
 

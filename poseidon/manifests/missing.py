@@ -1,7 +1,8 @@
-"""What an input refers to and lacks, and which command prints it; what it says of groups in vain.
+"""Names objects that an input refers to and lacks, with the command that prints them, and group settings
+without effect.
 
-Dumps are rarely complete. What is not there makes pods wait, or rules mean less, for reasons that do not hold in the
-cluster; so it is said, with a command that brings it.
+Dumps are rarely complete. A missing object lets pods wait, or weakens rules, for reasons that do not exist in
+the cluster.
 """
 
 from __future__ import annotations

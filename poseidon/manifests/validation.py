@@ -1,4 +1,4 @@
-"""What the API server would refuse in an object, and what makes it useless for scheduling."""
+"""Finds faults for which the API server would refuse an object, or which make it useless for scheduling."""
 
 from __future__ import annotations
 

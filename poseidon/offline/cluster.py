@@ -1,4 +1,6 @@
-"""A cluster out of manifests: a bridge's state that knows it, a solver beside it, and an API side that says yes."""
+"""A cluster made from manifests: a bridge's state, a solver in this process, and an API that accepts every
+write.
+"""
 
 from __future__ import annotations
 
@@ -64,9 +66,10 @@ class OfflineCluster:
     """Nodes by uid of bound pods."""
 
     def run_round(self) -> pb.RoundResult:
-        """Run a round and have the bridge take it: bindings succeed at once; who has to go stays until ``let_go``.
+        """Run a round and let the bridge carry it out: bindings succeed at once; victims stay until
+        ``let_go``.
 
-        The watch shows what has been bound by the next round.
+        The watch shows the bindings by the next round.
         """
         self._show()
         result = self.scheduler.run_round()
@@ -75,7 +78,7 @@ class OfflineCluster:
         return result
 
     def let_go(self) -> None:
-        """Let everybody go who has to."""
+        """Remove all victims."""
         if self.victims:
             self.state.pods_changed([Change(uid, None) for uid in self.victims])
             self._act()

@@ -1,8 +1,9 @@
-"""Whether a running pod may be moved to another node: the one answer for audits, moves, drained nodes and cures.
+"""Decides whether a running pod may be moved to another node, for audits, moves, drained nodes and cures
+alike.
 
-A move is an eviction after which the pod's controller makes another pod. So a pod stays if the eviction subresource
-would refuse it, if tools that empty nodes (kubectl drain, cluster-autoscaler, Karpenter) would leave it where it is, or
-if nothing would replace it.
+A move is an eviction after which the pod's controller creates another pod. So a pod stays if the eviction
+subresource would refuse it, if tools that empty nodes (kubectl drain, cluster-autoscaler, Karpenter) would
+leave it there, or if nothing would replace it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Why a pod may or may not run on each node, what each model would charge for it, and what a round does with it."""
+"""Explains why a pod may or may not run on each node, what each model charges for it, and what a round does
+with it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What manifests say of a cluster, told to the state of a bridge as its watches would tell it."""
+"""Passes manifests to the state of a bridge, as its watches would."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Which nodes of a cluster can be freed, and what keeps the others: one rule for audits and for moves.
+"""Finds out which nodes of a cluster can be freed, and what keeps the others: one rule for audits and moves.
 
-Pods that wait come first. A node that one of them gets in the next round is not freed, nor is one that some would take
-once it is empty.
+Waiting pods come first. A node that one of them gets in the next round is not freed, nor is one that some
+would take once it is empty.
 """
 
 from __future__ import annotations

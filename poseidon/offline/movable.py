@@ -1,4 +1,4 @@
-"""What moving running pods to other nodes may cost, and which moves would pay."""
+"""Computes what moving running pods to other nodes may cost, and which moves would pay."""
 
 from __future__ import annotations
 

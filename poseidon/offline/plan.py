@@ -1,4 +1,4 @@
-"""What a scheduler would do with the pods of some manifests: rounds in this process until nothing changes."""
+"""Plans the pods of some manifests: runs rounds in this process until nothing changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the groups of an input stand after a plan."""
+"""Describes the groups of an input after a plan."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What the solver in this process would not take of a cluster: left out and named, as a bridge leaves it out.
+"""Leaves out and names objects that the solver in this process refuses, as a bridge does.
 
-A live cluster may hold what no API server accepts by now, and whoever has written it need not wish others well. Of
-files that somebody names, such an object is a defect.
+A live cluster may hold objects that no API server accepts today, written by anybody. In files that a user
+names, such an object is a defect.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Pods that stay pending, a line for each workload: how many of it wait, and what for, the main cause first."""
+"""Lists pending pods by workload: how many wait, and for what, the main cause first."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Moves of running pods to where they cost less: which, in which order, and carrying them out."""
+"""Moves of running pods to nodes where they cost less: choosing, ordering, and carrying them out."""

@@ -1,4 +1,4 @@
-"""What carrying out moves asks of the API server, one request each, tried again where that may help."""
+"""Requests to the API server for moves, one each, tried again if that may help."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Nodes that could not be freed: they are not tried again until something changes.
+"""Remembers nodes that could not be freed: they are not tried again until something changes.
 
-What a cluster is like is told by a digest, which such a node bears as an annotation. Pods count by their controllers,
-so that one that was evicted and came back makes no difference.
+An annotation of such a node contains a digest of the cluster's state. Pods count by their controllers, so a
+pod that was evicted and came back makes no difference.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _CORDON = "node.kubernetes.io/unschedulable"
 
 
 def state_digest(manifests: Manifests) -> str:
-    """Return what tells states of a cluster apart, as far as the freeing of nodes is concerned."""
+    """Return a digest that differs whenever the cluster's state matters differently for freeing nodes."""
     budgets = sorted(
         (
             each.metadata.namespace,

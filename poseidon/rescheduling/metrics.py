@@ -1,4 +1,4 @@
-"""What moves are counted for monitoring."""
+"""Counters of moves for monitoring."""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
-"""Carries out moves, wave by wave: announces each, evicts the pod, and waits until its replacement has a node.
+"""Carries out moves, wave by wave: announces each, evicts the pod, and waits until its replacement has a
+node.
 
-A plan is older than the cluster: right before each move the pod has to be where the plan has it, and its target has to
-take pods and to have room. A replacement that waits in vain for a while stops its wave: no further pod is evicted, and
-where its old node was cordoned for the moves, that takes pods again, so that it gets its place back. If one has no node
-in time, or its old one, no further wave begins: whatever is wrong, it costs no more pods than one wave has. Nodes that
-moves are to free are cordoned before, and stay so once they have been seen to be empty.
+A plan is older than the cluster, so before each move the pod must still be where the plan has it, and its
+target must accept pods and have room. If a replacement waits too long, its wave stops: no further pod is
+evicted, and the old node is uncordoned if it was cordoned for the moves, so that the pod gets its place back.
+If a replacement gets no node in time, or its old one, no further wave begins. So any fault costs at most the
+pods of one wave. Nodes to be freed are cordoned before, and stay so once they have been empty.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ _STOPPING = (Result.UNPLACED, Result.RETURNED)
 
 
 def explain_change(pod: Pod, move: PlannedMove, now: float) -> str:
-    """Return what is otherwise with a pod than planned, "" for nothing; ``now``: seconds since the epoch."""
+    """Return how a pod differs from the plan, "" if it does not; ``now``: seconds since the epoch."""
     owner = pod.metadata.controller()
     if pod.terminal or pod.metadata.deletion_timestamp is not None:
         return "the pod is ending"
@@ -62,9 +63,9 @@ def explain_change(pod: Pod, move: PlannedMove, now: float) -> str:
 
 
 def find_refusal(node: Node, there: Iterable[Pod], pod: Pod) -> str:
-    """Return why a node does not take a pod beside those that are ``there``, or coming; "" if it does.
+    """Return why a node refuses a pod beside those that are ``there``, or coming; "" if it accepts it.
 
-    Of resources and what is said of the node as a whole; all else is for the scheduler, which places the replacement.
+    Checks resources and the node as a whole; the scheduler, which places the replacement, checks the rest.
     """
     name = node.metadata.name
     if node.spec.unschedulable:

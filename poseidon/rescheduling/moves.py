@@ -1,6 +1,6 @@
-"""Moves as they are planned, in which order they are made, and what becomes of them.
+"""Planned moves, their order, and their outcomes.
 
-Each is made only when there is room for it, and never two of one controller's pods at once.
+A move is made only when there is room for it, and never for two pods of one controller at once.
 """
 
 from __future__ import annotations

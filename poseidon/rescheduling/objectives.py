@@ -1,4 +1,4 @@
-"""What moves are for: each objective says which pods should go where, and why."""
+"""The objectives of moves: each says which pods should go where, and why."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plan of moves: what an objective asks for, in waves."""
+"""Plans moves for an objective, in waves."""
 
 from __future__ import annotations
 

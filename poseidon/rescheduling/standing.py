@@ -1,4 +1,4 @@
-"""How a cluster stands before anything is moved: who runs where, who may be moved, and who waits."""
+"""The cluster before any move: which pods run where, which may be moved, and which wait."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Permission:
         }
 
     def allows(self, pod: Pod) -> bool:
-        """Return whether a pod may be moved as far as its owners are concerned."""
+        """Return whether the owners of a pod allow moving it."""
         metadata = pod.metadata
         return self._allows(
             f"pod {metadata.namespace}/{metadata.name}: annotation",

@@ -1,6 +1,7 @@
-"""Who asks, and what roles allow: bearer tokens of service accounts, role-based access control, and reviews of both.
+"""Decides what users of the simulated API may do: tokens of service accounts, role-based access control, and
+reviews.
 
-Semantics: kubernetes.io, "Using RBAC Authorization". Rules only add up, none denies. Not heeded: aggregated roles,
+Semantics: kubernetes.io, "Using RBAC Authorization". Rules only add rights. Not supported: aggregated roles,
 ``nonResourceURLs`` and impersonation.
 """
 
@@ -71,9 +72,9 @@ class Accounts:
         self._issued.clear()
 
     def user_of(self, authorization: str) -> str:
-        """Return who comes with this header; nothing for somebody without a name.
+        """Return the user of a header; a user without a name if there is none.
 
-        Raises ``ApiError`` 401 for a token that is wrong or no longer good.
+        Raises ``ApiError`` 401 for a token that is wrong or expired.
         """
         user, until = self._issued.get(authorization.removeprefix(_SCHEME), ("", 0.0))
         if user and self._clock() < until:
@@ -99,7 +100,7 @@ class Attributes(NamedTuple):
     name: str = ""
 
     def forbidden_message(self, user: str) -> str:
-        """Return what the API server says to who may not do this."""
+        """Return the API server's message for a user without the right."""
         scope = f'in the namespace "{self.namespace}"' if self.namespace else "at the cluster scope"
         what = f'{self.verb} resource "{self.resource}" in API group "{self.group}"'
         return f'User "{user}" cannot {what} {scope}'

@@ -1,1 +1,1 @@
-"""The dashboard: what a browser is shown of a cluster and its solver. Nothing in the cluster is changed."""
+"""The dashboard: shows a cluster and its solver in a browser, and changes nothing in the cluster."""

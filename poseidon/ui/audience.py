@@ -1,4 +1,4 @@
-"""Whether somebody looks at the page: what is asked of others for its sake is asked only then."""
+"""Notes whether anybody looks at the page, because the dashboard asks other programs only then."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Audience:
         return at is not None and self._clock() - at <= PATIENCE
 
     async def wait(self) -> None:
-        """Return once somebody looks."""
+        """Wait until somebody looks."""
         while not self.looks():
             self._came.clear()
             await self._came.wait()

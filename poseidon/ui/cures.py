@@ -1,4 +1,4 @@
-"""What would make pods fit: looked for on demand, one after another, and kept for a minute."""
+"""Looks on demand for changes that would make pods fit, one pod after another, and keeps them for a minute."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The objects that say which pods belong together, and where nodes are."""
+"""The objects that say which pods belong together, and where nodes are in the tree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures of the last quarter of an hour, and of it the times of which nothing is known."""
+"""Figures of the last quarter of an hour, and its times without figures."""
 
 from __future__ import annotations
 

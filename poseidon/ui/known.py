@@ -1,4 +1,4 @@
-"""All that is known at a time, whatever it comes from: what views are made of."""
+"""Everything that the dashboard knows, from whichever source; views are made of it."""
 
 from __future__ import annotations
 
@@ -81,14 +81,14 @@ class BridgeStanding:
 
 @dataclass(slots=True)
 class LeaderStanding:
-    """Who holds the Lease; None where nothing is known. ``others``: who held it before."""
+    """The holder of the Lease; None if unknown. ``others``: earlier holders."""
 
     holder: str | None = None
     leads: bool | None = None
     others: deque[str] = field(default_factory=lambda: deque(maxlen=5))
 
     def set_holder(self, holder: str | None) -> bool:
-        """Take who holds it now; returns whether that is another one."""
+        """Set the present holder; return whether it has changed."""
         if holder == self.holder:
             return False
         if self.holder and self.holder not in self.others:
@@ -127,7 +127,7 @@ class Known:
     """Counts when figures were last taken; None if no figures are taken."""
 
     def session(self) -> dict[str, Any]:
-        """Return what is looked at, and whether the programs are there."""
+        """Return the source of the data, and whether the programs answer."""
         solver, bridge = self.solver, self.bridge
         return {
             **self.about.as_json(),

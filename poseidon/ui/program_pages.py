@@ -1,4 +1,4 @@
-"""What both programs serve over HTTP beside their metrics."""
+"""The pages that both programs serve over HTTP besides their metrics."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _FAULTS = (aiohttp.ClientError, OSError, TimeoutError, ValueError)
 
 
 async def page(url: str) -> str | None:
-    """Return what is served at a URL, None if nothing is."""
+    """Return the page at a URL, None if there is none."""
     try:
         async with aiohttp.ClientSession(timeout=_PATIENCE) as session, session.get(url) as answer:
             if answer.status != 200:

@@ -1,6 +1,6 @@
-"""What a command has found, as one web page: figures, pictures and tables, drawn by the dashboard's charts.
+"""Writes a command's findings as one web page: figures, pictures and tables, drawn by the dashboard's charts.
 
-The page needs nothing else: no server and no other file. Texts and names are shown as such, whatever is in them.
+The page needs no server and no other file. Texts and names are shown literally, whatever they contain.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The rounds that are known: summaries of the last 200, and flows of those of the last 20 that were looked at."""
+"""The known rounds: summaries of the last 200, and flows of those of the last 20 that somebody looked at."""
 
 from __future__ import annotations
 

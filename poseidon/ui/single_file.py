@@ -1,9 +1,7 @@
-"""The page as one file with the answers that it needs, for those who have no server.
+"""Writes the page as one file with the answers that it needs, for people without a server.
 
-Opened from anywhere, it shows one view.
-
-The modules stand in the file as ``data:`` addresses under names of their own, which an import map knows; what the page
-would ask a server for stands in it as JSON.
+Opened from anywhere, it shows one view. Its modules are ``data:`` addresses under names of their own in an
+import map; the answers that the page would request from a server are JSON in the file.
 """
 
 from __future__ import annotations

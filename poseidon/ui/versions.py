@@ -1,4 +1,4 @@
-"""Which subjects have changed: numbers that grow at most once per look, so that a view is made once for each."""
+"""Numbers the changes of each subject, at most once per look, so that each view is computed once per change."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What the API server's admission would make of pods as people write them, and which it would refuse."""
+"""Plays the API server's admission for pods as people write them: completes some, refuses others."""

@@ -1,6 +1,6 @@
-"""The admission of pods, in the API server's order: defaults of limits, runtime classes, limits, quotas.
+"""Admits pods in the API server's order: defaults of limits, runtime classes, limits, quotas.
 
-What an API server has held (``resourceVersion``), and what runs, has passed it already.
+Pods that an API server has held (``resourceVersion``), or that run, have already passed.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""The admission of claims: limits and quotas of their storage.
+"""Admits claims: checks limits and quotas of their storage.
 
-As the LimitRanger admission plugin, and the evaluator of claims in ``k8s.io/kubernetes/pkg/quota/v1/evaluator/core``.
+As the LimitRanger admission plugin, and the evaluator of claims in
+``k8s.io/kubernetes/pkg/quota/v1/evaluator/core``.
 """
 
 from __future__ import annotations

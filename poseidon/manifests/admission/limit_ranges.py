@@ -1,4 +1,4 @@
-"""What a LimitRange does to the pods of its namespace: it fills in requests and limits, and refuses others.
+"""Applies LimitRanges to the pods of their namespaces: fills in requests and limits, and refuses some pods.
 
 As the LimitRanger admission plugin, and the defaults of ``core/v1`` LimitRange themselves.
 """

@@ -1,6 +1,7 @@
-"""ResourceQuotas: what the pods of a namespace use up of each, and which pods one refuses.
+"""Applies ResourceQuotas: counts what the pods of a namespace use, and refuses pods beyond a quota.
 
-As the evaluator of pods in ``k8s.io/kubernetes/pkg/quota/v1/evaluator/core`` and the ResourceQuota admission plugin.
+As the evaluator of pods in ``k8s.io/kubernetes/pkg/quota/v1/evaluator/core`` and the ResourceQuota admission
+plugin.
 """
 
 from __future__ import annotations

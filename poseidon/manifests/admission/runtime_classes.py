@@ -1,4 +1,4 @@
-"""What the admission of RuntimeClasses adds to a pod: overhead, node selector and tolerations."""
+"""Applies RuntimeClasses: adds overhead, node selector and tolerations to pods."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What controllers of a cluster would make of manifests: pods of workloads, groups, records."""
+"""Plays the controllers of a cluster on manifests: creates pods of workloads, groups, records."""

@@ -1,4 +1,4 @@
-"""AppGroups and NetworkTopologies of an input: the order of workloads, and what is wrong with the objects."""
+"""Reads AppGroups and NetworkTopologies of an input: the order of workloads, and faults of the objects."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What the DaemonSet controller makes of a template: on which nodes, and what it adds to each pod.
+"""Plays the DaemonSet controller: chooses nodes for a template, and completes each pod.
 
-Scheduling proper happens in the solver; this is only about which DaemonSet pods come into being.
+The solver does the scheduling; this only decides which pods of DaemonSets exist.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""From workloads to the pods that their controllers would create, less those that exist already."""
+"""Expands workloads into the pods that their controllers would create, without those that exist."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""What the controllers of volumes would do: fill in the default class, make claims, bind them, provide volumes.
+"""Plays the controllers of volumes: fills in the default class, creates claims, binds them, provides volumes.
 
-Claims of classes that wait for a first consumer are the scheduler's, and left to it. What an API server has held
-(``resourceVersion``) is left as its controllers have left it: if they have not provided a volume, it is not there.
+Claims of classes that wait for a first consumer are left to the scheduler. Objects that an API server has
+held (``resourceVersion``) stay as its controllers left them: a volume that they have not provided does not
+exist.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What families say of an object: sets of pods, and groups that pods are in."""
+"""The sets of pods of an object, and the groups that pods belong to."""
 
 from __future__ import annotations
 

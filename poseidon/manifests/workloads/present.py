@@ -1,4 +1,4 @@
-"""Which pods of an input are those of a workload, and whose places among its pods they take."""
+"""Matches the pods of an input with their workloads, and with the places that these have for pods."""
 
 from __future__ import annotations
 

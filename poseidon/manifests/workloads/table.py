@@ -1,4 +1,4 @@
-"""Which kinds are expanded by their own objects, and by whom; and what their pods are, less those that are there."""
+"""The table of kinds that other projects' controllers expand, and the pods of these that do not exist yet."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What could be better about a cluster as it is."""
+"""Finds what could be better in a cluster."""

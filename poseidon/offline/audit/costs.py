@@ -1,4 +1,4 @@
-"""What today's placement costs beside the best there is, and which moves pay."""
+"""Compares the cost of today's placement with the best one, and finds moves that pay."""
 
 from __future__ import annotations
 

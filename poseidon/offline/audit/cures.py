@@ -1,4 +1,4 @@
-"""What would give pods that wait a place, in words and as data."""
+"""Changes that would give waiting pods a place, in words and as data."""
 
 from __future__ import annotations
 

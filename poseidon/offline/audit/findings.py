@@ -1,6 +1,6 @@
-"""What could be better about a cluster as it is: nodes that could be freed by moves, nodes with too much on them.
+"""The findings of an audit: nodes that moves could free, nodes with too much on them, and more.
 
-Nothing is changed. Works for clusters that use any scheduler: what runs is taken as it is.
+Nothing is changed. Works for clusters with any scheduler.
 """
 
 from __future__ import annotations

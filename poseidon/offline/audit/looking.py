@@ -1,4 +1,4 @@
-"""Looks at a cluster: what the programs know of it, and what trials of the solver say."""
+"""Makes an audit of a cluster, from its objects and from trials of the solver."""
 
 from __future__ import annotations
 

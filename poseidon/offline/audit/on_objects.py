@@ -1,6 +1,6 @@
-"""What a cure's changes are to objects of Kubernetes, and which of them people cannot make.
+"""Translates a cure's changes into changes of Kubernetes objects, and drops those that people cannot make.
 
-Rounds know amounts, labels and rules, and not what stands behind them.
+Rounds know amounts, labels and rules, but not the objects behind them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""What a server can take: writes served one after another, each with a delay, and no more than so many at a time.
+"""Limits what the server can take: writes are served one after another, each with a delay, and only some at a
+time.
 
-A real API server spends its time on admission, storage and watches; this one answers from memory. With limits it shows
-how a client fares whose server is slower than itself. The model is a single queue with a fixed service time, in front
-of a delay that does not occupy the server; what a full queue does is that of API priority and fairness: 429, ask again.
+A real API server spends its time on admission, storage and watches; this one answers from memory. With limits
+it shows how a client does with a server slower than itself. The model is one queue with a fixed service time,
+before a delay that does not occupy the server; a full queue answers as API priority and fairness does: 429,
+ask again.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Who reports what is in use, late: koordlets, as NodeMetric objects, and metrics-server, as ``metrics.k8s.io``.
+"""Reports measured use, late: as koordlets do in NodeMetric objects, and as metrics-server does in
+``metrics.k8s.io``.
 
-Both are free of I/O and of time, as the kubelets are: told the time, they tell when they want to be called next.
+Both are free of I/O and of time, like the kubelets: they get the time, and return when to call them next.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class ReportOptions:
 
 
 class Reporter(Protocol):
-    """Something that reports what is in use."""
+    """Something that reports measured use."""
 
     def advance(self, now: float) -> float | None:
         """Do what is due at ``now`` (seconds since the epoch); return when something is due next, None for never."""

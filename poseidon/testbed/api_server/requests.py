@@ -1,4 +1,4 @@
-"""What a request is about: its path and query taken apart, before anything is looked up or changed."""
+"""Parses a request's path and query, before anything is looked up or changed."""
 
 from __future__ import annotations
 

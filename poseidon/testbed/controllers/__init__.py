@@ -1,1 +1,1 @@
-"""What else runs in a cluster: kubelets, disruption and volume controllers, what pods really use."""
+"""Other programs of a cluster: kubelets, disruption and volume controllers, and the true use of pods."""

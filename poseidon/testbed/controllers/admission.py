@@ -17,7 +17,7 @@ _ORDER = ("pods", "cpu", "memory", "ephemeral-storage")
 
 
 class Refusal(NamedTuple):
-    """Why a kubelet does not run a pod: what becomes ``status.reason`` and ``status.message``."""
+    """Why a kubelet does not run a pod, as ``status.reason`` and ``status.message``."""
 
     reason: str
     message: str

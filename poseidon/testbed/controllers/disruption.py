@@ -1,8 +1,8 @@
-"""The disruption controller: keeps the status of PodDisruptionBudgets, which evictions are decided by.
+"""The disruption controller: keeps the status of PodDisruptionBudgets up to date, which decides evictions.
 
-Counting follows ``pkg/controller/disruption``. A pod is healthy while it is Ready and not being deleted. Budgets in
-percent, and ``maxUnavailable``, refer to the ``replicas`` of the pods' controllers where those exist as objects, and to
-the number of pods otherwise (the real controller refuses pods without a controller there).
+Counting follows ``pkg/controller/disruption``. A pod is healthy while it is Ready and not being deleted.
+Budgets in percent, and ``maxUnavailable``, refer to the ``replicas`` of the pods' controllers if these exist
+as objects, and to the number of pods otherwise (the real controller refuses pods without a controller there).
 """
 
 from __future__ import annotations

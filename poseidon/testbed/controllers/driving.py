@@ -1,4 +1,4 @@
-"""What simulations without I/O and time have in common: what has changed, what is due, and who drives them."""
+"""What simulations without I/O and time share: changes, due work, and the loop that drives them."""
 
 from __future__ import annotations
 

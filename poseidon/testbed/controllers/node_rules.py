@@ -1,4 +1,6 @@
-"""What pods, nodes, claims and volumes are to each other, by their JSON, apart from the scheduler's own rules."""
+"""Checks pods, nodes, claims and volumes against each other by their JSON, apart from the scheduler's own
+rules.
+"""
 
 from __future__ import annotations
 

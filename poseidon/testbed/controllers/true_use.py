@@ -84,7 +84,7 @@ class _Profile(NamedTuple):
 
 
 class TrueUse:
-    """Follows nodes and running pods of a store, and says what is in use at any time."""
+    """Follows nodes and running pods of a store, and returns their true use at any time."""
 
     def __init__(self, store: Store) -> None:
         self._pods = Follower(store.collection("pods"))

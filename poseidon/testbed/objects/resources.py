@@ -1,4 +1,4 @@
-"""Which resources are served, and in which versions: the built-in table, and what custom resources join and leave."""
+"""The resources that are served, and their versions: the built-in table, and custom resources."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What is known of nodes and pods, in few bytes each; sans-I/O."""
+"""The nodes and pods that the dashboard knows, in few bytes each; sans-I/O."""

@@ -1,4 +1,4 @@
-"""Who was asked to leave, as far as it shows in pods: a condition, or the annotation of a move."""
+"""Finds pods that were asked to leave, from their conditions and from annotations of moves."""
 
 from __future__ import annotations
 
@@ -42,7 +42,9 @@ class EvictionLog:
         return sorted(self._found.values(), key=lambda each: -each.at)
 
     def note(self, record: PodEntry, nominee: str | None, now: float) -> bool:
-        """Look whether a pod is on its way out; returns whether that is news. ``nominee``: who is to have its place."""
+        """Check whether a pod is leaving; return whether that is new. ``nominee``: the pod that gets its
+        place.
+        """
         told = record.disruption
         if told is None or not record.node or record.uid in self._found:
             return False

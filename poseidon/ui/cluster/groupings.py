@@ -1,4 +1,4 @@
-"""By which labels nodes fall into groups."""
+"""Chooses the labels by which nodes are grouped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pods in the order of their names, whatever comes and goes between two questions."""
+"""Keeps pods in the order of their names while they come and go."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class NameOrder:
         self._dead.add(uid)
 
     def records(self, known: Mapping[str, PodEntry]) -> list[PodEntry]:
-        """Return the records of all, out of those that are ``known`` by uid."""
+        """Return the records of all pods that are ``known`` by uid."""
         if self._new:
             self._order += sorted(self._new)
             self._order.sort()

@@ -1,4 +1,4 @@
-"""A node with what stands on it, and its columns in a heat map."""
+"""A node with its pods, and its columns in a heat map."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ class Columns(NamedTuple):
 
 
 class NodeEntry:
-    """A node. ``facts`` is None where only pods have told of it so far.
+    """A node. ``facts`` is None while only pods have named it.
 
-    ``slot`` tells it from all others, ``requested`` is the sum over ``pods`` (uids), ``nominated`` are those that are
-    to come; ``used`` is what was measured last, None if nothing was.
+    ``slot`` identifies it, ``requested`` is the sum over ``pods`` (uids), ``nominated`` are pods that will
+    come; ``used`` is the last measured use, None without one.
     """
 
     __slots__ = (

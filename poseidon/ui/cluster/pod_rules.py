@@ -1,4 +1,4 @@
-"""What a pod's spec says of where it may go, in lines for people; of what is very long the beginning."""
+"""Describes in lines for people where a pod's spec allows it to go; very long specs are cut."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pods and nodes cut down to what the pages show."""
+"""Pods and nodes, reduced to what the pages show."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ class Recorder:
         self._words: dict[str, str] = {}
 
     def pod(self, uid: str, pod: Pod, move_to: str, now: float) -> PodEntry:
-        """Return what is kept of a pod. ``move_to``: the annotation of a move that is about to be made."""
+        """Return the entry of a pod. ``move_to``: the annotation of an announced move."""
         metadata, spec = pod.metadata, pod.spec
         phase = _PHASES[disposition(pod)]
         created = max(seconds(metadata.creation_timestamp) or now, 0.0)
@@ -233,7 +233,7 @@ class Recorder:
 
 
 def node_facts(node: Node) -> NodeFacts:
-    """Return what is kept of a node."""
+    """Return the facts of a node."""
     defects: list[Defect] = []
     ready = next((each.status for each in node.status.conditions if each.type == "Ready"), "True")
     return NodeFacts(
@@ -275,7 +275,7 @@ def _read_start(pod: Pod) -> float:
 
 
 def _group(pod: Pod) -> Membership | None:
-    """Return the group that a pod says it is in; what may be of any length is kept as far as it counts."""
+    """Return the group that a pod names; only as much of a long text as matters."""
     found = membership(pod)
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""How much of each node was requested lately: samples of all nodes at once, in two bytes each."""
+"""Remembers how much of each node was requested lately: samples of all nodes at once, in two bytes each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nodes and pods as they are, and what became of them lately. Told of changes as watches tell of them; sans-I/O."""
+"""The present nodes and pods, and their latest history, updated by watches; sans-I/O."""
 
 from __future__ import annotations
 
@@ -202,7 +202,7 @@ class ClusterStore:
         return self._groupings
 
     def set_usage(self, uses: Iterable[tuple[str, Mapping[str, int] | None, float]]) -> None:
-        """Take what is in use on nodes: name, amounts (None: nothing is known any more), and when it was measured."""
+        """Set the use of nodes: name, amounts (None: unknown now), and when it was measured."""
         for name, amounts, at in uses:
             entry = self.nodes.get(name)
             if entry is not None:
@@ -211,7 +211,7 @@ class ClusterStore:
         self._versions.mark("cluster")
 
     def set_thresholds(self, thresholds: Mapping[str, float]) -> None:
-        """Take what is not to be exceeded: percent of use by resource."""
+        """Set the thresholds of use: percent by resource."""
         self.thresholds = dict(thresholds)
         for entry in self.nodes.values():
             entry.touch()

@@ -1,1 +1,1 @@
-"""HTTP: who may ask, what is answered, and how much of it at a time."""
+"""The dashboard over HTTP: who may ask, what is answered, and how much at a time."""

@@ -1,7 +1,8 @@
-"""Who may ask: everybody who reaches a loopback address, else those with a token or whom a trusted proxy vouches for.
+"""Decides who may use the dashboard: everybody at a loopback address, else users with a token or from a
+trusted proxy.
 
-A page of somebody else's that makes a browser ask, by whatever name it has had this address resolved, is refused: by
-the headers Host, Origin and Sec-Fetch-Site. Sans-I/O.
+Requests that another site's page makes a browser send are refused, under whatever name it has resolved this
+address: the headers Host, Origin and Sec-Fetch-Site show them. Sans-I/O.
 """
 
 from __future__ import annotations
@@ -50,7 +51,9 @@ class Access:
         return hmac.new(self.token.encode(), b"cookie of the dashboard", sha256).hexdigest()
 
     def origin_refusal(self, headers: Mapping[str, str]) -> Refusal | None:
-        """Say why a request is refused whoever makes it: it names another host, or comes from another page."""
+        """Return why a request is refused whoever sends it: it names another host, or comes from another
+        page.
+        """
         host = headers.get("Host", "")
         if not self._is_own(host):
             return Refusal(403, f"host {host[:100]!r} is not served here; name it with --host-name")
@@ -64,9 +67,9 @@ class Access:
         return None
 
     def refusal(self, headers: Mapping[str, str], cookie: str, peer: str) -> Refusal | None:
-        """Say why whoever makes a request may not, None if they may. ``peer``: the address that it comes from.
+        """Return why a request is not allowed, None if it is. ``peer``: the address that it comes from.
 
-        A token in the header Authorization is looked at separately: see ``bearer``.
+        A token in the header Authorization is checked separately: see ``bearer``.
         """
         if not self.guarded:
             return None
@@ -110,7 +113,7 @@ class Access:
 
 
 def _same(given: str, wanted: str) -> bool:
-    """Return whether two texts are equal, in a time that tells nothing; what is given may be any bytes."""
+    """Compare two texts in a time that reveals nothing; what is given may be any bytes."""
     return hmac.compare_digest(given.encode("utf-8", "surrogateescape"), wanted.encode())
 
 
@@ -122,7 +125,7 @@ def _host_of(origin: str) -> str:
 
 
 def check_exposure(host: str, access: Access) -> None:
-    """Raise ``AccessError`` if whoever reaches ``host`` would be let in although that is not this machine alone."""
+    """Raise ``AccessError`` if anybody could enter through ``host`` from outside this machine."""
     if access.token and len(access.token) < LEAST_TOKEN:
         raise AccessError(f"--token-file: the token is shorter than {LEAST_TOKEN} characters")
     if bool(access.proxy_header) != bool(access.proxies):

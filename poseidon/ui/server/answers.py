@@ -1,4 +1,4 @@
-"""Answers: JSON with a version, made once for each, compressed where that pays."""
+"""Answers: JSON with a version, encoded once, and compressed if that pays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The program that answers: routes, what every request goes through, and what every answer bears."""
+"""The web application: routes, checks of every request, and headers of every answer."""
 
 from __future__ import annotations
 
@@ -42,7 +42,9 @@ _LONGEST_LINE = 8190
 
 
 class Server:
-    """Serves a source to whom ``access`` lets in. ``wall`` tells seconds since the epoch; ``cures`` None: none are."""
+    """Serves a source to users whom ``access`` admits. ``wall`` returns seconds since the epoch; ``cures``
+    None: there are none.
+    """
 
     def __init__(
         self,
@@ -139,7 +141,9 @@ class Server:
         return None if refusal is None else error_response(refusal.status, refusal.message)
 
     def _wrong_token(self, request: web.Request, given: str) -> web.Response | None:
-        """Answer who comes with a wrong token, or has come with too many; None if it is the right one."""
+        """Answer a request with a wrong token, or from an address with too many of them; None if it is the
+        right one.
+        """
         peer = request.remote or ""
         if self._guesses.too_many(peer):
             wait = {"Retry-After": str(int(SECONDS))}
@@ -163,7 +167,9 @@ class Server:
             self._gate.leave()
 
     def _enter(self, request: web.Request) -> web.Response:
-        """Answer whoever comes with the token in the address: with a cookie, and the address without it."""
+        """Answer a request with the token in its address: set a cookie, and redirect to the address without
+        the token.
+        """
         rest = urlencode([(key, value) for key, value in request.query.items() if key != "token"])
         response = web.Response(status=303, headers={"Location": f"/?{rest}" if rest else "/"})
         if self._access.token:

@@ -1,4 +1,4 @@
-"""The files of the page: those that are there at start, and no others."""
+"""The files of the page: those that exist at the start, and no others."""
 
 from __future__ import annotations
 

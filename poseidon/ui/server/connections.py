@@ -1,8 +1,9 @@
-"""Connections to the page's port: few, none that says nothing for long, and always room for the next one.
+"""Limits connections to the page's port, ends those that say nothing for long, and keeps room for the next
+one.
 
-A connection waits from its beginning to its first whole request, and between two of them; so long it may say nothing.
-Where there are too many, the one that has waited longest makes room: so a browser, or a kubelet's probe, comes in
-whatever holds connections open. Requests under way are never cut; how many there are is limited by themselves.
+A connection may be silent for some time before its first whole request, and between two. If there are too
+many, the one that has waited longest is closed: so a browser, or a kubelet's probe, always gets in. Requests
+under way are never cut; their number has a limit of its own.
 """
 
 from __future__ import annotations

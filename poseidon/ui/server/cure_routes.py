@@ -1,4 +1,6 @@
-"""Asking for what would make a pod fit: the one thing that a page can ask to be done."""
+"""Answers about changes that would make a pod fit; looking for them is the only action that a page can
+request.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stream of events: which subjects have changed. A slow client gets the newest state alone, or is dropped."""
+"""The stream of events: which subjects have changed. A slow client gets only the newest state, or is dropped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is answered about the flows of rounds."""
+"""Answers about the flows of rounds."""
 
 from __future__ import annotations
 

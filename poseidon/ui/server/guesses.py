@@ -1,4 +1,4 @@
-"""Wrong tokens: after so many in a minute no more are looked at from the same address."""
+"""Counts wrong tokens: after some in a minute, no more from the same address are checked."""
 
 from __future__ import annotations
 

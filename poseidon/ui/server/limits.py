@@ -1,4 +1,4 @@
-"""How much is done at a time."""
+"""Limits on what is done at the same time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the page says of itself, for Prometheus."""
+"""Metrics of the page itself, for Prometheus."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands in the query of a request, checked."""
+"""Checks the parameters in a request's query."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is answered at which path; all but flows and cures."""
+"""Answers at all paths, except for flows and cures."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Routes:
             router.add_get(f"{PREFIX}{path}", handler)
 
     async def session(self, request: web.Request) -> web.Response:
-        """Return what is looked at."""
+        """Return the source of the data."""
         value = {**self._known.session(), "poseidon": poseidon.__version__}
         return self._answers.fresh(request, value, self._known.versions.get("session"))
 

@@ -1,4 +1,4 @@
-"""Headers that bear every answer: the page runs nothing but its own files, and nobody else's page shows it."""
+"""Headers of every answer: the page runs only its own files, and no other site's page may show it."""
 
 from __future__ import annotations
 

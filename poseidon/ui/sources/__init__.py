@@ -1,1 +1,1 @@
-"""Where what is shown comes from: a running pair, manifests, saved rounds."""
+"""Sources of the data: a running pair, manifests, saved rounds."""

@@ -1,4 +1,4 @@
-"""Manifests, saved rounds, or both: pods stand as a plan would leave them, flows are decided again on demand."""
+"""Reads manifests, saved rounds, or both: pods are where a plan would put them, flows are computed on demand."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class FileSource:
         return book.flow(wanted)
 
     async def _decide(self, number: int) -> None:
-        """Have a saved round decided again; one with which that fails is told once, and not tried again."""
+        """Decide a saved round again; one that fails is reported once, and not tried again."""
         saved = self._saved[number]
         try:
             content = await self._worker.do(partial(replay_flow, str(saved.folder)), _FLOW_SECONDS)

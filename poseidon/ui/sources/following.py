@@ -1,4 +1,4 @@
-"""What is followed of the API server, and where it goes."""
+"""Follows the API server's objects for the dashboard."""
 
 from __future__ import annotations
 

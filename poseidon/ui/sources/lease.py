@@ -1,4 +1,4 @@
-"""Who leads: the Lease that bridges hold."""
+"""Reads which bridge leads from its Lease."""
 
 from __future__ import annotations
 

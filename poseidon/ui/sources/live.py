@@ -1,4 +1,4 @@
-"""A running pair: the API server is followed; while somebody looks, the solver is asked, and both programs' figures."""
+"""Reads a running pair: follows the API server, and asks solver and bridge while somebody looks."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class LiveSource:
         self.known.versions.mark("overview", "cluster", "pending", "groups")
 
     async def _take_figures(self) -> None:
-        """Look at the figures for ever, so that there is a history whenever somebody comes."""
+        """Read figures for ever, so that there is a history when somebody looks."""
         while True:
             await self._safely(lambda: self._figures.step(self._environment.wall()))
             await self._environment.sleep(_POLL_SECONDS)
@@ -138,7 +138,7 @@ class LiveSource:
         return looks("flow") or (looks("overview") and len(self.known.store.nodes) <= _EAGER_NODES)
 
     async def _safely(self, step: Callable[[], Awaitable[None]]) -> None:
-        """Do a step; what fails is told in the log."""
+        """Do a step; a failure is logged."""
         try:
             await step()
         except Exception:  # noqa: BLE001 - whatever they answer, the next look may be better

@@ -1,4 +1,4 @@
-"""What a running solver is asked: rounds, their flows, and about single pods."""
+"""Asks a running solver for rounds, their flows, and single pods."""
 
 from __future__ import annotations
 

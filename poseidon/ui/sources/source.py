@@ -1,4 +1,4 @@
-"""What the server needs of a source."""
+"""The interface of sources that the server needs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class NotExplainedError(Exception):
 
 
 class Source(Protocol):
-    """``known`` is what there is at any time; the methods ask for more."""
+    """A source: ``known`` is what it knows at any time; the methods ask for more."""
 
     known: Known
 
@@ -30,5 +30,5 @@ class Source(Protocol):
         ...
 
     async def verdicts(self, pod: PodEntry) -> Mapping[str, Verdict]:
-        """Return what is said of a pod on each node. Raises ``NotExplainedError``."""
+        """Return the verdict of each node on a pod. Raises ``NotExplainedError``."""
         ...

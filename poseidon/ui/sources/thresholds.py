@@ -1,4 +1,4 @@
-"""Thresholds of measured use, as the cost model that heeds them is configured."""
+"""Reads thresholds of measured use from the configuration of the cost model that uses them."""
 
 from __future__ import annotations
 

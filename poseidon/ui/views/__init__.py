@@ -1,1 +1,1 @@
-"""What is shown, as plain values for JSON: pure functions of what is known."""
+"""The views, as plain values for JSON: pure functions of what the dashboard knows."""

@@ -1,4 +1,4 @@
-"""Amounts of resources as people write them."""
+"""Writes amounts of resources as people do."""
 
 from __future__ import annotations
 
@@ -29,6 +29,6 @@ def in_order(resources: Iterable[str]) -> list[str]:
 
 
 def requests_text(requests: Mapping[str, int]) -> str:
-    """Return what is asked for in one line, but for the place that every pod takes."""
+    """Return requests in one line, without the slot that every pod takes."""
     amounts = sorted((name, each) for name, each in requests.items() if name != "pods")
     return ", ".join(f"{amount_text(name, each)} {name}" for name, each in amounts)

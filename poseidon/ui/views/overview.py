@@ -1,4 +1,4 @@
-"""How things stand, on one screen."""
+"""The state of the whole pair, on one screen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pods that wait, by what keeps them or by what they are."""
+"""Waiting pods, grouped by the reason or by workload."""
 
 from __future__ import annotations
 

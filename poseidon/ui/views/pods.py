@@ -124,7 +124,7 @@ def pod(
 
 
 def story(record: PodEntry) -> list[dict[str, Any]]:
-    """Return what has become of a pod, as far as its object tells, oldest first."""
+    """Return the history of a pod, as far as its object shows it, oldest first."""
     told = [(record.created, "created")]
     told += [(at, text) for at, text in record.said]
     if record.node:

@@ -1,4 +1,6 @@
-"""Who took the room that a pod waits for: only pods without which it would have fitted, the fewest first."""
+"""Finds the pods that took the room that a pod waits for: those without which it would have fitted, as few as
+possible.
+"""
 
 from __future__ import annotations
 
@@ -37,10 +39,11 @@ class Taker(NamedTuple):
 def takers(
     known: Known, record: PodEntry, found: Mapping[str, Verdict], flow: pb.RoundFlow | None
 ) -> list[dict[str, Any]]:
-    """Return who is on the nodes that refuse a pod for want of room alone: of each the fewest pods that are enough.
+    """Return, for each node that refuses a pod only for lack of room, the fewest pods without which it would
+    fit.
 
-    Pods that the last round has put there come first, if they are enough. Nodes that are too small for the pod even
-    when empty are left out; those where the fewest, and the least important, are enough come first.
+    Pods that the last round placed there come first, if they are enough. Nodes that are too small even when
+    empty are left out; nodes where the fewest, and least important, pods are enough come first.
     """
     wanted = {**record.requests, "pods": 1}
     full = [name for name, each in found.items() if not each.feasible and each.lacks_only_room]

@@ -1,1 +1,1 @@
-"""What takes long: done by a process beside the one that answers, one thing after another."""
+"""Long jobs, done one after another by a process beside the server."""

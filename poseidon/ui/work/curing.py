@@ -1,4 +1,4 @@
-"""What would give a pod that waits a place, as ``poseidon audit`` finds it."""
+"""Looks for changes that would give a waiting pod a place, as ``poseidon audit`` does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a job is about: manifests, or a live cluster as it is when the job begins."""
+"""The input of a job: manifests, or a live cluster as it is when the job begins."""
 
 from __future__ import annotations
 

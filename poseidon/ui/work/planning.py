@@ -1,4 +1,4 @@
-"""What a plan makes of manifests, and what is said of single pods afterwards."""
+"""Plans manifests, and explains single pods afterwards."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def plan_cluster(given: ClusterInput) -> PlannedCluster:
 
 
 def explain_pod(given: ClusterInput, uid: str) -> bytes | None:
-    """Return what is said of a pod once all that is planned has happened, as a message; None: it takes no part."""
+    """Explain a pod after everything planned has happened, as a message; None if it takes no part."""
     scheduler: EmbeddedScheduler = _run_plan(given)[0].scheduler
     try:
         return scheduler.explain(uid).SerializeToString()

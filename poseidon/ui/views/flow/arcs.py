@@ -1,4 +1,4 @@
-"""The arcs of a flow, read."""
+"""Reads the arcs of a flow."""
 
 from __future__ import annotations
 

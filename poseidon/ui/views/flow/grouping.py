@@ -1,4 +1,4 @@
-"""Classes that wait by what keeps them waiting, machines by a label."""
+"""Groups waiting classes by the reason why they wait, and machines by a label."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Pods that belong together: gangs, groups on trees, applications; and who had to go."""
+"""Pods that belong together: gangs, groups on trees, applications; and evicted pods."""

@@ -28,7 +28,7 @@ def groups(known: Known) -> dict[str, Any]:
 
 
 def evictions(store: ClusterStore) -> list[dict[str, Any]]:
-    """Return who had to go lately, newest first."""
+    """Return the pods that had to leave lately, newest first."""
     return [
         {
             "at": each.at,

@@ -1,4 +1,4 @@
-"""Applications: their workloads by zone, and what it costs them to talk."""
+"""Applications: their workloads by zone, and the cost of their traffic."""
 
 from __future__ import annotations
 
