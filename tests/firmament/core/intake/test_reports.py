@@ -153,3 +153,14 @@ def test_a_task_whose_machine_vanished_before_its_binding_failed_is_placed_again
     assert placed(core.run_round()) == {"t": "n"}
     core.apply([machine("m")])
     assert {state.name: state.tasks for state in core.machine_states()} == {"m": 0, "n": 1}
+
+
+@pytest.mark.parametrize(("priority", "wakes"), [(9, True), (0, False)])
+def test_a_binding_wakes_who_may_evict_it_from_now_on(priority: int, wakes: bool):
+    core = scheduler(machine("m", cpu=1000), tasks(1, "small", content=task_class(cpu=1000)))
+    assert placed(core.run_round()) == {"small": "m"}
+    core.apply(tasks(2, "large", content=task_class(cpu=1000), priority=priority))
+    core.run_round()
+    assert core.next_round_in() is None
+    core.report([accepted("small", "m")])
+    assert (core.next_round_in() == 0.0) is wakes

@@ -165,3 +165,30 @@ def test_many_tasks_of_many_events_use_what_they_ask_for():
         columns_of = cluster.resources.columns(("cpu", "memory", "pods"))
         assert cluster.machines.used[row, columns_of].tolist() == [*(requests[number % 2] * count), count]
         assert cluster.machines.running[row] == count
+
+
+def test_tasks_that_name_a_group_are_spread_with_it_and_others_with_nobody():
+    cluster = Cluster()
+    apply_events(
+        cluster,
+        [
+            *BEGIN,
+            TasksSubmitted(1, ("a", "b"), spread_group="g"),
+            TasksSubmitted(1, ("c",)),
+            TasksBound("m0", 1, ("d",), spread_group="g"),
+        ],
+        NOW,
+    )
+    groups = {uid: int(cluster.tasks.spread[row]) for uid, row in cluster.tasks.row_of.items()}
+    assert groups["a"] == groups["b"] == groups["d"] != groups["c"]
+
+
+def test_times_that_some_events_state_are_theirs_alone():
+    cluster = Cluster()
+    apply_events(
+        cluster,
+        [*BEGIN, TasksSubmitted(1, ("a", "b"), created=(3.0, 4.0)), TasksSubmitted(2, ("c",))],
+        NOW,
+    )
+    created = {uid: float(cluster.tasks.created[row]) for uid, row in cluster.tasks.row_of.items()}
+    assert created == {"a": 3.0, "b": 4.0, "c": 0.0}

@@ -24,8 +24,8 @@ from firmament.core.search.moves.exchange import exchange_sizes
 from firmament.core.search.relocation import relocate_tasks
 from firmament.server.metrics import Metrics
 from tests.firmament.core.placement.rules import apart, proposed, ruled
-from tests.firmament.core.placement.test_levelling import UNEVEN, Books
-from tests.firmament.core.placement.test_levelling import given as levelling
+from tests.firmament.core.search.test_levelling import UNEVEN, Books
+from tests.firmament.core.search.test_levelling import given as levelling
 from tests.support.core import problem
 from tests.support.effort import examples
 from tests.support.rules import counter, ints
