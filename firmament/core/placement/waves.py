@@ -79,19 +79,19 @@ def plan_wave(
     """Return the problem of the next wave; None if no task may go anywhere at present. ``decided``: parts of
     some classes.
     """
-    residual, dealer = board.residual, Dealer(board)
+    residual, cell_shares = board.residual, CellShares(board)
     parts: list[ClassPart] = []
     for cls in residual.by_importance():
         if cls in decided:
             parts += decided[cls]
         elif cls in board.rules.rules.of:
-            parts += _parts_of(board, dealer, cls, first=first)
+            parts += _parts_of(board, cell_shares, cls, first=first)
         else:
             parts.append(ClassPart(cls, int(residual.remaining[cls].sum())))
     return derive(residual, parts, pinned_up_to) if parts else None
 
 
-def _parts_of(board: Board, dealer: Dealer, cls: int, *, first: bool) -> list[ClassPart]:
+def _parts_of(board: Board, cell_shares: CellShares, cls: int, *, first: bool) -> list[ClassPart]:
     """Return a class's parts in a wave; none if its rules let it go nowhere now."""
     residual, rules = board.residual, board.rules_of(cls)
     waiting = int(residual.remaining[cls].sum())
@@ -102,7 +102,7 @@ def _parts_of(board: Board, dealer: Dealer, cls: int, *, first: bool) -> list[Cl
         return []
     soft = soft_cost(board.rules, cls, open_to)
     points = soft.points if soft is not None else None
-    shares = dealer.deal(cls, open_to, coarse_topologies(rules, board.rules.rules))
+    shares = cell_shares.deal(cls, open_to, coarse_topologies(rules, board.rules.rules))
     parts = []
     for share in shares:
         allowed = None
@@ -180,7 +180,7 @@ def coarse_topologies(rules: ClassRules, rule_set: RuleSet) -> list[Int64]:
     return list(distinct.values())
 
 
-class Dealer:
+class CellShares:
     """Deals the classes of one wave out to cells.
 
     ``plan``: the rule state as it will be if all goes well, for topologies with several machines per domain.

@@ -77,13 +77,13 @@ class GroupPlacer:
         if isinstance(found, str) and (room.slots != shared).any():
             found = self._place_within(group, room, room.slots.max(axis=0))
             if found == UNLIKE_PLACES:
-                return self._around_choosy(group, room)
+                return self._place_around_selective(group, room)
         return found
 
-    def _around_choosy(self, group: TreeGroup, room: _LeafRoom) -> Assignments | str:
+    def _place_around_selective(self, group: TreeGroup, room: _LeafRoom) -> Assignments | str:
         """Return places for a group some of whose classes may use few leaves, by trying where those could go."""
         slots = room.slots.max(axis=0)
-        for taken in islice(Choosy(group.order, room.slots, room.cost).starts(), self._tries):
+        for taken in islice(SelectiveClasses(group.order, room.slots, room.cost).starts(), self._tries):
             found = self._place_within(group, room, slots - taken, taken)
             if not isinstance(found, str):
                 return found
@@ -260,7 +260,7 @@ def deal(
     return Assignments(classes[cls], machine[used[at]], counts[cls, at])
 
 
-class Choosy:
+class SelectiveClasses:
     """The classes of a group that may use fewer leaves than others, and where they could go."""
 
     def __init__(self, order: Int64, slots: Int64, cost: Int64) -> None:
@@ -269,10 +269,10 @@ class Choosy:
         self._slots = slots
         self._cost = cost
         by_choice = np.argsort(slots.sum(axis=1), kind="stable")
-        self._classes = by_choice[:-1].tolist()  # the others can follow the least choosy one
+        self._classes = by_choice[:-1].tolist()  # the others can follow the least selective one
 
     def starts(self) -> Iterator[Int64]:
-        """Yield ways to put the choosy classes: tasks per leaf, int64[L]; by what their first leaf costs.
+        """Yield ways to put the selective classes: tasks per leaf, int64[L]; by what their first leaf costs.
 
         The tasks of a class stand on leaves in a row, as far as those take them.
         """

@@ -13,6 +13,7 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.core.rescheduling.move_network.problem import BARRED, MoveProblem, Moves, least_costs
+from firmament.core.search.driver import SearchBudget, search
 
 _EJECTING = 8
 """Machines without room that are looked at for a task: those on which it would gain most."""
@@ -26,23 +27,31 @@ def add_local_moves(
     Each step gains more than ``extra_price`` units beside the row's price for each of its moves. At most so many
     ``tries`` are made, and there are no more than ``most`` moves in all.
     """
-    search = _LocalMoves(problem, moves, extra_price, most)
-    for _ in range(tries):
-        if search.total >= most or not search.step():
-            break
-    return search.moves()
+    move = LocalMoves(problem, moves, extra_price, most)
+    search(move, SearchBudget(tries))
+    return move.moves()
 
 
 class _LocalMove(NamedTuple):
-    """What a task of a home gains by going to a machine; ``ejected``: the home of who leaves it, and where to."""
+    """What a task of a home gains by going to a machine; ``ejected``: the home of who leaves it, and where to.
+
+    ``hoped``: what was known to be its most. No gain: there is no such machine.
+    """
 
     gain: int
     target: int
     ejected: tuple[int, int] | None = None
+    home: int = -1
+    hoped: int = 0
 
 
-class _LocalMoves:
-    """``left``: int64[P], tasks still at each home; ``there``: int64[M], tasks on machines; ``room``: int64[M, K]."""
+class LocalMoves:
+    """A task of a home goes to another machine, with or without another one that makes room for it.
+
+    ``left``: int64[P], tasks still at each home; ``there``: int64[M], tasks on machines; ``room``: int64[M, K].
+    """
+
+    name = "local_moves"
 
     def __init__(self, problem: MoveProblem, moves: Moves, extra_price: int, most: int) -> None:
         self._problem, self._before, self._extra, self._most = problem, moves, extra_price, most
@@ -60,29 +69,35 @@ class _LocalMoves:
         self._queue = [(-int(hopes[home]), int(home)) for home in promising.tolist()]
         heapq.heapify(self._queue)
 
+    def evaluate(self, budget: SearchBudget) -> _LocalMove | None:
+        """Return the best move of the home whose tasks may gain most, None if no home may gain or no move is left."""
+        if not self._queue or self._total >= self._most:
+            return None
+        budget.spend()
+        hoped, home = heapq.heappop(self._queue)
+        found = self._best(home) if self._left[home] > 0 else _LocalMove(0, -1)
+        return found._replace(home=home, hoped=-hoped)
+
+    def accepts(self, change: _LocalMove) -> bool:
+        """Return whether it gains, and no other may gain more by now."""
+        return change.gain > 0 and not (self._queue and change.gain < min(-self._queue[0][0], change.hoped))
+
+    def apply(self, change: _LocalMove) -> None:
+        """Make the move; another task of the home may gain as much."""
+        if change.ejected is not None:
+            self._move(*change.ejected)
+        self._move(change.home, change.target)
+        heapq.heappush(self._queue, (-change.gain, change.home))
+
+    def undo(self, change: _LocalMove) -> None:
+        """Look at the home again once its turn comes, if it gains."""
+        if change.gain > 0:
+            heapq.heappush(self._queue, (-change.gain, change.home))
+
     @property
-    def total(self) -> int:
+    def _total(self) -> int:
         """How many moves there are."""
         return self._before.total + len(self._made)
-
-    def step(self) -> bool:
-        """Try the home whose tasks may gain most; say whether there was any."""
-        if not self._queue:
-            return False
-        hoped, home = heapq.heappop(self._queue)
-        if self._left[home] <= 0:
-            return True
-        found = self._best(home)
-        if found.gain <= 0:
-            return True
-        if self._queue and found.gain < min(-self._queue[0][0], -hoped):
-            heapq.heappush(self._queue, (-found.gain, home))  # others may gain more by now
-            return True
-        if found.ejected is not None:
-            self._move(*found.ejected)
-        self._move(home, found.target)
-        heapq.heappush(self._queue, (-found.gain, home))
-        return True
 
     def moves(self) -> Moves:
         """Return all moves, those from before first."""
@@ -114,7 +129,7 @@ class _LocalMoves:
         inside = np.where(roomy, cost, BARRED)
         if len(inside) and (least := int(inside.min())) < BARRED:
             best = max(best, _LocalMove(saves - least, int(inside.argmin())))
-        if self.total + 2 > self._most:
+        if self._total + 2 > self._most:
             return best
         outside = np.flatnonzero(~roomy & (cost < saves - best.gain))
         for target in outside[np.argsort(cost[outside], kind="stable")[:_EJECTING]].tolist():

@@ -8,7 +8,7 @@ import pytest
 from firmament.core.board.board import Board
 from firmament.core.constraints.ruleset import Attraction, ClassRules, Exclusion, Inclination, RuleSet
 from firmament.core.flow.problem import PlacementProblem
-from firmament.core.placement.waves import Dealer, coarse_topologies
+from firmament.core.placement.waves import CellShares, coarse_topologies
 from firmament.core.reasons import Reason
 from tests.firmament.core.placement.rules import apart, ruled, together
 from tests.support.core import problem
@@ -20,12 +20,12 @@ FREE = [[9]] * 6
 
 
 class Deal:
-    """A dealer and what it deals to the classes of a problem, one after another."""
+    """A cell_shares and what it deals to the classes of a problem, one after another."""
 
     def __init__(self, given: PlacementProblem) -> None:
         state = Board(given)
         self.residual, self.state = state.residual, state.rules
-        self.dealer = Dealer(state)
+        self.cell_shares = CellShares(state)
 
     def to(self, cls: int = 0, *closed: int) -> dict[tuple[int, ...], int]:
         """Tasks by machines, of which ``closed`` are not open to the class."""
@@ -33,7 +33,7 @@ class Deal:
         open_to[list(closed)] = False
         rules = self.state.rules
         topologies = coarse_topologies(rules.rules(cls), rules)
-        shares = self.dealer.deal(cls, open_to, topologies)
+        shares = self.cell_shares.deal(cls, open_to, topologies)
         assert all(share.count > 0 for share in shares)
         return {tuple(share.machines.tolist()): share.count for share in shares}
 

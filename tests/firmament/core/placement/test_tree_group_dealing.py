@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from cost_models.interface import Int64
 from firmament.core.flow.problem import Assignments
-from firmament.core.placement.tree_groups.placer import Choosy, deal
+from firmament.core.placement.tree_groups.placer import SelectiveClasses, deal
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.effort import examples
 from tests.support.rules import ints
@@ -73,8 +73,8 @@ def _fits(order: Int64, way: tuple[int, ...], slots: Int64) -> bool:
     return True
 
 
-def test_choosy_classes_try_their_cheapest_leaf_first_and_spill_over_to_the_next():
+def test_selective_classes_try_their_cheapest_leaf_first_and_spill_over_to_the_next():
     slots = np.array([[0, 2, 1, 2], [5, 5, 5, 5]])
     cost = np.array([[0, 9, 1, 5], [0, 0, 0, 0]])
-    starts = [taken.tolist() for taken in Choosy(ints(3, 3, 8), slots, cost).starts()]
+    starts = [taken.tolist() for taken in SelectiveClasses(ints(3, 3, 8), slots, cost).starts()]
     assert starts == [[0, 0, 1, 1], [0, 0, 0, 2], [0, 2, 0, 0]]
