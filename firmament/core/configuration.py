@@ -1,4 +1,4 @@
-"""What a core is configured with: models with weights, rules about machines, and the options of a round."""
+"""The configuration of a core: models with weights, rules about machines, and the options of a round."""
 
 from __future__ import annotations
 

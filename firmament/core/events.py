@@ -1,4 +1,4 @@
-"""What happens: the events that the core is told, and the reports of what became of its decisions.
+"""The core's input: events, and reports of the outcomes of its decisions.
 
 Plain immutable values, free of any transport. Quantities are in the units of ``model``.
 """

@@ -1,4 +1,4 @@
-"""What the core is told of: machines, jobs and task classes. The events that carry them are in ``events``.
+"""The objects that the core knows: machines, jobs and task classes. The events with them are in ``events``.
 
 Plain immutable values, free of any transport. Quantities are integers in the unit of their resource: cpu in
 milli-cores, memory and ephemeral-storage in bytes, pods and extended resources as counts.

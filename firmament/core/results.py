@@ -1,4 +1,4 @@
-"""What the core answers: round results with deltas, reasons and figures, and explanations of single tasks."""
+"""The core's output: round results with deltas, reasons and figures, and explanations of single tasks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The core's face: events in, rounds out.
+"""The entry point of the core: events in, rounds out.
 
 Sans-I/O: it is told the time by a clock that is handed in, and drives nothing by itself. One instance serves one
 cluster and is not thread safe; callers hold one lock around every method. The part of a round that takes time,

@@ -1,4 +1,4 @@
-"""Admission: what a flow of single units proposes is checked against everything that tasks share.
+"""Admission: checks the single units that a flow proposes against everything that tasks share.
 
 Two classes may each fit a machine alone and overfill it together. *Joint* admission walks the proposals of every
 machine in order of priority, wait and size, all machines side by side, and lets through as many tasks of each as still

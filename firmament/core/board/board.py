@@ -1,4 +1,6 @@
-"""The board of a round: may this task go there, and how many of them; and what changes once they are there."""
+"""The board of a round: whether a task may go to a machine, how many of them, and what changes once they are
+there.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limits of rules and models as they are when a round is closed: filters, joint rows and ledgers, asked once more.
+"""Asks limits of rules and models again when a round is closed: filters, joint rows and ledgers.
 
 What a round decided kept the limits that models stated when it was opened. If something has happened since that could
 lessen what machines take, the models that had limits to state are asked again, and so are those that may have some now:

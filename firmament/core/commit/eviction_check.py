@@ -1,4 +1,4 @@
-"""Holds the evictions that a round decided against the cluster as it is when they are put into effect."""
+"""Checks a round's evictions against the present cluster before they take effect."""
 
 from __future__ import annotations
 

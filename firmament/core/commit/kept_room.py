@@ -1,4 +1,4 @@
-"""Puts into effect what room a round has found for gangs that others keep overtaking."""
+"""Keeps the room that a round has found for gangs that others keep overtaking."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Holds a round's placements against what has happened since its snapshot was taken, and assumes those that stand.
+"""Checks a round's placements against changes since its snapshot, and assumes those that still hold.
 
 The task must still wait and be of the same class; the machine must be there, open to it, and have room; rules between
 tasks, pairs of tasks and the limits of models must hold, each placement counting for those after it; and where a ledger

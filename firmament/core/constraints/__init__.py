@@ -1,1 +1,1 @@
-"""Rules between tasks, compiled to arrays: who may not, must or should rather be where whom else is."""
+"""Rules between tasks, compiled to arrays: which tasks may not, must or should be near which others."""

@@ -1,4 +1,4 @@
-"""What every constraint between tasks answers, whatever family it is of: rules, pairs, models' own, models' limits.
+"""The protocol of all constraints between tasks: rules, pairs, models' constraints, models' limits.
 
 Admission, gangs, preemption, the check when a round is closed, and explanations ask the same questions of all of them.
 Rules between tasks (``RuleState``), pairs of tasks (``PairState``), constraints of models (``ModelConstraint``) and

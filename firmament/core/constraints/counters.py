@@ -1,4 +1,4 @@
-"""Where the tasks of a round stand with respect to the rules between them, placement by placement."""
+"""Counts a round's tasks for the rules between them, placement by placement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pairs of tasks whose cost depends on where both are: the terms of a round, and how many tasks are where.
+"""Pairs of tasks whose cost depends on where both are: a round's terms, and how many tasks are where.
 
 ``PairTerms`` of ``cost_models.pairs`` says what a pair of domains costs. Here kinds of tasks meet the classes of a
 round. Costs are in units of the network.

@@ -1,1 +1,3 @@
-"""What would let a task that waits have a place: changes to it, to machines, moves of others; each of them tried."""
+"""Finds changes that would give a waiting task a place: to the task, to machines, or moves of others; each is
+tested.
+"""

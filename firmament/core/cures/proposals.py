@@ -1,4 +1,4 @@
-"""What a cure is: one or more changes after which a task that waits has a place; and what is proposed for a cause."""
+"""Proposes cures: changes after which a waiting task might have a place, by the cause that keeps it waiting."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Finds cures for those who wait, one answer for each class, or gang: proposes what the reasons name, and tries each
-proposal with a round.
+"""Finds cures for waiting tasks, one answer per class or gang: tests with a round each proposal that the
+reasons suggest.
 
 Nobody else loses anything by a cure: others that wait have their places already, or none, and nobody is evicted for it.
 Those that have none may take the place that a change makes; such changes are told only if there are no others.

@@ -1,5 +1,4 @@
-"""Cures after which all that wait of a gang, or of a class, have places: smaller requests, wider rules, more machines,
-fewer tasks.
+"""Cures for all waiting tasks of a gang or class: smaller requests, wider rules, more machines, fewer tasks.
 
 Each is tried by rounds with all of them at once.
 """

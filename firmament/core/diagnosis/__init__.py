@@ -1,1 +1,1 @@
-"""Why tasks wait, what a task may use, how things stand: answers for people."""
+"""Answers for people: why tasks wait, which machines a task may use, and the state of the cluster."""

@@ -1,4 +1,4 @@
-"""Says to whom a task that stays pending lost a place that it could have had when the round began.
+"""Says which task took the place that a pending task could have had when the round began.
 
 Named are only tasks without which it would have had the place: as few as possible, the least important first.
 """

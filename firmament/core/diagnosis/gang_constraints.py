@@ -1,4 +1,4 @@
-"""What keeps a gang apart that each machine has room for: the constraints without which it would be placed as a whole.
+"""Finds the constraints that keep a gang from being placed as a whole, although each machine has room.
 
 Each constraint between its tasks, and each resource that they ask for, is dropped in turn, then several together, and
 the gang is tried once more beside what the round has placed. That is done for few and small gangs in a round; of others

@@ -1,4 +1,4 @@
-"""How things stand: lists of tasks and machines, what they are measured to use, and who runs against a rule."""
+"""Lists tasks and machines, their measured use, and tasks that break a rule."""
 
 from __future__ import annotations
 

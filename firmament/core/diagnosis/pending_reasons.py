@@ -1,4 +1,4 @@
-"""Says why tasks of a round stay pending, and to whom they lost the place that they could have had when it began."""
+"""Says why tasks of a round stay pending, and which tasks took places that they could have had."""
 
 from __future__ import annotations
 

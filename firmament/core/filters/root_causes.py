@@ -1,4 +1,4 @@
-"""The root cause for which each machine is refused: refusals in kube-scheduler's order of filters, the first holds.
+"""Finds the root cause why each machine is refused: the first refusal in kube-scheduler's order of filters.
 
 Where kube-scheduler's filter names all that is lacking (`Stage.RESOURCES`, `Stage.VOLUMES`), all of it is told.
 """

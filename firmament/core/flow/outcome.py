@@ -1,6 +1,4 @@
-"""What a search for an optimal flow found: the flow, what it carries where, and what finding it took; and a network as
-DIMACS text, the format that min-cost-flow tools read.
-"""
+"""The result of a search for an optimal flow, and networks as DIMACS text, the format of min-cost-flow tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A round's placement problem as columns of arrays, and what has become of it so far."""
+"""A round's placement problem as columns of arrays, and the placements so far."""
 
 from __future__ import annotations
 

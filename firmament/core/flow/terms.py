@@ -1,4 +1,6 @@
-"""What a problem states beside its network: sizes of tasks, spread, groups over a tree, and prices known before."""
+"""Terms of a problem that its network does not contain: sizes of tasks, spread, groups over a tree, earlier
+prices.
+"""
 
 from __future__ import annotations
 

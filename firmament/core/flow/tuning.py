@@ -1,4 +1,4 @@
-"""What the search for an optimal flow is tuned by: one value per algorithm, handed down from ``Means``.
+"""The tuning of the search for an optimal flow: one value per algorithm, passed on in ``Means``.
 
 None of it is part of a cost, and the certificate does not depend on it: other figures give another flow of the same
 cost, or the same flow later. Bounds of number formats, and sizes of blocks that suit the processor's cache, stand where

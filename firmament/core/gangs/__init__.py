@@ -1,1 +1,1 @@
-"""The life of gangs: who is tried, what is missing, when one is given up."""
+"""The life of gangs: which are tried, what they lack, and when one is given up."""

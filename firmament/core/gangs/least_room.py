@@ -1,4 +1,6 @@
-"""The room that a gang asks for as a whole: while all machines together have less, none of its members is tried."""
+"""The room that a gang requires as a whole: while all machines together have less, none of its members is
+tried.
+"""
 
 from __future__ import annotations
 

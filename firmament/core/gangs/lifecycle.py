@@ -1,4 +1,4 @@
-"""The life of gangs: who may be tried, where each stands, and when one is given up.
+"""The life of gangs: which members may be tried, the state of each gang, and when one is given up.
 
 The one rule: a gang is decided all or nothing. If the driver reports that a member's binding was refused, the member
 keeps its place and is bound again there, some times (see ``Rebinding``); then it looks for another place, as any

@@ -1,4 +1,4 @@
-"""The members of a gang: how many of them are where, and which can be tried, bound again or have to be held back.
+"""The members of a gang: how many are where, and which can be tried, bound again or must be held back.
 
 - A group with rules may have members beyond its size: they wait until one of the others leaves (`Surplus`).
 - A member whose binding was refused is bound again where it is, some times, before it loses the place (`Rebinding`).

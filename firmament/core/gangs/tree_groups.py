@@ -1,4 +1,6 @@
-"""Finds a round's groups: which jobs share out over the tree of machines, by which rules, and what is there of them."""
+"""Finds a round's groups: jobs that are distributed over the tree of machines, their rules, and their placed
+tasks.
+"""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What comes in: events and reports of bindings, checked as a whole, then applied."""
+"""Checks incoming events and reports of bindings as a whole, then applies them."""

@@ -1,4 +1,4 @@
-"""Takes in what became of bindings and evictions that rounds decided."""
+"""Applies reports on bindings and evictions that rounds have decided."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
-"""Checks events before any of them is applied, so that a bad one in a batch changes nothing: whether each fits the
-cluster as it is by then, and how much the cluster would consist of, as whoever describes it must not use up the memory
-of all.
+"""Checks events before any of them is applied, so that a bad one in a batch changes nothing.
 
-That events are well-formed by themselves (names, amounts, operators, lengths) is for whoever makes them: of those that
-drivers send, ``firmament.wire`` sees to it.
+Each event must fit the cluster as it is by then, and the cluster must not grow beyond its limits, so that no
+driver uses up the memory of all.
 """
 
 from __future__ import annotations

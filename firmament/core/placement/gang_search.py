@@ -1,4 +1,4 @@
-"""Looks for places of one gang whose tasks have rules between them, where placing in turn finds none: depth first."""
+"""Searches depth first for places of one gang with rules between its tasks, if placing in turn finds none."""
 
 from __future__ import annotations
 

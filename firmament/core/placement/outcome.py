@@ -1,4 +1,4 @@
-"""What stages of placing work on, and by what means; and what they return: how long they took is for figures only."""
+"""Input and results of the stages of placing, with their times for figures."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""How a round places its tasks: groups by their rules, like classes as one, gangs as a whole, and by priority where
-there is not room for all.
+"""Places a round's tasks: groups by their rules, equal classes as one, gangs as a whole, and by priority if
+room is short.
 
 *Gangs* are tasks of which so many must be placed in this round, or none. All is placed together first; while there is
 room for everybody, that is the end of it. If some gang is left incomplete, gangs are tried one after another on a copy,

@@ -1,4 +1,4 @@
-"""What placement is tuned by: one value per algorithm, handed down with ``Means``.
+"""The tuning of placement: one value per algorithm, passed on in ``Means``.
 
 Of each search that may go on for long a field bounds the work, and with it the time. Where these are not said to be
 measured they are round numbers at which the search takes no longer than the rest of the round.

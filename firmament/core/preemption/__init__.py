@@ -1,1 +1,1 @@
-"""Places for tasks that found none, made by evicting less important ones: which tasks go, and for whom."""
+"""Evicts less important tasks so that others get places: chooses which tasks leave, and for which."""

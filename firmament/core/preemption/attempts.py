@@ -1,4 +1,4 @@
-"""Preemption: tasks that found no place get one where less important tasks are told to go.
+"""Preemption: gives places to tasks that found none, by evicting less important ones.
 
 Priority by priority from the top; of each, gangs come first, each as a whole or not at all. How places are found is in
 ``stages``; for groups with rules over a tree, in ``tree_groups``.

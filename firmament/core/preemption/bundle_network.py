@@ -1,4 +1,4 @@
-"""The second network of a round: which class gets which machine, at the price of the bundle that has to go there.
+"""The second network of a round: which class gets which machine, at the price of the bundle that must leave.
 
     class ──bundle──► machine ──1──► sink          class ──no place──► sink
 

@@ -1,4 +1,4 @@
-"""Bundles of victims: who would have to go from each machine for one task of a class."""
+"""Bundles of victims: the tasks that would have to leave each machine for one task of a class."""
 
 from __future__ import annotations
 

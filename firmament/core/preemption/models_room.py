@@ -1,4 +1,4 @@
-"""What models' limits are once tasks go: joint rows that get something back, and ledgers that count on the order.
+"""Limits of models after evictions: joint rows that get something back, and ledgers that depend on the order.
 
 Where a model says what evicting gives back, its joint rows are like any resource, further columns beside the machines'
 resources: tasks that come take of them, tasks that go give back, and machines may lack some. All other joint rows stay

@@ -1,4 +1,4 @@
-"""Machines as they will be once everybody who leaves has left: what preemption decides on, step by step."""
+"""The machines as they will be once all victims have left, updated step by step while preemption decides."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a round needs to know about the tasks on machines in order to evict some of them, and how long it may look."""
+"""The input of preemption: tasks on machines that may be evicted, and how long the search may take."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The end of a stage: nobody goes without need, and everybody knows for whom to wait."""
+"""The end of a preemption stage: keeps victims that need not leave, and says which task waits for which."""
 
 from __future__ import annotations
 

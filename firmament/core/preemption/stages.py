@@ -1,4 +1,4 @@
-"""Tasks of one priority get places where others are told to go: in turns, until nothing moves.
+"""Gives places to tasks of one priority by evicting others, in turns, until nothing changes.
 
 1. *Filling*: tasks that fit once those who leave anyway, or were told to go before, are gone need no further victims.
 2. *A network*: one bundle of victims per (class, machine), at most one bundle per machine and pass. First only bundles

@@ -1,1 +1,1 @@
-"""Who comes first where places are scarce: order, importance, fair shares, reservations."""
+"""The order of tasks when places are scarce: importance, fair shares, reservations."""

@@ -1,4 +1,4 @@
-"""What one namespace asks for in a round has a budget: the rest is put off to rounds of its own.
+"""Budgets of work per namespace and round: tasks beyond it wait for rounds of their own.
 
 The time of a round grows with what pods ask for, and nothing but the bytes of an object bounds that. So the work of a
 round is estimated beforehand, by class, from what its tasks say, and so much is done of it at a time:

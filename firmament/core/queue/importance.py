@@ -1,9 +1,6 @@
-"""Who is more important than whom: by priority, and among groups of equal priority by what their groups state. While
-there is not enough for all, fair shares of namespaces decide among tasks of equal priority.
+"""Compares tasks by importance: by priority, and for groups of equal priority by what the groups state.
 
-Of equal priority a group may displace another one, but never a task outside groups, nor is it displaced by one. So two
-numbers per task, both in one scale, say who may go for whom: a task's *standing* has to be below the other's *reach*.
-Of tasks outside groups the reach is below, and the standing above, those of all groups of their priority.
+If there is not enough for all, fair shares of namespaces decide among tasks of equal priority.
 """
 
 from __future__ import annotations

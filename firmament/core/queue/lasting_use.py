@@ -1,4 +1,4 @@
-"""What of machines' room will not come free by itself."""
+"""The part of machines' use that will not end by itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Namespaces take turns where few can be served: who was served last comes last, of equal priority."""
+"""Lets namespaces take turns when only few can be served: of equal priority, the one served last comes last."""
 
 from __future__ import annotations
 

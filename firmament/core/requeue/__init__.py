@@ -1,1 +1,3 @@
-"""Tasks that wait: who takes part in which round, when they are tried again, and what they could take meanwhile."""
+"""Waiting tasks: which take part in which round, when they are tried again, and which places they could take
+meanwhile.
+"""

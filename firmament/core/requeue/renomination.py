@@ -1,4 +1,4 @@
-"""Tasks that wait for others to leave their machine, and take room that has become free meanwhile instead.
+"""Tasks that wait for others to leave their machine, and take room elsewhere that has become free meanwhile.
 
 Such a task keeps its place until it has another one. It takes part in a round beside those that have none, as the last
 of equal priority: so nobody else has to be evicted for the sake of a move. What nobody counts on any more because of

@@ -1,4 +1,6 @@
-"""Who takes part in rounds, and when one could achieve something: back-offs, reservations, gangs, stale reasons."""
+"""Decides which tasks take part in rounds, and when a round could help: back-offs, reservations, gangs, old
+reasons.
+"""
 
 from __future__ import annotations
 

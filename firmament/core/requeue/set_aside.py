@@ -1,4 +1,4 @@
-"""Classes with which rounds fail: set aside, so that the tasks of all others are placed.
+"""Sets aside classes that make rounds fail, so that the tasks of all others are placed.
 
 What passed validation and still makes a model or a rule raise would fail every round for as long as it waits. Its tasks
 wait, as if refused for good, and are told why, until the class is defined again or redefined.

@@ -1,4 +1,4 @@
-"""Tasks found unschedulable wait here for an event that could help: no round is run for them in vain.
+"""Keeps unschedulable tasks until an event could help them, so that no round is run for them in vain.
 
 A class is requeued when a machine that changed (or has more room) would now take one of its tasks; the check is exact
 for everything but models' filters and joint rows. A class with rules about other tasks is also requeued when one of

@@ -1,1 +1,1 @@
-"""What would become of tasks that run, if machines were emptied: tried with real rounds, and taken back."""
+"""Plans for running tasks, such as emptying machines: tried with real rounds, and taken back."""

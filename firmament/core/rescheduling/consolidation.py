@@ -1,4 +1,4 @@
-"""Which machines could be emptied, all of them together, with few moves: a search whose every step is tried.
+"""Searches for machines that can be emptied together with few moves; each step is tried.
 
 Machines are taken in order of moves, many at a time while that works, so that thousands take few tries. One that does
 not fit is passed over, and the search goes on behind it: it is no search of prefixes. Afterwards machines are exchanged

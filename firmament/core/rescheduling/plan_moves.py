@@ -1,4 +1,4 @@
-"""Which tasks that run should move so that all cost less: the network of moves, held against everything else.
+"""Plans moves of running tasks that lower the cost: by the network of moves, checked against everything else.
 
 1. The network finds the moves that pay at a price per move, and proves how much any moves could save.
 2. Machines hold vectors: moves that do not fit together are given up, and single moves tried in their place.

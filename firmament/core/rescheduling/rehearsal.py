@@ -1,4 +1,4 @@
-"""Whether tasks would get the places that a plan has for them: tried with rounds, in which each may go nowhere else.
+"""Rehearses a plan: checks with rounds whether each task gets its planned place.
 
 So what the plan did not look at counts as in ordinary rounds: rules between tasks, ports, volumes, models' limits.
 """

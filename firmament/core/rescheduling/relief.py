@@ -1,4 +1,4 @@
-"""Relief of hot machines: few tasks of theirs move, to where neither rules nor measured use forbid it.
+"""Relieves hot machines: moves few of their tasks to machines where neither rules nor measured use forbid it.
 
 A machine is hot if more of some resource is in use than a part of what it offers. Of its tasks goes the smallest one
 that is enough, by what reports say that it uses, else the largest; to the machine that it is cheapest on among those

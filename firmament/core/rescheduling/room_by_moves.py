@@ -1,4 +1,4 @@
-"""Room for what waits: which few tasks would have to move so that it, and each of them, has a place.
+"""Makes room for a waiting task: finds few moves after which it, and each moved task, has a place.
 
 Whether those who move have a place elsewhere, and who waits then has one, is tried with real rounds.
 """

@@ -1,4 +1,4 @@
-"""Tries what would become of the tasks of machines that are cordoned: by rounds of a scheduler of its own.
+"""Tries with rounds of a separate scheduler where the tasks of cordoned machines would go.
 
 So every rule and every cost model counts as in ordinary rounds. The machines are still there, as they are while their
 tasks leave them: they are domains of topology spread, and what ends with them is on them.

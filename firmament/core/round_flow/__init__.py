@@ -1,1 +1,1 @@
-"""What a round's flow came to, for people: who went where, at what price, and what kept the others away."""
+"""A round's flow for people: which tasks went where, at what price, and what kept the others away."""

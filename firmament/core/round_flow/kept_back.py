@@ -1,4 +1,4 @@
-"""What kept the tasks that wait off machines once a round had placed all that it did: the reasons why they wait."""
+"""Finds what keeps waiting tasks off machines after a round's placements: the reasons why they wait."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All rules, in kube-scheduler's order: whoever asks what rules say asks here, and names none.
+"""All rules, in kube-scheduler's order: other code asks for rules here, and names none.
 
 To add a rule about machines, write a file with a `NodeRule` and name it in `DEFAULT`. One about where other tasks are
 is a `PodRule`, and named in `POD_RULES`; one about amounts that tasks take together, a `LimitRule` in `LIMIT_RULES`.

@@ -1,1 +1,1 @@
-"""What cost models and preferences say of shapes on machines, as costs of arcs."""
+"""Turns the answers of cost models and preferences into costs of arcs."""

@@ -1,4 +1,4 @@
-"""Default spread: which tasks of a round would rather be apart, and what it costs where they are not.
+"""Default spread: which tasks of a round prefer to be apart, and the cost of placing them together.
 
 As kube-scheduler's PodTopologySpread scores its default constraints: a node costs, per constraint, the tasks of the
 group in its domain times log(domains + 2), plus maxSkew - 1; the sum is scaled so that the largest stands for 100

@@ -1,4 +1,4 @@
-"""All tasks of a round, each on a machine or waiting, while they are put down and taken up again one by one."""
+"""All tasks of a round, placed or waiting, while a search puts them down and takes them up one by one."""
 
 from __future__ import annotations
 

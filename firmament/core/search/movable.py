@@ -1,4 +1,4 @@
-"""Which tasks may change places without regard to other tasks, and what keeps the others where they are."""
+"""Finds tasks that may change places without regard to others, and says what keeps the rest in place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds places for tasks that waves have left, by placing others of the same round elsewhere.
+"""Finds places for tasks that waves have left over, by placing others of the same round elsewhere.
 
 Networks and waves decide class by class and domain by domain; where room and rules are tight, a task may stay pending
 although there is a place for it if others go elsewhere. Two moves look for such placements, one after the other:

@@ -1,4 +1,4 @@
-"""What the searches are tuned by. Of each a field bounds the work, and with it the time.
+"""The tuning of the searches: one field of each bounds its work, and so its time.
 
 Where values are not said to be measured they are round numbers at which the search takes no longer than the rest of the
 round.

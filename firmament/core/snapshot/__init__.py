@@ -1,1 +1,1 @@
-"""What a round works on: the cluster as it is when the round begins."""
+"""The input of a round: the cluster as it is when the round begins."""

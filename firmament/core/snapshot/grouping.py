@@ -1,4 +1,4 @@
-"""Groups the tasks that a round places: those of a group are alike in all that the round looks at."""
+"""Groups the tasks of a round: those of a group are equal in everything that the round reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A snapshot as if tasks that run were waiting: what they would cost where they are, and anywhere else."""
+"""Takes a snapshot as if running tasks were waiting: their costs where they are, and elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gathers, when a round opens, who might have to go for whom: candidates, budgets, and what goes with them."""
+"""Collects, when a round opens, the tasks that may be evicted for others, with their budgets."""
 
 from __future__ import annotations
 

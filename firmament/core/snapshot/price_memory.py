@@ -1,4 +1,5 @@
-"""What tasks of each shape were worth in the last rounds; the next round's expected prices begin there.
+"""Remembers the worth of tasks of each shape in the last rounds; the next round's expected prices begin
+there.
 
 What is known here decides how quickly a round finds its optimum, and by that which of several equally cheap ones. It
 follows from the events and rounds so far; a scheduler that starts anew knows nothing, and learns it in a round.

@@ -1,1 +1,1 @@
-"""What is known of one cluster: tables of machines, tasks, classes and jobs, and indexes derived from them."""
+"""The state of one cluster: tables of machines, tasks, classes and jobs, and indexes derived from them."""

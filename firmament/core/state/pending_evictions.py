@@ -1,4 +1,4 @@
-"""Evictions under way: who was told to go, for whom, and what becomes of those if it does not go."""
+"""Evictions under way: the victims, the tasks that they leave for, and what happens if a victim stays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What a driver says a task is: class, name, rank, job, group, times. None of it changes the task's state."""
+"""A task as its driver describes it: class, name, rank, job, group, times. None of it changes the task's
+state.
+"""
 
 from __future__ import annotations
 

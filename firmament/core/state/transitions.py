@@ -1,4 +1,5 @@
-"""What happens to tasks: every change of a task's state, and of what goes with it, is one of these functions.
+"""The transitions of tasks: every change of a task's state, and all that follows from it, is one of these
+functions.
 
 What the columns mean is said in ``TaskTable``; `MOVES` says which states each function starts from and leads to. Called
 as ``transitions.assume(...)`` and so on. What changes about a task while it waits is in ``waiting``; what a driver says

@@ -1,4 +1,4 @@
-"""Takes in reports of what machines and tasks really use, and says when to look at machines again because of them."""
+"""Applies reports of measured use, and says when to look at machines again because of them."""
 
 from __future__ import annotations
 

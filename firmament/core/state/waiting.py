@@ -1,4 +1,4 @@
-"""What changes about tasks while they wait: who is unschedulable, refused for good, passed over, and told what.
+"""The state of waiting tasks: unschedulable, refused for good, passed over, and their last messages.
 
 Called as ``waiting.mark_unschedulable(...)`` and so on. None of it changes a task's state; all tasks concerned are
 pending, except where it is said that others are left alone.

@@ -1,4 +1,4 @@
-"""Which shares of a group each unit of a tree can hold under the strict rules, from the leaves up.
+"""Computes, from the leaves up, which shares of a group each unit of a tree can hold under the strict rules.
 
 The shares that units of one level can be given are columns where they are regular.
 """

@@ -1,1 +1,1 @@
-"""Measured use of machines and tasks: the last reports, and histories of those that nobody else aggregates."""
+"""Measured use of machines and tasks: the last reports, and histories of reports without statistics."""

@@ -1,4 +1,4 @@
-"""Measured use of machines and tasks: the last report of each, and a history of those that nobody else aggregates.
+"""Measured use of machines and tasks: the last report of each, and a history of reports without statistics.
 
 A report about a machine carries the use of its tasks too. It gets a *stamp*, which the tasks in it share: a task's
 figures count while its stamp is that of the machine that it is on, so a new report, a move or a new machine of the

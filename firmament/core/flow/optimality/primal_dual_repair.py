@@ -1,4 +1,4 @@
-"""Mends a flow that is nearly optimal, from prices that nearly fit it, without solving the network again.
+"""Repairs a flow that is nearly optimal, from prices that nearly fit it, without solving the network again.
 
 After the first solve of a round often only a handful of arcs are missing, each a few units cheaper than the prices say.
 A solver that starts from nothing takes as long for these as for the whole network. Instead, arcs that contradict the

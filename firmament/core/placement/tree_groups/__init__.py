@@ -1,1 +1,1 @@
-"""Groups that share out over a tree of machines, in a round with other tasks."""
+"""Places groups that are distributed over a tree of machines, in a round with other tasks."""

@@ -1,4 +1,4 @@
-"""Groups that share out over a tree of machines, in a round with other tasks.
+"""Groups that are distributed over a tree of machines, in a round with other tasks.
 
 Groups come in order of priority, then of age; each is placed as a whole, by the best way to share it out that its rules
 know, or leaves its room to others. For those that find no place another order is looked for (`reorder_groups`). Among

@@ -1,1 +1,1 @@
-"""Preemption by groups that share out over a tree of machines."""
+"""Preemption by groups that are distributed over a tree of machines."""

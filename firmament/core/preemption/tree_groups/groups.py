@@ -1,4 +1,4 @@
-"""Preemption by groups that share out over a tree of machines.
+"""Preemption by groups that are distributed over a tree of machines.
 
 All less important gangs and tasks are taken off the machines in thought, and the group's solver says whether there is a
 way to share the group out then. They are put back as long as there still is one: the most important first, so that

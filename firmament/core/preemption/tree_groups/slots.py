@@ -1,4 +1,4 @@
-"""How many tasks of a group each machine of a tree takes if some tasks there go."""
+"""Counts how many tasks of a group each machine of a tree takes after evictions there."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Who would have to go from a machine: bundles of victims, chosen or searched for exactly."""
+"""Chooses the tasks that would have to leave a machine: bundles of victims."""

@@ -1,4 +1,5 @@
-"""How much must go from each machine for a task to fit, and how much each task there would give: a covering problem.
+"""A covering problem: how much must become free on each machine for a task, and how much each task there
+would give.
 
 Besides resources, rules between tasks are such columns: a task that may not meet others needs all of those gone from
 its domain, one that spreads needs as many gone as its domain has too many. Whatever can be on the task's own machine is

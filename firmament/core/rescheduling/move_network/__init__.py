@@ -1,1 +1,3 @@
-"""Which tasks should move so that all cost less: a flow network in which staying is free and moves have a price."""
+"""Finds moves of running tasks that lower the cost, in a network where staying is free and moves have a
+price.
+"""

@@ -1,4 +1,4 @@
-"""Moves beyond what a flow has found, one or two at a time: they know the sizes of tasks, which a flow does not.
+"""Improves the moves of a flow by one or two moves at a time, with the true sizes of tasks.
 
 A task goes to the cheapest machine with room; or to a cheaper one from which another task goes elsewhere to make room,
 if the two together gain more (an ejection chain of two).

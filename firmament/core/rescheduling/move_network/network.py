@@ -1,4 +1,4 @@
-"""The network of moves: what would change against today's placement, and nothing else.
+"""The network of moves: only what would change against today's placement.
 
     machine ──price for moving, less what it costs here──► row of tasks ──what it costs there──► group of machines
     group of machines ──► machine

@@ -1,4 +1,4 @@
-"""Tasks that run, where each of them might be instead, and at what cost, as columns of arrays."""
+"""The running tasks, their possible other places, and the costs there, as columns of arrays."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What all rules are made of: what a rule is, and what it is compiled into. A new rule uses these, and changes none."""
+"""The parts that all rules are made of. A new rule uses them and changes none."""

@@ -1,4 +1,4 @@
-"""What rules between tasks are compiled into: the counters of a round, and what each waiting class makes of them."""
+"""Compiles rules between tasks: into the counters of a round, and what each waiting class requires of them."""
 
 from __future__ import annotations
 

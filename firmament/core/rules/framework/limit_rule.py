@@ -1,4 +1,5 @@
-"""What a rule about amounts is: how much tasks may take together, of one machine, of several or of the whole cluster.
+"""The base of rules about amounts: how much tasks may take together, of a machine, of several or of the
+cluster.
 
 Such a rule states joint rows for a round: a row has a limit, machines have a row, and each task takes of the row of its
 machine. The flow, admission, preemption, explanations and the check at the end of a round all keep to them. A quota is

@@ -1,4 +1,4 @@
-"""What a rule about machines is: whatever it has to say stands in one file, and the registry asks for it.
+"""The base of rules about machines: everything about one rule is in one file, and the registry asks for it.
 
 A rule judges all machines at once for a shape, the part of a task class that tasks of many classes have in common. From
 what it declares, all else follows: how long its answers hold, which shapes share them, what drivers have to tell, when

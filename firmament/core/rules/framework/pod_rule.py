@@ -1,4 +1,4 @@
-"""What a rule between tasks is: where one may go because of where others are.
+"""The base of rules between tasks: where one may go depends on where others are.
 
 Such a rule is compiled, for the classes of a round, into conditions on counters: how many tasks of which classes are in
 each domain. The engine of `constraints` knows counters, and no rule.

@@ -1,4 +1,4 @@
-"""Puts one waiting task on some machine; whoever is in its way is taken up and put elsewhere.
+"""Puts one waiting task on a machine, and places the tasks in its way elsewhere.
 
 If one of those finds no place, it waits instead, and the next step tries to place it: a walk over placements of equal
 number (an ejection chain), which ends where one more task fits.

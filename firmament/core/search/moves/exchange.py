@@ -1,4 +1,4 @@
-"""Which sizes a machine gets: tasks of a placement change places so that use ends more even.
+"""Exchanges tasks of different sizes between machines, so that use becomes more even.
 
 A flow says how many tasks each machine takes, and counts all of them as of one size. Which sizes it sends where is left
 open: exchanging a large task for a small one costs the network as much on one machine as it saves on the other. Here

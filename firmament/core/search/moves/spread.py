@@ -1,4 +1,5 @@
-"""Spreads single tasks of groups that would rather be apart, many at once: where groups are too many to plan each.
+"""Spreads single tasks of groups that prefer to be apart, many at once, if there are too many groups to plan
+each.
 
 In a turn each group gives tasks away from domains that have more of it than their share, and from machines that have
 more than they need to; each task that is to go looks at a few of the places that cost least in the domain that lacks
