@@ -13,6 +13,7 @@ from tests.mutants.drawing import draw_changes, list_module_changes
 from tests.mutants.judging import Verdict
 from tests.mutants.report import Progress, describe, print_table, read_known, write_document
 from tests.mutants.sharing import judge_all
+from tests.mutants.unreached import list_unreached
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -32,10 +33,15 @@ def main() -> int:
     )
     parser.add_argument("--again", action="store_true", help="judge those that survived once more")
     parser.add_argument("--document", action="store_true", help="write the score into docs/mutation-tests.md")
+    parser.add_argument(
+        "--unreached", action="store_true", help="only say which changes no test comes to; judge nothing"
+    )
     parser.add_argument("--list", action="store_true", help="only say what would be judged")
     asked = parser.parse_args()
     changes = _choose(asked)
-    if asked.list:
+    if asked.unreached:
+        changes = list_unreached(ROOT, changes)
+    if asked.list or asked.unreached:
         print("\n".join(describe(ROOT, change) for change in changes))
         return 0
     asked.results.parent.mkdir(parents=True, exist_ok=True)

@@ -17,6 +17,7 @@ from tests.mutants.judging import Judge, Verdict
 from tests.mutants.places import find_place
 from tests.mutants.sharing import copy_project, judge_all
 from tests.mutants.traces import BrokenTestsError, Traces, mirror
+from tests.mutants.unreached import list_unreached
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -296,3 +297,12 @@ def test_workers_share_changes_in_copies_and_leave_the_project_alone(project):
     copy = copy_project(project, project / "build/mutants/copy-0")
     assert (copy / "shop/stock/stairs.py").exists()
     assert not (copy / "shop/stock/clerk.py").exists()
+
+
+def test_changes_to_which_no_test_comes_are_known_without_judging_any(project):
+    subprocess.run(["git", "init", "-q"], cwd=project, check=True)
+    write(project, {".gitignore": "build/\n"})
+    source = (project / MODULE).read_bytes()
+    lines = source.decode().splitlines()
+    unreached = list_unreached(project, list_changes(MODULE, source))
+    assert {lines[change.line - 1].strip() for change in unreached} == {"b = 2 * b", "return a > 3"}
