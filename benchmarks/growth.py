@@ -54,7 +54,7 @@ async def measure_growth(
 
 
 async def _describe_workload(size: dict[str, int], seed: int, configuration: CoreConfiguration) -> ToldEvents:
-    """Return the basic workload at a size, as the core is told of it."""
+    """Return the basic workload at a size, as events for the core."""
     target = ToldEvents(configuration)
     await Runner(load_workload("basic", params=size, seed=seed), target).run()
     return target

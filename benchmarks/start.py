@@ -1,4 +1,4 @@
-"""How long a start takes: a bridge that reads a whole cluster, and a solver that is told of it anew."""
+"""Measures a start: a bridge reads a whole cluster, and passes it to a new solver."""
 
 from __future__ import annotations
 

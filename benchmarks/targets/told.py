@@ -1,4 +1,4 @@
-"""What the core is told of a workload, kept: so that one burst can be measured many times on a cluster built once."""
+"""Records the events of a workload, so that one burst can be measured many times on a cluster built once."""
 
 from __future__ import annotations
 

@@ -237,7 +237,7 @@ def _quantities(amounts: Mapping[str, int]) -> list[pb.Quantity]:
     return [pb.Quantity(resource=resource, amount=amount) for resource, amount in sorted(amounts.items())]
 
 
-# --- Encodes what is told of rounds that are over: their figures, and what a flow came to.
+# --- Encodes reports on finished rounds: their figures, and their flows.
 
 
 def rounds_to_proto(rounds: Iterable[RoundSummary]) -> pb.ListRoundsResponse:

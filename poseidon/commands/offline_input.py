@@ -166,7 +166,7 @@ _OPTIONS = (
 
 
 def offline_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options by which a command is told of files; it is given a ``source``, and ``output``."""
+    """Add the options that name a command's files; the command gets a ``source``, and ``output``."""
     return _add_options(command, output_option)
 
 

@@ -1,1 +1,1 @@
-"""PodDisruptionBudgets: what the solver is told of them, and whether they let a pod be evicted."""
+"""PodDisruptionBudgets: their records for the solver, and whether they allow evicting a pod."""

@@ -97,7 +97,7 @@ class Election:
     def observe(self, lease: Lease | None) -> None:
         """Take what a watch says of the Lease, None if it is gone; that may be out of date.
 
-        A leader who is told of somebody else makes sure by renewing at once.
+        A leader that sees another holder renews at once, to make sure.
         """
         if self.role is not Role.LEADER:
             self.read(lease)

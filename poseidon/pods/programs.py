@@ -28,7 +28,7 @@ MOST_PROGRAMS = 10_000
 """Programs that are remembered; beyond, the one that has not ended for longest is forgotten."""
 
 WORTH_TELLING = 0.05
-"""Change of a mean, as a fraction of what was told last, that a solver is told of."""
+"""Smallest change of a mean that the solver gets, as a fraction of the last one sent."""
 
 
 def program(pod: Pod) -> str:

@@ -58,7 +58,7 @@ def single_file(title: str, address: str, answers: Mapping[str, Any]) -> str:
 def file_session(
     source: str, capability: str, at: float = 0.0, warnings: Iterable[str] = ()
 ) -> dict[str, Any]:
-    """Return what such a page is told of itself: where it comes from, and the one thing that it can show."""
+    """Return the session of such a page: its source, and the one view that it can show."""
     return {
         "at": at,
         "version": 1,

@@ -39,7 +39,7 @@ class _Said(NamedTuple):
 class TopologyGroups:
     """Follows all topology groups. ``wall`` tells seconds since the epoch, ``name_of`` a pod's name by uid.
 
-    ``records`` are told of the tree and its groups; what has to be done is added to ``actions``. Nothing is written
+    ``records`` get the tree and its groups, ``actions`` what is to be done. Nothing is written
     before ``begin``: what is known of a group until then may be half of it. States that are usually left at once are
     written by ``expire``, if they last until then. ``lives`` are those of groups, by job.
     """

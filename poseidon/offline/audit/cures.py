@@ -14,7 +14,7 @@ _TRIES = 40
 """Changes that are tried for each class of pods that wait."""
 
 _MOST = 5
-"""Cures that are told of each class: those that change least."""
+"""Most cures per class in a report: those that change least."""
 
 
 def find_cures(

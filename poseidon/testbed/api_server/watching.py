@@ -112,7 +112,7 @@ class WatchCursor:
             return None
         if change.type == "DELETED":
             return self._event(b"DELETED", change.record)
-        # The client is told of the last state that it was to see, at the revision at which it ceased to be selected.
+        # The client gets the last state that was selected, with the revision at which it no longer was.
         left = make_record(self.collection, decode(change.previous), change.revision)
         return self._event(b"DELETED", left)
 
