@@ -5,7 +5,10 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
+from multiprocessing import get_context
 from typing import Any
 
 import msgspec
@@ -48,7 +51,7 @@ _FIRST_CLASS = 1_000_000
 _EACH = 2**15
 """Bytes of each of many pods of a shape that has no limit; one of them is of the full size."""
 _MOST_ROUNDS = 20
-_ROUNDS = 40
+_ROUNDS = 20
 """Rounds in which hostile pods are placed, or found to have no place, before they are all put on machines."""
 
 
@@ -68,6 +71,8 @@ class HostileOptions:
     """Bytes of the largest pod that an API server takes."""
     runs: int = 3
     """Bursts, of which the median or the worst counts."""
+    workers: int = 2
+    """Processes that measure shapes side by side."""
     shapes: tuple[str, ...] = tuple(SHAPES)
     """Kinds of hostile pods."""
 
@@ -75,9 +80,10 @@ class HostileOptions:
 def run_hostile(options: HostileOptions, progress: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
     """Measure each shape on a cluster of its own, and against the same bursts without it."""
     rows = []
-    for shape in options.shapes:
-        progress(shape)
-        rows.append({"shape": shape, **_Measure(options, shape).measured()})
+    with ProcessPoolExecutor(options.workers, get_context("spawn")) as pool:
+        for row in pool.map(partial(measure_shape, options), options.shapes):
+            progress(f"{row['shape']}: {row['delaySeconds']:.2f} s")
+            rows.append(row)
     return {
         "kind": "hostile",
         "environment": environment(),
@@ -89,6 +95,11 @@ def run_hostile(options: HostileOptions, progress: Callable[[str], None] = lambd
         "holds": all(row["holds"] for row in rows),
         "rows": rows,
     }
+
+
+def measure_shape(options: HostileOptions, shape: str) -> dict[str, Any]:
+    """Return the row of one shape."""
+    return {"shape": shape, **_Measure(options, shape).measured()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,21 +147,15 @@ class _Measure:
         core.apply(hostile.tasks("second"))
         behind.append(self._burst(during=True))
         for _ in range(_ROUNDS):
-            if core.next_round_in() == 0.0:
-                core.run_round()
+            if core.next_round_in() != 0.0:
+                break
+            core.run_round()
         message = next(
             (each.message for each in core.task_states() if each.uid.startswith("second-") and each.message),
             "",
         )
         waiting = statistics.median([self._burst() for _ in range(options.runs)])
-        core.apply(
-            [
-                TasksBound(f"node-{at % options.nodes:05d}", number, (uid,))
-                for at, (number, uid) in enumerate(zip(hostile.classes, hostile.uids("second"), strict=True))
-            ]
-        )
-        self._burst()
-        running = statistics.median([self._burst() for _ in range(options.runs)])
+        running = self._beside_running(hostile) if SHAPES[self._shape].runs else waiting
         late = max(beside, *behind, waiting, running) - alone + bridge
         return {
             "bridgeSeconds": bridge,
@@ -164,6 +169,18 @@ class _Measure:
             "holds": late <= BOUND,
             "message": message,
         }
+
+    def _beside_running(self, hostile: _Hostile) -> float:
+        """Return how long a burst takes when the hostile pods run on the machines."""
+        options = self._options
+        self._core.apply(
+            [
+                TasksBound(f"node-{at % options.nodes:05d}", number, (uid,))
+                for at, (number, uid) in enumerate(zip(hostile.classes, hostile.uids("second"), strict=True))
+            ]
+        )
+        self._burst()
+        return statistics.median([self._burst() for _ in range(options.runs)])
 
     def _burst(self, hostile: Sequence[Event] = (), *, during: bool = False) -> float:
         """Return the seconds until all of a burst are placed that comes together with ``hostile``; then it leaves.
@@ -214,7 +231,7 @@ def _translated(shape: str, options: HostileOptions) -> tuple[_Hostile, float]:
     kind = SHAPES[shape]
     table, described = ClassTable(), []
     seconds = [0.0]
-    for number in range(options.hostile):
+    for number in range(options.hostile * kind.times):
         variety = 0 if kind.copies else number
         room = Room(
             options.size if kind.limit else min(options.size, _EACH), kind.limit, variety * (kind.limit or 1)

@@ -214,6 +214,46 @@ def _size(pod: Object, room: Room) -> None:
     pod["spec"]["containers"][0]["resources"] = {"requests": requests}
 
 
+def _too_large(pod: Object, room: Room) -> None:
+    """A size of its own that no node has."""
+    requests = {"cpu": "2k", "memory": f"{room.first + 1}Mi"}
+    pod["spec"]["containers"][0]["resources"] = {"requests": requests}
+
+
+def _few_rules(**rules: Fill) -> Fill:
+    """A size of its own, and some rules that are nothing unusual by themselves."""
+
+    def fill(pod: Object, room: Room) -> None:
+        _size(pod, room)
+        for rule in rules.values():
+            rule(pod, room)
+
+    return fill
+
+
+def _own_spread(pod: Object, _room: Room) -> None:
+    own = {"matchLabels": {"copy": pod["metadata"]["name"]}}
+    pod["spec"]["topologySpreadConstraints"] = [
+        {"maxSkew": 5, "topologyKey": key, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": own}
+        for key in (ZONE, HOSTNAME)
+    ]
+
+
+def _own_terms(pod: Object, room: Room) -> None:
+    terms = [
+        {"topologyKey": HOSTNAME, "labelSelector": {"matchLabels": {"copy": f"hostile-{room.first + each}"}}}
+        for each in range(4)
+    ]
+    pod["spec"]["affinity"] = {"podAntiAffinity": {_REQUIRED: terms}}
+
+
+def _own_nodes(pod: Object, room: Room) -> None:
+    pod["spec"]["nodeSelector"] = {f"tier-{room.first % 28}": str(room.first % 2)}
+    values = [f"rack-{(room.first * each) % 200}" for each in range(1, 60)]
+    terms = [{"matchExpressions": [_expression("rack", "In", *values)]}]
+    _node_affinity(pod, **{_REQUIRED: {"nodeSelectorTerms": terms}})
+
+
 def _apart_from_each_other(pod: Object, room: Room) -> None:
     terms = (
         {
@@ -239,13 +279,16 @@ def _volumes(pod: Object, room: Room) -> None:
 class Shape(NamedTuple):
     """``limit``: entries up to which the solver takes such a pod for one like any other; None: there is no limit.
 
-    ``copies``: all pods are alike; ``gang``: they are members of one gang.
+    ``copies``: all pods are alike; ``gang``: they are members of one gang; ``times``: so many times as many pods.
+    ``runs``: some node could run them.
     """
 
     fill: Fill
     limit: int | None
     copies: bool = False
     gang: bool = False
+    times: int = 1
+    runs: bool = True
 
 
 SHAPES: Mapping[str, Shape] = MappingProxyType(
@@ -292,7 +335,12 @@ SHAPES: Mapping[str, Shape] = MappingProxyType(
         "images": Shape(_images, 200),
         "resource names": Shape(_resources, 128),
         "disks": Shape(_disks, 500),
-        "sizes": Shape(_size, 1),
+        "sizes": Shape(_size, 1, times=8),
+        "sizes that no node has": Shape(_too_large, 1, times=8, runs=False),
+        "sizes, a gang": Shape(_size, 1, gang=True, times=4),
+        "kinds with a few rules about nodes": Shape(_few_rules(nodes=_own_nodes), 1, times=4),
+        "kinds with two spread constraints": Shape(_few_rules(spread=_own_spread), 1, times=2),
+        "kinds with four terms": Shape(_few_rules(terms=_own_terms), 1, times=4),
         "pod anti-affinity among all": Shape(_apart_from_each_other, 100),
         "pod anti-affinity among all, seven terms": Shape(_apart_from_each_other, 7),
         "pod anti-affinity among all, copies": Shape(_apart_from_each_other, 100, copies=True),

@@ -39,6 +39,13 @@ from benchmarks.hostile_pods import SHAPES
 )
 @click.option("--runs", default=3, show_default=True, type=click.IntRange(1, 100))
 @click.option(
+    "--workers",
+    default=2,
+    show_default=True,
+    type=click.IntRange(1, 64),
+    help="Processes that measure side by side.",
+)
+@click.option(
     "--shape",
     "shapes",
     multiple=True,

@@ -88,6 +88,8 @@ class RoundOptions:
     expensive classes together (see ``queue.budgets``). The default is about a seventh of a second on one
     core.
     """
+    class_looks: int = 10_000
+    """Of these, what a class takes by itself, however many machines there are."""
     by_quality: bool = False
     """Whether, of tasks with equal priority, Guaranteed ones come before Burstable and BestEffort ones."""
     preemption: bool = True

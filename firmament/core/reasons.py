@@ -59,6 +59,8 @@ class Reason(Enum):
     The value is what people read, without the detail that a `Cause` may have.
     """
 
+    text: str
+    """The value once more: of an attribute it is read ten times as fast, and hundreds are read for a task."""
     stage: Stage
     severity: Severity
     cured_by: CuredBy
@@ -68,7 +70,7 @@ class Reason(Enum):
     ) -> Self:
         """Make a member whose value is its words."""
         member = object.__new__(cls)
-        member._value_ = words
+        member._value_ = member.text = words
         member.stage, member.severity, member.cured_by = stage, severity, cured_by
         return member
 
@@ -127,6 +129,11 @@ class StatedReason:
     severity: Severity = _FINAL
     cured_by: CuredBy = CuredBy.OTHERS
 
+    @property
+    def text(self) -> str:
+        """The value, as it is called of the scheduler's own reasons too."""
+        return self.value
+
 
 AnyReason: TypeAlias = Reason | StatedReason
 
@@ -150,7 +157,7 @@ class Cause(NamedTuple):
     @property
     def summary(self) -> str:
         """Words for a sum over machines: these may differ in details, but for the resource that is lacking."""
-        return self.words if self.reason is Reason.INSUFFICIENT else self.reason.value
+        return self.words if self.reason is Reason.INSUFFICIENT else self.reason.text
 
     @property
     def words(self) -> str:

@@ -10,11 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
+from msgspec.structs import replace
+
+from poseidon.kube.api.metadata import Resources
 from poseidon.kube.api.pod_rules import LabelSelector, NodeSelectorTerm, PodAffinityTerm
-from poseidon.kube.api.pods import PodSpec
+from poseidon.kube.api.pods import PodSpec, ResourceRequirements
 
 LIMITS: Mapping[str, int] = MappingProxyType(
     {
+        "resources in requests": 128,
         "labels in the node selector": 500,
         "terms of node affinity and volumes": 500,
         "tolerations": 1_000,
@@ -27,6 +31,9 @@ LIMITS: Mapping[str, int] = MappingProxyType(
 """What a pod may have at most, by the name that people know."""
 
 
+_ALWAYS_READ = frozenset({"cpu", "memory", "ephemeral-storage"})
+
+
 def describe_excess(spec: PodSpec) -> str:
     """Say what a pod has far too much of, and what to do; empty if there is nothing."""
     for what, count in _count_each(spec):
@@ -35,8 +42,53 @@ def describe_excess(spec: PodSpec) -> str:
     return ""
 
 
+def keep_few_resources(spec: PodSpec) -> PodSpec:
+    """Return a spec without most resources where it names far too many; they are not even read.
+
+    Those that every node has are kept, and of the others as many as a pod may have, the first by name.
+    """
+    most = LIMITS["resources in requests"]
+    if _count_entries(spec) <= 2 * most or len(names := _list_resources(spec)) <= 2 * most:
+        return spec
+    kept = _ALWAYS_READ.union(sorted(names - _ALWAYS_READ)[:most])
+
+    def cut(resources: ResourceRequirements) -> ResourceRequirements:
+        return replace(
+            resources,
+            requests={name: resources.requests[name] for name in kept & resources.requests.keys()},
+            limits={name: resources.limits[name] for name in kept & resources.limits.keys()},
+        )
+
+    return replace(
+        spec,
+        containers=tuple(replace(each, resources=cut(each.resources)) for each in spec.containers),
+        init_containers=tuple(replace(each, resources=cut(each.resources)) for each in spec.init_containers),
+        resources=cut(spec.resources),
+        overhead={name: spec.overhead[name] for name in kept & spec.overhead.keys()},
+    )
+
+
+def _list_resource_maps(spec: PodSpec) -> Iterator[Resources]:
+    for container in (*spec.containers, *spec.init_containers):
+        yield container.resources.requests
+        yield container.resources.limits
+    yield spec.resources.requests
+    yield spec.resources.limits
+    yield spec.overhead
+
+
+def _count_entries(spec: PodSpec) -> int:
+    return sum(map(len, _list_resource_maps(spec)))
+
+
+def _list_resources(spec: PodSpec) -> set[str]:
+    return set().union(*_list_resource_maps(spec))
+
+
 def _count_each(spec: PodSpec) -> Iterator[tuple[str, int]]:
     """Yield how much a pod has of each; what takes longer to count comes last, when the rest is known to be little."""
+    what = "resources in requests"
+    yield what, len(_list_resources(spec)) if _count_entries(spec) > 2 * LIMITS[what] else 0
     yield "labels in the node selector", len(spec.node_selector)
     yield "tolerations", len(spec.tolerations)
     yield "topology spread constraints", len(spec.topology_spread_constraints)

@@ -118,8 +118,14 @@ def _sum_requests(
     has them.
     """
     total: Amounts = {}
+    silent = 0
     for index, container in enumerate(spec.containers):
-        _add(total, read(container.resources, f"spec.containers[{index}].resources", defects))
+        if container.resources.requests or container.resources.limits:
+            _add(total, read(container.resources, f"spec.containers[{index}].resources", defects))
+        else:
+            silent += 1
+    if silent:
+        _add(total, {name: each * silent for name, each in read(ResourceRequirements(), "", defects).items()})
     return _add_init_containers(total, spec.init_containers, defects, read) if spec.init_containers else total
 
 
@@ -252,12 +258,16 @@ def quality_of_service(spec: PodSpec) -> str:
 def _positive(resources: ResourceRequirements) -> tuple[Amounts, Amounts]:
     """Return requests, completed by limits as on admission, and limits; cpu and memory above 0."""
     ignored: list[Defect] = []
-    limits = amounts(resources.limits, "", ignored)
-    requests = {**limits, **amounts(resources.requests, "", ignored)}
-    return _count(requests), _count(limits)
+    limits = amounts(_keep_counted(resources.limits), "", ignored)
+    requests = {**limits, **amounts(_keep_counted(resources.requests), "", ignored)}
+    return _keep_positive(requests), _keep_positive(limits)
 
 
-def _count(found: Amounts) -> Amounts:
+def _keep_counted(resources: Resources) -> Resources:
+    return {name: resources[name] for name in _COUNTED if name in resources}
+
+
+def _keep_positive(found: Amounts) -> Amounts:
     return {name: found[name] for name in _COUNTED if found.get(name, 0) > 0}
 
 

@@ -14,7 +14,7 @@ from poseidon.kube.api.metadata import ObjectMeta
 from poseidon.kube.api.pods import Pod, PodSpec
 from poseidon.kube.parsing.defects import Defect, list_defects
 from poseidon.pod_rules import pod_affinity
-from poseidon.pod_rules.limits import describe_excess
+from poseidon.pod_rules.limits import describe_excess, keep_few_resources
 from poseidon.pod_rules.node_affinity import (
     feature_rules,
     node_selector,
@@ -120,7 +120,7 @@ def describe(source: ClassSource, visibility: Visibility) -> tuple[pb.TaskClass,
     accepts it, never places it, and still counts it where it runs. The same goes for a class with far too
     many rules.
     """
-    spec = source.spec
+    spec = keep_few_resources(source.spec)
     defects: list[Defect] = []
     if not spec.containers:
         defects.append(Defect("spec.containers", "empty; a pod needs at least one container"))
@@ -138,7 +138,7 @@ def describe(source: ClassSource, visibility: Visibility) -> tuple[pb.TaskClass,
         service_class=source.service_class,
         daemon=source.daemon,
     )
-    too_much = describe_excess(spec)
+    too_much = describe_excess(source.spec)
     rules = pb.TaskClass(invalid=too_much) if too_much else _rules(source, defects)
     _add_detail(message, spec, visibility)
     if defects:

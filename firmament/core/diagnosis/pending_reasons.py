@@ -15,7 +15,7 @@ from firmament.core.diagnosis.contention import Contention
 from firmament.core.diagnosis.gang_constraints import GangConstraints
 from firmament.core.diagnosis.preemption_reasons import PreemptionReasons
 from firmament.core.filters.root_causes import RootCauses
-from firmament.core.filters.static_rows import verdict
+from firmament.core.filters.static_rows import StaticRow, verdict
 from firmament.core.flow.problem import Assignments
 from firmament.core.reasons import (
     AnyReason,
@@ -35,11 +35,16 @@ from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase
 from firmament.core.state.waiting import tell
 
+MOST_KINDS = 200
+"""Classes beside those of gangs that a round gives reasons for: to find them takes longer than to place a class."""
+
 
 def pending_reasons(
     context: RoundContext, snapshot: Snapshot, placed: Assignments, shortages: Mapping[int, str]
 ) -> tuple[Int64, list[Unscheduled]]:
     """Return rows of the round's tasks that stay pending, and the messages that changed.
+
+    Where too many classes have found no place, the last ones are left out: they are tried again in the next round.
 
     ``shortages``: by gang, why a group with rules found no place.
     Reasons describe the machines as they are after the round's placements; a task that had a place when the round began
@@ -57,10 +62,11 @@ def pending_reasons(
     preemption = PreemptionReasons(cluster)
     constraints = GangConstraints(snapshot.problem, placed, cluster.resources.names)
     apart: dict[int, str] = {}
+    static = _StaticRefusals(context)
     changed: list[Unscheduled] = []
     for index, rows in pending.items():
         left = add_spared(cluster, cluster.classes.rows[int(snapshot.cls[index])].shape, free)
-        causes = _root_causes(context, snapshot, index, left, by_models, state)
+        causes = _root_causes(context, snapshot, index, left, by_models, state, static)
         counts, closed = causes.counts(), int(causes.find_refused().sum())
         content = cluster.classes.rows[int(snapshot.cls[index])].content
         open_now = closed < len(cluster.machines)
@@ -111,7 +117,16 @@ def _still_pending(cluster: Cluster, snapshot: Snapshot) -> dict[int, Int64]:
     left = np.flatnonzero((tasks.state[then] == int(TaskPhase.PENDING)) & ~tasks.revised[then])
     cls = np.searchsorted(snapshot.first, left, side="right") - 1
     concerned, starts = np.unique(cls, return_index=True)
-    return dict(zip(concerned.tolist(), np.split(then[left], starts[1:]), strict=True)) if len(left) else {}
+    if not len(left):
+        return {}
+    found = zip(concerned.tolist(), np.split(then[left], starts[1:]), strict=True)
+    if len(concerned) <= MOST_KINDS:
+        return dict(found)
+    alone = np.ones(len(concerned), dtype=np.bool_)
+    if len(snapshot.gangs):
+        alone = snapshot.problem.gang[concerned] < 0
+    told = ~alone | (np.cumsum(alone) <= MOST_KINDS)
+    return {cls: rows for (cls, rows), each in zip(found, told.tolist(), strict=True) if each}
 
 
 def _root_causes(
@@ -121,6 +136,7 @@ def _root_causes(
     free: Int64,
     by_models: _ModelRefusals,
     state: RuleState,
+    known: _StaticRefusals,
 ) -> RootCauses:
     """Return what refuses machines to one class: kube-scheduler's filters in its order, then models, groups,
     reservations.
@@ -141,8 +157,23 @@ def _root_causes(
         refused[sorted(closed)] = True
         by_others.append((Reason.RESERVED, refused))
     found += [MachineRefusal(Cause(reason), refused) for reason, refused in by_others]
-    static = context.static_rows.get(cluster.classes.rows[cls].shape)
-    return verdict(cluster, cls, static, free, state, index, found)
+    static, refusals = known.get(cluster.classes.rows[cls].shape)
+    return verdict(cluster, cls, static, free, state, index, found, refusals)
+
+
+class _StaticRefusals:
+    """What rules about machines say of a shape: many in a row have the same, which may be hundreds of refusals."""
+
+    def __init__(self, context: RoundContext) -> None:
+        self._context = context
+        self._last: tuple[StaticRow, list[MachineRefusal]] | None = None
+
+    def get(self, shape: int) -> tuple[StaticRow, list[MachineRefusal]]:
+        """Return the row of a shape, and its refusals."""
+        row = self._context.static_rows.get(shape)
+        if self._last is None or self._last[0] is not row:
+            self._last = row, row.refusals()
+        return self._last
 
 
 @dataclass(frozen=True, slots=True)

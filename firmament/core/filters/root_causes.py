@@ -5,7 +5,7 @@ Where kube-scheduler's filter names all that is lacking (`Stage.RESOURCES`, `Sta
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,7 +29,25 @@ class RootCauses:
 
     def counts(self) -> list[tuple[str, int]]:
         """Return machines per reason, in the order in which reasons are told."""
-        return order_reasons([(text, int(told.sum())) for text, told in self.machines().items()])
+        as_root = np.bincount(self.code + 1, minlength=len(self.refusals) + 1)[1:]
+        found: dict[str, int] = {}
+        several: dict[str, Bool] = {}
+        at_stage: dict[Stage, Bool] = {}
+        for (cause, refused), count in zip(self.refusals, as_root.tolist(), strict=True):
+            stage = cause.reason.stage
+            if stage not in TELLING_ALL:
+                if count:
+                    found[cause.summary] = found.get(cause.summary, 0) + count
+                continue
+            if stage not in at_stage:
+                at_stage[stage] = self.find_at_stage(stage)
+            told = refused & at_stage[stage]
+            if told.any():
+                several[cause.summary] = told | several.get(cause.summary, False)
+                found.setdefault(cause.summary, 0)
+        for summary, told in several.items():
+            found[summary] += int(told.sum())
+        return order_reasons(list(found.items()))
 
     def machines(self) -> dict[str, Bool]:
         """Return bool[M] by reason: the machines of which it is told; a reason that none bears is left out."""
@@ -82,13 +100,36 @@ class RootCauses:
         )
 
 
-def root_causes(machines: int, refusals: Iterable[MachineRefusal]) -> RootCauses:
-    """Put refusals of ``machines`` machines in order; those of one stage stay as they are given."""
-    told = sorted(refusals, key=lambda each: each.cause.reason.stage)
+def root_causes(
+    machines: int,
+    refusals: Iterable[MachineRefusal],
+    standing: tuple[Sequence[MachineRefusal], Codes] | None = None,
+) -> RootCauses:
+    """Put refusals of ``machines`` machines in order; those of one stage stay as they are given.
+
+    ``standing``: further refusals, no two of one machine, which come before others of their stage; and int16[M]: which
+    of them refuses each machine, -1 for none. They may be hundreds.
+    """
+    fixed, place = ((), None) if standing is None else standing
+    told = sorted([*fixed, *refusals], key=_stage)
     code = np.full(machines, -1, dtype=np.int16)
+    if place is None:
+        for index, (_, refused) in reversed(list(enumerate(told))):
+            code[refused] = index
+        return RootCauses(tuple(told), code)
+    index_of = {id(each): index for index, each in enumerate(told)}
+    fixed_at = np.array([*(index_of[id(each)] for each in fixed), -1], dtype=np.int16)
+    of_fixed = set(fixed_at.tolist())
     for index, (_, refused) in reversed(list(enumerate(told))):
-        code[refused] = index
+        if index not in of_fixed:
+            code[refused] = index
+    first = fixed_at[place]
+    code = np.where((first >= 0) & ((code < 0) | (first < code)), first, code)
     return RootCauses(tuple(told), code)
+
+
+def _stage(refusal: MachineRefusal) -> Stage:
+    return refusal.cause.reason.stage
 
 
 def rule_refusals(told: Iterable[tuple[AnyReason, Bool]]) -> list[MachineRefusal]:

@@ -51,13 +51,19 @@ class StaticRow:
 def static_row(machines: MachineTable, shape: TaskClass, rules: NodeRules) -> StaticRow:
     """Judge every machine for a shape by the rules whose answers last: everything but room and pins."""
     count = len(machines)
-    row = StaticRow(np.ones(count, dtype=np.bool_), np.full(count, -1, dtype=np.int16), ())
     if shape.invalid:
+        row = StaticRow(np.ones(count, dtype=np.bool_), np.full(count, -1, dtype=np.int16), ())
         why = Cause(StatedReason(shape.invalid, Stage.NAMED))
         return row.add_refusals(np.ones(count, dtype=np.bool_), why)
-    for cause, refused in rules.lasting_refusals(machines, shape):
-        row = row.add_refusals(refused, cause)
-    return row
+    told = rules.lasting_refusals(machines, shape)  # a refusal for each taint: they may be hundreds
+    first = np.full(count, -1, dtype=np.int16)
+    for index in range(len(told) - 1, -1, -1):
+        first[told[index].refused] = index
+    used = np.unique(first[first >= 0])
+    code_of = np.full(len(told) + 1, -1, dtype=np.int16)
+    code_of[used] = np.arange(len(used))
+    code = code_of[first]
+    return StaticRow(code < 0, code, tuple(told[index].cause for index in used.tolist()))
 
 
 class StaticRows:
@@ -121,15 +127,19 @@ def verdict(
     rules: RuleState,
     index: int,
     others: Iterable[MachineRefusal],
+    refusals: Sequence[MachineRefusal] | None = None,
 ) -> RootCauses:
     """Return kube-scheduler's filters in its order, then ``others``: what models, limits, groups and
     reservations refuse.
 
     ``cls``: row of the class; ``static``: what its shape is refused by itself; ``free``: int64[M, K], room as its tasks
-    see it; ``rules``: in which the class is number ``index``.
+    see it; ``rules``: in which the class is number ``index``; ``refusals``: those of ``static``, if they are known.
     """
     request = cluster.request_of(cls)
-    found = pin_refusals(cluster, cls) + static.refusals()
-    found += lacks(free[:, : len(request)], request, cluster.resources.names)
+    pins = pin_refusals(cluster, cls)
+    found = lacks(free[:, : len(request)], request, cluster.resources.names)
     found += rule_refusals(rules.refusals(index))
-    return root_causes(len(cluster.machines), [*found, *others])
+    told = static.refusals() if refusals is None else refusals
+    if pins:
+        return root_causes(len(cluster.machines), [*pins, *told, *found, *others])
+    return root_causes(len(cluster.machines), [*found, *others], (told, static.code))

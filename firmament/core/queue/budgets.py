@@ -1,30 +1,29 @@
 """Budgets of work per namespace and round: tasks beyond it wait for rounds of their own.
 
 The time of a round grows with what pods ask for, and nothing but the bytes of an object bounds that. So the work of a
-round is estimated beforehand, by class, from what its tasks say, and so much is done of it at a time:
+round is estimated beforehand, by class (see ``class_work``), and so much is done of it at a time:
 
 - Tasks of namespaces whose work is within the budget are *light*. So are the ordinary classes of the others, if these
   are within the budget by themselves. While some of them wait, a round is about them alone.
 - All else is *heavy*, and waits for a round of its own: one follows each round of light tasks, or comes at once where
-  no light task waits. It takes all ordinary classes, and of the expensive ones (``ORDINARY``) as much as the budget
-  allows, at least one class or gang. So a namespace that is alone in the cluster meets the budget only with expensive
-  classes.
+  no light task waits. It takes as much as two budgets allow, at least one class or gang: half of it is for expensive
+  classes (``ORDINARY``), if some wait. So a namespace that is alone in the cluster has rounds of two budgets.
 
-So light tasks wait for one such round at most, whose work is bounded. Nothing starves: heavy namespaces take turns, and
-of what a namespace asks for, the most important goes first in one round and what has been put off longest in the next.
-Gangs are not split.
+So light tasks wait for one such round at most, whose work is bounded, also if they come when it has begun. Nothing
+starves: heavy namespaces take turns, and of what a namespace asks for, the most important goes first in one round and
+what has been put off longest in the next. Gangs are not split; one that no round should take is refused.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from cost_models.interface import Bool, Int64
+from firmament.core.queue.class_work import ORDINARY, PAIR, TASKS_PER_LOOK, ClassWork, Unit, estimate_work
 from firmament.core.queue.turns import Turns
-from firmament.core.rules.registry import NodeRules, count_pairing
+from firmament.core.rules.registry import NodeRules
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase
 from firmament.core.state.waiting import note_put_off, tell
@@ -32,92 +31,19 @@ from firmament.core.state.waiting import note_put_off, tell
 PUT_OFF = "put off to a round of its own: its namespace asks for so much that others would have to wait"
 """What a task is told that has been put off and not been tried before."""
 
-ORDINARY = 64
-"""Looks at each machine up to which a class is an ordinary one. Ten rules of any kind are fewer."""
-
-PAIR = 1_000
-"""Looks at a machine for each class that waits beside one which has a term that selects it."""
-
-_SAMPLE = 4
-"""Terms of a class that are held against the others to see how many it selects; all are taken to be like these."""
-
 MOST_TERMS_OF_A_GANG = 2_000
 """Terms of pod affinity and anti-affinity that the kinds of a gang's members may have together: it is not split, so the
 round that places it takes as long as all of them do."""
 
-TASKS_PER_LOOK = 8
-"""So many more tasks of an expensive class are as much work as the class by itself: they are placed one by one."""
+MOST_LOOKS_OF_A_GANG = 16_000
+"""Looks at each machine for the kinds of a gang's members together, whatever their rules are."""
 
+_OF_A_KIND = 40
+"""Looks at each machine that a kind of a gang's members counts as beyond its rules: its own time on 1,500 machines, and
+that of the reasons why it has no place."""
 
-class _ClassWork:
-    """What the classes of a cluster are expected to take, in looks at all machines.
-
-    ``looks``: int64[C] by class row, each class by itself; ``terms``: int64[C], its terms about other tasks.
-    """
-
-    def __init__(self, cluster: Cluster, rules: NodeRules) -> None:
-        self._cluster, self._rules = cluster, rules
-        self.looks = self.terms = np.empty(0, dtype=np.int64)
-
-    def bring_up(self) -> None:
-        """Look at the classes that have been defined since."""
-        rows, known = self._cluster.classes.rows, len(self.looks)
-        if known < len(rows):
-            new = [row.content for row in rows[known:]]
-            self.looks = np.append(
-                self.looks, np.array(list(map(self._rules.count_looks, new)), dtype=np.int64)
-            )
-            terms = np.array(list(map(count_pairing, new)), dtype=np.int64)
-            self.terms = np.append(self.terms, terms)
-
-    def forget(self) -> None:
-        """Forget everything, as rows stand for other classes now."""
-        self.looks = self.terms = self.looks[:0]
-
-    def count_among(self, row: int, present: Bool) -> int:
-        """Return the looks at all machines that a class takes as it selects some of ``present`` (bool[C])."""
-        if not self.terms[row]:
-            return 0
-        selector = self._cluster.selector()
-        held = selector.list_terms(row)
-        some = held[:_SAMPLE]
-        found = sum(int(np.count_nonzero(present[selector.find_selected(term)])) for term in some)
-        return found * len(held) * PAIR // (len(some) * max(1, len(self._cluster.machines)))
-
-
-@dataclass(frozen=True, slots=True)
-class _Unit:
-    """What is tried at once: tasks of one class, or of a gang."""
-
-    namespace: str
-    """Namespace of the tasks."""
-    rows: Int64
-    """Rows of the tasks."""
-    looks: int
-    """Looks at all machines for the class or gang itself."""
-    per_task: float
-    """Looks at all machines for each task."""
-    since: int
-    """Number of the round that first put off one of them."""
-    priority: int
-    """Priority of the tasks."""
-    first: int
-    """The first row."""
-    whole: bool
-    """Whether all must be tried together."""
-
-    def work(self, count: int) -> int:
-        """Return the looks for so many of the tasks, at least one."""
-        return self.looks + int((count - 1) * self.per_task)
-
-    def affordable(self, most: int) -> int:
-        """Return how many of the tasks may be tried with so many looks; of a gang all or none."""
-        count = len(self.rows)
-        if self.work(count) <= most:
-            return count
-        if self.whole or self.looks > most:
-            return 0
-        return 1 + int((most - self.looks) / self.per_task)
+ALONE = 2
+"""Budgets that a round takes which is about heavy tasks alone, or where one namespace alone waits."""
 
 
 class Budgets:
@@ -126,19 +52,20 @@ class Budgets:
     ``put_off``: how many tasks the last round left out; they wait for a round of their own.
     """
 
-    def __init__(self, cluster: Cluster, rules: NodeRules, budget: int) -> None:
-        """``rules``: those about machines; ``budget``: ``RoundOptions.namespace_looks``."""
+    def __init__(self, cluster: Cluster, rules: NodeRules, budget: int, class_looks: int) -> None:
+        """``rules``: those about machines; ``budget``: ``RoundOptions.namespace_looks``; ``class_looks``: as there."""
         self._cluster = cluster
         self._budget = budget
-        self._work = _ClassWork(cluster, rules)
-        self._turns = Turns()
+        self._work = ClassWork(cluster, rules, class_looks)
+        self._turns, self._ordinary_turns = Turns(), Turns()
         self._looks = np.empty(0, dtype=np.int64)
+        """By class row: looks at all machines beside the others that wait, all that the class takes included."""
         self._expensive = np.empty(0, dtype=np.bool_)
         self._rounds = self._own_rounds = 0
         self._own_round_is_due = self._waited = False
         self.put_off = 0
-        self.too_large: dict[str, int] = {}
-        """Gangs that no round can take, with the number of their terms; whoever holds them back clears it."""
+        self.too_large: dict[str, str] = {}
+        """Gangs that no round can take, and why; whoever holds them back clears it."""
 
     def forget_classes(self) -> None:
         """Forget everything, as classes have other rows now."""
@@ -150,15 +77,18 @@ class Budgets:
         tasks, work = self._cluster.tasks, self._work
         work.bring_up()
         counts = np.bincount(tasks.cls[waiting], minlength=len(work.looks))
-        if self._at_most(counts) <= self._most:
+        ordinary, expensive = self._at_most(counts)
+        least = max(expensive, -(-(ordinary + expensive) // ALONE))
+        if ordinary + expensive <= self._most or (least <= self._most and self._is_of_one(waiting)):
             self._own_round_is_due = False
             if self._waited:
                 note_put_off(self._cluster, waiting, 0)
                 self._waited = False
             return waiting
         self._rounds += 1
-        self._looks = self._together(counts > 0)
-        self._expensive = self._looks > ORDINARY
+        rules = self._together(counts > 0)
+        self._expensive = rules > ORDINARY
+        self._looks = rules + self._list_extra()
         heavy = self._heavy(waiting)
         chosen = self._choose(waiting, heavy)
         self.put_off = int(np.count_nonzero(heavy & ~chosen))
@@ -180,11 +110,20 @@ class Budgets:
         self._own_rounds += 1
         return heavy & self._affordable(waiting, heavy)
 
-    def _at_most(self, counts: Int64) -> int:
-        """Return a bound on the looks for so many tasks of each class, if every term selects every class."""
+    def _at_most(self, counts: Int64) -> tuple[int, int]:
+        """Return bounds on the looks for so many tasks of each class, if every term selects every class.
+
+        The first is for ordinary classes, the second for expensive ones and for what makes more of them expensive.
+        """
         work, present = self._work, counts > 0
         pairs = int(work.terms[present].sum()) * int(np.count_nonzero(present)) * PAIR
-        return int(_work(work.looks, counts).sum()) + pairs // max(1, len(self._cluster.machines))
+        dear = work.looks > ORDINARY
+        found = estimate_work(work.looks + self._list_extra(), counts, dear)
+        ordinary = int(found[~dear].sum())
+        return ordinary, int(found.sum()) - ordinary + pairs // max(1, len(self._cluster.machines))
+
+    def _list_extra(self) -> Int64:
+        return self._work.list_extra(len(self._cluster.machines))
 
     def _together(self, present: Bool) -> Int64:
         """Return int64[C]: the looks for each of the classes that are present (bool[C]), beside the others."""
@@ -194,14 +133,27 @@ class Budgets:
             found[row] += work.count_among(row, present)
         return found
 
-    def too_many(self, classes: Int64) -> Int64:
-        """Return the expensive ones of ``classes`` (rows) if they are too many to be looked at together; else none."""
+    def find_costly(self, rows: Int64) -> Bool:
+        """Return bool[N]: the tasks (rows) that it is too much to ask whenever something changes.
+
+        These are all of expensive classes, if the classes are too many together; and those of ordinary ones whose
+        namespace has too many.
+        """
+        cls = self._cluster.tasks.cls[rows]
         self._work.bring_up()
         present = np.zeros(len(self._work.looks), dtype=np.bool_)
-        present[classes] = True
-        looks = self._together(present)[classes]
-        expensive = looks > ORDINARY
-        return classes[expensive] if int(looks[expensive].sum()) > self._most else classes[:0]
+        present[cls] = True
+        looks = self._together(present)
+        dear, cost = looks > ORDINARY, looks + self._list_extra()
+        found = np.zeros(len(rows), dtype=np.bool_)
+        if int(looks[present & dear].sum()) > self._most:
+            found |= dear[cls]
+        if int(cost[present & ~dear].sum()) > self._most:
+            names, namespace = self._namespaces(rows)
+            of, kinds = np.unique(np.stack([namespace, cls]), axis=1)
+            sums = np.bincount(of, weights=cost[kinds] * ~dear[kinds], minlength=len(names))
+            found |= ~dear[cls] & (sums > self._most)[namespace]
+        return found
 
     @property
     def _most(self) -> int:
@@ -218,7 +170,7 @@ class Budgets:
             np.stack([namespace, tasks.cls[waiting]]), axis=1, return_inverse=True, return_counts=True
         )
         of, expensive = pairs[0], self._expensive[pairs[1]]
-        work = _work(self._looks[pairs[1]], counts)
+        work = estimate_work(self._looks[pairs[1]], counts, expensive)
         ordinary = np.bincount(of, weights=work * ~expensive, minlength=len(names))[of]
         total = np.bincount(of, weights=work, minlength=len(names))[of]
         heavy: Bool = np.where(expensive, total, ordinary)[of_pair] > self._most
@@ -238,6 +190,18 @@ class Budgets:
             if job in gangs:
                 heavy[index] = job in held
 
+    def _is_of_one(self, waiting: Int64) -> bool:
+        """Say whether all tasks are in one namespace."""
+        tasks, rows = self._cluster.tasks, self._cluster.classes.rows
+        names = [tasks.name[row] for row in waiting.tolist()]
+        namespace, found, _ = names[0].partition("/")
+        if found:
+            begin = namespace + found
+            return all(name.startswith(begin) for name in names)
+        if any("/" in name for name in set(names)):
+            return False
+        return len({rows[cls].content.namespace for cls in np.unique(tasks.cls[waiting]).tolist()}) == 1
+
     def _namespaces(self, waiting: Int64) -> tuple[list[str], Int64]:
         """Return names of the namespaces of tasks, and int64[N]: the index of each one's."""
         tasks, rows = self._cluster.tasks, self._cluster.classes.rows
@@ -254,21 +218,50 @@ class Budgets:
     # --- a round of its own ---------------------------------------------------------------------------------------
 
     def _affordable(self, waiting: Int64, heavy: Bool) -> Bool:
-        """Return bool[N]: of the heavy those who take part in a round of their own; others may be among them."""
+        """Return bool[N]: of the heavy those who take part in a round of their own."""
         tasks, gangs = self._cluster.tasks, self._cluster.jobs.gangs
-        chosen: Bool = ~self._expensive[tasks.cls[waiting]]
+        ordinary: Bool = heavy & ~self._expensive[tasks.cls[waiting]]
         if gangs:  # as a whole
-            dear = {tasks.job[row] for row in waiting[heavy & ~chosen].tolist()} & gangs
-            chosen &= np.array([tasks.job[row] not in dear for row in waiting.tolist()], dtype=np.bool_)
-        present = np.zeros(len(self._looks), dtype=np.bool_)
-        present[tasks.cls[waiting[heavy & chosen]]] = True
-        taken: list[Int64] = []
-        left = self._most
-        for unit in self._in_turn(self._units(waiting[heavy & ~chosen])):
-            classes = np.unique(tasks.cls[unit.rows])
-            if unit.whole and (terms := int(self._work.terms[classes].sum())) > MOST_TERMS_OF_A_GANG:
-                self.too_large[tasks.job[int(unit.rows[0])]] = terms
+            dear = {tasks.job[row] for row in waiting[heavy & ~ordinary].tolist()} & gangs
+            ordinary &= np.array([tasks.job[row] not in dear for row in waiting.tolist()], dtype=np.bool_)
+        expensive = heavy & ~ordinary
+        most = ALONE * self._most
+        rows, left = self._take_ordinary(waiting[ordinary], self._most if expensive.any() else most)
+        taken = [rows, *self._take_expensive(waiting[expensive], rows, min(self._most, left))]
+        return np.isin(waiting, np.concatenate(taken))
+
+    def _take_ordinary(self, rows: Int64, most: int) -> tuple[Int64, int]:
+        """Return those of the tasks (rows) of ordinary classes that so many looks are enough for, and what is left.
+
+        What is left is of two budgets, whatever ``most`` is.
+        """
+        tasks = self._cluster.tasks
+        in_all = ALONE * self._most
+        work = int(self._looks[np.unique(tasks.cls[rows])].sum())
+        if work <= most:
+            return rows, in_all - work
+        taken, used = [rows[:0]], 0
+        for unit in self._in_turn(self._units(rows), self._ordinary_turns):
+            if self._refuse(unit):
                 continue
+            if used and used + unit.looks > most:
+                break
+            taken.append(unit.rows)
+            used += unit.looks
+            self._ordinary_turns.serve(unit.namespace)
+        return np.concatenate(taken), in_all - used
+
+    def _take_expensive(self, rows: Int64, ordinary: Int64, most: int) -> list[Int64]:
+        """Return those of the tasks (rows) that so many looks are enough for beside ``ordinary`` ones; at least one."""
+        tasks = self._cluster.tasks
+        present = np.zeros(len(self._looks), dtype=np.bool_)
+        present[tasks.cls[ordinary]] = True
+        taken: list[Int64] = []
+        left = most
+        for unit in self._in_turn(self._units(rows), self._turns):
+            if self._refuse(unit):
+                continue
+            classes = np.unique(tasks.cls[unit.rows])
             present[classes] = True
             left -= 2 * sum(self._work.count_among(row, present) for row in classes.tolist())
             count = unit.affordable(left)
@@ -279,9 +272,29 @@ class Budgets:
             taken.append(unit.rows[:count])
             left -= unit.work(count)
             self._turns.serve(unit.namespace)
-        return chosen | np.isin(waiting, np.concatenate(taken)) if taken else chosen
+        return taken
 
-    def _units(self, rows: Int64) -> list[_Unit]:
+    def _refuse(self, unit: Unit) -> bool:
+        """Say whether it is a gang that no round should take; notes why."""
+        if not unit.whole or unit.looks <= self._most:
+            return False
+        classes = np.unique(self._cluster.tasks.cls[unit.rows])
+        terms = int(self._work.terms[classes].sum())
+        looked = int(self._work.looks[classes].sum()) + _OF_A_KIND * len(classes)
+        if terms > MOST_TERMS_OF_A_GANG:
+            has = f"{terms} terms of pod affinity and anti-affinity in the specs of its members"
+            why = f"has {has}; at most {MOST_TERMS_OF_A_GANG} are supported, use fewer or label the members alike"
+        elif looked > MOST_LOOKS_OF_A_GANG:
+            why = (
+                f"has {len(classes)} kinds of members, for whose specs a round looks at each node {looked} times; at "
+                f"most {MOST_LOOKS_OF_A_GANG} are supported, use fewer rules or make members alike"
+            )
+        else:
+            return False
+        self.too_large[self._cluster.tasks.job[int(unit.rows[0])]] = why
+        return True
+
+    def _units(self, rows: Int64) -> list[Unit]:
         """Put tasks (rows) together to what is tried at once."""
         tasks, gangs = self._cluster.tasks, self._cluster.jobs.gangs
         names, namespace = self._namespaces(rows)
@@ -294,45 +307,39 @@ class Budgets:
             for (name, job, _), members in found.items()
         ]
 
-    def _unit(self, namespace: str, rows: Int64, *, whole: bool) -> _Unit:
+    def _unit(self, namespace: str, rows: Int64, *, whole: bool) -> Unit:
         tasks = self._cluster.tasks
         since = np.where(tasks.put_off[rows], tasks.put_off[rows], self._rounds)
         order = np.lexsort((tasks.sequence[rows], since))
-        looks = self._work.looks[np.unique(tasks.cls[rows])]
-        return _Unit(
+        classes = np.unique(tasks.cls[rows])
+        looks = self._looks[classes]
+        return Unit(
             namespace=namespace,
             rows=rows[order],
             looks=int(looks.sum()),
-            per_task=float(looks.mean()) / TASKS_PER_LOOK,
+            per_task=float(looks.mean()) / TASKS_PER_LOOK if self._expensive[classes].any() else 0.0,
             since=int(since.min()),
             priority=int(tasks.priority[rows].max()),
             first=int(tasks.sequence[rows].min()),
             whole=whole,
         )
 
-    def _in_turn(self, units: Sequence[_Unit]) -> Iterator[_Unit]:
+    def _in_turn(self, units: Sequence[Unit], turns: Turns) -> Iterator[Unit]:
         """Yield units, those of each namespace in order, and one namespace after the other."""
-        by_namespace: dict[str, list[_Unit]] = {}
+        by_namespace: dict[str, list[Unit]] = {}
         for unit in units:
             by_namespace.setdefault(unit.namespace, []).append(unit)
         important_first = self._own_rounds % 2 == 1
 
-        def place(unit: _Unit) -> tuple[int, int, int]:
+        def place(unit: Unit) -> tuple[int, int, int]:
             by = (-unit.priority, unit.since) if important_first else (unit.since, -unit.priority)
             return (*by, unit.first)
 
         queues = [
             sorted(by_namespace[name], key=place)
-            for name in sorted(by_namespace, key=lambda name: (self._turns.get_last_turn(name), name))
+            for name in sorted(by_namespace, key=lambda name: (turns.get_last_turn(name), name))
         ]
         for number in range(max(map(len, queues), default=0)):
             for queue in queues:
                 if number < len(queue):
                     yield queue[number]
-
-
-def _work(looks: Int64, counts: Int64) -> Int64:
-    """Return int64[C]: looks for so many tasks of each class."""
-    again = np.where(looks > ORDINARY, counts // TASKS_PER_LOOK, 0)
-    work: Int64 = np.where(counts > 0, looks * (1 + again), 0)
-    return work

@@ -16,7 +16,7 @@ from firmament.core.filters.static_rows import StaticRows
 from firmament.core.gangs.lifecycle import AdmittedTasks, GangLifecycle
 from firmament.core.gangs.members import Rebinding
 from firmament.core.model import TaskClass
-from firmament.core.queue.budgets import MOST_TERMS_OF_A_GANG, Budgets
+from firmament.core.queue.budgets import Budgets
 from firmament.core.queue.importance import foremost
 from firmament.core.queue.reservations import Reservations
 from firmament.core.requeue.renomination import Renominations
@@ -50,7 +50,7 @@ class Requeue:
         self.gangs = GangLifecycle(options, self.evictions)
         self.rebinding = Rebinding()
         self.set_aside = SetAside()
-        self.budgets = Budgets(cluster, static_rows.rules, options.namespace_looks)
+        self.budgets = Budgets(cluster, static_rows.rules, options.namespace_looks, options.class_looks)
         self._costly = CostlyRetries(cluster, self.budgets, clock)
         self._feasible = FeasibleMachines(cluster, static_rows, self.reservations)
         self._stale_reasons = StaleReasons(options.refresh_seconds)
@@ -93,13 +93,8 @@ class Requeue:
         if only is not None:
             return waiting
         waiting = self.budgets.choose(waiting)
-        for job, terms in self.budgets.too_large.items():
-            most = f"at most {MOST_TERMS_OF_A_GANG} are supported, use fewer or label the members alike"
-            self.gangs.refuse(
-                cluster,
-                job,
-                f"has {terms} terms of pod affinity and anti-affinity in the specs of its members; {most}",
-            )
+        for job, why in self.budgets.too_large.items():
+            self.gangs.refuse(cluster, job, why)
         self.budgets.too_large.clear()
         return waiting
 
@@ -240,7 +235,8 @@ class CostlyRetries:
 
     Whether a change could help a task with hundreds of rules is a question to each of them. Where classes wait that
     have more of them together than a round may look at (see ``queue.budgets``), the expensive ones are not asked, but
-    tried again as a whole some seconds after the first change. ``clock``: seconds since the epoch.
+    tried again as a whole some seconds after the first change. So are those of a namespace with more kinds of ordinary
+    tasks than a round would take beside others. ``clock``: seconds since the epoch.
     """
 
     def __init__(self, cluster: Cluster, budgets: Budgets, clock: Callable[[], float]) -> None:
@@ -270,6 +266,5 @@ class CostlyRetries:
         return True
 
     def _costly(self, unschedulable: Int64) -> Bool:
-        """Return bool[N]: whose classes are expensive, where these are too many to be looked at."""
-        cls = self._cluster.tasks.cls[unschedulable]
-        return np.isin(cls, self._budgets.too_many(np.unique(cls)))
+        """Return bool[N]: which it is too much to ask."""
+        return self._budgets.find_costly(unschedulable)

@@ -7,8 +7,10 @@ those has come to a machine or left one, or when domains change, wherever that i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -61,6 +63,7 @@ def requeue(
     free = cluster.free()[rows]
     requeued_classes: list[int] = []
     takers: dict[int, Int64] = {}
+    weaker = Weaker(cluster)
     for cls in np.unique(tasks.cls[unschedulable]).tolist():
         if hints.may_help(cls):
             requeued_classes.append(cls)
@@ -71,7 +74,7 @@ def requeue(
         takes = feasible.find_feasible(rows, free, cls, members)
         if len(takes):
             takers[cls] = takes
-        elif feasible.by_evictions(rows, free, cls, members):
+        elif feasible.by_evictions(rows, free, cls, members, weaker):
             requeued_classes.append(cls)
     requeued_classes += _list_allowed(cluster, takers)
     requeued = unschedulable[np.isin(tasks.cls[unschedulable], requeued_classes)]
@@ -81,6 +84,25 @@ def requeue(
         requeued = np.append(requeued, np.array(members, dtype=np.int64))
     activate(cluster, requeued)
     return bool(len(requeued))
+
+
+class Weaker:
+    """How important the tasks of a cluster are, as they are now: put together once for all that ask."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+
+    @cached_property
+    def importance(self) -> Importance:
+        """Of all tasks."""
+        return Importance.from_tasks(self._cluster.tasks)
+
+    @cached_property
+    def lowest(self) -> float:
+        """Standing of the least important task that is bound; infinite if there is none."""
+        tasks = self._cluster.tasks
+        bound = tasks.in_state(TaskPhase.BOUND)
+        return float(self.importance.standing_of(tasks, bound).min()) if len(bound) else math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,15 +138,15 @@ class FeasibleMachines:
             closed = set.intersection(*kept_off)
         return np.setdiff1d(takes, np.array(sorted(closed), dtype=np.int64)) if closed else takes
 
-    def by_evictions(self, rows: Int64, free: Int64, cls: int, members: Int64) -> bool:
+    def by_evictions(self, rows: Int64, free: Int64, cls: int, members: Int64, weaker: Weaker) -> bool:
         """Return whether one of the machines would take one once less important tasks are gone."""
-        cluster, tasks = self.cluster, self.cluster.tasks
-        importance = Importance.from_tasks(tasks)
-        reach = int(importance.reach_of(tasks, members).max())
-        standing = importance.standing_of(tasks, tasks.in_state(TaskPhase.BOUND))
-        if cluster.classes.rows[cls].content.never_preempts or not (standing < reach).any():
+        cluster = self.cluster
+        if cluster.classes.rows[cls].content.never_preempts:
             return False
-        given, _ = evictable(cluster, importance, rows, reach)
+        reach = int(weaker.importance.reach_of(cluster.tasks, members).max())
+        if weaker.lowest >= reach:
+            return False
+        given, _ = evictable(cluster, weaker.importance, rows, reach)
         some = (given > 0).any(axis=1)
         return bool(len(self.find_feasible(rows[some], (free + given)[some], cls, members)))
 

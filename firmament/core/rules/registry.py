@@ -138,7 +138,11 @@ class NodeRules:
     def count_looks(self, content: TaskClass) -> int:
         """Return how often a round looks at each machine for a class, by all that it states; at least once."""
         looks = sum(each.rule.count_looks(content) for each in self._looking if each.is_stated(content))
-        return 1 + looks + sum(rule.count_looks(content) for rule in _list_stated(content))
+        return 1 + looks + count_looks_at_others(content)
+
+    def is_choosy(self, content: TaskClass) -> bool:
+        """Return whether a class states something for which machines may be refused to it alone."""
+        return any(each.is_stated(content) for each in self._lasting)
 
     def rule_of(self, reason: AnyReason) -> NodeRule | None:
         """Return the rule that refuses machines for a reason; None if it is none of these."""
@@ -252,6 +256,11 @@ def list_ruled(cluster: Cluster) -> list[int]:
 
 def _list_stated(content: TaskClass) -> list[PodRule]:
     return [rule for rule, stated in _STATING if any(get(content) for get in stated)]
+
+
+def count_looks_at_others(content: TaskClass) -> int:
+    """Return how often a round looks at each machine for what a class states about other tasks."""
+    return sum(rule.count_looks(content) for rule in _list_stated(content))
 
 
 def count_pairing(content: TaskClass) -> int:

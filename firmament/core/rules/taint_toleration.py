@@ -32,9 +32,15 @@ class TaintToleration(NodeRule):
 
     def refusals(self, machines: MachineTable, shape: TaskClass) -> Iterator[MachineRefusal]:
         """Yield the machines by the first taint of each that is not tolerated."""
-        first, taints = machines.taints.first_untolerated(shape.tolerations, len(machines))
-        for index, taint in enumerate(taints):
-            yield MachineRefusal(explain_untolerated(taint), first == index)
+        key = shape.tolerations, len(machines)
+        known = machines.taints.answers.get(key)
+        if known is None:
+            first, taints = machines.taints.first_untolerated(*key)
+            refusals = (
+                MachineRefusal(explain_untolerated(each), first == at) for at, each in enumerate(taints)
+            )
+            known = machines.taints.keep(key, tuple(refusals))
+        yield from known
 
     def score(self, machines: MachineTable, shape: TaskClass, feasible: Bool) -> SoftCost | None:
         """Return what taints with the effect PreferNoSchedule cost: their number, scaled and inverted."""

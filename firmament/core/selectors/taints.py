@@ -6,7 +6,8 @@ PreferNoSchedule only costs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -98,15 +99,22 @@ class TaintIndex:
     PreferNoSchedule taint.
     """
 
+    _KEPT = 4
+    """Answers at a time: each may be as large as hundreds of columns."""
+
     def __init__(self) -> None:
         self._column = CodedColumn[tuple[Taint, ...]](())
         self.groups = self.soft = 0
+        self.answers: dict[Hashable, tuple[Any, ...]] = {}
+        """What askers have ``keep`` for them as long as no taint changes."""
 
     def set(self, row: int, taints: tuple[Taint, ...]) -> None:
         """Set the taints of a row."""
         column = self._column
         column.fit(row + 1)
         former = column.by_code[column.codes[row]]
+        if taints != former:
+            self.answers.clear()
         self.soft += taints not in column.values and _is_soft(taints)
         column.set(row, taints)
         self.soft -= former not in column.values and _is_soft(former)
@@ -117,6 +125,13 @@ class TaintIndex:
         self._column.fit(last + 1)
         self.set(row, self._column.by_code[self._column.codes[last]])
         self.set(last, ())
+
+    def keep(self, key: Hashable, answer: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Keep an answer by what has been asked, the number of machines included; returns it."""
+        if len(self.answers) >= self._KEPT:
+            self.answers.clear()
+        self.answers[key] = answer
+        return answer
 
     def first_untolerated(self, tolerations: Sequence[Toleration], count: int) -> tuple[Int64, list[Taint]]:
         """Return per machine the first hard taint that is not tolerated: an index (int64[count], -1: none)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -74,7 +75,7 @@ class ClassSelector:
         self._known: dict[TaskSelector, _Answer] = {}
         self._namespaces: dict[str, Mapping[str, str]] = {}
         self._held: dict[int, tuple[HeldTerm, ...]] = {}
-        self._terms: dict[tuple[str, TaskTerm], HeldTerm] = {}
+        self._terms: dict[tuple[str, TaskTerm, int], HeldTerm] = {}
         self._answers: dict[HeldTerm, _Answer] = {}
 
     def set_namespaces(self, records: Mapping[str, bytes]) -> None:
@@ -98,7 +99,10 @@ class ClassSelector:
         self._answers.clear()
 
     def list_terms(self, row: int) -> tuple[HeldTerm, ...]:
-        """Return the terms about other tasks that the class in ``row`` states, each once; asked for in every round."""
+        """Return the terms about other tasks that the class in ``row`` states, equal ones put together.
+
+        It is asked for in every round.
+        """
         held = self._held.get(row)
         if held is None:
             held = self._held[row] = tuple(dict.fromkeys(self._intern_terms(self._rows[row].content)))
@@ -117,12 +121,13 @@ class ClassSelector:
 
     def _intern_terms(self, content: TaskClass) -> Iterator[HeldTerm]:
         for kind, sign in _SIGNS.items():
-            for given in getattr(content, kind):
+            for given, times in Counter(getattr(content, kind)).items():
                 term = replace(given, selector=own_selector(given.selector, content))
-                held = self._terms.get((kind, term))
+                held = self._terms.get((kind, term, times))
                 if held is None:
-                    weight = sign * (term.weight or HARD_AFFINITY_WEIGHT)
-                    held = self._terms[kind, term] = HeldTerm(term.topology_key, weight, term.selector)
+                    weight = sign * times * (term.weight or HARD_AFFINITY_WEIGHT)
+                    held = HeldTerm(term.topology_key, weight, term.selector)
+                    self._terms[kind, term, times] = held
                 yield held
 
     def _answer(self, selector: TaskSelector) -> _Answer:

@@ -13,6 +13,7 @@ from poseidon.pods.classes import ClassTable
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 BY_LIMIT = {
+    "resources in requests": "resource names",
     "labels in the node selector": "node selector",
     "terms of node affinity and volumes": "preferred terms",
     "tolerations": "tolerations",
@@ -65,3 +66,23 @@ def test_every_shape_at_its_limit_is_like_any_other():
             message = described(shape, kind.limit)
             assert not message.invalid, shape
             assert not solver.explain_excess(message), shape
+
+
+def test_of_far_too_many_resources_the_usual_ones_and_the_first_are_read():
+    pod = hostile_pod("resource names", Room(2**24, 1_000))
+    requests = pod["spec"]["containers"][0]["resources"]["requests"]
+    requests |= {"cpu": "2", "memory": "3", "vendor/zzz": "1"}
+    table = ClassTable()
+    message = table.message(table.intern(msgspec.json.decode(msgspec.json.encode(pod), type=Pod)))
+    read = {each.resource: each.amount for each in message.requests}
+    assert read.pop("cpu") == 2_000
+    assert read.pop("memory") == 3
+    assert sorted(read) == sorted(requests.keys() - {"cpu", "memory"})[: LIMITS["resources in requests"]]
+
+
+def test_equal_resources_of_many_containers_are_one():
+    pod = hostile_pod("containers", Room(2**24, 300))
+    table = ClassTable()
+    message = table.message(table.intern(msgspec.json.decode(msgspec.json.encode(pod), type=Pod)))
+    assert not message.invalid
+    assert [(each.resource, each.amount) for each in message.requests] == [("cpu", 300)]

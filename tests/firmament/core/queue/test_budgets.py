@@ -67,7 +67,7 @@ class Queue:
 
     def __init__(self, *events: Iterable[Event]) -> None:
         self.cluster = Cluster()
-        self.budgets = Budgets(self.cluster, RULES, MOST)
+        self.budgets = Budgets(self.cluster, RULES, MOST, 0)
         self.apply([machine()], *events)
 
     def apply(self, *events: Iterable[Event]) -> None:
@@ -109,16 +109,51 @@ def test_ordinary_tasks_of_a_namespace_do_not_wait_for_its_expensive_ones():
     assert queue.round() == ["heavy-1-0", "heavy-1-1", "heavy-1-2"]
 
 
-def test_ordinary_classes_of_a_namespace_that_is_alone_know_no_budget():
+def test_ordinary_classes_of_a_namespace_that_is_alone_have_two_budgets_at_a_time():
     queue = Queue(*(submitted(number, "heavy", 1, ORDINARY) for number in range(1, 50)))
-    assert len(queue.round()) == 49
+    assert [len(queue.round()) for _ in range(2)] == [31, 18]
+    assert not queue.waiting()
+
+
+def test_within_two_budgets_a_namespace_that_is_alone_goes_at_once():
+    queue = Queue(*(submitted(number, "heavy", 30, ORDINARY) for number in range(1, 32)))
+    assert len(queue.round()) == 31 * 30
+    assert queue.budgets.put_off == 0
 
 
 def test_ordinary_classes_that_are_too_many_wait_for_others():
     many = [submitted(number, "heavy", 1, ORDINARY) for number in range(1, 50)]
     queue = Queue(*many, submitted(50, "light", 1, 1))
     assert queue.round() == ["light-50-0"]
-    assert len(queue.round()) == 49
+    assert [len(queue.round()) for _ in range(2)] == [31, 18]
+
+
+def test_who_comes_during_a_round_of_a_namespace_that_is_alone_goes_next():
+    queue = Queue(*(submitted(number, "heavy", 1, ORDINARY) for number in range(1, 100)))
+    assert len(queue.round()) == 31
+    queue.apply(submitted(100, "light", 1, 1))
+    assert queue.round() == ["light-100-0"]
+
+
+def test_many_classes_take_time_however_few_machines_there_are():
+    some = Queue(*(submitted(number, "heavy", 1, 2) for number in range(1, 50)))
+    some.budgets = Budgets(some.cluster, RULES, MOST, 98)
+    assert [len(some.round()) for _ in range(3)] == [20, 20, 9]
+
+
+def test_ordinary_and_expensive_classes_of_one_namespace_share_rounds_of_their_own():
+    ordinary = [submitted(number, "heavy", 1, ORDINARY) for number in range(1, 50)]
+    dear = [submitted(number, "heavy", 1, DEAR) for number in range(50, 58)]
+    queue = Queue(*ordinary, *dear)
+    rounds = [queue.round() for _ in range(3)]
+    assert [sum(int(uid.split("-")[1]) < 50 for uid in each) for each in rounds] == [15, 15, 19]
+    assert [sum(int(uid.split("-")[1]) >= 50 for uid in each) for each in rounds] == [3, 3, 2]
+
+
+def test_ordinary_classes_of_two_namespaces_take_turns():
+    queue = Queue(*(submitted(number, "ab"[number > 40], 1, ORDINARY) for number in range(1, 81)))
+    first = queue.round()
+    assert abs(sum(uid.startswith("a") for uid in first) - len(first) / 2) <= 1
 
 
 def test_light_tasks_wait_for_one_round_of_the_others_at_most():
@@ -235,7 +270,7 @@ def until_quiet(core: Scheduler) -> list[RoundResult]:
 
 
 def test_rounds_of_their_own_place_what_one_round_would_have_placed_and_keep_rules():
-    tight = RoundOptions(namespace_looks=6 * MOST)
+    tight = RoundOptions(class_looks=0, namespace_looks=6 * MOST)
     core = crowded(tight)
     results = [core.run_round()]
     assert {state.uid for state in core.task_states() if state.message == PUT_OFF} == {
@@ -254,13 +289,30 @@ def test_rounds_of_their_own_place_what_one_round_would_have_placed_and_keep_rul
 
 def test_expensive_tasks_without_a_place_are_tried_again_some_time_after_a_change():
     clock = Clock()
-    core = crowded(RoundOptions(namespace_looks=MOST), clock, machines=1)
+    core = crowded(RoundOptions(class_looks=0, namespace_looks=MOST), clock, machines=1)
     until_quiet(core)
     core.apply([machine("new", labels={"host": "new"})])
     assert core.next_round_in() == RETRY_SECONDS
     clock.advance(RETRY_SECONDS)
     assert core.next_round_in() == 0.0
     assert "new" in {where for each in until_quiet(core) for where in placed(each).values()}
+
+
+def test_too_many_kinds_without_a_place_are_tried_again_some_time_after_a_change():
+    clock = Clock()
+    events: list[Event] = [machine("m", cpu=1)]
+    for number in range(1, 40):
+        content = task_class(cpu=10 + number, namespace="heavy")
+        events += [ClassDefined(number, content), TasksSubmitted(number, (f"heavy-{number}",))]
+    light = task_class(cpu=5, namespace="light")
+    events += [ClassDefined(99, light), TasksSubmitted(99, ("light",))]
+    core = scheduler(events, options=RoundOptions(class_looks=99, namespace_looks=MOST), clock=clock)
+    until_quiet(core)
+    assert not any(placed(each) for each in until_quiet(core))
+    core.apply([machine("new", cpu=500)])
+    assert [set(placed(each)) for each in until_quiet(core)] == [{"light"}]
+    clock.advance(RETRY_SECONDS)
+    assert any(placed(each) for each in until_quiet(core))
 
 
 def test_ordinary_classes_that_select_each_other_are_expensive_together():
@@ -270,10 +322,28 @@ def test_ordinary_classes_that_select_each_other_are_expensive_together():
         content = task_class(cpu=number, namespace="heavy", anti_affinity=(TaskTerm("host", everyone),))
         events.append(ClassDefined(number, content))
         events.append(TasksSubmitted(number, (f"heavy-{number}",), names=(f"heavy/{number}",)))
-    core = scheduler(events, options=RoundOptions(namespace_looks=50 * MOST))
+    core = scheduler(events, options=RoundOptions(class_looks=0, namespace_looks=50 * MOST))
     results = until_quiet(core)
     assert 1 < sum(1 for each in results if each.deltas) <= 20
     assert sum(len(placed(each)) for each in results) == 20
+
+
+def test_a_gang_of_thousands_of_looks_is_refused_and_told_why():
+    count = 60
+    events: list[Event] = [machine("m"), JobDefined(Job("gang", "heavy/gang", min_members=count))]
+    for number in range(1, count + 1):
+        events.append(ClassDefined(number, wanting(DEAR, number)))
+        events.append(TasksSubmitted(number, (f"heavy-{number}",), "gang", names=(f"heavy/{number}",)))
+    events += [ClassDefined(99, task_class()), TasksSubmitted(99, ("light",), names=("light/0",))]
+    core = scheduler(events, options=RoundOptions(class_looks=0, namespace_looks=MOST))
+    results = until_quiet(core)
+    assert [placed(each) for each in results if each.deltas] == [{"light": "m"}]
+    told = {uid: group.message for each in results for group in each.unscheduled for uid in group.uids}
+    assert len(told) == count
+    looked = count * (DEAR + 40)
+    assert told["heavy-1"].startswith(
+        f"gang heavy/gang has {count} kinds of members, for whose specs a round looks at each node {looked} times"
+    )
 
 
 def test_a_gang_whose_members_have_thousands_of_terms_is_refused_and_told_why():
@@ -291,7 +361,7 @@ def test_a_gang_whose_members_have_thousands_of_terms_is_refused_and_told_why():
         events.append(ClassDefined(number, task_class(namespace="heavy", anti_affinity=terms)))
         events.append(TasksSubmitted(number, (f"heavy-{number}",), "gang", names=(f"heavy/{number}",)))
     events += [ClassDefined(99, task_class()), TasksSubmitted(99, ("light",), names=("light/0",))]
-    core = scheduler(events, options=RoundOptions(namespace_looks=MOST))
+    core = scheduler(events, options=RoundOptions(class_looks=0, namespace_looks=MOST))
     results = until_quiet(core)
     assert [placed(each) for each in results if each.deltas] == [{"light": "m"}]
     told = {uid: group.message for each in results for group in each.unscheduled for uid in group.uids}

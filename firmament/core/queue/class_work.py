@@ -1,0 +1,124 @@
+"""How much work a round is expected to have with a class: by what its tasks say, not by what comes of it.
+
+The unit is one look at one machine. Rules say how often a round looks at every machine for what tasks state of them.
+Beside that a class takes time that no machine adds to, and more if machines are refused to it. Each class that waits
+and is selected by a term about other tasks is more work. The weights are measured, on the kinds of
+`python -m benchmarks hostile`, and within a factor of three of each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from cost_models.interface import Bool, Int64
+from firmament.core.rules.registry import NodeRules, count_looks_at_others, count_pairing
+from firmament.core.state.cluster import Cluster
+
+ORDINARY = 64
+"""Looks at each machine up to which a class is an ordinary one. Ten rules of any kind are fewer."""
+
+PAIR = 1_000
+"""Looks at a machine for each class that waits beside one which has a term that selects it."""
+
+_SAMPLE = 4
+"""Terms of a class that are held against the others to see how many it selects; all are taken to be like these."""
+
+TASKS_PER_LOOK = 8
+"""So many more tasks of an expensive class are as much work as the class by itself: they are placed one by one."""
+
+_OF_BEING_CHOOSY = 40
+"""Looks at each machine that a class takes besides if some machines are refused to it, whatever the rules are."""
+
+_LOOKS_LIKE_A_CLASS = 16
+"""So many looks for rules about other tasks take as much time that no machine adds to as one more class."""
+
+
+class ClassWork:
+    """What the classes of a cluster are expected to take, in looks at all machines.
+
+    ``looks``: int64[C] by class row, each class by itself; ``terms``: int64[C], its terms about other tasks.
+    ``class_looks``: looks at one machine for a class, however many machines there are.
+    """
+
+    def __init__(self, cluster: Cluster, rules: NodeRules, class_looks: int) -> None:
+        self._cluster, self._rules = cluster, rules
+        self._class_looks = class_looks
+        self.looks = self.terms = self._choosy = self._fixed = np.empty(0, dtype=np.int64)
+
+    def bring_up(self) -> None:
+        """Look at the classes that have been defined since."""
+        rows, known = self._cluster.classes.rows, len(self.looks)
+        if known < len(rows):
+            new = [row.content for row in rows[known:]]
+            self.looks = _extend(self.looks, map(self._rules.count_looks, new))
+            self.terms = _extend(self.terms, map(count_pairing, new))
+            self._choosy = _extend(self._choosy, map(self._rules.is_choosy, new))
+            fixed = (1 + count_looks_at_others(each) // _LOOKS_LIKE_A_CLASS for each in new)
+            self._fixed = _extend(self._fixed, fixed)
+
+    def forget(self) -> None:
+        """Forget everything, as rows stand for other classes now."""
+        self.looks = self.terms = self._choosy = self._fixed = self.looks[:0]
+
+    def list_extra(self, machines: int) -> Int64:
+        """Return int64[C]: looks at all of so many machines that a round takes for each class beyond its rules."""
+        return self._choosy * _OF_BEING_CHOOSY + self._fixed * self._class_looks // max(1, machines)
+
+    def count_among(self, row: int, present: Bool) -> int:
+        """Return the looks at all machines that a class takes as it selects some of ``present`` (bool[C])."""
+        if not self.terms[row]:
+            return 0
+        selector = self._cluster.selector()
+        held = selector.list_terms(row)
+        some = held[:_SAMPLE]
+        found = sum(int(np.count_nonzero(present[selector.find_selected(term)])) for term in some)
+        return found * len(held) * PAIR // (len(some) * max(1, len(self._cluster.machines)))
+
+
+def _extend(known: Int64, more: Iterable[int]) -> Int64:
+    return np.append(known, np.fromiter(more, dtype=np.int64))
+
+
+def estimate_work(looks: Int64, counts: Int64, expensive: Bool) -> Int64:
+    """Return int64[C]: looks for so many tasks of each class."""
+    again = np.where(expensive, counts // TASKS_PER_LOOK, 0)
+    work: Int64 = np.where(counts > 0, looks * (1 + again), 0)
+    return work
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """What is tried at once: tasks of one class, or of a gang."""
+
+    namespace: str
+    """Namespace of the tasks."""
+    rows: Int64
+    """Rows of the tasks."""
+    looks: int
+    """Looks at all machines for the class or gang itself."""
+    per_task: float
+    """Looks at all machines for each task."""
+    since: int
+    """Number of the round that first put off one of them."""
+    priority: int
+    """Priority of the tasks."""
+    first: int
+    """The first row."""
+    whole: bool
+    """Whether all must be tried together."""
+
+    def work(self, count: int) -> int:
+        """Return the looks for so many of the tasks, at least one."""
+        return self.looks + int((count - 1) * self.per_task)
+
+    def affordable(self, most: int) -> int:
+        """Return how many of the tasks may be tried with so many looks; of a gang all or none."""
+        count = len(self.rows)
+        if self.work(count) <= most:
+            return count
+        if self.whole or self.looks > most:
+            return 0
+        return 1 + int((most - self.looks) / self.per_task)
