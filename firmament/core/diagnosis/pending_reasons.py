@@ -35,7 +35,7 @@ from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase
 from firmament.core.state.waiting import tell
 
-MOST_KINDS = 200
+MOST_KINDS = 100
 """Classes beside those of gangs that a round gives reasons for: to find them takes longer than to place a class."""
 
 
