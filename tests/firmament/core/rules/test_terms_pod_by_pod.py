@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from firmament.core.rules.between_tasks import compile_rules
+from firmament.core.rules.registry import compile_rules
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
