@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from firmament.core.rules.registry import compile_rules
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,6 +11,7 @@ from firmament.core.constraints.ruleset import RuleSet
 from firmament.core.events import ClassDefined, TasksBound
 from firmament.core.intake.events import apply_events
 from firmament.core.model import Requirement, TaskClass, TaskSelector, TaskTerm
+from firmament.core.rules.registry import compile_rules
 from firmament.core.state.cluster import Cluster
 from tests.support.core import machine, task_class
 from tests.support.effort import examples
