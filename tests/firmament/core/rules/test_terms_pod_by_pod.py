@@ -164,10 +164,7 @@ def test_terms_put_together_mean_what_they_mean_one_by_one(
     rules = compile_rules(cluster, rows)
     for cls, row in enumerate(rows):
         content = cluster.classes.rows[row].content
-        allowed = None if rules is None else RuleState(rules).find_allowed(cls)
+        allowed = RuleState(rules).find_allowed(cls)
         expected = [allows(content, here, pods) for here in MACHINES]
         assert (allowed.tolist() if allowed is not None else [True] * len(MACHINES)) == expected
-        if rules is not None:
-            assert rated(rules, cls) == [rates(content, here, pods) for here in MACHINES]
-        else:
-            assert not any(rates(content, here, pods) for here in MACHINES)
+        assert rated(rules, cls) == [rates(content, here, pods) for here in MACHINES]
