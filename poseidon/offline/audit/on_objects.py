@@ -37,6 +37,7 @@ class Objects:
 
     def __init__(self, manifests: Manifests) -> None:
         self._pods = {each.metadata.uid: each for each in manifests.pods}
+        self._replicas: dict[str, list[str]] | None = None
         self._bound_to_storage = frozenset(_labels_of(manifests.storage))
 
     def changes(self, pod: str, steps: Iterable[CureStep]) -> tuple[CureStep, ...] | None:
@@ -67,13 +68,20 @@ class Objects:
         if owner is None or owner.kind not in _SCALED:
             return None
         name = workload_of(found)
-        replicas = [
-            uid for uid, each in self._pods.items() if not each.terminal and workload_of(each) == name
-        ]
+        replicas = self._by_workload().get(name, [])
         count = sum(uid in placed for uid in replicas)
         return (
             CureStep("fewer-replicas", name, "", len(replicas), count) if 0 < count < len(replicas) else None
         )
+
+    def _by_workload(self) -> dict[str, list[str]]:
+        """The pods (uids) of each workload that have not ended; found once, as there may be many."""
+        if self._replicas is None:
+            self._replicas = {}
+            for uid, each in self._pods.items():
+                if not each.terminal:
+                    self._replicas.setdefault(workload_of(each), []).append(uid)
+        return self._replicas
 
     def _change(self, pod: Pod, step: CureStep, before: Sequence[CureStep]) -> CureStep | None:
         match step.kind:
