@@ -61,7 +61,7 @@ def test_books_that_are_spoilt_are_noticed_by_whatever_a_scheduler_does_next(act
         opened = made.open_round()
         placement = opened.solve()
         made._cluster.machines.used[0, 0] += 1
-        arguments = (opened, placement) if act == "close_round" else ([],)
+        arguments: tuple[object, ...] = (opened, placement) if act == "close_round" else ([],)
         with pytest.raises(AssertionError):
             getattr(made, act)(*arguments)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -33,7 +34,7 @@ class Scene:
     def __init__(self):
         self.now = 1000
         self.tracer = Recorder()
-        self.traces = BindingTraces(self.tracer, lambda: self.now)
+        self.traces = BindingTraces(cast("Any", self.tracer), lambda: self.now)
 
     def round(self, number, *tasks, kind=pb.Delta.PLACE):
         result = pb.RoundResult(round=number, trace=PARENT)

@@ -113,7 +113,7 @@ def test_pairs_close_machines_by_limits_that_may_not_be_exceeded_or_are(
     plain_terms: PairTerms, changed: dict[str, object], hard: bool, limited: bool
 ):
     fields = {name: getattr(plain_terms, name) for name in PairTerms.__slots__}
-    rules = rules_of(PairTerms(**{**fields, **changed}))  # type: ignore[arg-type]  # fields by name
+    rules = rules_of(PairTerms(**{**fields, **changed}))
     assert (rules.hard, rules.limited, rules.closes) == (hard, limited, hard or limited)
 
 

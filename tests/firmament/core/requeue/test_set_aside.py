@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from itertools import combinations
 
 import pytest
@@ -124,19 +126,24 @@ def test_few_trials_find_few_among_many(bad: set[int]):
     assert set(culprits(range(100), lambda some: bool(bad & set(some)), 60)) == bad
 
 
+def _note_and_ask(asked: list[list[int]], some: Sequence[int]) -> bool:
+    asked.append([*some])
+    return 5 in some
+
+
+def _has_all(pair: tuple[int, ...], some: Sequence[int]) -> bool:
+    return set(pair) <= set(some)
+
+
 def test_no_more_trials_are_made_than_allowed():
     for budget in range(12):
         asked: list[list[int]] = []
 
-        def fails(some: list[int], asked: list[list[int]] = asked) -> bool:
-            asked.append([*some])
-            return 5 in some
-
-        found = culprits(range(8), fails, budget)
+        found = culprits(range(8), partial(_note_and_ask, asked), budget)
         assert len(asked) <= budget
         assert found == ([5] if budget >= 6 else [])  # two for each of three halvings
 
 
 def test_nobody_is_named_where_none_fails_alone():
     for pair in combinations(range(5), 2):
-        assert not culprits(range(5), lambda some, pair=pair: set(pair) <= set(some), 60)
+        assert not culprits(range(5), partial(_has_all, pair), 60)

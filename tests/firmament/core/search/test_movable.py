@@ -62,14 +62,14 @@ def test_members_of_pairs_stay(plain: PlacementProblem):
 
 
 def test_pinned_and_bounded_classes_stay(plain: PlacementProblem):
-    made = replace(plain, pins={2: ints(0)}, most={0: ints(1, 1, 1), 3: ints(1, 1, 1)})
+    made = replace(plain, pins={2: ints(0)}, most={0: 1, 3: 1})
     assert staying(made) == {Unsupported.PINS: [2], Unsupported.LIMITS: [0, 3]}
 
 
 def test_who_takes_of_a_row_that_machines_share_stays_if_asked_for(plain: PlacementProblem):
     alone, shared = rows_of([0, 1, 2], [0, 1, 0, 0], [5] * 3), rows_of([0, 0, -1], [0, 0, 1, 2], [5])
     assert staying(replace(plain, joint=(alone,))) == {}
-    made = replace(plain, joint=(shared, alone), most={0: ints(1, 1, 1)})
+    made = replace(plain, joint=(shared, alone), most={0: 1})
     assert staying(made) == {Unsupported.LIMITS: [0, 2, 3]}
     assert staying(made, sharing=False) == {Unsupported.LIMITS: [0]}
 
