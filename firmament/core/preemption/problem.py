@@ -58,7 +58,7 @@ class PreemptionProblem:
     sequence: Int64
     """int64[V], sequence numbers of the tasks in the core's table."""
     rules: RuleSet = NO_RULES
-    """The round's rules, with kind h as class C + h; None if rules between tasks bind no class that may
+    """The round's rules, with kind h as class C + h; none if rules between tasks bind no class that may
     evict.
     """
     gang: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
