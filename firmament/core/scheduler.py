@@ -74,6 +74,9 @@ from firmament.core.state.transitions import assume, date_assumptions
 from firmament.core.state.waiting import mark_unschedulable
 from firmament.solvers.base import Solver
 
+FEW_WAITING = 64
+"""Tasks that wait, of which all together are looked at in less than a millisecond."""
+
 
 class UnknownTaskError(KeyError):
     """No task with that uid is known."""
@@ -159,6 +162,11 @@ class Scheduler:
         """Give back memory that only makes rounds faster; for a cluster that is to have none for a while."""
         self._kept_rows.clear()
         self._first_costs.clear()
+
+    @property
+    def waits_for_few(self) -> bool:
+        """Return whether so few tasks wait that looking at all of them takes next to nothing."""
+        return len(self._cluster.tasks.in_state(TaskPhase.PENDING)) <= FEW_WAITING
 
     # --- rounds --------------------------------------------------------------------------------------------------
 

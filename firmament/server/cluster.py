@@ -5,11 +5,12 @@ Every method may be called from any thread. One lock guards the scheduler; a sol
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from firmament.artefacts.saving import RoundRecord
 from firmament.core.round_flow.assembly import first_tasks, snapshot_flow
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from firmament.core.scheduler import Scheduler
     from firmament.wire.rounds import EncodedRound
 
+
+T = TypeVar("T")
 
 GRACE_SECONDS = 10.0
 """How long the number of a driver whose stream broke still counts: it is probably about to connect again."""
@@ -125,7 +128,7 @@ class ServedCluster:
         self.name = name
         self._new_scheduler = new_scheduler
         self._recorder = recorder
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._round_lock = threading.Lock()
         self._failing = FailingRounds(name, self._lock)
         self.driver: Driver | None = None
@@ -224,6 +227,19 @@ class ServedCluster:
         with self._lock:
             self._check(driver)
             return self._scheduler.counts().assumed if self._scheduler is not None else 0
+
+    async def do(self, work: Callable[[], T], *, small: bool) -> T:
+        """Call something that takes the lock: in a thread, or, if it is ``small`` and the lock is free, at once.
+
+        Handing work to a thread and back takes longer than most of it does. Where many tasks wait, nothing is small.
+        """
+        if small and self._lock.acquire(blocking=False):
+            try:
+                if self._scheduler is None or self._scheduler.waits_for_few:
+                    return work()
+            finally:
+                self._lock.release()
+        return await asyncio.to_thread(work)
 
     # --- anybody's calls ----------------------------------------------------------------------------------
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from firmament.core.requeue.set_aside import culprits
@@ -23,7 +23,7 @@ MOST_TRIALS = 100
 class FailingRounds:
     """Counts rounds of one cluster that failed in a row before they took effect. ``lock`` guards its scheduler."""
 
-    def __init__(self, name: str, lock: threading.Lock) -> None:
+    def __init__(self, name: str, lock: AbstractContextManager[object]) -> None:
         self._name = name
         self._lock = lock
         self._failures = 0

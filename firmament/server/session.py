@@ -29,6 +29,7 @@ log = logging.getLogger(__name__)
 
 _LONGEST_FAULT = 2000  # a stream ends with a header of gRPC's, of a few kilobytes at most
 _LONGEST_NAME = 1024
+_SMALL = 2000  # bytes of a message that is read and applied in less time than it takes to hand it to a thread
 VERSION_MAJOR = 1
 VERSION_MINOR = 2
 
@@ -53,6 +54,10 @@ class ProtocolError(Exception):
     def __init__(self, code: grpc.StatusCode, message: str) -> None:
         super().__init__(message)
         self.code = code
+
+
+def _is_small(message: pb.EventBatch | pb.BindingReports) -> bool:
+    return message.ByteSize() <= _SMALL
 
 
 def check_hello(message: pb.ClientMessage) -> pb.Hello:
@@ -214,7 +219,9 @@ class Session:
                 await self._apply(message.events)
             case "reports":
                 reports = message.reports
-                await asyncio.to_thread(lambda: self._cluster.report(self, reports_from_proto(reports)))
+                await self._cluster.do(
+                    lambda: self._cluster.report(self, reports_from_proto(reports)), small=_is_small(reports)
+                )
             case "snapshot_begin":
                 await asyncio.to_thread(self._cluster.begin_snapshot, self)
             case "snapshot_end":
@@ -239,7 +246,9 @@ class Session:
                 f"EventBatch: sequence: {batch.sequence} follows {self._sequence}; send {self._sequence + 1}",
             )
         try:
-            await asyncio.to_thread(lambda: self._cluster.apply(self, events_from_proto(batch.events)))
+            await self._cluster.do(
+                lambda: self._cluster.apply(self, events_from_proto(batch.events)), small=_is_small(batch)
+            )
         except InvalidEventError as error:
             raise type(error)(f"EventBatch {batch.sequence}: {str(error)[:_LONGEST_FAULT]}") from error
         self._sequence = batch.sequence

@@ -166,11 +166,13 @@ class Budgets:
         """Return bool[N]: who waits for a round of its own, as its namespace asks for too much."""
         tasks, jobs = self._cluster.tasks, self._cluster.jobs
         names, namespace = self._namespaces(waiting)
+        # One number for both: several times as fast as pairs.
         pairs, of_pair, counts = np.unique(
-            np.stack([namespace, tasks.cls[waiting]]), axis=1, return_inverse=True, return_counts=True
+            namespace * len(self._looks) + tasks.cls[waiting], return_inverse=True, return_counts=True
         )
-        of, expensive = pairs[0], self._expensive[pairs[1]]
-        work = estimate_work(self._looks[pairs[1]], counts, expensive)
+        of, cls = np.divmod(pairs, len(self._looks))
+        expensive = self._expensive[cls]
+        work = estimate_work(self._looks[cls], counts, expensive)
         ordinary = np.bincount(of, weights=work * ~expensive, minlength=len(names))[of]
         total = np.bincount(of, weights=work, minlength=len(names))[of]
         heavy: Bool = np.where(expensive, total, ordinary)[of_pair] > self._most

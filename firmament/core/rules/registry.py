@@ -6,7 +6,7 @@ is a `PodRule`, and named in `POD_RULES`; one about amounts that tasks take toge
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from operator import attrgetter
 
@@ -58,24 +58,29 @@ DEFAULT: tuple[NodeRule, ...] = (
 place here. Rules whose answers do not last come after all others."""
 
 
+def _stating(fields: Sequence[str]) -> Callable[[TaskClass], tuple[object, ...]]:
+    """Return what a class states in the fields, at least one: thousands of classes are asked in a round."""
+    return attrgetter(*fields, fields[0])  # of a single name it would give no tuple
+
+
 class _Asked:
     """A rule, and whether it has to be asked."""
 
     def __init__(self, rule: NodeRule, fields: Sequence[str]) -> None:
         """``fields``: of tasks, without any of which the rule has nothing to say; (): it always has."""
         self.rule = rule
-        self._stated = [attrgetter(field) for field in fields]
+        self._stated = _stating(fields) if fields else None
         self._there = frozenset(rule.for_machines_with)
 
     def is_stated(self, content: TaskClass) -> bool:
         """Return whether a class states any of the fields."""
-        return any(stated(content) for stated in self._stated)
+        return self._stated is not None and any(self._stated(content))
 
     def concerns(self, machines: MachineTable, shape: TaskClass) -> bool:
         """Return whether the rule may have something to say, as far as it has declared that."""
-        if self._stated and not self.is_stated(shape):
+        if self._there and self._there.isdisjoint(machines.stated):
             return False
-        return not self._there or not self._there.isdisjoint(machines.stated)
+        return self._stated is None or any(self._stated(shape))
 
 
 class NodeRules:
@@ -244,8 +249,9 @@ def net_requests(cluster: Cluster, classes: Int64, machines: Int64) -> Int64:
 POD_RULES: tuple[PodRule, ...] = (PodAffinity(), TopologySpread(), NodePorts(), SharedDisks())
 """In the order in which what could be changed about them is proposed; reasons come in the order of their stages."""
 
-_STATING = [(rule, [attrgetter(field) for field in rule.stated_in]) for rule in POD_RULES]
+_STATING = [(rule, _stating(rule.stated_in)) for rule in POD_RULES]
 _STATED = tuple(field for rule in POD_RULES for field in rule.stated_in)
+_STATES_ANY = _stating(_STATED)
 _CALLED: dict[AnyReason, str] = {reason: words for rule in POD_RULES for reason, words in rule.called.items()}
 
 
@@ -255,7 +261,9 @@ def list_ruled(cluster: Cluster) -> list[int]:
 
 
 def _list_stated(content: TaskClass) -> list[PodRule]:
-    return [rule for rule, stated in _STATING if any(get(content) for get in stated)]
+    if not any(_STATES_ANY(content)):
+        return []
+    return [rule for rule, stated in _STATING if any(stated(content))]
 
 
 def count_looks_at_others(content: TaskClass) -> int:

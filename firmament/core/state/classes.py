@@ -110,9 +110,9 @@ class ClassTable:
         """Return the rows of the classes that state something in any of the fields called so, ascending."""
         looked, found = self._stating.get(names, (0, []))
         if looked < len(self.rows):
-            stated = [attrgetter(name) for name in names]
+            stated = attrgetter(*names, names[0])  # of a single name it would give no tuple
             new = enumerate(self.rows[looked:], looked)
-            found = found + [row for row, each in new if any(get(each.content) for get in stated)]
+            found = found + [row for row, each in new if any(stated(each.content))]
             self._stating[names] = len(self.rows), found
         return found
 

@@ -137,7 +137,7 @@ class DriverLoop:
         while not self._drained.is_set():
             self._wake.clear()
             self._window.look()
-            delay = await asyncio.to_thread(self._cluster.next_round_in, self._driver)
+            delay = await self._cluster.do(lambda: self._cluster.next_round_in(self._driver), small=True)
             if delay is None or delay > 0:
                 await self._wait(self._wake, delay)
                 continue

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import asyncio
+import threading
+from collections.abc import Iterable, Iterator
 
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.events import ClassDefined, Event, TasksSubmitted
@@ -76,3 +78,37 @@ def test_a_driver_that_was_replaced_takes_nothing_along():
     setting.cluster.run_round()
     setting.cluster.detach(former)
     assert setting.kept[1].nbytes
+
+
+class Slow(list[Event]):
+    """Events that take until somebody says so to be read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun, self.over = threading.Event(), threading.Event()
+
+    def __iter__(self) -> Iterator[Event]:
+        self.begun.set()
+        assert self.over.wait(60)
+        return super().__iter__()
+
+
+def test_small_work_is_done_at_once_unless_somebody_has_the_lock_or_many_wait():
+    setting = Setting()
+    driver = setting.driven(1, WORLD)
+    slow = Slow()
+
+    def is_here() -> bool:
+        return threading.current_thread() is threading.main_thread()
+
+    async def ask() -> list[bool]:
+        answers = [await setting.cluster.do(is_here, small=small) for small in (True, False)]
+        applying = asyncio.create_task(asyncio.to_thread(setting.cluster.apply, driver, slow))
+        await asyncio.to_thread(slow.begun.wait, 60)
+        answers.append(await setting.cluster.do(is_here, small=True))
+        slow.over.set()
+        await applying
+        setting.cluster.apply(driver, [TasksSubmitted(1, tuple(f"t{number}" for number in range(65)))])
+        return [*answers, await setting.cluster.do(is_here, small=True)]
+
+    assert asyncio.run(ask()) == [True, False, False, False]

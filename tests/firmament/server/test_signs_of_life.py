@@ -74,7 +74,8 @@ async def _converse(call: Any, gate: Gate) -> None:
     while (await call.read()).ack.sequence != 1:
         pass  # a slow machine may have had to say that it is at work
     gate.may_pass.clear()
-    await call.write(pb.ClientMessage(events=pb.EventBatch(sequence=2, events=[machine("n")])))
+    many = [machine(f"n{number}") for number in range(500)]  # few are applied before anybody could wait
+    await call.write(pb.ClientMessage(events=pb.EventBatch(sequence=2, events=many)))
     for _ in range(3):
         assert (await call.read()).ack.sequence == 1
     gate.may_pass.set()
