@@ -121,8 +121,9 @@ class ClassSelector:
 
     def _intern_terms(self, content: TaskClass) -> Iterator[HeldTerm]:
         for kind, sign in _SIGNS.items():
-            for given, times in Counter(getattr(content, kind)).items():
-                term = replace(given, selector=own_selector(given.selector, content))
+            given = getattr(content, kind)
+            terms = (replace(each, selector=own_selector(each.selector, content)) for each in given)
+            for term, times in Counter(terms).items():
                 held = self._terms.get((kind, term, times))
                 if held is None:
                     weight = sign * times * (term.weight or HARD_AFFINITY_WEIGHT)
