@@ -241,3 +241,8 @@ def order_reasons(counts: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
     before 2.
     """
     return sorted(counts, key=lambda item: f"{item[1]} {item[0]}")
+
+
+def format_number(number: int, noun: str) -> str:
+    """Return a number with its noun: ``1 node``, ``12 nodes``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -15,6 +15,7 @@ import numpy as np
 from firmament.core.flow.outcome import FlowOutcome
 from firmament.core.flow.problem import COST_UNITS_PER_POINT
 from firmament.pictures import svg
+from protos.conventions.command_line import format_count
 
 WIDTH = 760
 TOP = 96
@@ -58,7 +59,7 @@ def draw(outcome: FlowOutcome, classes: Sequence[str], machines: Sequence[str], 
     count = len(network.classes)
     for index, row in enumerate(network.classes.tolist()):
         waiting = int(network.problem.supplies[index])
-        body += _node(places[index], f"{classes[row]}: {waiting} tasks")
+        body += _node(places[index], f"{classes[row]}: {format_count(int(waiting), 'task')}")
         body += _node(places[count + index], f"{classes[row]}, left", colour=svg.LOST)
     for index, row in enumerate(network.machines.tolist()):
         body += _node(places[2 * count + index], machines[row])

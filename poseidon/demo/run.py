@@ -26,6 +26,7 @@ from poseidon.kube.client.transport import Transport
 from poseidon.kube.environment import Environment
 from poseidon.kube.watch.reflector import Reflector
 from poseidon.testbed.harness.stack import CLUSTER_NAME, Stack, StackOptions
+from protos.conventions.command_line import format_count
 
 _PAGE_PORT = 8088
 _POLL_SECONDS = 0.05
@@ -170,8 +171,10 @@ class _Demo:
     async def fill(self) -> None:
         """Create everything but the pods."""
         load = self._workload
-        zones = "1 zone" if load.zones == 1 else f"{load.zones} zones"
-        self._display.stage(f"Creating {len(load.nodes):,} nodes of {load.shapes} shapes in {zones}")
+        zones = format_count(load.zones, "zone")
+        self._display.stage(
+            f"Creating {format_count(len(load.nodes), 'node')} of {format_count(load.shapes, 'shape')} in {zones}"
+        )
         self._uids = await create_cluster(self._transport, load)
 
     async def schedule(self) -> Summary:
@@ -180,7 +183,9 @@ class _Demo:
         meter = MachineMeter()
         await self._solver.wait_for(lambda counts: counts.machines == len(load.nodes))
         async with following(Environment(self._transport, clock=self._clock), tracker):
-            self._display.stage(f"Scheduling {len(load.pods):,} pods of {len(load.owners):,} workloads")
+            self._display.stage(
+                f"Scheduling {format_count(len(load.pods), 'pod')} of {format_count(len(load.owners), 'workload')}"
+            )
             creating = asyncio.create_task(
                 create_pods(self._transport, load.pods, self._uids, self._about_to_create)
             )

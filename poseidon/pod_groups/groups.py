@@ -17,6 +17,7 @@ from poseidon.pod_groups.membership import (
 from poseidon.pod_groups.scheduler_names import foreign_words, split_words
 from poseidon.pod_rules.pod_affinity import ANYWHERE, Colocation
 from poseidon.pods.tasks import HIGHEST, LOWEST, Task
+from protos.conventions.command_line import format_count
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 
@@ -126,7 +127,7 @@ class Groups(GroupMembers):
             return ""
         leaving = sum(each.leaving for each in group.members.values())
         going = f", {leaving} of which are being deleted" if leaving else ""
-        return f"beyond size: group {group.member.name} has its {spec.size} pods{going}"
+        return f"beyond size: group {group.member.name} has its {format_count(spec.size, 'pod')}{going}"
 
     def take_changes(self) -> list[GroupChange]:
         """Return the groups whose demand may have changed, once."""

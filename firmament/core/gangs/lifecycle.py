@@ -19,6 +19,7 @@ from firmament.core.configuration import RoundOptions
 from firmament.core.gangs.least_room import lacking_room
 from firmament.core.gangs.members import Surplus, able_members, count_members, lacking
 from firmament.core.model import Job
+from firmament.core.reasons import format_number
 from firmament.core.results import Delta, DeltaKind, GangPhase, GangState, Unscheduled
 from firmament.core.state import transitions
 from firmament.core.state.cluster import Cluster
@@ -145,7 +146,7 @@ class GangLifecycle:
             self.note(
                 job.id,
                 f"gang {job.name or job.id} waits for the least resources that it asks for: all "
-                f"{len(cluster.machines)} nodes together have too little room left of {what}",
+                f"{format_number(len(cluster.machines), 'node')} together have too little room left of {what}",
             )
             self._untold.add(job.id)
         return bool(lacking)

@@ -18,6 +18,7 @@ import numpy as np
 from cost_models.interface import Bool, Int64
 from firmament.core.model import Job
 from firmament.core.preemption.problem import PreemptionDecision, PreemptionProblem
+from firmament.core.reasons import format_number
 from firmament.core.results import Delta, DeltaKind, Unscheduled
 from firmament.core.state import transitions, waiting
 from firmament.core.state.cluster import Cluster
@@ -67,7 +68,8 @@ class Surplus:
         able = sorted(able, key=lambda row: (tasks.created[row], natural_key(tasks.name[row]), row))
         beyond = able[need:]
         waiting.hold_back(cluster, beyond)
-        text = f"beyond the size of group {job.name or job.id}, which has its {job.min_members} members"
+        members = format_number(job.min_members, "member")
+        text = f"beyond the size of group {job.name or job.id}, which has its {members}"
         self.untold += [(tasks.uid[row], text) for row in beyond]
         return able[:need]
 

@@ -21,7 +21,15 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.queue.class_work import ORDINARY, PAIR, TASKS_PER_LOOK, ClassWork, Unit, estimate_work
+from firmament.core.queue.class_work import (
+    ORDINARY,
+    PAIR,
+    PLAIN_LOOKS,
+    TASKS_PER_LOOK,
+    ClassWork,
+    Unit,
+    estimate_work,
+)
 from firmament.core.queue.turns import Turns
 from firmament.core.rules.registry import NodeRules
 from firmament.core.state.cluster import Cluster
@@ -116,11 +124,14 @@ class Budgets:
         The first is for ordinary classes, the second for expensive ones and for what makes more of them expensive.
         """
         work, present = self._work, counts > 0
+        machines = max(1, len(self._cluster.machines))
         pairs = int(work.terms[present].sum()) * int(np.count_nonzero(present)) * PAIR
-        dear = work.looks > ORDINARY
+        dear, plain = work.looks > ORDINARY, work.find_plain()
         found = estimate_work(work.looks + self._list_extra(), counts, dear)
-        ordinary = int(found[~dear].sum())
-        return ordinary, int(found.sum()) - ordinary + pairs // max(1, len(self._cluster.machines))
+        # A plain class takes less than one look at each of many machines, so they are counted together.
+        together = int(np.count_nonzero(plain & present)) * PLAIN_LOOKS // machines
+        ordinary = int(found[~dear & ~plain].sum()) + min(together, int(found[plain].sum()))
+        return ordinary, int(found[dear].sum()) + pairs // machines
 
     def _list_extra(self) -> Int64:
         return self._work.list_extra(len(self._cluster.machines))

@@ -32,6 +32,10 @@ TASKS_PER_LOOK = 8
 _OF_BEING_CHOOSY = 40
 """Looks at each machine that a class takes besides if some machines are refused to it, whatever the rules are."""
 
+PLAIN_LOOKS = 4_000
+"""Looks at one machine that a class takes altogether if it states no rule at all: 3,000 of them take 0.13 s on 1,500
+machines, and 2,000 take 0.3 s on 10,000, with their tasks."""
+
 _LOOKS_LIKE_A_CLASS = 16
 """So many looks for rules about other tasks take as much time that no machine adds to as one more class."""
 
@@ -66,6 +70,11 @@ class ClassWork:
     def list_extra(self, machines: int) -> Int64:
         """Return int64[C]: looks at all of so many machines that a round takes for each class beyond its rules."""
         return self._choosy * _OF_BEING_CHOOSY + self._fixed * self._class_looks // max(1, machines)
+
+    def find_plain(self) -> Bool:
+        """Return bool[C]: the classes that state no rule at all."""
+        plain: Bool = (self.looks <= 1) & (self._choosy == 0) & (self.terms == 0)
+        return plain
 
     def count_among(self, row: int, present: Bool) -> int:
         """Return the looks at all machines that a class takes as it selects some of ``present`` (bool[C])."""

@@ -24,6 +24,7 @@ from typing import Literal
 import numpy as np
 
 from cost_models.interface import Int64
+from firmament.core.reasons import format_number
 from firmament.core.tree_solver.answers import answer
 from firmament.core.tree_solver.profiles import lowest, progression, reachable
 from firmament.core.tree_solver.questions import ask
@@ -108,10 +109,11 @@ def shortage(tree: Tree, slots: Int64, size: int, rules: Sequence[Rule], held: I
     """
     there = int(held.sum())
     if there > size:
-        return Shortage("", f"{there} pods run already, more than the size {size}", 0)
+        run = "runs" if there == 1 else "run"
+        return Shortage("", f"{format_number(there, 'pod')} {run} already, more than the size {size}", 0)
     room = int((np.clip(slots, 0, size) + held).sum())
     if room < size:
-        return Shortage("", f"{room} of {size} pods fit" + _running(held), room)
+        return Shortage("", _describe_fit(room, size) + _running(held), room)
     active = [Rule() for _ in rules]
     found = reach(tree, slots, size, active, held)
     for level in range(len(rules) - 1, -1, -1):
@@ -121,8 +123,21 @@ def shortage(tree: Tree, slots: Int64, size: int, rules: Sequence[Rule], held: I
             break
     placeable = max(found.whole.bit_length() - 1, 0)
     text = f"level {tree.levels[level]}: {_obstacle(tree, level, size, rules[level], found)}"
-    text += f"; at most {placeable} of {size} pods fit" if placeable else f"; none of {size} pods fits"
+    text += (
+        f"; at most {_describe_fit(placeable, size)}"
+        if placeable
+        else f"; none of {format_number(size, 'pod')} fits"
+    )
     return Shortage(tree.levels[level], text + " by this rule" + _running(held), placeable)
+
+
+def _count_with_verb(number: int, noun: str) -> str:
+    return f"{format_number(number, noun)} {'is' if number == 1 else 'are'}"
+
+
+def _describe_fit(room: int, size: int) -> str:
+    """Return how many of a group fit: ``1 of 4 pods fits``, ``0 of 1 pod fits``."""
+    return f"{room} of {format_number(size, 'pod')} {'fits' if 1 in (room, size) else 'fit'}"
 
 
 def _running(held: Int64) -> str:
@@ -135,20 +150,28 @@ def _obstacle(tree: Tree, level: int, size: int, rule: Rule, found: ReachableSha
     """Return the rule that cannot be kept, with figures."""
     highest = found.shares[level].highest()
     able, most = int((highest > 0).sum()), int(highest.max(initial=0))
-    whose = f"all {size} pods" if level == 0 else f"the whole share of each {tree.levels[level - 1]}"
+    whose = (
+        f"all {format_number(size, 'pod')}"
+        if level == 0
+        else f"the whole share of each {tree.levels[level - 1]}"
+    )
     if rule.hard and rule.kind == "pack":
         return f"hard pack wants {whose} on one unit, the largest holds {most}"
     if rule.hard:
-        return f"hard spread wants one pod on each unit, {able} units can take one"
+        return f"hard spread wants one pod on each unit, {format_number(able, 'unit')} can take one"
     bound = limits(rule)
     each = _each(rule)
     if not bound.units:
-        return f"pods per unit: {each}; {able} units can hold such a share"
-    wanted = f"{bound.units} partitions wanted" + (f" (pods per unit: {each})" if each else "")
+        return f"pods per unit: {each}; {format_number(able, 'unit')} can hold such a share"
+    wanted = f"{format_number(bound.units, 'partition')} wanted" + (
+        f" (pods per unit: {each})" if each else ""
+    )
     share = max(size // bound.units if rule.kind == "spread" else 1, bound.low)
     if level == 0 and share <= size:
         able = int((highest >= share).sum())
-    return wanted + (f", {able} units can hold their share" if able < bound.units or level == 0 else "")
+    return wanted + (
+        f", {format_number(able, 'unit')} can hold their share" if able < bound.units or level == 0 else ""
+    )
 
 
 def _each(rule: Rule) -> str:
@@ -187,8 +210,11 @@ def _alone(rule: Rule, size: int, units: int) -> str:
     """Return what is wrong with one rule, whatever the others are."""
     if rule.hard:
         short = rule.kind == "spread" and units < size
-        return f"hard spread wants a unit for each of {size} pods, the tree has {units}" if short else ""
+        wanted = f"hard spread wants a unit for each of {format_number(size, 'pod')}"
+        return f"{wanted}, the tree has {units}" if short else ""
     bound = limits(rule)
+    there, hold = format_number(units, "unit"), "holds" if units == 1 else "hold"
+    low, high = format_number(bound.low, "pod"), format_number(bound.high, "pod")
     factor, needed = rule.factor, max(rule.partitions, 1)
     checks = (
         (0 < rule.most < rule.least, f"min {rule.least} is above max {rule.most}"),
@@ -196,15 +222,21 @@ def _alone(rule: Rule, size: int, units: int) -> str:
             0 < bound.high < bound.low,
             f"no multiple of factor {factor} is from {max(rule.least, 1)} to {rule.most}",
         ),
-        (size % bound.step, f"{size} pods are no multiple of factor {factor}, {size % bound.step} too many"),
-        (rule.partitions > units, f"{rule.partitions} partitions wanted, the tree has {units} units"),
+        (
+            size % bound.step,
+            f"{_count_with_verb(size, 'pod')} no multiple of factor {factor}, {size % bound.step} too many",
+        ),
+        (
+            rule.partitions > units,
+            f"{format_number(rule.partitions, 'partition')} wanted, the tree has {there}",
+        ),
         (
             needed * bound.low > size,
-            f"{needed} units of at least {bound.low} pods wanted, the group has {size}",
+            f"{format_number(needed, 'unit')} of at least {low} wanted, the group has {size}",
         ),
         (
             bound.high and not rule.partitions and units * bound.high < size,
-            f"{units} units of at most {bound.high} pods hold {units * bound.high} of {size}",
+            f"{there} of at most {high} {hold} {units * bound.high} of {size}",
         ),
     )
     return next((line for wrong, line in checks if wrong), "")
@@ -222,7 +254,9 @@ def _together(
             near = [str(count) for count in _around(possible, size)]
             hint = f"; possible sizes near it: {' and '.join(near)}" if near else ""
             below = " with the rules below it" if level + 1 < len(rules) else ""
-            return (f"level {levels[level]}: {size} pods cannot be divided by this rule{below}{hint}",)
+            return (
+                f"level {levels[level]}: {format_number(size, 'pod')} cannot be divided by this rule{below}{hint}",
+            )
     return ()
 
 

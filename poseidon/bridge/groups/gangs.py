@@ -31,6 +31,7 @@ from poseidon.pod_groups.membership import BUNDLE, POD_GROUP, SIGS_POD_GROUP
 from poseidon.pod_groups.statuses import FormerWholeness, PodGroupStatuses
 from poseidon.pods.classes import ClassTable
 from poseidon.pods.tasks import Task
+from protos.conventions.command_line import format_count, format_count_with_verb
 from protos.conventions.configuration_shared import GangSection
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -279,6 +280,7 @@ class Gangs:
         elif group.member.source.kind in (SIGS_POD_GROUP, BUNDLE):
             field = "min-available"
         return (
-            f"{field}: {needed} pods are more than the {slots} that all {len(self._machines)} nodes take together; "
+            f"{field}: {format_count_with_verb(needed, 'pod')} more than the {slots:,} that all "
+            f"{format_count(len(self._machines), 'node')} take together; "
             "add nodes or lower it"
         )

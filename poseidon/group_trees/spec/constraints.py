@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from poseidon.group_trees.spec.json_text import Reading, format_json, parse_json
 from poseidon.kube.parsing.defects import Defect
+from protos.conventions.command_line import format_count, format_count_with_verb
 
 PACK, SPREAD = "pack", "spread"
 
@@ -67,16 +68,16 @@ def size_defects(constraints: Constraints, size: int, path: str) -> tuple[Defect
         if rule.factor > 1 and size % rule.factor:
             fitting = size - size % rule.factor, size + rule.factor - size % rule.factor
             wanted = " or ".join(str(each) for each in fitting if each)
-            problem = (
-                f"{size} pods are no multiple of {rule.factor}; make the size {wanted}, or change the factor"
-            )
+            are = format_count_with_verb(size, "pod")
+            problem = f"{are} no multiple of {rule.factor}; make the size {wanted}, or change the factor"
             found.append(Defect(f"{where}.factor", problem))
         if rule.least > size:
-            problem = f"{rule.least} is more than the {size} pods of the group; lower it"
+            problem = f"{rule.least} is more than the {format_count(size, 'pod')} of the group; lower it"
             found.append(Defect(f"{where}.min", problem))
         if rule.partitions * max(rule.least, 1) > size:
-            share = f" with at least {rule.least} pods each" if rule.least > 1 else ""
-            problem = f"{rule.partitions} partitions{share} are more than {size} pods can fill; lower it"
+            share = f" with at least {format_count(rule.least, 'pod')} each" if rule.least > 1 else ""
+            most = format_count(size, "pod")
+            problem = f"{rule.partitions} partitions{share} are more than {most} can fill; lower it"
             found.append(Defect(f"{where}.partitions", problem))
     return tuple(found)
 

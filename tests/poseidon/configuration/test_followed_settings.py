@@ -61,7 +61,7 @@ def overlay(name, **args):
 
 
 ROWS: tuple[tuple[str, dict[str, Any], dict[str, Any], str], ...] = (
-    ("schedulerNames", {}, {"schedulerNames": ["b"]}, "Pods"),
+    ("schedulerNames", {}, {"schedulerNames": ["b"]}, "WatchedPods"),
     ("costModels.name", overlay("x", nodeLabels=["z"]), overlay("topology", nodeLabels=["z"]), "Trees"),
     ("costModels.args", {}, overlay("network_overhead", namespaces=["a"]), "NetworkBook"),
     ("costModels.args", {}, overlay("network_overhead", percentile="p50"), "Topologies"),

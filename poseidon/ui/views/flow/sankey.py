@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from poseidon.ui.views.amounts import requests_text
 from poseidon.ui.views.flow.arcs import Arc, arcs_of, class_label, class_price
 from poseidon.ui.views.flow.grouping import Grouped, group_flow
+from protos.conventions.command_line import format_count
 
 if TYPE_CHECKING:
     from protos.firmament.v1 import scheduler_pb2 as pb
@@ -221,7 +222,7 @@ class _Drawing:
     def _about(self, number: int) -> str:
         cls = self._flow.classes[number]
         asked = requests_text({each.resource: each.amount for each in cls.requests})
-        return f"{cls.tasks:,} tasks, priority {cls.priority}" + (f", {asked}" if asked else "")
+        return f"{format_count(cls.tasks, 'task')}, priority {cls.priority}" + (f", {asked}" if asked else "")
 
     def _classes_text(self, constraint: int) -> str:
         count = sum(each == constraint for each in self._parts.constraint_of)

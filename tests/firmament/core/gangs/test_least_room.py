@@ -29,7 +29,7 @@ def test_a_gang_waits_until_machines_together_have_what_it_asks_for():
     result = core.run_round()
     assert not placed(result)
     assert messages(result)["g-0"] == (
-        "gang ns/g waits for the least resources that it asks for: all 1 nodes together have too little "
+        "gang ns/g waits for the least resources that it asks for: all 1 node together have too little "
         "room left of cpu"
     )
     assert core.next_round_in() is None

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -140,6 +141,16 @@ def test_many_classes_take_time_however_few_machines_there_are():
     some = Queue(*(submitted(number, "heavy", 1, 2) for number in range(1, 50)))
     some.budgets = Budgets(some.cluster, RULES, MOST, 98)
     assert [len(some.round()) for _ in range(3)] == [20, 20, 9]
+
+
+@pytest.mark.parametrize(("looked", "rounds"), [(1, [50]), (2, [33, 17])])
+def test_classes_without_rules_are_counted_together(looked: int, rounds: list[int]):
+    some = Queue(
+        [machine(f"m{each}") for each in range(999)],
+        *(submitted(number, "heavy", 1, looked) for number in range(1, 51)),
+    )
+    some.budgets = Budgets(some.cluster, RULES, 200 * 1_000, 10_000)
+    assert [len(some.round()) for _ in rounds] == rounds
 
 
 def test_ordinary_and_expensive_classes_of_one_namespace_share_rounds_of_their_own():

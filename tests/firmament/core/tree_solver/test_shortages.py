@@ -72,6 +72,12 @@ def test_a_tree_without_leaves_has_no_room():
     assert answer == Shortage("", "0 of 3 pods fit", 0)
 
 
+def test_one_pod_is_spoken_of_as_one():
+    tree = build_tree(("rack", "node"), {("a", "n"): 0})
+    assert asked(tree, np.zeros(1, dtype=np.int64), 1, PACK, PACK) == Shortage("", "0 of 1 pod fits", 0)
+    assert asked(tree, np.ones(1, dtype=np.int64), 4, PACK, PACK) == Shortage("", "1 of 4 pods fits", 1)
+
+
 def test_what_is_said_to_fit_fits():
     for number in range(400):
         case = random_case(number)
@@ -95,6 +101,8 @@ def test_what_is_said_to_fit_fits():
         ((Rule(partitions=2, least=5), PACK), 8, "level rack: 2 units of at least 5 pods wanted"),
         ((Rule(partitions=2, most=3), PACK), 8, "level rack: 8 pods cannot be divided by this rule"),
         ((Rule(hard=True), Rule("spread", hard=True)), 14, "possible sizes near it: 13"),
+        ((PACK, Rule(factor=3)), 1, "level node: 1 pod is no multiple of factor 3, 1 too many"),
+        ((Rule(least=2), PACK), 1, "level rack: 1 unit of at least 2 pods wanted, the group has 1"),
         ((PACK, PACK), 0, "size 0: a group has at least 1 pod"),
     ],
 )
