@@ -72,7 +72,13 @@ def pytest_collection_finish():
 
 
 def pytest_configure(config):
-    """Stretch the limit of each test as others are, and let those that wait long say so on the terminal."""
+    """Stretch the limit of each test as others are, and let those that wait long say so on the terminal.
+
+    Refuses paths that do not exist: workers would end without a word.
+    """
+    for each in config.args:
+        if not (config.invocation_params.dir / each.partition("::")[0]).exists():
+            raise pytest.UsageError(f"file or directory not found: {each}")
     if config.getoption("timeout", None) is None:
         config.option.timeout = stretch(float(config.getini("timeout")))
     capturing = config.pluginmanager.getplugin("capturemanager")
