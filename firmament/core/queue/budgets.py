@@ -128,10 +128,12 @@ class Budgets:
         pairs = int(work.terms[present].sum()) * int(np.count_nonzero(present)) * PAIR
         dear, plain = work.looks > ORDINARY, work.find_plain()
         found = estimate_work(work.looks + self._list_extra(), counts, dear)
-        # A plain class takes less than one look at each of many machines, so they are counted together.
-        together = int(np.count_nonzero(plain & present)) * PLAIN_LOOKS // machines
-        ordinary = int(found[~dear & ~plain].sum()) + min(together, int(found[plain].sum()))
-        return ordinary, int(found[dear].sum()) + pairs // machines
+        ordinary = int(found[~dear & ~plain].sum())
+        alike = int(found[plain].sum())
+        if not self._waited:
+            # A plain class takes less than one look at each of many machines, so they are counted together.
+            alike = min(alike, int(np.count_nonzero(plain & present)) * PLAIN_LOOKS // machines)
+        return ordinary + alike, int(found[dear].sum()) + pairs // machines
 
     def _list_extra(self) -> Int64:
         return self._work.list_extra(len(self._cluster.machines))

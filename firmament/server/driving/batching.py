@@ -14,13 +14,19 @@ LONGEST_PACE_SECONDS = 0.5
 """But no later: what arrives may also concern tasks that no binding is in the way of."""
 
 
+WORTH_WAITING = 3
+"""In a stream of arrivals a round waits for so many times the last round's seconds, at most for the window: where a
+round takes a millisecond, nobody gains by waiting for twenty."""
+
+
 class BatchingWindow:
     """Follows the messages of one stream and says how long a round should still wait for more of them.
 
     A burst is messages with hardly a pause between them. Once it is over, a round need not wait: whoever sent it has
     said what there was to say. If it came less than a window after other events it is taken for part of a stream of
     arrivals, whose next part is worth waiting for: then the whole window passes, from the change that brought work, so
-    that rounds are no more frequent than that. All times are seconds on one monotonic clock of the caller's.
+    that rounds are no more frequent than that; or less of it, if rounds are short (``WORTH_WAITING``). All times are
+    seconds on one monotonic clock of the caller's.
     """
 
     def __init__(self, seconds: float, quiet_seconds: float = QUIET_SECONDS) -> None:
@@ -34,7 +40,7 @@ class BatchingWindow:
         self._last_events: float | None = None
         self._streaming = False
         self._round_began = float("-inf")
-        self._round_seconds = 0.0
+        self._round_seconds: float | None = None
 
     def look(self) -> None:
         """Note that somebody is about to look for work, which is due to what has changed so far."""
@@ -81,10 +87,14 @@ class BatchingWindow:
         """
         if self._since is None:
             return 0.0
-        left = self._since + self._seconds - now
-        if not self._reading and not self._streaming:
-            left = min(left, self._silent_since + self._quiet - now)
-        return max(0.0, left)
+        begin = self._since + self._seconds
+        if not self._reading:
+            quiet = self._silent_since + self._quiet
+            if not self._streaming:
+                begin = min(begin, quiet)
+            elif self._round_seconds is not None:
+                begin = min(begin, max(quiet, self._since + WORTH_WAITING * self._round_seconds))
+        return max(0.0, begin - now)
 
     def spare(self, now: float) -> float:
         """Return seconds by which a round that is due may be put off if the driver is busy with earlier ones
@@ -93,5 +103,5 @@ class BatchingWindow:
         Each round has fixed costs, and decides about more tasks the later it begins. What it placed would only queue
         behind what has been placed already.
         """
-        pace = min(PACE * self._round_seconds, LONGEST_PACE_SECONDS)
+        pace = min(PACE * (self._round_seconds or 0.0), LONGEST_PACE_SECONDS)
         return max(0.0, self._round_began + pace - now)

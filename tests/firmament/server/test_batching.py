@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament.server.driving.batching import LONGEST_PACE_SECONDS, PACE, BatchingWindow
+from firmament.server.driving.batching import LONGEST_PACE_SECONDS, PACE, WORTH_WAITING, BatchingWindow
 
 WINDOW, QUIET = 0.020, 0.001
 
@@ -78,6 +78,33 @@ def test_more_is_expected_soon_after_other_events():
     message(window, 2.000, 2.001)
     window.look()
     assert window.compute_wait(2.001) == pytest.approx(QUIET)
+
+
+def test_where_rounds_are_short_a_stream_is_waited_for_as_much_shorter():
+    window = batching()
+    message(window, 1.000, 1.001)
+    window.look()
+    window.restart(1.002)
+    window.note_end(1.004)
+    message(window, 1.010, 1.011)
+    window.look()
+    assert window.compute_wait(1.011) == pytest.approx(WORTH_WAITING * 0.002)
+    message(window, 1.0164, 1.0168)
+    assert window.compute_wait(1.0168) == pytest.approx(QUIET)
+    window.reading(1.0175)
+    assert window.compute_wait(1.018) == pytest.approx(0.013)
+
+
+def test_where_rounds_are_long_a_stream_is_waited_for_no_longer_than_the_window():
+    window = batching()
+    message(window, 1.000, 1.001)
+    window.look()
+    window.restart(1.002)
+    window.note_end(1.502)
+    message(window, 1.503, 1.504)
+    message(window, 1.506, 1.507)
+    window.look()
+    assert window.compute_wait(1.507) == pytest.approx(0.017)
 
 
 def test_reports_of_bindings_announce_nothing():
