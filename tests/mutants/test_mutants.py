@@ -211,6 +211,7 @@ def test_a_module_is_judged_by_the_folder_that_mirrors_it(project):
     assert mirror(project, "till/box.py") == ""
 
 
+@pytest.mark.full
 def test_changes_are_noticed_by_whoever_runs_them_in_whatever_process(project, tmp_path):
     source = (project / MODULE).read_bytes()
     verdicts = judge_everything(project, tmp_path)
@@ -282,6 +283,7 @@ def test_tests_that_fail_anyway_judge_nobody(project, tmp_path):
         judge_everything(project, tmp_path)
 
 
+@pytest.mark.full
 def test_workers_share_changes_in_copies_and_leave_the_project_alone(project):
     subprocess.run(["git", "init", "-q"], cwd=project, check=True)
     write(project, {".gitignore": "build/\n"})

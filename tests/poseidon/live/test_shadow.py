@@ -101,7 +101,7 @@ async def test_it_ends_after_its_time_with_a_table(tmp_path):
         await s.nodes(1)
         await s.start()
         child = Child(
-            "shadow", "poseidon", arguments(s, "--for", "200ms"), tmp_path / "shadow.log", preloaded.fork
+            "shadow", "poseidon", arguments(s, "--for", "2s"), tmp_path / "shadow.log", preloaded.fork
         )
         await child.start()
         assert await child.wait() == 0
