@@ -91,7 +91,8 @@ class SessionOptions:
     idle: float = 0.02
     """After so many seconds in which nothing has been sent, a change is taken to be alone and sent at once."""
     busy_linger: float = 0.025
-    """The same while the peer has plenty to do: a message costs both sides about as much as several bindings.
+    """Seconds for which changes are gathered while the peer has plenty to do: a message costs both sides about as
+    much as several bindings.
     """
     hello_seconds: float = 10.0
     """Longest wait for the answer to hello."""
