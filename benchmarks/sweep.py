@@ -42,9 +42,13 @@ class Series:
 
 def series() -> tuple[Series, ...]:
     """Return all that is swept, with the edges that the tuning objects state."""
-    tuning, columns = PlacementTuning(), GenerationOptions()
-    prices, spread = tuning.flow.prices, tuning.spread
-    handful, nodes = tuning.flow.reduction.handful, 10_000
+    tuning, nodes = PlacementTuning(), 10_000
+    return (*_series_of_flow(tuning, nodes), *_series_of_searches(tuning, nodes))
+
+
+def _series_of_flow(tuning: PlacementTuning, nodes: int) -> tuple[Series, ...]:
+    """Return the series with edges of the network and its prices."""
+    columns, prices, handful = GenerationOptions(), tuning.flow.prices, tuning.flow.reduction.handful
     fewest = columns.sampled / 2
     return (
         Series(
@@ -92,6 +96,13 @@ def series() -> tuple[Series, ...]:
             (),
             lambda size: Scenario(size, size, 10),
         ),
+    )
+
+
+def _series_of_searches(tuning: PlacementTuning, nodes: int) -> tuple[Series, ...]:
+    """Return the series with edges of the searches that follow the flow."""
+    spread = tuning.spread
+    return (
         Series(
             "owners",
             "Deployments of 10,000 tasks on 10,000 machines in three zones",

@@ -65,7 +65,7 @@ def head_to_head(
     from benchmarks.head_to_head.cases import Sizes, make_cases
     from benchmarks.head_to_head.document import write_document
     from benchmarks.head_to_head.results import Results
-    from benchmarks.head_to_head.session import CLIENT, KUBE, OURS, HeadToHeadOptions, run_head_to_head
+    from benchmarks.head_to_head.session import HeadToHeadOptions, run_head_to_head
     from benchmarks.judge.control_plane import VARIABLE, ControlPlaneError, binaries
     from benchmarks.targets.base import TargetError
     from poseidon.kube.client.errors import KubeError
@@ -76,10 +76,7 @@ def head_to_head(
         raise click.UsageError(
             f"{VARIABLE} is not set; name the folder of its binaries, or add --kubeconfig or --simulated"
         )
-    possible = [OURS, *([KUBE] if where is not None else []), CLIENT]
-    chosen = _split(schedulers) or possible
-    if unknown := [name for name in chosen if name not in possible]:
-        raise click.BadParameter(f"{unknown[0]}: not among {', '.join(possible)}", param_hint="--schedulers")
+    chosen = _choose_schedulers(schedulers, binaries_given=where is not None)
     sizes = Sizes(nodes, pods, seconds)
     try:
         cases = make_cases(_split(workloads), [_rate(each) for each in _split(rates)], sizes)
@@ -107,6 +104,17 @@ def head_to_head(
             click.echo(f"wrote {path}", err=True)
     if left:
         click.echo(f"{left} runs are left; start the same command again, with --save, to go on", err=True)
+
+
+def _choose_schedulers(text: str, *, binaries_given: bool) -> list[str]:
+    """Return the schedulers that take turns; without binaries there is no kube-scheduler."""
+    from benchmarks.head_to_head.session import CLIENT, KUBE, OURS
+
+    possible = [OURS, *([KUBE] if binaries_given else []), CLIENT]
+    chosen = _split(text) or possible
+    if unknown := [name for name in chosen if name not in possible]:
+        raise click.BadParameter(f"{unknown[0]}: not among {', '.join(possible)}", param_hint="--schedulers")
+    return chosen
 
 
 def _split(text: str) -> list[str]:
