@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from cost_models.api.columns import Chosen
-from cost_models.interface import Assessment, Bool, Int64, MachineColumns, ShapeBatch
+from cost_models.interface import Assessment, Bool, Int64, MachineColumns
 from firmament.core.scoring.arc_costs import charges
 from firmament.core.scoring.kept_rows import LEAST_MACHINES
-from firmament.core.scoring.round_assessment import RoundAssessment, ShapeRows, holds
+from firmament.core.scoring.round_assessment import RoundAssessment, batch_of, holds
 from firmament.core.snapshot.grouping import RoundContext
 from firmament.core.state.cluster import Cluster
 from firmament.solvers.base import Int32
@@ -88,6 +88,7 @@ class FirstCosts:
             changed = np.arange(len(machines))
             kept = _Kept(np.empty(len(machines), dtype=np.int32), allowed, mark)
         if len(changed):
+            # Of a single machine, an answer for all machines and one for each would look alike.
             rows = changed if len(changed) > 1 else np.unique([changed[0], 0, len(machines) - 1])
             units = assess_some(context, [shape], [kept.allowed], rows, scarce, now)
             if units is None:
@@ -115,10 +116,8 @@ def assess_some(
     """
     cluster, models = context.cluster, context.configuration.models
     columns = select_columns(cluster, rows, scarce, now)
-    batch = batch_of(cluster, shapes, np.ones(len(shapes), dtype=np.int64))
-    batch = ShapeBatch(
-        batch.requests, batch.counts, batch.rows, tuple(row[rows] for row in allowed), batch.unstated
-    )
+    single = np.ones(len(shapes), dtype=np.int64)
+    batch = batch_of(cluster, shapes, single, tuple(row[rows] for row in allowed))
     answers = tuple(each.model.assess(columns, batch) for each in models)
     for weighted, answer in zip(models, answers, strict=True):
         if not (holds(weighted.model, answer, len(rows)) or _is_constant(answer)):
@@ -135,13 +134,6 @@ def assess_some(
                 place &= answer.feasible[index]
         units[index, ~place] = CLOSED
     return units
-
-
-def batch_of(cluster: Cluster, shapes: Sequence[int], counts: Int64) -> ShapeBatch:
-    """Return what models see of shapes (rows of the table), of which so many tasks (int64[S]) wait."""
-    requested, unstated = cluster.requests.rows(shapes)
-    rows = ShapeRows([cluster.classes.shapes[shape] for shape in shapes])
-    return ShapeBatch(requested, counts, rows, None, unstated if unstated.any() else None)
 
 
 def select_columns(cluster: Cluster, rows: Int64, scarce: tuple[int, ...], now: float) -> MachineColumns:

@@ -17,10 +17,10 @@ import numpy as np
 
 from cost_models.firmament_policies.scarce_resources import scarce_columns
 from cost_models.interface import Int64
-from firmament.core.few_tasks.first_costs import CLOSED, FirstCosts, batch_of, select_columns
+from firmament.core.few_tasks.first_costs import CLOSED, FirstCosts, select_columns
 from firmament.core.gangs.lifecycle import AdmittedTasks
 from firmament.core.rules.registry import is_limited, list_ruled
-from firmament.core.scoring.round_assessment import crowding_units
+from firmament.core.scoring.round_assessment import batch_of, crowding_units
 from firmament.core.snapshot.grouping import RoundContext
 from firmament.solvers.base import Int32
 

@@ -87,7 +87,9 @@ class Budgets:
         counts = np.bincount(tasks.cls[waiting], minlength=len(work.looks))
         ordinary, expensive = self._at_most(counts)
         least = max(expensive, -(-(ordinary + expensive) // ALONE))
-        if ordinary + expensive <= self._most or (least <= self._most and self._is_of_one(waiting)):
+        if ordinary + expensive <= self._most or (
+            least <= self._most and len(self._namespaces(waiting)[0]) == 1
+        ):
             self._own_round_is_due = False
             if self._waited:
                 note_put_off(self._cluster, waiting, 0)
@@ -163,7 +165,7 @@ class Budgets:
             found |= dear[cls]
         if int(cost[present & ~dear].sum()) > self._most:
             names, namespace = self._namespaces(rows)
-            of, kinds = np.unique(np.stack([namespace, cls]), axis=1)
+            of, kinds = np.divmod(np.unique(self._pair(namespace, rows)), len(looks))
             sums = np.bincount(of, weights=cost[kinds] * ~dear[kinds], minlength=len(names))
             found |= ~dear[cls] & (sums > self._most)[namespace]
         return found
@@ -179,9 +181,8 @@ class Budgets:
         """Return bool[N]: who waits for a round of its own, as its namespace asks for too much."""
         tasks, jobs = self._cluster.tasks, self._cluster.jobs
         names, namespace = self._namespaces(waiting)
-        # One number for both: several times as fast as pairs.
         pairs, of_pair, counts = np.unique(
-            namespace * len(self._looks) + tasks.cls[waiting], return_inverse=True, return_counts=True
+            self._pair(namespace, waiting), return_inverse=True, return_counts=True
         )
         of, cls = np.divmod(pairs, len(self._looks))
         expensive = self._expensive[cls]
@@ -205,17 +206,9 @@ class Budgets:
             if job in gangs:
                 heavy[index] = job in held
 
-    def _is_of_one(self, waiting: Int64) -> bool:
-        """Say whether all tasks are in one namespace."""
-        tasks, rows = self._cluster.tasks, self._cluster.classes.rows
-        names = [tasks.name[row] for row in waiting.tolist()]
-        namespace, found, _ = names[0].partition("/")
-        if found:
-            begin = namespace + found
-            return all(name.startswith(begin) for name in names)
-        if any("/" in name for name in set(names)):
-            return False
-        return len({rows[cls].content.namespace for cls in np.unique(tasks.cls[waiting]).tolist()}) == 1
+    def _pair(self, namespace: Int64, rows: Int64) -> Int64:
+        """Return one number for the namespace and class of each task (rows): several times as fast as pairs."""
+        return namespace * len(self._work.looks) + self._cluster.tasks.cls[rows]
 
     def _namespaces(self, waiting: Int64) -> tuple[list[str], Int64]:
         """Return names of the namespaces of tasks, and int64[N]: the index of each one's."""

@@ -241,6 +241,23 @@ def shape_rows(cluster: Cluster, shapes: Sequence[int]) -> ShapeRows:
     return ShapeRows([cluster.classes.shapes[shape] for shape in shapes])
 
 
+def batch_of(
+    cluster: Cluster, shapes: Sequence[int], counts: Int64, allowed: Sequence[Bool] | None = None
+) -> ShapeBatch:
+    """Return what models see of shapes (rows of the table), of which ``counts`` (int64[S]) tasks wait.
+
+    ``allowed``: per shape bool[M], what rules say.
+    """
+    requested, unstated = cluster.requests.rows(shapes)
+    return ShapeBatch(
+        requests=requested,
+        counts=counts,
+        rows=shape_rows(cluster, shapes),
+        allowed=allowed,
+        unstated=unstated if unstated.any() else None,
+    )
+
+
 def assess_shapes(
     cluster: Cluster,
     static_rows: StaticRows,
@@ -253,14 +270,8 @@ def assess_shapes(
     """Ask all rules and models about ``shapes``, of which ``counts`` tasks wait; about what ``recall`` has not kept."""
     contents = [cluster.classes.shapes[shape] for shape in shapes]
     rules = [static_rows.get(shape) for shape in shapes]
-    requested, unstated = cluster.requests.rows(shapes)
-    batch = ShapeBatch(
-        requests=requested,
-        counts=np.asarray(counts, dtype=np.int64),
-        rows=ShapeRows(contents),
-        allowed=[row.feasible for row in rules],
-        unstated=unstated if unstated.any() else None,
-    )
+    waiting = np.asarray(counts, dtype=np.int64)
+    batch = batch_of(cluster, shapes, waiting, [row.feasible for row in rules])
     assessments = tuple(
         each.model.assess(columns, batch)
         if recall is None
