@@ -34,6 +34,34 @@ payload ``{"machine": M, "priority": P, "requests": {RESOURCE: AMOUNT, ...}}``."
 NAMESPACE_RECORD = "Namespace"
 """Kind of the records that carry the labels of namespaces, with payload ``{"labels": {...}}``."""
 
+QUOTA_RECORD = "Quota"
+"""Kind of the records that carry quotas, one per node of a tree; names are unique, such as ``ClusterQueue/team-a``.
+
+The payload is a JSON object; ``TaskClass.queue`` names the quota that tasks draw on. Amounts are in the units of this
+module, by flavor and resource (``{FLAVOR: {RESOURCE: AMOUNT}}``). All keys but ``flavors`` may be absent.
+
+* ``parent``: name of the quota above, "" for none.
+* ``flavors``: groups, each ``{"resources": [R, ...], "flavors": [FLAVOR, ...]}``, the flavors in order of preference. A
+  task takes one flavor for all that it asks for of a group. A resource that no group has is refused, or not limited
+  with ``"uncovered": "allow"``. The implicit resource ``pods`` is limited only where a group has it.
+* ``nominal``: amounts of its own; ``borrowing``: how much more it may use (absent: no limit); ``lending``: how much of
+  its own others may use (absent: all).
+* ``limit``: upper bounds of what is used at it and below, whatever is borrowed; ``guarantee``: amounts of its own that
+  are never lent.
+* ``weight`` (1): its share among those that borrow; ``fair`` (false): queues borrow in order of their shares.
+* ``order``: ``BestEffortFIFO`` (default) or ``StrictFIFO``.
+* ``preemption``: ``{"within": "Never" | "LowerPriority" | "LowerOrNewerEqualPriority", "reclaim": "Never" |
+  "LowerPriority" | "Any", "borrow": {"policy": "Never" | "LowerPriority", "threshold": PRIORITY or null}}``.
+* ``active`` (true), ``message``: whether it admits tasks, and why not.
+
+Tasks of a queue for which there is no record, or an inactive one, are not placed.
+"""
+
+FLAVOR_RECORD = "ResourceFlavor"
+"""Kind of the records that carry flavors, with payload ``{"labels": {...}, "taints": [{"key": K, "value": V, "effect":
+E}, ...], "tolerations": [...]}``. A flavor covers the machines with all its ``labels``, every machine without any; it
+is for tasks that tolerate its ``taints``, or for which it has ``tolerations`` itself."""
+
 QOS_CLASSES: frozenset[str] = frozenset({"Guaranteed", "Burstable", "BestEffort"})
 
 PODS = "pods"
@@ -306,6 +334,8 @@ class TaskClass:
     """Volumes to be created, by storage class, if their drivers say how much they can create."""
     disks: tuple[Disk, ...] = ()
     """Disks that are mounted without a claim."""
+    queue: str = ""
+    """Name of the quota that the tasks draw on, "" for none."""
 
 
 @dataclass(frozen=True, slots=True)

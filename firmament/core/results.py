@@ -121,6 +121,27 @@ class GangState:
     needed: int
 
 
+class QuotaUse(NamedTuple):
+    """How much of a resource in a flavor is used of a quota, how much of that is borrowed, and what is left."""
+
+    flavor: str
+    resource: str
+    used: int
+    borrowed: int
+    available: int
+
+
+@dataclass(frozen=True, slots=True)
+class QueueState:
+    """A quota as it stands, told when that has changed; see ``QueueState`` of the protocol."""
+
+    name: str
+    uses: tuple[QuotaUse, ...] = ()
+    waiting: int = 0
+    admitted: int = 0
+    message: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Unscheduled:
     """Tasks that stay pending for the same reasons. ``reasons`` counts machines by root cause."""
@@ -200,6 +221,8 @@ class RoundResult:
     """Tasks that wait for another round, as their namespace needs more work than one round does for it."""
     searches: tuple[SearchFigures, ...] = ()
     """Figures of the searches for better placements."""
+    queues: tuple[QueueState, ...] = ()
+    """Quotas whose use, or whose waiting tasks, have changed since they were last told."""
 
 
 @dataclass(frozen=True, slots=True)

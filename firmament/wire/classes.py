@@ -79,6 +79,7 @@ _FIELDS: Mapping[str, Decoder[Any]] = {
     "daemon": _plain,
     "never_preempts": _plain,
     "assumed": check_sorted_quantities,
+    "queue": _plain,
 }
 """Decoders by field."""
 

@@ -58,6 +58,15 @@ def encode_round(result: RoundResult) -> EncodedRound:
     for gang in result.gangs:
         told = asdict(gang)
         rest.gangs.add(state=pb.GangState.State.Value(told.pop("phase").value), **told)
+    for queue in result.queues:
+        uses = [pb.QuotaUse(**use._asdict()) for use in queue.uses]
+        rest.queues.add(
+            name=queue.name,
+            uses=uses,
+            waiting=queue.waiting,
+            admitted=queue.admitted,
+            message=queue.message,
+        )
     # Fields stand in order of their numbers, as protobuf writes them: round, deltas, and all others after these.
     parts = [pb.RoundResult(round=result.round).SerializeToString()]
     parts += _encode_deltas(result.deltas)

@@ -9,7 +9,14 @@ import numpy as np
 from cost_models.group_terms import GROUP_RECORD
 from cost_models.interface import Int64, Needs
 from cost_models.task_constraints import ConstrainingModel
-from firmament.core.model import BUDGET_RECORD, FOREIGN_NOMINATION_RECORD, NAMESPACE_RECORD, Machine
+from firmament.core.model import (
+    BUDGET_RECORD,
+    FLAVOR_RECORD,
+    FOREIGN_NOMINATION_RECORD,
+    NAMESPACE_RECORD,
+    QUOTA_RECORD,
+    Machine,
+)
 from firmament.core.resources import ResourceIndex, ShapeRequests
 from firmament.core.selectors.labels import Codes
 from firmament.core.state.class_selectors import ClassSelector
@@ -24,7 +31,7 @@ from firmament.core.usage.samples import TaskSamples
 
 NO_NEEDS = Needs()
 
-_OWN_RECORDS = (NAMESPACE_RECORD, BUDGET_RECORD, FOREIGN_NOMINATION_RECORD)
+_OWN_RECORDS = (NAMESPACE_RECORD, BUDGET_RECORD, FOREIGN_NOMINATION_RECORD, QUOTA_RECORD, FLAVOR_RECORD)
 """Kinds of records that are read here, whatever models read."""
 
 

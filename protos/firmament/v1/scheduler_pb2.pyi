@@ -446,6 +446,7 @@ class RoundResult(_message.Message):
     STATS_FIELD_NUMBER: _builtins.int
     GANGS_FIELD_NUMBER: _builtins.int
     TRACE_FIELD_NUMBER: _builtins.int
+    QUEUES_FIELD_NUMBER: _builtins.int
     round: _builtins.int
     """sequence number of the round, from 1, per cluster"""
     trace: _builtins.str
@@ -466,6 +467,10 @@ class RoundResult(_message.Message):
     def gangs(self) -> _containers.RepeatedCompositeFieldContainer[Global___GangState]:
         """gangs whose state or message changed"""
 
+    @_builtins.property
+    def queues(self) -> _containers.RepeatedCompositeFieldContainer[Global___QueueState]:
+        """quotas whose use or waiting tasks have changed since they were last told"""
+
     def __init__(
         self,
         *,
@@ -475,14 +480,89 @@ class RoundResult(_message.Message):
         stats: Global___RoundStats | None = ...,
         gangs: _abc.Iterable[Global___GangState] | None = ...,
         trace: _builtins.str = ...,
+        queues: _abc.Iterable[Global___QueueState] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["stats", b"stats"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["deltas", b"deltas", "gangs", b"gangs", "round", b"round", "stats", b"stats", "trace", b"trace", "unscheduled", b"unscheduled"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["deltas", b"deltas", "gangs", b"gangs", "queues", b"queues", "round", b"round", "stats", b"stats", "trace", b"trace", "unscheduled", b"unscheduled"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___RoundResult: _TypeAlias = RoundResult  # noqa: Y015
+
+@_typing.final
+class QueueState(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    USES_FIELD_NUMBER: _builtins.int
+    WAITING_FIELD_NUMBER: _builtins.int
+    ADMITTED_FIELD_NUMBER: _builtins.int
+    MESSAGE_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """of the quota: the name of its record"""
+    waiting: _builtins.int
+    """tasks that name it and have no machine"""
+    admitted: _builtins.int
+    """tasks that name it and have one"""
+    message: _builtins.str
+    """why none of its tasks are placed (inactive, no such parent); empty where they are"""
+    @_builtins.property
+    def uses(self) -> _containers.RepeatedCompositeFieldContainer[Global___QuotaUse]:
+        """by flavor and resource, all that it has quota for or that is used"""
+
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        uses: _abc.Iterable[Global___QuotaUse] | None = ...,
+        waiting: _builtins.int = ...,
+        admitted: _builtins.int = ...,
+        message: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["admitted", b"admitted", "message", b"message", "name", b"name", "uses", b"uses", "waiting", b"waiting"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___QueueState: _TypeAlias = QueueState  # noqa: Y015
+
+@_typing.final
+class QuotaUse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FLAVOR_FIELD_NUMBER: _builtins.int
+    RESOURCE_FIELD_NUMBER: _builtins.int
+    USED_FIELD_NUMBER: _builtins.int
+    BORROWED_FIELD_NUMBER: _builtins.int
+    AVAILABLE_FIELD_NUMBER: _builtins.int
+    flavor: _builtins.str
+    """name of the flavor"""
+    resource: _builtins.str
+    """name of the resource"""
+    used: _builtins.int
+    """by tasks with machines, at the quota and below it"""
+    borrowed: _builtins.int
+    """of that, beyond its own"""
+    available: _builtins.int
+    """what is left, with all that can be borrowed; 0 or less where nothing is"""
+    def __init__(
+        self,
+        *,
+        flavor: _builtins.str = ...,
+        resource: _builtins.str = ...,
+        used: _builtins.int = ...,
+        borrowed: _builtins.int = ...,
+        available: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["available", b"available", "borrowed", b"borrowed", "flavor", b"flavor", "resource", b"resource", "used", b"used"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___QuotaUse: _TypeAlias = QuotaUse  # noqa: Y015
 
 @_typing.final
 class GangState(_message.Message):
@@ -1272,6 +1352,7 @@ class TaskClass(_message.Message):
     ATTACHMENTS_FIELD_NUMBER: _builtins.int
     DISKS_FIELD_NUMBER: _builtins.int
     NEW_STORAGE_FIELD_NUMBER: _builtins.int
+    QUEUE_FIELD_NUMBER: _builtins.int
     id: _builtins.int
     """chosen by the client, unique in the stream, never 0"""
     namespace: _builtins.str
@@ -1292,6 +1373,8 @@ class TaskClass(_message.Message):
     """preemptionPolicy Never: the tasks wait rather than evict others"""
     runs_to_completion: _builtins.bool
     """the tasks end by themselves: others may wait for the room that they take"""
+    queue: _builtins.str
+    """name of the quota that the tasks draw on (a record of kind "Quota"); empty: none"""
     @_builtins.property
     def requests(self) -> _containers.RepeatedCompositeFieldContainer[Global___Quantity]:
         """per task; the "pods" slot is added by the server"""
@@ -1415,10 +1498,11 @@ class TaskClass(_message.Message):
         attachments: _abc.Iterable[Global___Attachment] | None = ...,
         disks: _abc.Iterable[Global___Disk] | None = ...,
         new_storage: _abc.Iterable[Global___NewStorage] | None = ...,
+        queue: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["affinity", b"affinity", "annotations", b"annotations", "anti_affinity", b"anti_affinity", "assumed", b"assumed", "attachments", b"attachments", "containers", b"containers", "daemon", b"daemon", "disks", b"disks", "id", b"id", "images", b"images", "invalid", b"invalid", "labels", b"labels", "limits", b"limits", "machine", b"machine", "namespace", b"namespace", "never_preempts", b"never_preempts", "new_storage", b"new_storage", "node_selector", b"node_selector", "overhead", b"overhead", "ports", b"ports", "preferred", b"preferred", "preferred_affinity", b"preferred_affinity", "preferred_anti_affinity", b"preferred_anti_affinity", "qos", b"qos", "requests", b"requests", "required", b"required", "runs_to_completion", b"runs_to_completion", "service_class", b"service_class", "spread", b"spread", "terminating", b"terminating", "tolerations", b"tolerations", "volumes", b"volumes"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["affinity", b"affinity", "annotations", b"annotations", "anti_affinity", b"anti_affinity", "assumed", b"assumed", "attachments", b"attachments", "containers", b"containers", "daemon", b"daemon", "disks", b"disks", "id", b"id", "images", b"images", "invalid", b"invalid", "labels", b"labels", "limits", b"limits", "machine", b"machine", "namespace", b"namespace", "never_preempts", b"never_preempts", "new_storage", b"new_storage", "node_selector", b"node_selector", "overhead", b"overhead", "ports", b"ports", "preferred", b"preferred", "preferred_affinity", b"preferred_affinity", "preferred_anti_affinity", b"preferred_anti_affinity", "qos", b"qos", "queue", b"queue", "requests", b"requests", "required", b"required", "runs_to_completion", b"runs_to_completion", "service_class", b"service_class", "spread", b"spread", "terminating", b"terminating", "tolerations", b"tolerations", "volumes", b"volumes"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

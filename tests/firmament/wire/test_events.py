@@ -146,6 +146,7 @@ def test_every_field_of_a_class_is_read():
         "service_class": "koord-prod",
         "daemon": True,
         "assumed": amounts(cpu=1),
+        "queue": "ClusterQueue/a",
     }
     assert set(filled) == set(pb.TaskClass.DESCRIPTOR.fields_by_name) - {"id"}
     for name, value in filled.items():

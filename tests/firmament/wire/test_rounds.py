@@ -13,6 +13,8 @@ from firmament.core.results import (
     DeltaKind,
     GangPhase,
     GangState,
+    QueueState,
+    QuotaUse,
     RoundResult,
     RoundStats,
     Unscheduled,
@@ -72,6 +74,19 @@ results = st.builds(
         ),
         max_size=2,
     ).map(tuple),
+    queues=st.lists(
+        st.builds(
+            QueueState,
+            names,
+            st.lists(
+                st.builds(QuotaUse, names, names, *(st.integers(-300, 300) for _ in range(3))), max_size=2
+            ).map(tuple),
+            st.integers(0, 300),
+            st.integers(0, 300),
+            names,
+        ),
+        max_size=2,
+    ).map(tuple),
 )
 
 
@@ -110,6 +125,16 @@ def as_message(result: RoundResult) -> pb.RoundResult:
                 needed=gang.needed,
             )
             for gang in result.gangs
+        ],
+        queues=[
+            pb.QueueState(
+                name=queue.name,
+                uses=[pb.QuotaUse(**use._asdict()) for use in queue.uses],
+                waiting=queue.waiting,
+                admitted=queue.admitted,
+                message=queue.message,
+            )
+            for queue in result.queues
         ],
     )
 
