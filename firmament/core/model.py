@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from cost_models.interface import ContainerRow
 
@@ -61,6 +61,17 @@ FLAVOR_RECORD = "ResourceFlavor"
 """Kind of the records that carry flavors, with payload ``{"labels": {...}, "taints": [{"key": K, "value": V, "effect":
 E}, ...], "tolerations": [...]}``. A flavor covers the machines with all its ``labels``, every machine without any; it
 is for tasks that tolerate its ``taints``, or for which it has ``tolerations`` itself."""
+
+DEVICE_SLICE_RECORD = "DeviceSlice"
+"""Kind of the records that say which devices there are: one per ResourceSlice (resource.k8s.io/v1), with its name and
+its ``spec`` as payload."""
+DEVICE_CLASS_RECORD = "DeviceClass"
+"""Kind of the records of DeviceClasses, with their names and their ``spec`` as payload."""
+DEVICE_CLAIM_RECORD = "DeviceClaim"
+"""Kind of the records of ResourceClaims: those that tasks name, and all that are allocated. The name is
+``namespace/name``, the payload ``{"spec": SPEC, "allocation": ALLOCATION_RESULT or null, "reserved_for": [UID, ...],
+"in_use_by": [UID, ...]}``: ``reserved_for`` are the pods for which it is reserved, ``in_use_by`` those tasks of them
+that are on machines."""
 
 QOS_CLASSES: frozenset[str] = frozenset({"Guaranteed", "Burstable", "BestEffort"})
 
@@ -186,6 +197,29 @@ class Disk:
     name: str
     read_only: bool = False
     claim: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TaskClaim:
+    """A claim of devices that a task has. Exactly one of ``claim`` and ``spec`` is given."""
+
+    name: str
+    """What the task calls it."""
+    claim: str = ""
+    """``namespace/name`` of a claim that exists: the name of its record."""
+    spec: str = ""
+    """JSON of the spec of a claim that each task has for itself (resource.k8s.io/v1 ResourceClaimSpec)."""
+
+
+class ClaimAllocation(NamedTuple):
+    """Devices that a claim of a task has got."""
+
+    name: str
+    """What the task calls the claim."""
+    claim: str
+    """``namespace/name`` of a claim that existed, "" for one of the task's own."""
+    allocation: str
+    """JSON of an AllocationResult (resource.k8s.io/v1)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,6 +370,8 @@ class TaskClass:
     """Disks that are mounted without a claim."""
     queue: str = ""
     """Name of the quota that the tasks draw on, "" for none."""
+    claims: tuple[TaskClaim, ...] = ()
+    """Claims of devices."""
 
 
 @dataclass(frozen=True, slots=True)

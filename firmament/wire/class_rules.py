@@ -16,6 +16,7 @@ from firmament.core.model import (
     PreferredTerm,
     SpreadRule,
     StorageRoom,
+    TaskClaim,
     TaskSelector,
     TaskTerm,
     Toleration,
@@ -104,6 +105,15 @@ def storage(kind: type[Storage], together: str) -> Decoder[tuple[Storage, ...]]:
 
 storage_rooms = storage(StorageRoom, "capacity")
 """What a machine has room for, by storage class."""
+
+
+def task_claim(subject: str, field: str, message: pb.TaskClaim) -> TaskClaim:
+    """Return a claim of devices."""
+    check_required(f"{subject}: {field}", "name", message.name)
+    if bool(message.claim) == bool(message.spec):
+        given = "both given" if message.claim else "both empty"
+        raise refuse(subject, field, f"claim and spec are {given}; send exactly one of them")
+    return TaskClaim(message.name, message.claim, message.spec)
 
 
 # --- rules about machines -------------------------------------------------------------------------------------------

@@ -71,6 +71,7 @@ _FIELDS: Mapping[str, Decoder[Any]] = {
     "attachments": distinct(rules.attachment, lambda *names: names),
     "new_storage": rules.storage(NewStorage, "total"),
     "disks": distinct(rules.disk, Disk),
+    "claims": each(rules.task_claim),
     "containers": each(rules.container),
     "qos": partial(one_of, allowed=QOS_CLASSES, what="a QoS class", more=", or none"),
     "overhead": check_sorted_quantities,
@@ -166,6 +167,7 @@ LIMITS = (
     ClassLimit("disks without claims", 500, lambda message: len(message.disks)),
     ClassLimit("volumes bound to nodes", 500, lambda message: len(message.volumes)),
     ClassLimit("storage classes of new volumes", 100, lambda message: len(message.new_storage)),
+    ClassLimit("claims of devices", 32, lambda message: len(message.claims)),
     ClassLimit("containers", 200, lambda message: max(len(message.containers), len(message.images))),
 )
 

@@ -100,7 +100,7 @@ def _encode_deltas(deltas: Sequence[Delta]) -> Iterator[bytes]:
     """
     if not deltas:
         return
-    if isinstance(deltas, PlacementDeltas) and not deltas.depends_on:
+    if isinstance(deltas, PlacementDeltas) and not deltas.depends_on and not deltas.allocations:
         yield _encode_plain(deltas.uids, deltas.machines)
         return
     kinds, uids, machines, *others = zip(*deltas, strict=True)
@@ -133,6 +133,7 @@ def _encode_any(deltas: Iterable[Delta]) -> bytes:
             depends_on=delta.depends_on,
             beyond_budget=delta.beyond_budget,
             withdrawn=delta.withdrawn,
+            allocations=[pb.ClaimAllocation(**each._asdict()) for each in delta.allocations],
         )
     return message.SerializeToString()
 

@@ -677,6 +677,7 @@ class Delta(_message.Message):
     DEPENDS_ON_FIELD_NUMBER: _builtins.int
     BEYOND_BUDGET_FIELD_NUMBER: _builtins.int
     WITHDRAWN_FIELD_NUMBER: _builtins.int
+    ALLOCATIONS_FIELD_NUMBER: _builtins.int
     kind: Global___Delta.Kind.ValueType
     """what is to be done"""
     task: _builtins.str
@@ -693,6 +694,10 @@ class Delta(_message.Message):
     def depends_on(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """uids of tasks that must be bound (or gone) before this one"""
 
+    @_builtins.property
+    def allocations(self) -> _containers.RepeatedCompositeFieldContainer[Global___ClaimAllocation]:
+        """PLACE: devices of the task's claims, to be written to them before it is bound"""
+
     def __init__(
         self,
         *,
@@ -703,14 +708,45 @@ class Delta(_message.Message):
         depends_on: _abc.Iterable[_builtins.str] | None = ...,
         beyond_budget: _builtins.bool = ...,
         withdrawn: _builtins.bool = ...,
+        allocations: _abc.Iterable[Global___ClaimAllocation] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["beyond_budget", b"beyond_budget", "depends_on", b"depends_on", "from_machine", b"from_machine", "kind", b"kind", "machine", b"machine", "task", b"task", "withdrawn", b"withdrawn"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allocations", b"allocations", "beyond_budget", b"beyond_budget", "depends_on", b"depends_on", "from_machine", b"from_machine", "kind", b"kind", "machine", b"machine", "task", b"task", "withdrawn", b"withdrawn"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Delta: _TypeAlias = Delta  # noqa: Y015
+
+@_typing.final
+class ClaimAllocation(_message.Message):
+    """Devices that a claim of a task has got. They stay with the task until its claim comes as a record, or its placement fails."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    CLAIM_FIELD_NUMBER: _builtins.int
+    ALLOCATION_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """TaskClaim.name"""
+    claim: _builtins.str
+    """TaskClaim.claim: "namespace/name"; empty: the task's own, made from TaskClaim.spec"""
+    allocation: _builtins.str
+    """JSON of AllocationResult (resource.k8s.io/v1)"""
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        claim: _builtins.str = ...,
+        allocation: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allocation", b"allocation", "claim", b"claim", "name", b"name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ClaimAllocation: _TypeAlias = ClaimAllocation  # noqa: Y015
 
 @_typing.final
 class UnscheduledTasks(_message.Message):
@@ -1353,6 +1389,7 @@ class TaskClass(_message.Message):
     DISKS_FIELD_NUMBER: _builtins.int
     NEW_STORAGE_FIELD_NUMBER: _builtins.int
     QUEUE_FIELD_NUMBER: _builtins.int
+    CLAIMS_FIELD_NUMBER: _builtins.int
     id: _builtins.int
     """chosen by the client, unique in the stream, never 0"""
     namespace: _builtins.str
@@ -1463,6 +1500,10 @@ class TaskClass(_message.Message):
     def new_storage(self) -> _containers.RepeatedCompositeFieldContainer[Global___NewStorage]:
         """volumes to be made by drivers that say how much they can make"""
 
+    @_builtins.property
+    def claims(self) -> _containers.RepeatedCompositeFieldContainer[Global___TaskClaim]:
+        """claims of devices, in the order of the pod's spec"""
+
     def __init__(
         self,
         *,
@@ -1499,14 +1540,45 @@ class TaskClass(_message.Message):
         disks: _abc.Iterable[Global___Disk] | None = ...,
         new_storage: _abc.Iterable[Global___NewStorage] | None = ...,
         queue: _builtins.str = ...,
+        claims: _abc.Iterable[Global___TaskClaim] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["affinity", b"affinity", "annotations", b"annotations", "anti_affinity", b"anti_affinity", "assumed", b"assumed", "attachments", b"attachments", "containers", b"containers", "daemon", b"daemon", "disks", b"disks", "id", b"id", "images", b"images", "invalid", b"invalid", "labels", b"labels", "limits", b"limits", "machine", b"machine", "namespace", b"namespace", "never_preempts", b"never_preempts", "new_storage", b"new_storage", "node_selector", b"node_selector", "overhead", b"overhead", "ports", b"ports", "preferred", b"preferred", "preferred_affinity", b"preferred_affinity", "preferred_anti_affinity", b"preferred_anti_affinity", "qos", b"qos", "queue", b"queue", "requests", b"requests", "required", b"required", "runs_to_completion", b"runs_to_completion", "service_class", b"service_class", "spread", b"spread", "terminating", b"terminating", "tolerations", b"tolerations", "volumes", b"volumes"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["affinity", b"affinity", "annotations", b"annotations", "anti_affinity", b"anti_affinity", "assumed", b"assumed", "attachments", b"attachments", "claims", b"claims", "containers", b"containers", "daemon", b"daemon", "disks", b"disks", "id", b"id", "images", b"images", "invalid", b"invalid", "labels", b"labels", "limits", b"limits", "machine", b"machine", "namespace", b"namespace", "never_preempts", b"never_preempts", "new_storage", b"new_storage", "node_selector", b"node_selector", "overhead", b"overhead", "ports", b"ports", "preferred", b"preferred", "preferred_affinity", b"preferred_affinity", "preferred_anti_affinity", b"preferred_anti_affinity", "qos", b"qos", "queue", b"queue", "requests", b"requests", "required", b"required", "runs_to_completion", b"runs_to_completion", "service_class", b"service_class", "spread", b"spread", "terminating", b"terminating", "tolerations", b"tolerations", "volumes", b"volumes"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___TaskClass: _TypeAlias = TaskClass  # noqa: Y015
+
+@_typing.final
+class TaskClaim(_message.Message):
+    """A claim of devices: exactly one of claim and spec is given."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    CLAIM_FIELD_NUMBER: _builtins.int
+    SPEC_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """required: what the pod calls it (spec.resourceClaims[].name)"""
+    claim: _builtins.str
+    """"namespace/name" of a claim that exists, as a record of kind "DeviceClaim" """
+    spec: _builtins.str
+    """JSON of the spec of a claim that each task has for itself, made from a template"""
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        claim: _builtins.str = ...,
+        spec: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["claim", b"claim", "name", b"name", "spec", b"spec"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TaskClaim: _TypeAlias = TaskClaim  # noqa: Y015
 
 @_typing.final
 class TaskSelector(_message.Message):

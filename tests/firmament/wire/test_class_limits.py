@@ -63,6 +63,9 @@ TOO_MUCH: dict[str, Callable[[int], pb.TaskClass]] = {
     "storage classes of new volumes": lambda n: pb.TaskClass(
         new_storage=[pb.NewStorage(storage_class=f"c{each}") for each in range(n)]
     ),
+    "claims of devices": lambda n: pb.TaskClass(
+        claims=[pb.TaskClaim(name=f"c{each}", spec="{}") for each in range(n)]
+    ),
     "containers": lambda n: pb.TaskClass(
         containers=[pb.Container(name=str(each), kind=pb.Container.APP) for each in range(n)]
     ),

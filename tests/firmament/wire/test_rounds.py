@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from firmament.core.model import ClaimAllocation
 from firmament.core.results import (
     Delta,
     DeltaKind,
@@ -49,6 +50,7 @@ deltas = st.builds(
     depends_on=st.lists(names, max_size=2).map(tuple),
     beyond_budget=st.booleans(),
     withdrawn=st.booleans(),
+    allocations=st.lists(st.builds(ClaimAllocation, names, names, names), max_size=2).map(tuple),
 )
 results = st.builds(
     RoundResult,
@@ -103,6 +105,10 @@ def as_message(result: RoundResult) -> pb.RoundResult:
                 depends_on=delta.depends_on,
                 beyond_budget=delta.beyond_budget,
                 withdrawn=delta.withdrawn,
+                allocations=[
+                    pb.ClaimAllocation(name=name, claim=claim, allocation=allocation)
+                    for name, claim, allocation in delta.allocations
+                ],
             )
             for delta in result.deltas
         ],
