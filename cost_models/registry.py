@@ -25,6 +25,9 @@ from cost_models.interface import CostModel, Kind, ModelArgumentError, ModelDecl
 
 GROUP = "firmament.cost_models"
 
+NONE: Mapping[str, Any] = MappingProxyType({})
+"""No classes of models but those of installed packages."""
+
 
 class UnknownModelError(LookupError):
     """No installed package provides a model of that name; the message lists those that exist."""
@@ -54,24 +57,27 @@ def _find_entry_points(folders: tuple[tuple[str, int], ...]) -> Mapping[str, Ent
     return MappingProxyType({point.name: point for point in found})
 
 
-def available() -> dict[str, Kind]:
+def available(classes: Mapping[str, Any] = NONE) -> dict[str, Kind]:
     """Return names of all installed models and whether each is a base policy or an overlay, sorted by name.
 
-    Those that cannot be imported are left out, so that they do not keep others from being used.
+    Those that cannot be imported are left out, so that they do not keep others from being used. ``classes``: of models
+    that a program brings along, by name; they come before installed ones, here and below.
     """
     kinds: dict[str, Kind] = {}
-    for name, point in sorted(_list_installed().items()):
+    for name in sorted({*_list_installed(), *classes}):
         with suppress(ModelDeclarationError):
-            kinds[name] = _import(point).kind
+            kinds[name] = model_class(name, classes).kind
     return kinds
 
 
-def model_class(name: str) -> Any:
+def model_class(name: str, classes: Mapping[str, Any] = NONE) -> Any:
     """Return the class of the model called ``name``.
 
     Raises ``UnknownModelError`` if nothing of that name is installed, ``ModelDeclarationError`` if it cannot be
     imported or is of no kind.
     """
+    if name in classes:
+        return _check_kind(name, classes[name])
     installed = _list_installed()
     if name not in installed:
         raise UnknownModelError(f"no cost model {name!r} is installed; known: {', '.join(sorted(installed))}")
@@ -84,8 +90,13 @@ def _import(point: EntryPoint) -> Any:
     except Exception as error:
         fault = str(error) if isinstance(error, ModelDeclarationError) else f"{point.value}: {error!r}"
         raise ModelDeclarationError(f"{point.name}: cannot be imported: {fault}") from error
+    return _check_kind(point.name, found)
+
+
+def _check_kind(name: str, found: Any) -> Any:
+    """Return a class, or raise ``ModelDeclarationError`` if it is of no kind."""
     if (kind := getattr(found, "kind", None)) not in get_args(Kind):
-        raise ModelDeclarationError(f"{point.name}: kind is {kind!r}; it must be 'policy' or 'overlay'")
+        raise ModelDeclarationError(f"{name}: kind is {kind!r}; it must be 'policy' or 'overlay'")
     return found
 
 
@@ -100,13 +111,13 @@ def reader_of(name: str, method: str) -> Any:
     return reader
 
 
-def load_model(name: str, args: Mapping[str, Any]) -> CostModel:
+def load_model(name: str, args: Mapping[str, Any], classes: Mapping[str, Any] = NONE) -> CostModel:
     """Construct the model called ``name`` with ``args``, and check what it declares of itself.
 
     Raises ``UnknownModelError`` if nothing of that name is installed, ``ModelArgumentError`` if the model refuses an
     argument (unknown arguments included), and ``ModelDeclarationError`` if it declares what cannot be.
     """
-    factory = model_class(name)
+    factory = model_class(name, classes)
     takes = inspect.signature(factory).parameters
     unknown = sorted(set(args) - set(takes), key=str)
     if unknown and not any(each.kind is each.VAR_KEYWORD for each in takes.values()):

@@ -9,10 +9,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from poseidon.configuration.document import BridgeConfiguration, argument_faults
-from protos.conventions.configuration_file import load_part
+from protos.conventions.configuration_file import check_part, load_part
 from protos.conventions.configuration_schema import schema_of
 
 if TYPE_CHECKING:
@@ -33,20 +35,35 @@ if TYPE_CHECKING:
     from protos.conventions.configuration import Document
     from protos.firmament.v1 import scheduler_pb2 as pb
 
+_NO_CLASSES: Mapping[str, type] = MappingProxyType({})
+
 
 def load_configuration(path: Path | None) -> BridgeConfiguration:
     """Read and check both parts of a configuration file, None for the defaults. Raises ``ConfigurationError``.
 
     What is returned is the solver's part as well, which ``EmbeddedScheduler`` takes.
     """
+    return load_part(path, _whole(), _faults)
+
+
+def check_configuration(
+    document: Mapping[str, Any], where: str, classes: Mapping[str, type]
+) -> BridgeConfiguration:
+    """Check a configuration that is read already, as ``load_configuration`` does.
+
+    ``classes``: of cost models that it may name though no package that is installed has them, by name.
+    """
+    found = check_part(document, where, _whole(), partial(_faults, classes=classes))
+    found.bring_classes(classes)
+    return found
+
+
+def _faults(document: Mapping[str, Any], classes: Mapping[str, type] = _NO_CLASSES) -> Iterator[str]:
+    """Yield what models say of their arguments; where they say nothing, what the bridge does."""
     from firmament.configuration.document import model_faults
 
-    def faults(document: Mapping[str, Any]) -> Iterator[str]:
-        """Yield what models say of their arguments; where they say nothing, what the bridge does."""
-        said = list(model_faults(document))
-        yield from said or argument_faults(document)
-
-    return load_part(path, _whole(), faults)
+    said = list(model_faults(document, classes))
+    yield from said or argument_faults(document)
 
 
 def configuration_schema() -> dict[str, Any]:
@@ -54,7 +71,7 @@ def configuration_schema() -> dict[str, Any]:
     return schema_of(_whole())
 
 
-def _whole() -> type[BridgeConfiguration]:
+def _whole() -> type[Any]:
     """Return the model of both parts of the configuration."""
     from firmament.configuration.document import SchedulerConfiguration
 
@@ -194,6 +211,7 @@ class EmbeddedScheduler:
     def __init__(self, configuration: Document, clock: Callable[[], float]) -> None:
         core = _core(configuration)
         self._scheduler, self._clock = _scheduler(core, clock), clock
+        self._first: Snapshot | None = None
         self._last: tuple[Snapshot, Placement, RoundResult] | None = None
         self.needs = frozenset(core.words)
         """What the models look at, in the words of ``Welcome``."""
@@ -231,6 +249,7 @@ class EmbeddedScheduler:
         placement = opened.solve()
         result = self._scheduler.close_round(opened, placement)
         if opened.snapshot is not None:
+            self._first = self._first or opened.snapshot
             self._last = opened.snapshot, placement, result
         self.notes.extend(result.notes)
         return round_to_proto(result)
@@ -246,6 +265,18 @@ class EmbeddedScheduler:
         words = self._scheduler.class_words(first_tasks(snapshot))
         flow = snapshot_flow(snapshot, placement, words, with_tasks=True)
         return flow_to_proto((RoundSummary(result.round, self._clock(), result.stats, 0), flow))
+
+    def draw_network(self, title: str) -> str:
+        """Return an SVG of the network of the first round with tasks, with its cheapest flow; raises ``ValueError``.
+
+        That is for a network that is too large to be drawn, or none.
+        """
+        from firmament.pictures.rounds import draw_round
+        from firmament.solvers.ortools_solver import OrToolsSolver
+
+        if self._first is None:
+            raise ValueError("no round had anything to place, so there is no network to draw")
+        return draw_round(self._first, OrToolsSolver(lazy=True), title)
 
     def report(self, reports: Iterable[pb.BindingReport]) -> None:
         """Report what has become of decisions."""

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, StrictInt, model_validator
+from pydantic import BeforeValidator, Field, PrivateAttr, StrictInt, model_validator
 
 from cost_models.interface import ModelArgumentError, ModelDeclarationError
-from cost_models.registry import UnknownModelError, available, load_model, model_class
+from cost_models.registry import NONE, UnknownModelError, available, load_model, model_class
 from firmament.configuration.sections import (
     FairShareSection,
     LimitSection,
@@ -128,6 +128,16 @@ class SchedulerConfiguration(Document):
     scarce_resources: ScarceResourceSection = Field(default_factory=ScarceResourceSection)
     limits: LimitSection = Field(default_factory=LimitSection)
     pod_topology_spread: PodTopologySpreadSection = Field(default_factory=PodTopologySpreadSection)
+    _classes: Mapping[str, Any] = PrivateAttr(default_factory=dict)
+
+    @property
+    def classes(self) -> Mapping[str, Any]:
+        """Classes of models that a program brings along, by name; no file can name any."""
+        return self._classes
+
+    def bring_classes(self, classes: Mapping[str, Any]) -> None:
+        """Use ``classes`` of models before installed ones of the same name."""
+        self._classes = classes
 
 
 def load(path: Path | None) -> SchedulerConfiguration:
@@ -142,11 +152,14 @@ def build_core(configuration: SchedulerConfiguration) -> CoreConfiguration:
     """Load the models and return the core's configuration. Raises ``ConfigurationError``."""
     from firmament.core.configuration import CoreConfiguration, WeightedModel
 
-    faults = list(model_faults(configuration.model_dump(by_alias=True, mode="json")))
+    classes = configuration.classes
+    faults = list(model_faults(configuration.model_dump(by_alias=True, mode="json"), classes))
     if faults:
         raise ConfigurationError(f"configuration: {fault}" for fault in faults)
     sections = (configuration.policy, *configuration.cost_models)
-    policy, *overlays = (WeightedModel(load_model(each.name, each.args), each.weight) for each in sections)
+    policy, *overlays = (
+        WeightedModel(load_model(each.name, each.args, classes), each.weight) for each in sections
+    )
     by_quality = configuration.queue_sort == "topological" and any(
         each.model.promises.pairs for each in overlays
     )
@@ -164,32 +177,35 @@ def build_core(configuration: SchedulerConfiguration) -> CoreConfiguration:
 # --- faults -------------------------------------------------------------------------------------------------
 
 
-def model_faults(document: Mapping[str, Any]) -> Iterator[str]:
+def model_faults(document: Mapping[str, Any], classes: Mapping[str, Any] = NONE) -> Iterator[str]:
     """Check names, roles, repetition and arguments of the models; nothing else of the document counts.
 
-    It works on the raw document so that its faults are listed together with those of the schema.
+    It works on the raw document so that its faults are listed together with those of the schema. ``classes``: of
+    models that are not installed, by name.
     """
     policy = document.get("policy")
     if isinstance(policy, Mapping):
-        yield from _one_model_fault("policy", policy, base=True)
+        yield from _one_model_fault("policy", policy, classes, base=True)
     overlays = document.get("costModels")
     seen: dict[str, str] = {}
     for index, overlay in enumerate(overlays if isinstance(overlays, (list, tuple)) else ()):
         if not isinstance(overlay, Mapping):
             continue
         field = f"costModels[{index}]"
-        yield from _one_model_fault(field, overlay, base=False)
+        yield from _one_model_fault(field, overlay, classes, base=False)
         name = overlay.get("name")
         if isinstance(name, str) and seen.setdefault(name, field) != field:
             yield f"{field}.name: {name} is already given as {seen[name]}; remove one of them"
 
 
-def _one_model_fault(field: str, section: Mapping[str, Any], *, base: bool) -> Iterator[str]:
+def _one_model_fault(
+    field: str, section: Mapping[str, Any], classes: Mapping[str, Any], *, base: bool
+) -> Iterator[str]:
     """Yield what is wrong with one model section, if anything."""
     name, args = section.get("name"), section.get("args", {})
     if not isinstance(name, str):
         return
-    kinds = available()
+    kinds = available(classes)
     wanted, elsewhere = ("policy", "costModels") if base else ("overlay", "policy")
     if kinds.get(name, wanted) != wanted:
         role = "a base policy" if base else "an overlay"
@@ -197,7 +213,7 @@ def _one_model_fault(field: str, section: Mapping[str, Any], *, base: bool) -> I
         return
     readable = isinstance(args, Mapping) and all(isinstance(key, str) for key in args)
     try:
-        load_model(name, args) if readable else model_class(name)
+        load_model(name, args, classes) if readable else model_class(name, classes)
     except UnknownModelError:
         usable = ", ".join(each for each, kind in kinds.items() if kind == wanted)
         yield f"{field}.name: {name!r} is not a known model; " + (

@@ -25,6 +25,9 @@ _CLASS_X, _MACHINE_X, _SINK_X = 90, 420, 690
 _CLASS_STRETCH = 1.5
 """Classes stand so many times as far apart as machines: their arcs' costs need room."""
 _NODE = (120, 34)
+_WIDEST = 176
+_MOST_COSTS = 4
+"""Of parallel arcs; of more of them the first two and the last are named."""
 _SPOTS = (0.36, 0.68, 0.52)
 """Where on a class's arcs the costs stand, so that those of different classes keep apart."""
 
@@ -123,7 +126,8 @@ def _label(outcome: FlowOutcome, line: Line, places: Sequence[Point]) -> str:
     (x, y), (to_x, to_y) = places[line.tail], places[line.head]
     spot = _SPOTS[line.tail % len(_SPOTS)] if line.tail < count else 0.5
     at = (round(x + (to_x - x) * spot), round(y + (to_y - y) * spot))
-    words = ", ".join(f"{cost / COST_UNITS_PER_POINT:g}" for cost in line.costs)
+    costs = [f"{cost / COST_UNITS_PER_POINT:g}" for cost in line.costs]
+    words = ", ".join(costs if len(costs) <= _MOST_COSTS else [*costs[:2], "…", costs[-1]])
     colour = svg.INK
     if line.flow:
         words += f" ({line.flow})"
@@ -132,4 +136,6 @@ def _label(outcome: FlowOutcome, line: Line, places: Sequence[Point]) -> str:
 
 
 def _node(at: Point, words: str, *, colour: str = svg.INK, width: int = _NODE[0]) -> list[str]:
+    """Return a box with words, wider than usual where they need it."""
+    width = min(max(width, 7 * len(words) + 12), _WIDEST)
     return [svg.box(at, (width, _NODE[1]), colour=colour), svg.text(at, words, colour=colour)]

@@ -1,4 +1,4 @@
-"""Just enough SVG: shapes in whole numbers, text, and a document that looks the same on light and dark pages."""
+"""Just enough SVG: shapes in whole numbers, text, and a document for light and dark pages."""
 
 from __future__ import annotations
 
@@ -10,18 +10,27 @@ PALE = "#8c959f"
 FLOW = "#0969da"
 LOST = "#cf222e"
 PAPER = "#ffffff"
+_ON_DARK = {INK: "#e6edf3", FLOW: "#58a6ff", LOST: "#ff7b72", PAPER: "#0d1117"}
+_DARK = " ".join(
+    f'[{of}="{light}"] {{ {of}: {dark} }}' for light, dark in _ON_DARK.items() for of in ("fill", "stroke")
+)
+"""Rules of a style sheet that exchange colours where pages are dark."""
 CHARACTER = 8
 """Width that a character of a label takes, or a little less."""
 
 
 def document(width: int, height: int, title: str, body: Iterable[str]) -> str:
-    """Return an SVG document on white ground; ``title`` is for readers that cannot see it."""
+    """Return an SVG document on white ground, on a dark one for readers who prefer that.
+
+    ``title`` is for readers that cannot see it.
+    """
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
         f'height="{height}" font-family="sans-serif" font-size="13" role="img">'
     )
+    style = f"<style>@media (prefers-color-scheme: dark) {{ {_DARK} }}</style>"
     ground = f'<rect width="{width}" height="{height}" fill="{PAPER}"/>'
-    return "\n".join([head, f"<title>{escape(title)}</title>", ground, *body, "</svg>", ""])
+    return "\n".join([head, f"<title>{escape(title)}</title>", style, ground, *body, "</svg>", ""])
 
 
 def line(start: tuple[int, int], end: tuple[int, int], *, colour: str, width: float = 1) -> str:

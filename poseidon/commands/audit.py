@@ -72,12 +72,12 @@ def audit(
     with show_progress() as note:
         note("reading the cluster")
         given = source.read() if source.names_files else source.read_live()
-        from poseidon.offline.audit.looking import make_audit
+        from poseidon.api.calls import audit as make_audit
 
         made = make_audit(
-            *given,
+            given,
             tries=tries,
-            budget=most_moves,
+            most_moves=most_moves,
             move_cost=move_cost,
             hot=dict(hot),
             local_data_may_go=local_data_may_go,

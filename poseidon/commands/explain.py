@@ -87,11 +87,11 @@ def _refuse_mixture(*, offline: bool) -> None:
 
 def _of_files(source: Source, name: str) -> PodExplanation:
     given = source.read()
+    from poseidon.api.calls import explain as explain_pod
     from poseidon.explanations import UnknownPodError
-    from poseidon.offline.explain import explain_pod
 
     try:
-        explained = explain_pod(*given, name)
+        explained = explain_pod(given, pod=name)
     except UnknownPodError as error:
         raise bad_input([f"--pod: {error}"]) from None
     warn(explained.warnings)

@@ -6,11 +6,11 @@ import asyncio
 import gc
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,6 +20,7 @@ from poseidon.commands.options import config_option, output_option, together, wi
 from poseidon.kube.api.metadata import seconds
 
 if TYPE_CHECKING:
+    from poseidon.api.reading import ReadCluster
     from poseidon.configuration.document import BridgeConfiguration
     from poseidon.manifests.loader import Manifests
 
@@ -38,14 +39,6 @@ class Moment(click.ParamType[float]):
             remedy = "write one such as 2026-01-31T12:00:00Z"
             raise bad_input([f"--now: {value!r} is not an RFC 3339 time; {remedy}"])
         return found
-
-
-class OfflineInput(NamedTuple):
-    """What a command works on. ``now`` is in seconds since the epoch."""
-
-    manifests: Manifests
-    configuration: BridgeConfiguration
-    now: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,34 +60,27 @@ class Source:
         """Whether any files are named, and not a live cluster."""
         return bool(self.paths or self.kustomized)
 
-    def read(self) -> OfflineInput:
+    def read(self) -> ReadCluster:
         """Read configuration and manifests. All their defects together end the command with status 2."""
         # What is loaded and read stays until the end; looking through it takes longer than what that would free.
         gc.set_threshold(50_000, 20, 50)
-        from poseidon.embedding import load_configuration
-        from poseidon.manifests.loader import ManifestError, load_manifests
-        from protos.conventions.configuration_file import ConfigurationError
+        from poseidon.api.errors import InputError
+        from poseidon.api.reading import read_given
 
         if not self.names_files:
             raise click.UsageError("no manifests given; name files, folders or - with -f")
-        lines: list[str] = []
-        configuration: BridgeConfiguration | None = None
-        manifests: Manifests | None = None
         try:
-            configuration = load_configuration(self.config)
-        except ConfigurationError as error:
-            lines.extend(error.lines)
-        try:
-            manifests = load_manifests(self.paths, self.kustomized, strict=self.strict)
-        except ManifestError as error:
-            lines.extend(error.lines)
-        if configuration is None or manifests is None:
-            raise bad_input(lines)
-        warn((*_nothing_to_run_on(manifests), *manifests.warnings))
-        return OfflineInput(manifests, configuration, time.time() if self.now is None else self.now)
+            found = read_given(
+                self.paths, config=self.config, now=self.now, kustomize=self.kustomized, strict=self.strict
+            )
+        except InputError as error:
+            raise bad_input(error.lines) from None
+        warn(found.warnings)
+        return found
 
-    def read_live(self) -> OfflineInput:
+    def read_live(self) -> ReadCluster:
         """Read what placement sees of a live cluster; nothing that it holds is refused."""
+        from poseidon.api.reading import ReadCluster
         from poseidon.live.cluster import read_cluster
 
         configuration, transport = read_configuration(self.config), connect()
@@ -107,21 +93,7 @@ class Source:
         with live_faults(transport):
             manifests = asyncio.run(read())
         warn(manifests.warnings)
-        return OfflineInput(manifests, configuration, time.time() if self.now is None else self.now)
-
-
-def _nothing_to_run_on(manifests: Manifests) -> Iterator[str]:
-    """Yield a line if the input holds no nodes, without which nothing can be placed.
-
-    Applications and groups alone are described without any.
-    """
-    if not manifests.nodes and (manifests.pods or not manifests.for_models):
-        what = (
-            "holds no nodes, so that no pod gets a place"
-            if manifests.pods
-            else "holds neither nodes nor pods"
-        )
-        yield f"the input {what}; add nodes with -f nodes.yaml, after `kubectl get nodes -o yaml > nodes.yaml`"
+        return ReadCluster(manifests, configuration, time.time() if self.now is None else self.now)
 
 
 def read_configuration(config: Path | None) -> BridgeConfiguration:
@@ -190,11 +162,11 @@ def _add_options(command: Callable[..., None], output: Callable[[Any], Any]) -> 
         if print_config:
             click.echo(read_configuration(config).effective_yaml(), nl=False)
         else:
-            from poseidon.manifests.loader import ManifestError
+            from poseidon.api.errors import InputError
 
             try:
                 command(source=Source(paths, config, now, kustomized, strict), **others)
-            except ManifestError as error:  # found by whoever looks at the cluster as a whole
+            except InputError as error:  # found by whoever looks at the cluster as a whole
                 raise bad_input(error.lines) from None
 
     return together(*_OPTIONS, output)(run)

@@ -42,9 +42,9 @@ def plan(
     Reads what `kubectl get nodes,pods,deployments,... -o yaml` prints, or manifests as people write them.
     """
     given = source.read()
-    from poseidon.offline.plan import make_plan
+    from poseidon.api.calls import plan as make_plan
 
-    made = make_plan(*given, frozenset(scheduler_names), move_cost if reschedule else None)
+    made = make_plan(given, scheduler_names=scheduler_names, move_cost=move_cost if reschedule else None)
     warn(made.warnings)
     if output == "json":
         print_json(made.as_json())

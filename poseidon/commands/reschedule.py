@@ -115,8 +115,9 @@ def reschedule(
     counts = MoveMetrics()
     serve_metrics(metrics, application(lambda: counts.registry, {}))
     while True:
-        manifests, configuration, now = Source(config=config).read_live()
-        planned = plan_moves(manifests, override_names(configuration, scheduler_names), now, options, at_once)
+        read = Source(config=config).read_live()
+        names = override_names(read.configuration, scheduler_names)
+        planned = plan_moves(read.manifests, names, read.now, options, at_once)
         warn((*planned.warnings, *planned.notes))
         if output == "table":
             _tell(planned)

@@ -92,8 +92,29 @@ class _Fault:
         return f"{self.where}: {self.problem}"
 
 
+@dataclass(frozen=True, slots=True)
+class GivenText:
+    """YAML or JSON that a program has at hand; ``source`` is what messages call it."""
+
+    source: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class GivenObject:
+    """An object, or a list of them, as a program has read it; ``held``: from a live cluster."""
+
+    source: str
+    value: Any
+    held: bool = False
+
+
+Given = str | GivenText | GivenObject
+"""A path, or what a program has."""
+
+
 def read_documents(
-    paths: Iterable[str], defects: list[str], warnings: list[str], kustomized: Iterable[str] = ()
+    paths: Iterable[Given], defects: list[str], warnings: list[str], kustomized: Iterable[str] = ()
 ) -> Iterator[Document]:
     """Yield every object below ``paths``, in order of paths, files and documents; then what kustomizations make.
 
@@ -104,7 +125,11 @@ def read_documents(
     a folder and is no Kubernetes object, to ``warnings``.
     """
     for path in paths:
-        if path == STANDARD_INPUT:
+        if isinstance(path, GivenText):
+            yield from _iter_named(path.source, path.text.encode(), defects)
+        elif isinstance(path, GivenObject):
+            yield from _iter_objects(path, defects)
+        elif path == STANDARD_INPUT:
             yield from _iter_named("<stdin>", sys.stdin.buffer.read(), defects)
         elif Path(path).is_dir():
             yield from _Folder(Path(path), defects, warnings).documents()
@@ -124,6 +149,12 @@ def _iter_named(source: str, content: bytes, defects: list[str]) -> Iterator[Doc
     text = _decode(source, content, faults)
     if text is not None:
         yield from _documents(source, text, faults)
+    defects.extend(map(str, faults))
+
+
+def _iter_objects(given: GivenObject, defects: list[str]) -> Iterator[Document]:
+    faults: list[_Fault] = []
+    yield from _objects(given.source, given.value, faults, held=given.held)
     defects.extend(map(str, faults))
 
 
@@ -298,19 +329,19 @@ def _objects(
             faults.append(_Fault(where, problem, foreign=True))
             return
     if found_kind == "List" or (found_kind.endswith("List") and "items" in value):
-        yield from _items(where, value, faults, found_kind.removesuffix("List"), found_version)
+        yield from _items(where, value, faults, found_kind.removesuffix("List"), found_version, held=held)
     else:
         yield Document(where, found_version, found_kind, value, held=held)
 
 
 def _items(
-    where: str, value: dict[str, Any], faults: list[_Fault], kind: str, version: str
+    where: str, value: dict[str, Any], faults: list[_Fault], kind: str, version: str, *, held: bool
 ) -> Iterator[Document]:
     """Yield the items of a list; those of a typed one (PodList) need not repeat kind and version."""
     items = value.get("items")
     if items is not None and not isinstance(items, list):
         faults.append(_Fault(where, f"{kind}List: items: expected a list; correct it"))
         return
-    held = value.get("metadata") == HELD_LIST
+    held = held or value.get("metadata") == HELD_LIST
     for index, item in enumerate(items or ()):
         yield from _objects(f"{where} (item {index + 1})", item, faults, kind, version, held=held)

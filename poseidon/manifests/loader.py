@@ -17,7 +17,7 @@ from poseidon.manifests.budgets import count_budgets
 from poseidon.manifests.controllers.expansion import expand, list_scaled_owners
 from poseidon.manifests.controllers.volumes import play_volume_controllers
 from poseidon.manifests.defaulting import as_held
-from poseidon.manifests.documents import Document, read_documents
+from poseidon.manifests.documents import Document, Given, read_documents
 from poseidon.manifests.inventory import Inventory, take_inventory
 from poseidon.manifests.missing import missing_references
 from poseidon.manifests.wording import list_names
@@ -70,9 +70,9 @@ class Manifests:
 
 
 def load_manifests(
-    paths: Iterable[str], kustomized: Iterable[str] = (), *, strict: bool = False
+    paths: Iterable[Given], kustomized: Iterable[str] = (), *, strict: bool = False
 ) -> Manifests:
-    """Read files, folders, ``-`` (standard input), and what the folders ``kustomized`` make.
+    """Read files, folders, ``-`` (standard input), what a program has, and what the folders ``kustomized`` make.
 
     Of an object that is given differently the last counts; with ``strict`` that is a defect. Raises ``ManifestError``
     listing all defects.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -134,6 +134,8 @@ class Plan:
     """The pods of ``bindings`` in an order in which every rule between pods holds for each next one."""
     workloads: Mapping[str, str] = field(default_factory=dict)
     """Workloads of the pending pods."""
+    draw: Callable[[str], str] | None = field(default=None, repr=False, compare=False)
+    """Draws the first round's network as SVG below a title; raises ``ValueError`` if there is none, or a large one."""
 
     @property
     def waiting(self) -> tuple[Binding, ...]:
@@ -228,6 +230,7 @@ def plan_of(cluster: OfflineCluster, manifests: Manifests) -> Plan:
         groups=groups,
         admitted=tuple(each.pod for each in outcome.bindings),
         workloads={each.pod: workload_of(cluster.pods[each.pod]) for each in pending},
+        draw=scheduler.draw_network,
     )
 
 

@@ -41,9 +41,16 @@ def load_part(
 
     ``further_faults`` yields what the model of the part does not find; nothing is sure of the document that it gets.
     """
-    if path is None:
-        return kind()
-    document = _read(path)
+    return kind() if path is None else check_part(read_document(path), str(path), kind, further_faults)
+
+
+def check_part(
+    document: Mapping[str, Any],
+    where: str,
+    kind: type[Part],
+    further_faults: Callable[[Mapping[str, Any]], Iterable[str]],
+) -> Part:
+    """Check one part of a configuration that is read already, and is called ``where``, as ``load_part`` does."""
     order = {key: place for place, key in enumerate(defaults())}
     faults: list[str] = []
     part: Part | None = None
@@ -58,7 +65,7 @@ def load_part(
     faults += (f"{key}: is missing; write {key}: {value}" for key, value in header if key not in document)
     faults += further_faults(document)
     if faults or part is None:
-        raise ConfigurationError(f"{path}: {fault}" for fault in faults)
+        raise ConfigurationError(f"{where}: {fault}" for fault in faults)
     return part
 
 
@@ -85,8 +92,8 @@ class _Loader(CountedDocuments, yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-def _read(path: Path) -> dict[str, Any]:
-    """Return the one mapping that the file holds."""
+def read_document(path: Path) -> dict[str, Any]:
+    """Return the one mapping that a file holds. Raises ``ConfigurationError``."""
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:

@@ -1,0 +1,31 @@
+"""The Python interface: what ``poseidon plan``, ``explain`` and ``audit`` do, for programs and notebooks.
+
+    from poseidon import plan
+    made = plan("nodes.yaml", "pods.yaml")
+    made.bindings, made.pending     # frozen dataclasses
+    made.to_dict()                  # what `poseidon plan -o json` prints
+    made.to_pandas()                # one row per pod
+
+The commands call these functions. They need no cluster and no other process: the solver runs in this one.
+"""
+
+from poseidon.api.calls import audit, explain, plan
+from poseidon.api.errors import InputError
+from poseidon.api.models import UseModel
+from poseidon.api.reading import ReadCluster, read
+from poseidon.api.results import AuditResult, ExplainResult, PlanResult
+from poseidon.explanations import UnknownPodError
+
+__all__ = [
+    "AuditResult",
+    "ExplainResult",
+    "InputError",
+    "PlanResult",
+    "ReadCluster",
+    "UnknownPodError",
+    "UseModel",
+    "audit",
+    "explain",
+    "plan",
+    "read",
+]

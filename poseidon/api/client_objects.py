@@ -1,0 +1,78 @@
+"""Objects of Kubernetes clients as dictionaries, such as a file would hold; no client is loaded for that."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, date, datetime
+from typing import Any
+
+from poseidon.kube.api.kinds import BY_NAME
+
+_CLASS = re.compile(r"(V\d+(?:(?:alpha|beta)\d+)?)(\w+)")
+"""Of the official client: ``V1Pod``, ``V1beta1VolumeAttributesClass``."""
+
+
+def is_object(given: Any) -> bool:
+    """Return whether this is one object or a list of objects that says so itself, and not a Python list of them."""
+    return isinstance(given, Mapping) or _is_model(given) or callable(getattr(given, "to_dict", None))
+
+
+def is_held(given: Any) -> bool:
+    """Return whether a cluster holds an object, or a list of them: what is read with a client has a version."""
+    metadata = getattr(given, "metadata", None) if _is_model(given) else None
+    return bool(getattr(metadata, "resource_version", None))
+
+
+def as_plain(given: Any) -> Any:
+    """Return dictionaries, lists and texts that share nothing with what is given.
+
+    Models get the API version and kind that their classes stand for; times become text.
+    """
+    plain = given
+    if isinstance(given, Mapping):
+        plain = {str(key): as_plain(each) for key, each in given.items()}
+    elif isinstance(given, list | tuple):
+        plain = [as_plain(each) for each in given]
+    elif isinstance(given, date):
+        plain = _plain_time(given)
+    elif _is_model(given):
+        plain = _plain_model(given)
+    elif callable(getattr(given, "to_dict", None)):
+        plain = as_plain(given.to_dict())
+    return plain
+
+
+def _plain_time(given: date) -> str:
+    """Return a time as the API writes it; one without a zone is taken as UTC."""
+    if not isinstance(given, datetime):
+        return given.isoformat()
+    moment = given if given.tzinfo else given.replace(tzinfo=UTC)
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def _is_model(given: Any) -> bool:
+    """Return whether this is a model of the official client, or of kubernetes_asyncio, which is generated alike."""
+    return hasattr(type(given), "openapi_types") and hasattr(type(given), "attribute_map")
+
+
+def _plain_model(model: Any) -> dict[str, Any]:
+    plain = {
+        key: as_plain(value)
+        for attribute, key in type(model).attribute_map.items()
+        if (value := getattr(model, attribute)) is not None
+    }
+    named = _CLASS.fullmatch(type(model).__name__)
+    if named and "metadata" in type(model).attribute_map:
+        version, kind = named[1].lower(), named[2]
+        plain.setdefault("kind", kind)
+        group = _find_group(kind.removesuffix("List"))
+        plain.setdefault("apiVersion", f"{group}/{version}" if group else version)
+    return plain
+
+
+def _find_group(kind: str) -> str:
+    """Return the group of a built-in kind, "" for those of the core, or that are not read."""
+    groups = [group for group, name in BY_NAME if name == kind]
+    built_in = [each for each in groups if "." not in each or each.endswith(".k8s.io")]
+    return built_in[0] if built_in else ""

@@ -1,0 +1,163 @@
+"""Reads a cluster from what a program has: files, text, dictionaries, and objects of Kubernetes clients."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from poseidon.api.client_objects import as_plain, is_held, is_object
+from poseidon.api.errors import InputError
+from poseidon.api.models import UseModel, add_models, name_classes
+from poseidon.configuration.document import BridgeConfiguration
+from poseidon.embedding import check_configuration, load_configuration
+from poseidon.manifests.documents import Given, GivenObject, GivenText
+from poseidon.manifests.loader import ManifestError, Manifests, load_manifests
+from protos.conventions.command_line import format_count
+from protos.conventions.configuration import API_VERSION, KIND
+from protos.conventions.configuration_file import ConfigurationError, read_document
+
+Model = type | UseModel
+Config = str | Path | Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ReadCluster:
+    """A cluster as it was read, with what it is planned by; ``plan``, ``explain`` and ``audit`` take it."""
+
+    manifests: Manifests
+    """Its objects."""
+    configuration: BridgeConfiguration
+    """Both parts of the configuration."""
+    now: float
+    """The time to schedule at, in seconds since the epoch."""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Lines for people: what is odd about the input, but can be used."""
+        return (*_find_missing_nodes(self.manifests), *self.manifests.warnings)
+
+    def __repr__(self) -> str:
+        nodes, pods = len(self.manifests.nodes), len(self.manifests.pods)
+        return f"<ReadCluster: {format_count(nodes, 'node')}, {format_count(pods, 'pod')}>"
+
+
+def read(
+    *objects: Any,
+    config: Config = None,
+    models: Iterable[Model] = (),
+    now: float | datetime | None = None,
+    kustomize: Sequence[str | Path] = (),
+    strict: bool = False,
+) -> ReadCluster:
+    """Read a cluster once, for several questions about it. Raises ``InputError`` with all defects together.
+
+    Args:
+        objects: in any mixture: paths of files and folders (``str`` without a line break, or ``Path``), YAML or JSON
+            text (``str`` or ``bytes``), objects and Lists as dictionaries, models and lists of the ``kubernetes``
+            client, and lists of all these. ``plan`` and the others take the same.
+        config: of both programs: a path, or what such a file holds as a dictionary.
+        models: classes of cost models to use beside the configuration's, or ``UseModel`` for a weight and arguments.
+        now: the time to schedule at, the present by default.
+        kustomize: folders whose kustomizations make further objects.
+        strict: refuse objects that are given differently twice; else the last one counts.
+    """
+    return read_given(
+        _list_given(objects, ""), config=config, models=models, now=now, kustomize=kustomize, strict=strict
+    )
+
+
+def read_given(
+    given: Iterable[Given],
+    *,
+    config: Config,
+    models: Iterable[Model] = (),
+    now: float | datetime | None = None,
+    kustomize: Sequence[str | Path] = (),
+    strict: bool = False,
+) -> ReadCluster:
+    """Read what is known to be paths, text or objects, as ``read`` does."""
+    lines: list[str] = []
+    configuration: BridgeConfiguration | None = None
+    manifests: Manifests | None = None
+    try:
+        configuration = _configure(config, models)
+    except (ConfigurationError, InputError) as error:
+        lines.extend(error.lines)
+    try:
+        manifests = load_manifests(given, [str(each) for each in kustomize], strict=strict)
+    except (ManifestError, InputError) as error:
+        lines.extend(error.lines)
+    if configuration is None or manifests is None:
+        raise InputError(lines)
+    return ReadCluster(manifests, configuration, _as_seconds(now))
+
+
+def read_or_take(objects: Sequence[Any], options: Mapping[str, Any]) -> tuple[ReadCluster, tuple[str, ...]]:
+    """Return the one cluster that has been read before, or read it; and the lines that nobody has seen yet."""
+    if len(objects) == 1 and isinstance(objects[0], ReadCluster):
+        if any(each not in (None, (), False) for each in options.values()):
+            raise TypeError("config, models, now, kustomize and strict are arguments of read()")
+        return objects[0], ()
+    cluster = read(*objects, **options)
+    return cluster, cluster.warnings
+
+
+def _configure(config: Config, models: Iterable[Model]) -> BridgeConfiguration:
+    used = name_classes(models)
+    if isinstance(config, Mapping) or (config is None and used):
+        where, document = "config", {"apiVersion": API_VERSION, "kind": KIND, **(config or {})}
+    elif config is None or not used:
+        return load_configuration(None if config is None else Path(config))
+    else:
+        where, document = str(config), read_document(Path(config))
+    classes = {name: each.model for name, each in used.items()}
+    return check_configuration(add_models(document, used), where, classes)
+
+
+def _list_given(objects: Iterable[Any], where: str) -> Iterator[Given]:
+    """Yield what is given as the loader takes it; ``where``: the place of a list within the input."""
+    for number, each in enumerate(objects, 1):
+        place = f"{where}[{number}]" if where else f"input {number}"
+        if isinstance(each, bytes):
+            yield GivenText(place, each.decode("utf-8", errors="replace"))
+        elif isinstance(each, str):
+            yield GivenText(place, each) if _is_text(each) else each
+        elif isinstance(each, Path):
+            yield str(each)
+        elif is_object(each):
+            yield GivenObject(place, as_plain(each), held=is_held(each))
+        elif isinstance(each, Iterable):
+            yield from _list_given(each, place)
+        else:
+            what = "give paths, YAML text, dictionaries or objects of the kubernetes client"
+            raise InputError([f"{place}: {type(each).__name__} is nothing that can be read; {what}"])
+
+
+def _is_text(given: str) -> bool:
+    """Return whether a string holds an object, and does not name a file."""
+    return "\n" in given or given.lstrip().startswith("{") or ": " in given
+
+
+def _as_seconds(now: float | datetime | None) -> float:
+    """Return seconds since the epoch; a time without a zone is taken as UTC."""
+    if isinstance(now, datetime):
+        return (now if now.tzinfo else now.replace(tzinfo=UTC)).timestamp()
+    return time.time() if now is None else float(now)
+
+
+def _find_missing_nodes(manifests: Manifests) -> Iterator[str]:
+    """Yield a line if the input holds no nodes, without which nothing can be placed.
+
+    Applications and groups alone are described without any.
+    """
+    if not manifests.nodes and (manifests.pods or not manifests.for_models):
+        what = (
+            "holds no nodes, so that no pod gets a place"
+            if manifests.pods
+            else "holds neither nodes nor pods"
+        )
+        yield f"the input {what}; add nodes, as `kubectl get nodes -o yaml > nodes.yaml` writes them"
