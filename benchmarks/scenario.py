@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from firmament.core.configuration import ZONE
 from firmament.core.events import ClassDefined, Event, MachineUpserted, TasksBound, TasksSubmitted
 from firmament.core.model import Machine, TaskClass
+from firmament.core.selectors.labels import ZONE
 
 MIB = 2**20
 GIB = 2**30

@@ -15,10 +15,11 @@ from typing import Any
 from benchmarks.algorithm import run_events
 from benchmarks.environment import environment
 from benchmarks.scenario import Scenario, machine_events, task_events
-from firmament.core.configuration import SYSTEM_DEFAULTS, CoreConfiguration
+from firmament.core.configuration import CoreConfiguration
 from firmament.core.events import Event
 from firmament.core.flow.column_generation import GenerationOptions
 from firmament.core.placement.tuning import PlacementTuning
+from firmament.core.rules.default_spread import SYSTEM_DEFAULTS
 from firmament.solvers.ortools_solver import OrToolsSolver
 
 FACTOR = 1.5

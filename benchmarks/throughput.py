@@ -12,8 +12,9 @@ from benchmarks.bare import RecordingSolver, bare_seconds
 from benchmarks.environment import environment
 from benchmarks.grpc_stage import run_grpc, solver_process
 from benchmarks.scenario import Scenario, machine_events, next_burst, task_events
-from firmament.core.configuration import SYSTEM_DEFAULTS, CoreConfiguration
+from firmament.core.configuration import CoreConfiguration
 from firmament.core.events import Event
+from firmament.core.rules.default_spread import SYSTEM_DEFAULTS
 from firmament.solvers.ortools_solver import OrToolsSolver
 
 Progress = Callable[[str], None]

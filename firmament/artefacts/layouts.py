@@ -15,6 +15,7 @@ from cost_models.api.arrays import Layout, layout_faults
 from cost_models.group_terms import LevelRule
 from cost_models.interface import JointRows
 from cost_models.pairs import PairTerms
+from firmament.core.constraints.default_spread import SpreadTerms
 from firmament.core.constraints.model_limits import ModelConstraint
 from firmament.core.constraints.pairs import PairRules
 from firmament.core.constraints.ruleset import (
@@ -28,14 +29,8 @@ from firmament.core.constraints.ruleset import (
     RuleSet,
 )
 from firmament.core.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem
-from firmament.core.flow.terms import (
-    DualPrices,
-    GroupTerms,
-    HeightCharge,
-    RoundHeights,
-    SpreadTerms,
-    TreeGroup,
-)
+from firmament.core.flow.terms import DualPrices, HeightCharge, RoundHeights
+from firmament.core.tree_solver.groups import NO_GROUPS, GroupTerms, TreeGroup
 from firmament.core.tree_solver.tree import Tree
 
 _COUNTER = Layout("", 0, "counters")
@@ -125,6 +120,8 @@ def arrays_within(value: Any, name: str = "") -> Iterator[tuple[str, NDArray[Any
         known = LAYOUTS.get(type(value), {})
         for each in fields(value):
             part, where = getattr(value, each.name), f"{name}.{each.name}".removeprefix(".")
+            if part is each.default:  # a family of rules that says nothing
+                continue
             if each.name in known and part is not None:
                 plain = list(part) if isinstance(part, Mapping) else part
                 array = part if isinstance(part, np.ndarray) else np.array(plain, dtype=np.int64)
@@ -144,7 +141,7 @@ def faults(problem: PlacementProblem, placed: Assignments) -> Iterator[str]:
         "W": WAIT_BUCKETS,
         "gangs": problem.gang_need.size,
         "counters": len(problem.rules.counters),
-        "links": 0 if problem.pairs is None else problem.pairs.terms.link_limit.size,
+        "links": problem.pairs.terms.link_limit.size,
     }
     given = [*arrays_within(problem), *arrays_within(placed, "placed")]
     given += [(f"pins[{cls}]", rows, Layout("*", 0, "M")) for cls, rows in problem.pins.items()]
@@ -157,11 +154,11 @@ def faults(problem: PlacementProblem, placed: Assignments) -> Iterator[str]:
         if (rows.row_of >= len(rows.limit)).any():
             yield f"joint[{number}].row_of holds numbers out of range"
     yield from _rule_faults(problem.rules)
-    if problem.pairs is not None and len(problem.pairs.terms.names) != problem.pairs.terms.kinds:
+    if len(problem.pairs.terms.names) != problem.pairs.terms.kinds:
         yield f"pairs.terms.names has {len(problem.pairs.terms.names)} texts, not {problem.pairs.terms.kinds}"
-    if problem.topology is not None:
+    if problem.topology is not NO_GROUPS:
         yield from _group_faults(problem.topology)
-    for charge in () if problem.heights is None else problem.heights.charges:
+    for charge in problem.heights.charges:
         if charge.raw.dtype.kind not in "iuf":
             yield f"heights.charges: raw is {charge.raw.dtype}"
     if problem.dual_prices is not None and (np.diff(problem.dual_prices.shape) <= 0).any():

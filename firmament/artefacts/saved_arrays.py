@@ -4,7 +4,8 @@ Its entry ``structure`` is both as MessagePack, with references in place of arra
 with the names of its fields; all others are in one pool for each type of elements, each once however often it occurs.
 
 Ledgers and constraints are models' own, which save them as arrays and read them again. Evictions are not decided again,
-so what they alone look at (``openings``, ``held``, ``returned`` of joint rows) is left out.
+so what they alone look at (``openings``, ``held``, ``returned`` of joint rows) is left out. What a problem does not
+state is null.
 
 Nothing in it is pickled, so that reading a file from elsewhere runs no code of its.
 """
@@ -17,7 +18,7 @@ import zipfile
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, get_args, get_origin
 
 import msgspec
@@ -36,6 +37,8 @@ from firmament.core.flow.problem import Assignments, PlacementProblem
 FILE = "problem.npz"
 
 _STRUCTURE = "structure"
+_FAMILIES = {each.name: each.default for each in fields(PlacementProblem) if is_dataclass(each.default)}
+"""What a problem states in some of its fields if it has nothing to say in them."""
 _UNREADABLE = (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile, zlib.error, NotImplementedError)
 
 
@@ -103,7 +106,10 @@ def decode_arrays(content: bytes) -> tuple[PlacementProblem, Assignments]:
 
 def _storable(problem: PlacementProblem) -> PlacementProblem:
     """Return the problem without what is left out, and with what stands for models' own."""
-    changes: dict[str, Any] = {"openings": (), "held": None}
+    changes: dict[str, Any] = {
+        name: None for name, nothing in _FAMILIES.items() if getattr(problem, name) is nothing
+    }
+    changes |= {"openings": (), "held": None}
     changes["joint"] = tuple(replace(rows, returned=None) for rows in problem.joint)
     sizes = len(problem.requests), problem.machines
     changes["ledgers"] = tuple(
@@ -173,7 +179,12 @@ class _Reader:
         sense.
         """
         structure = self._entries[_STRUCTURE].tobytes()
-        return msgspec.msgpack.decode(structure, type=_Content, dec_hook=self._value)
+        raw = msgspec.msgpack.decode(structure)
+        if isinstance(raw, dict) and isinstance(stated := raw.get("problem"), dict):
+            for name in _FAMILIES:
+                if name in stated and stated[name] is None:
+                    del stated[name]
+        return msgspec.convert(raw, _Content, dec_hook=self._value)
 
     def _value(self, kind: Any, given: Any) -> Any:
         """Return what stands for a value of a type that MessagePack does not know."""

@@ -9,7 +9,8 @@ from pydantic import Field, StrictBool, StrictInt, StrictStr
 from protos.conventions.configuration import PositiveDuration, Section
 
 if TYPE_CHECKING:
-    from firmament.core.configuration import FairShare, Quota, SpreadConstraint, WeightedModel
+    from firmament.core.configuration import FairShare, Quota, WeightedModel
+    from firmament.core.rules.default_spread import SpreadConstraint
     from protos.conventions.configuration_shared import PodTopologySpreadSection
 
 _MIB = 2**20
@@ -37,7 +38,7 @@ class ScarceResourceSection(Section):
 
 def default_spread(section: PodTopologySpreadSection) -> tuple[SpreadConstraint, ...]:
     """Return the default constraints as the core takes them."""
-    from firmament.core.configuration import SYSTEM_DEFAULTS, SpreadConstraint
+    from firmament.core.rules.default_spread import SYSTEM_DEFAULTS, SpreadConstraint
 
     if section.defaulting_type == "System":
         return SYSTEM_DEFAULTS

@@ -12,10 +12,8 @@ from cost_models.pairs import PairModel, knows_pairs
 from cost_models.registry import load_model
 from cost_models.task_constraints import ConstrainingModel, constrains
 from firmament.core.placement.outcome import PassOptions
+from firmament.core.rules.default_spread import SpreadConstraint
 from firmament.core.rules.registry import NodeRules, default_rules
-
-HOSTNAME = "kubernetes.io/hostname"
-ZONE = "topology.kubernetes.io/zone"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,18 +34,6 @@ class FairShare:
     def weight(self, namespace: str) -> float:
         """Return weight of a namespace."""
         return self.weights.get(namespace, self.default_weight)
-
-
-@dataclass(frozen=True, slots=True)
-class SpreadConstraint:
-    """One default constraint, ``ScheduleAnyway``; with the key `HOSTNAME` each machine is a domain of its own."""
-
-    topology_key: str
-    max_skew: int
-
-
-SYSTEM_DEFAULTS = (SpreadConstraint(HOSTNAME, 3), SpreadConstraint(ZONE, 5))
-"""kube-scheduler's, with ``defaultingType: System``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from firmament.core.constraints.default_spread import SpreadTerms
+from firmament.core.constraints.pairs import NO_PAIRS
 from firmament.core.few_tasks.placing import PlacedDirectly
 from firmament.core.flow.outcome import FlowOutcome
-from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments, PlacementProblem
-from firmament.core.flow.terms import DualPrices
-from firmament.core.placement.cost import compute_placed_cost, gap_of, pair_figures
+from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments, Costing, PlacementProblem
+from firmament.core.flow.terms import DualPrices, RoundHeights
+from firmament.core.placement.cost import compute_placed_cost, gap_of
 from firmament.core.placement.gang_room import RoomSearch, find_gang_room
 from firmament.core.placement.outcome import FirstFlow, Means, PassOptions, Placed, Timer
 from firmament.core.placement.placing import place
@@ -69,10 +71,9 @@ def decide(
     placed = place(problem, means)
     watch = means.stopwatch()
     assignments = placed.assignments
-    if problem.heights is not None:
-        assignments = exchange_sizes(problem, assignments, means.tuning.exchange, means.searches)
-    if problem.spread is not None:
-        assignments = spread_tasks(problem, assignments, means.tuning.spread, means.searches)
+    for family in problem.list_costing():
+        if improve := _IMPROVE.get(type(family)):
+            assignments = improve(problem, assignments, means)
     shortages = dict(placed.shortages)
     evictions: tuple[PreemptionDecision, ...] = ()
     if preemption is not None:
@@ -106,7 +107,6 @@ def _figures(
     """
     figures, first = placed.figures, placed.first
     certified = not figures.time_limited if first is None else first.outcome.certified
-    pairs = problem.pairs
     return RoundStats(
         machines=problem.machines,
         tasks=int(problem.counts.sum()),
@@ -122,8 +122,26 @@ def _figures(
         solve_seconds=figures.solve_seconds,
         admit_seconds=figures.admit_seconds + seconds,
         time_limited=figures.time_limited,
-        pair_cost=None if pairs is None else pair_figures(pairs, assignments)[1],
+        pair_cost=_compute_pair_figure(problem, assignments),
     )
+
+
+def _compute_pair_figure(problem: PlacementProblem, assignments: Assignments) -> float | None:
+    """Return what all pairs of tasks on machines come to, None if no model knows any."""
+    if problem.pairs is NO_PAIRS:
+        return None
+    return problem.pairs.compute_figure(assignments.cls, assignments.machine, assignments.count)
+
+
+_IMPROVE: dict[type[Costing], Callable[[PlacementProblem, Assignments, Means], Assignments]] = {
+    RoundHeights: lambda problem, placed, means: exchange_sizes(
+        problem, placed, means.tuning.exchange, means.searches
+    ),
+    SpreadTerms: lambda problem, placed, means: spread_tasks(
+        problem, placed, means.tuning.spread, means.searches
+    ),
+}
+"""By family, the search for a placement that it charges less for."""
 
 
 def _first_classes(placed: Placed) -> Sequence[Sequence[int]] | None:

@@ -21,7 +21,7 @@ from firmament.core.commit.current_limits import limits_now
 from firmament.core.commit.evictions import evict, withdraw
 from firmament.core.commit.kept_room import keep_room
 from firmament.core.commit.placements import assume_placements, list_decided_rows
-from firmament.core.configuration import HOSTNAME, CoreConfiguration
+from firmament.core.configuration import CoreConfiguration
 from firmament.core.diagnosis.explain import explain
 from firmament.core.diagnosis.listing import (
     BoundTask,
@@ -63,6 +63,7 @@ from firmament.core.round_flow.assembly import ClassWords, class_words
 from firmament.core.rounds import OpenRound, Placement
 from firmament.core.rules.registry import NodeRules
 from firmament.core.scoring.kept_rows import KeptRows
+from firmament.core.selectors.labels import HOSTNAME
 from firmament.core.snapshot.grouping import RoundContext
 from firmament.core.snapshot.of_running import RunningSnapshot, snapshot_of_running
 from firmament.core.snapshot.price_memory import PriceMemory

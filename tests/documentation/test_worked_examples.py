@@ -16,7 +16,7 @@ from firmament.core.events import ClassDefined, MachineUpserted, TasksBound, Tas
 from firmament.core.flow.network.network import compute_unscheduled_penalties, dearest_path
 from firmament.core.flow.problem import Assignments, Residual
 from firmament.core.model import Machine, TaskClass
-from firmament.core.placement.cost import placement_cost, size_cost
+from firmament.core.placement.cost import placement_cost
 from firmament.core.scheduler import Scheduler
 from firmament.core.search.moves.exchange import exchange_sizes
 from firmament.solvers.ortools_solver import OrToolsSolver
@@ -24,7 +24,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.documentation.markdown import blocks, section, text
 from tests.firmament.server.driving import Running, eventually, machine, running_server, task_class
 from tests.support.core import problem
-from tests.support.heights import with_heights
+from tests.support.heights import size_cost, with_heights
 from tests.support.tuning import PLACING
 
 GIB = 2**30

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from firmament.core.flow.problem import PlacementProblem
+from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.flow.terms import HeightCharge, RoundHeights
 
 
@@ -39,3 +39,9 @@ def with_heights(
             charges=(HeightCharge(raw, 0.0, 1.0, np.inf),),
         ),
     )
+
+
+def size_cost(problem: PlacementProblem, placed: Assignments) -> float:
+    """Units by which tasks cost more, by their sizes, than the network charges for tasks of mean size."""
+    shapes = problem.shape.take(placed.cls)
+    return problem.heights.compute_cost(placed.cls, shapes, placed.machine, placed.count)

@@ -32,21 +32,24 @@ class Board:
         self.problem = problem
         #: who waits, and what machines have left of resources and of models' limits
         self.residual = Residual(problem)
-        #: where pairs of tasks stand; None where they have no say in where tasks go
-        self.pairs = PairState(problem.pairs) if problem.pairs is not None and problem.pairs.steers else None
-        #: whether there are rules between tasks, or pairs that steer
-        self.ruled = bool(problem.rules.of) or self.pairs is not None
+        #: whether it matters to tasks where others go
+        self.ruled = problem.interdependent
 
     @cached_property
     def rules(self) -> RuleState:
         """Where rules between tasks stand; made when it is first asked for, as most problems have none."""
         return RuleState(self.problem.rules)
 
+    @cached_property
+    def pairs(self) -> PairState:
+        """Where pairs of tasks stand, as far as they have a say in where tasks go; made likewise."""
+        return self.problem.pairs.begin(counting=self.problem.pairs.steers)
+
     def copy(self) -> Board:
         """Return an independent copy."""
         twin = copy(self)
         twin.residual, twin.rules = self.residual.copy(), self.rules.copy()
-        twin.pairs = None if self.pairs is None else self.pairs.copy()
+        twin.pairs = self.pairs.copy()
         return twin
 
     def rules_of(self, cls: int) -> ClassRules:
@@ -66,7 +69,7 @@ class Board:
             and self.problem.pins_allow(cls, machine)
             and self.residual.has_room_on(shape, machine)
             and self.rules.allows(cls, machine)
-            and (not paired or self.pairs is None or self.pairs.allows(cls, machine))
+            and (not paired or self.pairs.allows(cls, machine))
         )
 
     def open_to(self, cls: int) -> Bool:
@@ -80,7 +83,7 @@ class Board:
     def takes(self, cls: int) -> Bool:
         """Return bool[M]: machines where ``fits`` holds for a class."""
         fits = self.open_to(cls)
-        for _, refused in self._list_refused_by_pairs(cls):
+        for _, refused in self.pairs.refusals(cls):
             fits &= ~refused
         return fits
 
@@ -107,12 +110,9 @@ class Board:
             open_to &= ~refused
         if self.rules_of(cls).excludes_itself():
             units = np.minimum(units, 1)
-        for _, refused in self._list_refused_by_pairs(cls, machines):
+        for _, refused in self.pairs.refusals(cls, machines):
             open_to &= ~refused
         return np.where(open_to, units, 0)
-
-    def _list_refused_by_pairs(self, cls: int, at: Int64 | None = None) -> list[tuple[AnyReason, Bool]]:
-        return [] if self.pairs is None else self.pairs.refusals(cls, at)
 
     def refusals(self, cls: int) -> list[tuple[AnyReason, Bool]]:
         """Return reasons of rules, limits and pairs, with the machines that each closes to one more task of a
@@ -141,7 +141,7 @@ class Board:
     def _add(self, cls: int, machine: int, count: int, *, paired: bool) -> None:
         self.residual.add(int(self.problem.shape[cls]), machine, count)
         self.rules.add(cls, machine, count)
-        if paired and self.pairs is not None:
+        if paired:
             self.pairs.add(cls, machine, count)
 
     # --- many tasks ----------------------------------------------------------------------------------------------
@@ -152,8 +152,8 @@ class Board:
         if self.ruled:
             for cls, machine, count in placed.entries():
                 self.rules.add(cls, machine, count)
-        self.count_pairs(placed)
-        self.fix_pairs(placed)
+            self.count_pairs(placed)
+            self.fix_pairs(placed)
 
     def remaining_problem(self, counts: Int64) -> PlacementProblem:
         """Return the problem of so many tasks (int64[C, WAIT_BUCKETS]) in what is left: it begins where the
@@ -182,14 +182,12 @@ class Board:
 
     def count_pairs(self, placed: Assignments) -> None:
         """Count what is placed for pairs of tasks; it may still move."""
-        if self.pairs is not None:
-            self.pairs.add_all(placed.cls, placed.machine, placed.count)
+        self.pairs.add_all(placed.cls, placed.machine, placed.count)
 
     def fix_pairs(self, placed: Assignments) -> None:
         """Take what has been placed, and counted, for tasks that stay."""
-        if self.pairs is not None:
-            tasks = placed.tasks()
-            self.pairs.fix(tasks.cls, tasks.machine)
+        tasks = placed.tasks()
+        self.pairs.fix(tasks.cls, tasks.machine)
 
 
 def is_displaced(problem: PlacementProblem, waiting: Int64, placed: Assignments, among: Bool) -> bool:

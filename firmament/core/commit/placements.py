@@ -93,11 +93,11 @@ def in_delta_order(problem: PlacementProblem, placed: Assignments) -> Assignment
     """
     if problem.rules.of or problem.ledgers:
         return placed
-    if problem.topology is None:
-        order = np.argsort(placed.cls * np.int64(problem.machines) + placed.machine, kind="stable")
-    else:
-        order = np.lexsort((placed.machine, problem.topology.position[placed.machine], placed.cls))
-    return placed.select(order)
+    rank = np.arange(problem.machines)
+    if len(problem.gang):
+        rank = problem.topology.rank_machines(problem.machines)
+    by = placed.cls * np.int64(problem.machines) + rank[placed.machine]
+    return placed.select(np.argsort(by, kind="stable"))
 
 
 def list_decided_rows(members: Sequence[Int64], placed: Assignments) -> Int64:

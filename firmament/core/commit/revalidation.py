@@ -18,9 +18,8 @@ from cost_models.interface import Bool, Int64
 from firmament.core.commit.current_limits import LimitsNow, find_disturbed
 from firmament.core.constraints.constraint import Constraints
 from firmament.core.constraints.counters import RuleState
-from firmament.core.constraints.pairs import PairState
+from firmament.core.constraints.pairs import NO_PAIRS, PairState
 from firmament.core.filters.static_rows import StaticRows
-from firmament.core.flow.terms import TreeGroup
 from firmament.core.gangs.members import lacking, staying_members
 from firmament.core.gangs.tree_groups import rules_of
 from firmament.core.rules.pairs import compile_pairs
@@ -30,6 +29,7 @@ from firmament.core.snapshot.snapshot import Snapshot, model_columns
 from firmament.core.state import transitions
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase
+from firmament.core.tree_solver.groups import TreeGroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class Recheck:
                     gang[index] = number.setdefault(job, len(number))
         need = [lacking(cluster, job) for name in number if (job := jobs.gang(name)) is not None]
         terms = self._snapshot.problem.topology
-        ruled = {self._snapshot.gangs[each] for each in terms.groups} if terms is not None else set()
+        ruled = {self._snapshot.gangs[each] for each in terms.groups}
         used = {
             name: np.unique(decided.row[gang == index]) for name, index in number.items() if name in ruled
         }
@@ -217,18 +217,17 @@ class _Shared:
 # --- Hard limits of pairs, looked at once more when a round is closed after events.
 
 
-def pairs_now(cluster: Cluster, snapshot: Snapshot) -> PairState | None:
-    """Return where pairs stand now, for the classes of a snapshot; None if nothing but votes could refuse a
-    task a machine.
+def pairs_now(cluster: Cluster, snapshot: Snapshot) -> PairState:
+    """Return where pairs stand now, for the classes of a snapshot; nobody belongs to any if nothing but votes could
+    refuse a task a machine.
 
     Votes are left as the round counted them: they depend on the order in which tasks are counted, limits do not.
     """
-    models = snapshot.configuration.pair_models
-    if not models:
-        return None
-    columns = model_columns(cluster, snapshot.assessed.machines.now)
-    rules = compile_pairs(cluster, models, columns, snapshot.cls.tolist())
-    return PairState(rules) if rules is not None and rules.limited else None
+    models, rules = snapshot.configuration.pair_models, NO_PAIRS
+    if models:
+        columns = model_columns(cluster, snapshot.assessed.machines.now)
+        rules = compile_pairs(cluster, models, columns, snapshot.cls.tolist())
+    return rules.begin(counting=rules.limited)
 
 
 # --- Groups over a tree of machines, looked at once more.
@@ -241,12 +240,11 @@ def find_overtaken_groups(cluster: Cluster, snapshot: Snapshot, used: Mapping[st
     ``used``: per job of a group with rules, the machines (rows of the snapshot) that were decided for it.
     """
     terms, model = snapshot.problem.topology, snapshot.configuration.group_model
-    ruled = frozenset() if terms is None else frozenset(snapshot.gangs[gang] for gang in terms.groups)
-    newly_ruled = cluster.ruled_gangs - ruled
-    if terms is None or model is None or not used:
+    number = {snapshot.gangs[gang]: gang for gang in terms.groups}
+    newly_ruled = cluster.ruled_gangs - number.keys()
+    if model is None or not used:
         return newly_ruled
     now = model.topology_terms(model_columns(cluster, snapshot.assessed.machines.now))
-    number = {snapshot.gangs[gang]: gang for gang in terms.groups}
     return newly_ruled | frozenset(
         job
         for job, machines in used.items()
@@ -259,7 +257,6 @@ def _stands(
 ) -> bool:
     """Return whether what was decided for a group, on ``machines``, was decided by what is so now."""
     terms, rows = snapshot.problem.topology, cluster.machines.row_of
-    assert terms is not None
     if job not in now.groups or now.levels != terms.tree.levels:
         return False
     if rules_of(now.groups[job], now.levels) != group.rules:

@@ -16,19 +16,23 @@ from cost_models.pairs import PairTerms
 from firmament.core.ranks import counting
 from firmament.core.reasons import AnyReason, by_limit
 
+_NONE = np.empty(0, dtype=np.int64)
+
 
 @dataclass(frozen=True, slots=True)
 class PairRules:
-    """Pairs of a round. ``units``: what one unit of the model's figure is charged; ``kind``: int64[C], the kind of each
-    problem class, -1 for none. Task i that is on a machine already is of ``resident_kind[i]`` and on machine row
-    ``resident_machine[i]``: int64[A].
-    """
+    """Pairs of a round."""
 
     terms: PairTerms
+    """What the model says of them."""
     units: float
+    """What one unit of the model's figure is charged."""
     kind: Int64
+    """int64[C], the kind of each problem class, -1 for none; empty if there are no pairs."""
     resident_kind: Int64
+    """int64[A], the kinds of the tasks that are on machines already."""
     resident_machine: Int64
+    """int64[A], the machine rows of these."""
 
     @property
     def steers(self) -> bool:
@@ -57,8 +61,29 @@ class PairRules:
         """Whether links bound what goes where."""
         return bool(self.terms.bounded and len(self.terms.link_limit) and self.terms.amount.any())
 
+    def find_paired(self, classes: int) -> Bool:
+        """Return bool[C]: which of the problem's classes belong to a pair."""
+        return self.kind >= 0 if len(self.kind) else np.zeros(classes, dtype=np.bool_)
+
+    def begin(self, *, counting: bool) -> PairState:
+        """Return where the pairs stand when the round begins; unless they are ``counting``, nobody belongs to any."""
+        return PairState(self) if counting else _NOBODY
+
+    def compute_cost(self, classes: Int64, shapes: Int64, machines: Int64, counts: Int64) -> float:  # noqa: ARG002
+        """Return units that ``counts[i]`` tasks of ``classes[i]`` on ``machines[i]`` add to what pairs cost."""
+        return (self.compute_figure(classes, machines, counts) - self.compute_figure()) * self.units
+
+    def compute_figure(self, classes: Int64 = _NONE, machines: Int64 = _NONE, counts: Int64 = _NONE) -> float:
+        """Return what all pairs of tasks on machines come to, in the model's unit, with ``counts[i]`` tasks of
+        ``classes[i]`` on ``machines[i]`` as well.
+        """
+        then = self.add_residents(np.repeat(classes, counts), np.repeat(machines, counts))
+        return pair_figure(self.terms, then.resident_kind, then.resident_machine)
+
     def add_residents(self, cls: Int64, machines: Int64) -> PairRules:
         """Return the same with further tasks on machines, task i being of ``cls[i]`` on ``machines[i]``."""
+        if not len(self.kind):
+            return self
         kinds = self.kind[cls]
         known = kinds >= 0
         return replace(
@@ -193,7 +218,8 @@ class PairState:
 
     def involves(self, cls: int) -> bool:
         """Return whether a problem class belongs to a pair."""
-        return bool(self.rules.kind[cls] >= 0)
+        kind = self.rules.kind
+        return len(kind) > 0 and bool(kind[cls] >= 0)
 
     def refusals(self, cls: int, at: Int64 | None = None) -> list[tuple[AnyReason, Bool]]:
         """Return reasons with the machines that limits and links close to one more task of a class."""
@@ -231,6 +257,8 @@ class PairState:
 
     def add_all(self, cls: Int64, machine: Int64, count: Int64) -> None:
         """Count ``count[i]`` tasks of class ``cls[i]`` on ``machine[i]``."""
+        if not len(self.rules.kind):
+            return
         kind = self.rules.kind[cls]
         known = kind >= 0
         self.count(kind[known], self.terms.domain[machine[known]], count[known].astype(np.int64))
@@ -256,6 +284,12 @@ class PairState:
             if self.linked:
                 allowed &= self.link_room(kinds) > 0
         return DomainView(cost * self.rules.units, allowed)
+
+    def cost_at(self, cls: int, machines: Int64) -> Float64:
+        """Return float64[A]: units that one more task of a class is charged on each of ``machines``."""
+        if not self.involves(cls):
+            return np.zeros(len(machines))
+        return self.view(self.rules.kind[[cls]]).cost[0][self.terms.domain[machines]]
 
     def find_refused(self, kinds: Int64) -> Bool:
         """Return bool[B, D]: domains that limits close to one more task of each kind; links aside."""
@@ -307,3 +341,30 @@ class PairState:
         own = np.zeros(self.terms.kinds, dtype=np.bool_)
         own[self.arms.kind[self.arms.kind == self.arms.other]] = True
         return own[kinds]
+
+
+_SQUARE = np.empty((0, 0))
+
+NO_PAIRS = PairRules(
+    PairTerms(
+        domain=_NONE,
+        cost=_SQUARE,
+        rating=_SQUARE,
+        group=_NONE,
+        stage=_NONE,
+        source=_NONE,
+        target=_NONE,
+        limit=np.empty(0),
+        amount=_NONE,
+        link=_SQUARE.astype(np.int64),
+        link_limit=_NONE,
+        steers=False,
+    ),
+    units=0.0,
+    kind=_NONE,
+    resident_kind=_NONE,
+    resident_machine=_NONE,
+)
+"""There are none."""
+
+_NOBODY = PairState(NO_PAIRS)

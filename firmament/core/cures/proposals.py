@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from firmament.core.changes import ChangedMachine, CureChange, CureKind, CureProposal, TrialChange
-from firmament.core.configuration import HOSTNAME
 from firmament.core.reasons import Cause
 from firmament.core.rules.registry import NodeRules, drop_constraints
+from firmament.core.selectors.labels import HOSTNAME
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,7 +99,7 @@ def _gang_prefix(cluster: Cluster, snapshot: Snapshot, index: int) -> str:
     if gang < 0:
         return ""
     terms, job = snapshot.problem.topology, cluster.jobs.gang(snapshot.gangs[gang])
-    if terms is not None and gang in terms.groups:
+    if gang in terms.groups:
         group = terms.groups[gang]
         many = "1 place" if len(group.order) == 1 else f"{len(group.order)} places at once"
         return f"group {group.name} needs {many}: "
@@ -219,7 +219,7 @@ class _ModelRefusals:
     def outside(self, index: int) -> list[tuple[AnyReason, Bool]]:
         """Return the machines that are not in the tree over which a class's group shares out, bool[M now]."""
         problem = self.snapshot.problem
-        if problem.topology is None or int(problem.gang[index]) not in problem.topology.groups:
+        if not problem.find_grouped()[index]:
             return []
         return [(by_limit(NOT_IN_TREE), self._now(problem.topology.position >= problem.topology.tree.leaves))]
 

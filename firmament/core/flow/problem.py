@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
 
 import numpy as np
 
 from cost_models.interface import Bool, Int64, JointRows, Ledger, Opening
+from firmament.core.constraints.default_spread import NO_SPREAD, SpreadTerms
 from firmament.core.constraints.model_limits import JointRoom
-from firmament.core.constraints.pairs import PairRules
+from firmament.core.constraints.pairs import NO_PAIRS, PairRules
 from firmament.core.constraints.ruleset import NO_RULES, RuleSet
-from firmament.core.flow.terms import DualPrices, GroupTerms, RoundHeights, SpreadTerms
+from firmament.core.flow.terms import NO_HEIGHTS, DualPrices, RoundHeights
 from firmament.core.ranks import distinct
+from firmament.core.tree_solver.groups import NO_GROUPS, GroupTerms
 from firmament.solvers.base import Int32
 
 WAIT_BUCKETS = 4
@@ -24,6 +27,13 @@ COST_UNITS_PER_POINT = 100
 
 UNLIMITED = int(np.iinfo(np.int64).max) // 4
 """Room where no row limits anything; no sum of amounts reaches it."""
+
+
+class Costing(Protocol):
+    """What charges for tasks together."""
+
+    def compute_cost(self, classes: Int64, shapes: Int64, machines: Int64, counts: Int64) -> float:
+        """Return units that ``counts[i]`` tasks of ``classes[i]``, of ``shapes[i]``, add on ``machines[i]``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,20 +79,20 @@ class PlacementProblem:
     """Most tasks of a class that one machine may take in this problem, for classes with such a limit."""
     rules: RuleSet = NO_RULES
     """Rules between tasks."""
-    pairs: PairRules | None = None
-    """Costs and limits of pairs of tasks, None for none."""
+    pairs: PairRules = NO_PAIRS
+    """Costs and limits of pairs of tasks."""
     gang: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     """int64[C], gang of each class, numbered by age, -1 for none; empty without gangs."""
     gang_need: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     """int64[G], how many tasks of each gang must be placed, or none."""
-    topology: GroupTerms | None = None
-    """Which gangs are distributed over a tree of machines, and how; None for none."""
+    topology: GroupTerms = NO_GROUPS
+    """Which gangs are distributed over a tree of machines, and how."""
     multiplicity: Int64 | None = None
     """int64[M], how many alike machines each row stands for; None: one."""
-    heights: RoundHeights | None = None
-    """What models say about sizes of tasks, which the network takes as equal; None for nothing."""
-    spread: SpreadTerms | None = None
-    """Groups of tasks that prefer to be apart, which the network does not know; None for none."""
+    heights: RoundHeights = NO_HEIGHTS
+    """What models say about sizes of tasks, which the network takes as equal."""
+    spread: SpreadTerms = NO_SPREAD
+    """Groups of tasks that prefer to be apart, which the network does not know."""
     dual_prices: DualPrices | None = None
     """Worth of shapes (as ledgers know them) in an earlier round, None if unknown. It guides the choice of
     columns, and is no cost.
@@ -97,6 +107,37 @@ class PlacementProblem:
     def machines(self) -> int:
         """M, the number of machines."""
         return int(self.free.shape[0])
+
+    def list_costing(self) -> list[Costing]:
+        """Return the families that charge for tasks together what no arc does."""
+        families: tuple[Costing, ...] = (self.pairs, self.heights, self.spread)
+        nothing = (NO_PAIRS, NO_HEIGHTS, NO_SPREAD)
+        return [each for each, none in zip(families, nothing, strict=True) if each is not none]
+
+    def derive(self, **changes: Any) -> PlacementProblem:
+        """Return the problem with ``changes``, as a network knows it: without what ties tasks to each other or makes
+        them unlike in size.
+        """
+        return replace(
+            self,
+            rules=NO_RULES,
+            pairs=NO_PAIRS,
+            topology=NO_GROUPS,
+            heights=NO_HEIGHTS,
+            spread=NO_SPREAD,
+            **changes,
+        )
+
+    @property
+    def interdependent(self) -> bool:
+        """Whether it matters to tasks where others of the round go: by rules between them, or by pairs."""
+        return bool(self.rules.of) or self.pairs.terms.steers
+
+    def find_grouped(self) -> Bool:
+        """Return bool[C]: classes whose tasks belong to a group that is distributed over a tree."""
+        if not len(self.gang):
+            return np.zeros(self.classes, dtype=np.bool_)
+        return self.topology.find_grouped(self.gang)
 
     def crowd_step(self) -> int:
         """Return tasks per step of the crowding cost: 1, or more where a machine gets dozens of tasks in one

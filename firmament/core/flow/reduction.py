@@ -16,13 +16,12 @@ Limits that machines share would spoil either.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.constraints.ruleset import NO_RULES
 from firmament.core.flow.problem import Assignments, Residual
 from firmament.core.flow.tuning import ReductionTuning
 from firmament.core.ranks import ColumnMarks, places_in
@@ -126,22 +125,16 @@ def restrict(
     """Return what is left on some machines (rows, int64[G]) alone, for some ``shapes`` (int64[S']) or all; a
     copy.
 
-    ``changes``: of its problem, which knows of no rules between tasks, pairs, sizes and spread.
+    ``changes``: of its problem, which knows nothing but what a network does.
     """
     problem = residual.problem
-    derived = replace(
-        problem,
+    derived = problem.derive(
         requests=problem.requests[shapes],
         feasible=problem.feasible[shapes][:, machines],
         cost=problem.cost[shapes][:, machines],
         crowd=problem.crowd[machines],
         free=problem.free[machines],
         joint=tuple(joint.part(shapes, machines).as_limit() for joint in residual.joint),
-        rules=NO_RULES,
-        pairs=None,
-        topology=None,
-        heights=None,
-        spread=None,
         **changes,
     )
     few = Residual(derived)

@@ -11,9 +11,9 @@ import numpy as np
 
 from cost_models.group_terms import GroupRules, TopologyModel, TopologyTerms
 from cost_models.interface import Int64, MachineColumns
-from firmament.core.flow.terms import GroupTerms, TreeGroup
 from firmament.core.gangs.members import natural_key, staying_members
 from firmament.core.state.cluster import Cluster
+from firmament.core.tree_solver.groups import NO_GROUPS, GroupTerms, TreeGroup
 from firmament.core.tree_solver.solver import ExactSolver, inconsistencies
 from firmament.core.tree_solver.tree import Rule, Tree, build_tree
 
@@ -35,12 +35,12 @@ def compile_groups(
     model: TopologyModel | None,
     columns: MachineColumns,
     called: Called,
-) -> GroupTerms | None:
-    """Return the groups among the gangs of a round; None if there are none."""
+) -> GroupTerms:
+    """Return the groups among the gangs of a round, if there are any."""
     ruled = cluster.ruled_gangs
     numbers = [number for number, job in enumerate(called.jobs) if job in ruled]
     if model is None or not numbers:
-        return None
+        return NO_GROUPS
     terms = model.topology_terms(columns)
     tree, position = trees.build(terms)
     groups = {

@@ -7,7 +7,7 @@ their order, before other tasks get any of it; these get it in order of wait, th
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -120,8 +120,7 @@ def merge_classes(problem: PlacementProblem) -> Bundled:
 
     Rules between tasks, pairs that steer, and ledgers count on who comes first; with such, nothing is bundled.
     """
-    steered = bool(problem.rules.of) or (problem.pairs is not None and problem.pairs.steers)
-    if steered or problem.ledgers or problem.most:
+    if problem.interdependent or problem.ledgers or problem.most:
         return Bundled(problem, problem, np.arange(problem.classes))
     number: dict[tuple[int, int, bytes | None], int] = {}
     pins: dict[int, Int64] = {}
@@ -139,14 +138,11 @@ def merge_classes(problem: PlacementProblem) -> Bundled:
         return Bundled(problem, problem, of)
     counts = np.zeros((len(number), WAIT_BUCKETS), dtype=np.int64)
     np.add.at(counts, of, problem.counts)
-    derived = replace(
-        problem,
+    derived = problem.derive(
         counts=counts,
         priority=np.array([priority for _, priority, _ in number], dtype=np.int64),
         shape=np.array([shape for shape, _, _ in number], dtype=np.int64),
         pins=pins,
-        pairs=None,
-        spread=None,
         gang=_NONE,
         gang_need=_NONE,
     )

@@ -7,12 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.constraints.pairs import PairRules, pair_figure
 from firmament.core.flow.network.network import compute_unscheduled_penalties, dearest_path, staircase
 from firmament.core.flow.optimality.node_prices import NotOptimalError, node_prices
 from firmament.core.flow.outcome import FlowOutcome
 from firmament.core.flow.problem import Assignments, PlacementProblem, Residual, take_oldest
-from firmament.core.flow.terms import SpreadTerms
 from firmament.core.placement.outcome import Placed
 
 
@@ -21,10 +19,13 @@ def compute_placed_cost(problem: PlacementProblem, placed: Assignments) -> int:
     sizes of tasks.
 
     Crowding charges the k-th task of the round on a machine for the k before it, as tasks of mean size; where models
-    state heights, ``size_cost`` makes that the sum of true sizes.
+    state heights, these make that the sum of true sizes.
     """
-    beyond = round(pair_cost(problem, placed)) + round(size_cost(problem, placed))
-    return compute_charged_cost(problem, placed) + beyond + round(spread_cost(problem.spread, placed))
+    shapes = problem.shape.take(placed.cls)
+    return compute_charged_cost(problem, placed) + sum(
+        round(each.compute_cost(placed.cls, shapes, placed.machine, placed.count))
+        for each in problem.list_costing()
+    )
 
 
 def compute_charged_cost(problem: PlacementProblem, placed: Assignments) -> int:
@@ -47,67 +48,6 @@ def least_cost(problem: PlacementProblem, placed: Assignments) -> int:
         axis=1, initial=everywhere
     )
     return int((least.astype(np.int64) * counts[shapes].astype(np.int64)).sum())
-
-
-def size_cost(problem: PlacementProblem, placed: Assignments) -> float:
-    """Return units by which tasks cost more, by their sizes, than the network charges for tasks of mean size.
-
-    Of either sign; 0 where no model states heights.
-    """
-    heights = problem.heights
-    if heights is None:
-        return 0.0
-    shapes = problem.shape.take(placed.cls)
-    size = heights.sizes(shapes, placed.machine) * placed.count
-    size_on = np.bincount(placed.machine, weights=size, minlength=problem.machines)
-    tasks_on = np.bincount(placed.machine, weights=placed.count, minlength=problem.machines)
-    grows = heights.growth > 0
-    used = np.flatnonzero((tasks_on > 0) & grows)
-    total, tasks, growth = size_on.take(used), tasks_on.take(used), heights.growth.take(used)
-    exact = total * (heights.start.take(used) + total / 2) / growth + total / 2
-    crowding = growth * tasks * (tasks - 1) / 2
-    charged = heights.sum_charged(shapes, placed.machine) * placed.count * grows.take(placed.machine)
-    return float((exact - crowding).sum() - charged.sum())
-
-
-def spread_cost(terms: SpreadTerms | None, placed: Assignments) -> float:
-    """Return units that a placement adds to what tasks of one group cost by being near each other; 0 without
-    groups.
-    """
-    if terms is None:
-        return 0.0
-    theirs = terms.group[placed.cls] >= 0
-    groups = terms.group[placed.cls[theirs]]
-    none = np.empty(0, dtype=np.int64)
-    after = _compute_near_cost(terms, groups, placed.machine[theirs], placed.count[theirs])
-    return after - _compute_near_cost(terms, none, none, none)
-
-
-def _compute_near_cost(terms: SpreadTerms, groups: Int64, machines: Int64, counts: Int64) -> float:
-    """Return what all tasks of groups cost by being near each other: those there, and ``counts`` on
-    ``machines``.
-    """
-    pairs, on_machine = terms.on_machines(groups, machines, counts)
-    steps = terms.machine_step[pairs // np.int64(max(1, len(terms.domain)))]
-    in_domain = terms.in_domains(groups, machines, counts)
-    by_domain = (in_domain * (in_domain - 1)).sum(axis=1) * terms.domain_step
-    return float((steps * (on_machine * (on_machine - 1))).sum() + by_domain.sum()) / 2
-
-
-def pair_cost(problem: PlacementProblem, placed: Assignments) -> float:
-    """Return units that a placement adds to what pairs of tasks cost; 0 if no model knows pairs."""
-    if problem.pairs is None:
-        return 0.0
-    before, after = pair_figures(problem.pairs, placed)
-    return (after - before) * problem.pairs.units
-
-
-def pair_figures(pairs: PairRules, placed: Assignments) -> tuple[float, float]:
-    """Return what all pairs of tasks on machines cost before a placement, and after it, in the model's unit."""
-    before = pair_figure(pairs.terms, pairs.resident_kind, pairs.resident_machine)
-    tasks = placed.tasks()
-    then = pairs.add_residents(tasks.cls, tasks.machine)
-    return before, pair_figure(pairs.terms, then.resident_kind, then.resident_machine)
 
 
 def pending_cost(problem: PlacementProblem, placed: Assignments) -> int:

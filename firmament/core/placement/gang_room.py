@@ -61,10 +61,8 @@ def _alone(problem: PlacementProblem, gang: int, in_the_end: Int64) -> Placement
     """Return the problem of one gang, in the room that there will be."""
     counts = np.where((problem.gang == gang)[:, None], problem.counts, 0)
     need = np.where(np.arange(len(problem.gang_need)) == gang, problem.gang_need, 0)
-    topology = problem.topology
-    if topology is not None:
-        groups = {number: group for number, group in topology.groups.items() if number == gang}
-        topology = replace(topology, groups=groups) if groups else None
+    groups = {number: group for number, group in problem.topology.groups.items() if number == gang}
+    topology = replace(problem.topology, groups=groups)
     return replace(problem, counts=counts, gang_need=need, free=in_the_end, topology=topology)
 
 

@@ -242,19 +242,14 @@ def cheapest_machine(board: Board, cls: int, *, paired: bool = False) -> int | N
     """Return row of the machine on which one more task of a class costs least, the first of equals; None for
     no place.
     """
-    residual, pairs = board.residual, board.pairs if paired else None
-    problem, fits = residual.problem, board.open_to(cls)
-    view = None
-    if pairs is not None:
-        view, domain = pairs.view(pairs.rules.kind[[cls]]), pairs.terms.domain
-        fits &= view.allowed[0][domain]
-    machines = np.flatnonzero(fits)
+    problem = board.problem
+    machines = np.flatnonzero(board.takes(cls) if paired else board.open_to(cls))
     if len(machines) == 0:
         return None
     cost = problem.cost[problem.shape[cls], machines]
-    if view is not None:
-        cost = cost + view.cost[0][domain[machines]]
-    cost = cost + crowding_cost(residual, machines)
+    if paired:
+        cost = cost + board.pairs.cost_at(cls, machines)
+    cost = cost + crowding_cost(board.residual, machines)
     soft = soft_cost(board.rules, cls, np.ones(len(machines), dtype=np.bool_), machines)
     if soft is not None:
         cost = cost + soft.points * COST_UNITS_PER_POINT

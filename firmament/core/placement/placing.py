@@ -11,7 +11,9 @@ the cheaper one, else the trial does. Last, gangs that got nothing are tried onc
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,7 +23,7 @@ from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
 from firmament.core.placement.class_aggregation import merge_classes
 from firmament.core.placement.gang_search import GangSearch
 from firmament.core.placement.outcome import Means, Placed, StageFigures
-from firmament.core.placement.pairs.waves import place_last, place_pairs
+from firmament.core.placement.pairs.waves import place_pairs, place_rest_of_pairs
 from firmament.core.placement.passes import place_all, place_greedily, place_leftovers
 from firmament.core.placement.tree_groups.groups import place_with_groups
 from firmament.core.placement.tuning import PlacementTuning
@@ -31,7 +33,7 @@ from firmament.core.search.relocation import relocate_tasks
 
 def place(problem: PlacementProblem, means: Means) -> Placed:
     """Place what can be placed, in order of admission. Raises what the solver raises, time-outs excepted."""
-    if problem.topology is not None:
+    if problem.topology.groups:
         return place_with_groups(problem, problem.topology, means, place)
     if len(problem.gang_need):
         return place_whole_gangs(problem, means)
@@ -238,22 +240,37 @@ class GangTrial:
 # between tasks a lower band may open the way for a higher one, so the bands are then gone through once more together.
 
 
+class _Engine(NamedTuple):
+    """One way to place what remains on a board as far as possible."""
+
+    serves: Callable[[Board], bool]
+    """Whether the problem of a board is one for it."""
+    place: Callable[[Board, Means], Placed]
+    """Places and books tasks as cheaply as it can."""
+    place_rest: Callable[[Board], Assignments]
+    """Places and books them task by task, without a network."""
+
+
+def _place_freely(board: Board, means: Means) -> Placed:
+    return Placed.join([Placed(figures=StageFigures(waves=1)), place_all(board.residual, means)])
+
+
+_ENGINES = (
+    _Engine(lambda board: board.problem.pairs.terms.steers, place_pairs, place_rest_of_pairs),
+    _Engine(lambda board: board.ruled, place_in_waves, place_leftovers),
+    _Engine(lambda _: True, _place_freely, lambda board: place_greedily(board.residual)),
+)
+"""The first that serves a board is taken."""
+
+
 def place_remaining(board: Board, means: Means) -> Placed:
     """Place what remains as far as possible."""
-    if board.pairs is not None:
-        return place_pairs(board, board.pairs, means)
-    if board.ruled:
-        return place_in_waves(board, means)
-    return Placed.join([Placed(figures=StageFigures(waves=1)), place_all(board.residual, means)])
+    return next(each for each in _ENGINES if each.serves(board)).place(board, means)
 
 
 def place_rest(board: Board) -> Assignments:
     """Place what remains as far as possible, task by task, without a network."""
-    if board.pairs is not None:
-        placed = place_last(board, board.pairs)
-        board.fix_pairs(placed)
-        return placed
-    return place_leftovers(board) if board.ruled else place_greedily(board.residual)
+    return next(each for each in _ENGINES if each.serves(board)).place_rest(board)
 
 
 def place_by_priority(problem: PlacementProblem, means: Means) -> tuple[Placed, Residual]:

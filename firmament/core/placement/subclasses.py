@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
-from firmament.core.constraints.ruleset import NO_RULES
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, WAIT_BUCKETS, Assignments, Residual
 from firmament.core.ranks import counting
 from firmament.solvers.base import Int32
@@ -96,8 +95,7 @@ def derive(residual: Residual, parts: list[ClassPart], pinned_up_to: int) -> Wav
         bundle.counts += taken
     found = list(bundles.values())
     base = np.array(shapes.base, dtype=np.int64)
-    derived = replace(
-        problem,
+    derived = problem.derive(
         counts=np.stack([bundle.counts for bundle in found]),
         priority=problem.priority[[bundle.parts[0].cls for bundle in found]],
         shape=np.array([bundle.row for bundle in found], dtype=np.int64),
@@ -112,8 +110,6 @@ def derive(residual: Residual, parts: list[ClassPart], pinned_up_to: int) -> Wav
         },
         joint=tuple(replace(rows, amount=rows.amount[base], returned=None) for rows in problem.joint),
         model_shape=problem.map_to_ledgers(base),
-        rules=NO_RULES,
-        pairs=None,
     )
     wave = residual.from_problem(derived)
     wave.remaining = derived.counts.copy()

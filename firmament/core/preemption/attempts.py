@@ -44,10 +44,10 @@ def preempt(
     """
     prospect = Prospect(problem, preemption, placed, tuning)
     able = (prospect.remaining > 0) & preemption.may
-    if problem.pairs is not None:  # of applications only some: each workload is a class of its own
-        paired = np.flatnonzero(able & (problem.pairs.kind >= 0))
-        first = np.lexsort((paired, -preemption.priority[paired]))
-        able[paired[first][tuning.most_paired :]] = False
+    # Of applications only some take part: each workload is a class of its own.
+    paired = np.flatnonzero(able & problem.pairs.find_paired(problem.classes))
+    first = np.lexsort((paired, -preemption.priority[paired]))
+    able[paired[first][tuning.most_paired :]] = False
     gang, need = _whole_gangs(problem, placed)
     attempts = Attempts(Stages(prospect, solver, time_limit), tuning.attempts)
     for priority in np.unique(preemption.priority[able])[::-1].tolist():
@@ -55,7 +55,7 @@ def preempt(
         in_vain: set[bytes] = set()
         for number in np.unique(gang[band & (gang >= 0)])[: tuning.most_gangs].tolist():
             members = np.flatnonzero(band & (gang == number))
-            if problem.topology is not None and number in problem.topology.groups:
+            if number in problem.topology.groups:
                 if len(members) == np.count_nonzero(gang == number):
                     found = preempt_for_group(prospect, problem.topology, number, solver)
                     if not isinstance(found, str):

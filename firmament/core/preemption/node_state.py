@@ -10,7 +10,6 @@ import numpy as np
 from cost_models.interface import Bool, Int64
 from firmament.core.constraints.constraint import Constraints
 from firmament.core.constraints.counters import RuleState
-from firmament.core.constraints.pairs import PairState
 from firmament.core.constraints.ruleset import ClassRules
 from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
 from firmament.core.preemption.models_room import KeptRooms, columns
@@ -66,7 +65,7 @@ class Prospect:
         self.first = np.searchsorted(preemption.machine, np.arange(problem.machines + 1))
         """int64[M + 1]: tasks ``first[m]`` to ``first[m + 1]`` are those of machine m."""
         self.state = RuleState(preemption.rules)
-        self.pairs = None if problem.pairs is None or not problem.pairs.closes else PairState(problem.pairs)
+        self.pairs = problem.pairs.begin(counting=problem.pairs.closes)
         self.constraints = Constraints([self.pairs, self.state])
         if self.coupled:
             for cls, machine, count in placed.entries():
@@ -86,7 +85,7 @@ class Prospect:
         twin.guests = {machine: list(classes) for machine, classes in self.guests.items()}
         twin.chosen = {machine: list(victims) for machine, victims in self.chosen.items()}
         twin.state = self.state.copy()
-        twin.pairs = None if self.pairs is None else self.pairs.copy()
+        twin.pairs = self.pairs.copy()
         twin.constraints = Constraints([twin.pairs, twin.state])
         return twin
 
@@ -138,9 +137,8 @@ class Prospect:
         usable = problem.limit_to_pins(cls, usable)
         for limit in self.limits:
             limit.close_full(usable, shape)
-        if self.pairs is not None:
-            for _, refused in self.pairs.refusals(cls):
-                usable &= ~refused
+        for _, refused in self.pairs.refusals(cls):
+            usable &= ~refused
         return usable
 
     def takes(self, cls: int, machine: int) -> bool:
@@ -239,7 +237,7 @@ class Prospect:
     @property
     def coupled(self) -> bool:
         """Whether a place that is given may open or close machines elsewhere."""
-        return self.ruled or self.pairs is not None
+        return self.ruled or self.problem.pairs.closes
 
     # --- steps ---------------------------------------------------------------------------------------------------
 

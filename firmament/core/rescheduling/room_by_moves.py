@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.core.configuration import HOSTNAME
 from firmament.core.events import TasksSubmitted
 from firmament.core.reasons import CuredBy
 from firmament.core.rescheduling.trials import Trials
+from firmament.core.selectors.labels import HOSTNAME
 
 _MOST_MOVES = 8
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from cost_models.interface import CostModel, MachineColumns
 from cost_models.pairs import PairModel, PairTerms
-from firmament.core.constraints.pairs import PairRules
+from firmament.core.constraints.pairs import NO_PAIRS, PairRules
 from firmament.core.flow.problem import COST_UNITS_PER_POINT
 from firmament.core.rules.model_constraints import RoundKinds, find_kinds
 from firmament.core.state.cluster import Cluster
@@ -46,8 +46,8 @@ def compile_pairs(
     models: Sequence[tuple[Weighted, PairModel]],
     columns: MachineColumns,
     waiting: Sequence[int],
-) -> PairRules | None:
-    """Return the pairs of a round for the waiting classes; None if no model knows any.
+) -> PairRules:
+    """Return the pairs of a round for the waiting classes; none if no model knows any.
 
     ``models``: at most one.
     """
@@ -56,4 +56,4 @@ def compile_pairs(
         terms = model.pair_terms(columns, kinds.rows) if kinds.rows else None
         if terms is not None:
             return pair_rules(weighted, terms, kinds, waiting)
-    return None
+    return NO_PAIRS

@@ -16,7 +16,7 @@ from cost_models.interface import Float64, Int64
 from firmament.core.configuration import WeightedModel
 from firmament.core.constraints.preferences import SoftCost
 from firmament.core.flow.problem import COST_UNITS_PER_POINT
-from firmament.core.flow.terms import HeightCharge, RoundHeights
+from firmament.core.flow.terms import NO_HEIGHTS, HeightCharge, RoundHeights
 from firmament.core.scoring.kept_rows import Charges, Recall, scatter, take_over
 from firmament.core.scoring.round_assessment import LARGEST_COST, RoundAssessment, holds, native_figures
 from firmament.solvers.base import Int32
@@ -208,8 +208,8 @@ def _line(units: Float64, low: int, *, apart: bool) -> tuple[float, float] | Non
     return slope, float(whole[0]) - slope * low
 
 
-def collect_heights(assessed: RoundAssessment, models: Sequence[WeightedModel]) -> RoundHeights | None:
-    """Return heights of all models of a round; None if no model states any, or if tasks do not differ in
+def collect_heights(assessed: RoundAssessment, models: Sequence[WeightedModel]) -> RoundHeights:
+    """Return heights of all models of a round; none if no model states any, or if tasks do not differ in
     size.
     """
     counts = assessed.batch.counts
@@ -219,7 +219,7 @@ def collect_heights(assessed: RoundAssessment, models: Sequence[WeightedModel]) 
         if assessment.heights is not None
     ]
     if not stated or not any((heights.amount != heights.amount[:1]).any() for _, _, heights in stated):
-        return None
+        return NO_HEIGHTS
     start = np.zeros(assessed.machines.count)
     rates, amounts, charges = [], [], []
     for weighted, assessment, heights in stated:

@@ -18,13 +18,11 @@ def find_staying(problem: PlacementProblem, *, sharing: bool) -> dict[Unsupporte
 
     ``sharing``: those stay, too, that take of joint rows which several machines share.
     """
-    staying: dict[Unsupported, Bool] = {}
-    if problem.rules.of:
-        staying[Unsupported.RULES] = _mark(problem, list(problem.rules.of))
-    if problem.pairs is not None:
-        staying[Unsupported.PAIRS] = problem.pairs.kind >= 0
-    if problem.topology is not None and len(problem.gang):
-        staying[Unsupported.GROUPS] = np.isin(problem.gang, list(problem.topology.groups))
+    staying = {
+        Unsupported.RULES: _mark(problem, list(problem.rules.of)),
+        Unsupported.PAIRS: problem.pairs.find_paired(problem.classes),
+        Unsupported.GROUPS: problem.find_grouped(),
+    }
     if problem.pins:
         staying[Unsupported.PINS] = _mark(problem, list(problem.pins))
     shared = [rows for rows in problem.joint if rows.shared] if sharing else []
@@ -35,7 +33,7 @@ def find_staying(problem: PlacementProblem, *, sharing: bool) -> dict[Unsupporte
         staying[Unsupported.LIMITS] = limited
     if problem.ledgers:
         staying[Unsupported.LEDGERS] = _find_accounted(problem, movable(problem, staying))
-    return staying
+    return {reason: classes for reason, classes in staying.items() if classes.any()}
 
 
 def movable(problem: PlacementProblem, staying: dict[Unsupported, Bool]) -> Bool:

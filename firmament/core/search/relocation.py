@@ -47,7 +47,7 @@ def relocate_tasks(
 
 def _find_obstacle(problem: PlacementProblem, tasks: int, tuning: RelocationTuning) -> Unsupported | None:
     """Return what keeps the search from being made."""
-    if problem.pairs is not None and problem.pairs.steers:
+    if problem.pairs.steers:
         return Unsupported.PAIRS
     if problem.ledgers:
         return Unsupported.LEDGERS

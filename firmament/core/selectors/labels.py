@@ -226,6 +226,7 @@ class LabelIndex:
 
 NAME_FIELD = "metadata.name"
 HOSTNAME = "kubernetes.io/hostname"
+ZONE = "topology.kubernetes.io/zone"
 
 
 class Selectors:

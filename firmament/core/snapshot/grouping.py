@@ -197,7 +197,7 @@ def _shapes(
     return [shape for shape, _ in distinct], [machines for _, machines in distinct], shape_of
 
 
-def ranks(cluster: Cluster, groups: TaskGroups, pairs: PairRules | None, *, by_quality: bool) -> Int64:
+def ranks(cluster: Cluster, groups: TaskGroups, pairs: PairRules, *, by_quality: bool) -> Int64:
     """Return int64[C], 0 for those that come last: by importance, then level, then, if asked for, quality."""
     order, quality = groups.priority, np.zeros(len(groups.cls), dtype=np.int64)
     if (groups.group_priority != UNGROUPED).any():
@@ -212,7 +212,7 @@ def rank_classes(order: Int64, levels: Int64, quality: Int64) -> Int64:
     return np.unique(12 * order + 3 * levels + quality, return_inverse=True)[1].astype(np.int64)
 
 
-def _qualities(cluster: Cluster, classes: Sequence[int], pairs: PairRules | None) -> Int64:
+def _qualities(cluster: Cluster, classes: Sequence[int], pairs: PairRules) -> Int64:
     """Return int64[C] by the QoS classes of ``classes``, rows of the class table.
 
     Tasks of an application come as one, whatever their quality: among them the order of their workloads decides
@@ -220,6 +220,5 @@ def _qualities(cluster: Cluster, classes: Sequence[int], pairs: PairRules | None
     """
     table = cluster.classes.rows
     found = np.array([_QUALITY.get(table[row].content.qos, _UNKNOWN) for row in classes], dtype=np.int64)
-    if pairs is not None:
-        found[pairs.kind >= 0] = _UNKNOWN
+    found[pairs.find_paired(len(found))] = _UNKNOWN
     return found

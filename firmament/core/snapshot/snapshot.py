@@ -10,8 +10,10 @@ import numpy as np
 from cost_models.firmament_policies.scarce_resources import scarce_columns
 from cost_models.interface import Bool, Int64, MachineColumns, Needs
 from firmament.core.configuration import CoreConfiguration
+from firmament.core.constraints.default_spread import NO_SPREAD
+from firmament.core.constraints.pairs import NO_PAIRS
 from firmament.core.flow.problem import PlacementProblem
-from firmament.core.flow.terms import DualPrices, GroupTerms
+from firmament.core.flow.terms import DualPrices
 from firmament.core.gangs.lifecycle import AdmittedTasks
 from firmament.core.gangs.tree_groups import Called, compile_groups, in_natural_order
 from firmament.core.model import Machine
@@ -19,12 +21,12 @@ from firmament.core.placement.gang_room import RoomSearch
 from firmament.core.preemption.problem import PreemptionProblem
 from firmament.core.queue.importance import Importance
 from firmament.core.queue.lasting_use import lasting_use, longest_run
+from firmament.core.rules.default_spread import compile_spread
 from firmament.core.rules.framework.limit_rule import RoundDemand
 from firmament.core.rules.node_name import list_pinned_rows
 from firmament.core.rules.pairs import compile_pairs
 from firmament.core.rules.registry import compile_rules, limit_amounts
 from firmament.core.scoring.arc_costs import charges, collect_heights
-from firmament.core.scoring.default_spread import spread_terms
 from firmament.core.scoring.kept_rows import Charges
 from firmament.core.scoring.round_assessment import (
     RoundAssessment,
@@ -36,6 +38,7 @@ from firmament.core.snapshot.grouping import RoundContext, TaskGroups, group_cal
 from firmament.core.snapshot.model_inputs import arrivals, load, residents, unseen
 from firmament.core.snapshot.preemption_candidates import preemption_problem
 from firmament.core.state.cluster import NO_NEEDS, Cluster
+from firmament.core.tree_solver.groups import NO_GROUPS
 
 _NO_GANGS = np.empty(0, dtype=np.int64)
 
@@ -100,7 +103,7 @@ def take_snapshot(
     assessed, charged = _assess(context, columns, groups)
     dual_prices = None if recall_prices is None else recall_prices(groups.shapes)
     problem, occupied = _problem(context, admitted, groups, assessed, charged, dual_prices)
-    members = _in_order(cluster, problem.topology, groups)
+    members = _in_order(cluster, problem, groups)
     tasks = groups.tasks if members is groups.members else np.concatenate(members)
     importance, preemption = None, None
     if configuration.options.preemption and cluster.machines.running.any():
@@ -163,20 +166,17 @@ def _problem(
     cluster, configuration = context.cluster, context.configuration
     columns, cls = assessed.machines, groups.cls.tolist()
     feasible, held, occupied = _open_machines(assessed, groups.closed)
-    pairs = None
+    pairs, topology, spread = NO_PAIRS, NO_GROUPS, NO_SPREAD
     if configuration.pair_models:
         pairs = compile_pairs(cluster, configuration.pair_models, columns, cls)
-    topology = None
     if configuration.group_model is not None and admitted.jobs:
         called = Called(admitted.jobs, groups.gang, groups.members)
         topology = compile_groups(cluster, context.trees, configuration.group_model, columns, called)
+    if groups.spread.any():
+        tasks = groups.counts.sum(axis=1)
+        spread = compile_spread(cluster, configuration.spread, groups.spread, tasks, feasible, groups.shape)
     demand = RoundDemand(groups.shapes, groups.waiting(), assessed.batch.requests)
     free, limited = limit_amounts(cluster, demand, cluster.free_beside(groups.tasks))
-    spread = None
-    if configuration.spread and groups.spread.any():
-        spread = spread_terms(
-            cluster, configuration.spread, groups.spread, groups.counts.sum(axis=1), feasible, groups.shape
-        )
     problem = PlacementProblem(
         counts=groups.counts,
         priority=ranks(cluster, groups, pairs, by_quality=configuration.options.by_quality),
@@ -259,16 +259,16 @@ def model_columns(
     )
 
 
-def _in_order(cluster: Cluster, topology: GroupTerms | None, groups: TaskGroups) -> tuple[Int64, ...]:
+def _in_order(cluster: Cluster, problem: PlacementProblem, groups: TaskGroups) -> tuple[Int64, ...]:
     """Return the members of each group, those of groups that share out over a tree in the order of their
     names.
     """
-    if topology is None:
+    ruled = problem.find_grouped()
+    if not ruled.any():
         return groups.members
-    ruled = np.isin(groups.gang, list(topology.groups)).tolist()
     return tuple(
         in_natural_order(cluster, rows) if yes else rows
-        for rows, yes in zip(groups.members, ruled, strict=True)
+        for rows, yes in zip(groups.members, ruled.tolist(), strict=True)
     )
 
 

@@ -13,6 +13,7 @@ from firmament.artefacts.saved_arrays import decode_arrays, encode_arrays
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.placement.outcome import PassOptions, no_timer
 from firmament.core.rounds import decide
+from firmament.core.tree_solver.groups import NO_GROUPS
 from firmament.core.tree_solver.solver import ExactSolver
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.cost_models.tree_groups.scene import Constraints, cluster, group, machines, racks, tree
@@ -105,4 +106,4 @@ def test_what_cannot_have_been_saved_is_refused_in_one_line(problem: PlacementPr
 
 
 def test_problems_without_groups_have_none():
-    assert again(replace(grouped(), topology=None)).topology is None
+    assert again(replace(grouped(), topology=NO_GROUPS)).topology is NO_GROUPS

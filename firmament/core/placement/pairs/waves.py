@@ -24,11 +24,12 @@ from firmament.core.search.moves.application import improve_applications
 from firmament.core.search.tuning import ApplicationTuning
 
 
-def place_pairs(board: Board, pairs: PairState, means: Means) -> Placed:
+def place_pairs(board: Board, means: Means) -> Placed:
     """Place as much as possible, book it everywhere, and return it in the order of admission.
 
-    ``pairs``: those of ``board``. Raises ``SolverError`` if the solver fails for another reason than time.
+    Raises ``SolverError`` if the solver fails for another reason than time.
     """
+    pairs = board.pairs
     waves = solve_waves(board, lambda first: _plan_wave(board, pairs, means.tuning, first=first), means)
     watch = means.stopwatch()
     placed = Assignments.join([waves.assignments, place_last(board, pairs)])
@@ -72,6 +73,13 @@ def _split_by_domain(
             most = most_per_machine(board.rules, cls, count, machines, first=first)
             found.append(ClassPart(cls, count, allowed, None if soft is None else soft.points, most))
     return found
+
+
+def place_rest_of_pairs(board: Board) -> Assignments:
+    """Place what remains one by one, book it everywhere, and return it in order."""
+    placed = place_last(board, board.pairs)
+    board.fix_pairs(placed)
+    return placed
 
 
 def place_last(board: Board, pairs: PairState) -> Assignments:

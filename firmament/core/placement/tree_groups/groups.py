@@ -22,13 +22,13 @@ from firmament.core.flow.optimality.node_prices import NotOptimalError, Prices, 
 from firmament.core.flow.optimality.pricing import full_machine_prices
 from firmament.core.flow.outcome import FlowOutcome
 from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
-from firmament.core.flow.terms import GroupTerms
 from firmament.core.placement.class_aggregation import merge_classes
 from firmament.core.placement.outcome import Means, Placed, StageFigures
 from firmament.core.placement.passes import propose
 from firmament.core.placement.subclasses import LARGEST_COST
 from firmament.core.placement.tree_groups.placer import GroupPlacer
 from firmament.core.placement.tree_groups.reorder_groups import Arrangement, rearrange
+from firmament.core.tree_solver.groups import NO_GROUPS, GroupTerms
 from firmament.solvers.base import SolverTimeoutError
 
 Place: TypeAlias = Callable[[PlacementProblem, Means], Placed]
@@ -148,12 +148,11 @@ def rest_of(board: Board, placed: Assignments, among: Bool) -> PlacementProblem:
     ``placed``: what has been booked on ``board``. Groups are left out of it: their classes are nobody's gang.
     """
     residual, problem = board.residual, board.residual.problem
-    grouped = _find_grouped(problem)
+    grouped = problem.find_grouped()
     tasks = placed.tasks()
     gang = np.where(grouped, -1, problem.gang) if len(problem.gang) else problem.gang
     need = problem.gang_need.copy()
-    if problem.topology is not None:
-        need[list(problem.topology.groups)] = 0
+    need[list(problem.topology.groups)] = 0
     if not need.any():
         gang, need = gang[:0], need[:0]
     more = crowding_cost(residual, np.arange(problem.machines))
@@ -163,18 +162,11 @@ def rest_of(board: Board, placed: Assignments, among: Bool) -> PlacementProblem:
     return replace(
         board.remaining_problem(np.where((among & ~grouped)[:, None], residual.remaining, 0)),
         cost=cost,
-        pairs=None if problem.pairs is None else problem.pairs.add_residents(tasks.cls, tasks.machine),
+        pairs=problem.pairs.add_residents(tasks.cls, tasks.machine),
         gang=gang,
         gang_need=need,
-        topology=None,
+        topology=NO_GROUPS,
     )
-
-
-def _find_grouped(problem: PlacementProblem) -> Bool:
-    """Return bool[C]: classes whose tasks belong to a group with rules."""
-    if problem.topology is None:
-        return np.zeros(problem.classes, dtype=np.bool_)
-    return np.isin(problem.gang, sorted(problem.topology.groups))
 
 
 def machine_prices(problem: PlacementProblem, means: Means) -> tuple[Int64, StageFigures]:

@@ -14,8 +14,8 @@ from firmament.core.board.board import Board
 from firmament.core.constraints.preferences import soft_cost
 from firmament.core.flow.network.network import crowding_cost
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments
-from firmament.core.flow.terms import GroupTerms, TreeGroup
 from firmament.core.placement.outcome import Means
+from firmament.core.tree_solver.groups import GroupTerms, TreeGroup
 from firmament.core.tree_solver.tree import Shortage
 from firmament.solvers.base import Arcs, FlowProblem, Solver
 
@@ -218,10 +218,7 @@ def leaf_cost(board: Board, cls: int, leaves: Int64) -> Int64:
     soft = soft_cost(board.rules, cls, np.ones(len(leaves), dtype=np.bool_), leaves)
     if soft is not None:
         cost += np.rint(soft.points * COST_UNITS_PER_POINT).astype(np.int64)
-    if board.pairs is not None and board.pairs.involves(cls):
-        view = board.pairs.view(board.pairs.rules.kind[[cls]])
-        cost += np.rint(view.cost[0][board.pairs.terms.domain[leaves]]).astype(np.int64)
-    return cost
+    return cost + np.rint(board.pairs.cost_at(cls, leaves)).astype(np.int64)
 
 
 def _in_order(placed: Assignments, position: Int64) -> Assignments:

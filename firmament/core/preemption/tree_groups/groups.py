@@ -16,12 +16,12 @@ import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
 from firmament.core.flow.problem import PlacementProblem
-from firmament.core.flow.terms import GroupTerms, TreeGroup
 from firmament.core.placement.tree_groups.placer import IN_THE_WAY, UNLIKE_PLACES, deal
 from firmament.core.preemption.node_state import Prospect
 from firmament.core.preemption.problem import PreemptionDecision
 from firmament.core.preemption.tree_groups.slots import LeafSlots
 from firmament.core.ranks import counting
+from firmament.core.tree_solver.groups import GroupTerms, TreeGroup
 from firmament.core.tree_solver.tree import Shortage
 from firmament.solvers.base import Solver
 
@@ -54,7 +54,7 @@ def waiting_together(
 
     So none of them comes before it is certain that all can.
     """
-    if problem.topology is None:
+    if not len(problem.gang):
         return tuple(decided)
     gangs = [int(problem.gang[each.cls]) for each in decided]
     awaited: dict[int, dict[int, None]] = {}

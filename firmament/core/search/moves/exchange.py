@@ -41,7 +41,7 @@ def exchange_sizes(
     Deterministic; returns ``placed`` itself if nothing is to be gained.
     """
     heights = problem.heights
-    if heights is None or not len(placed.cls):
+    if not heights.charges or not len(placed.cls):
         return placed
     staying = find_staying(problem, sharing=False)
     unsupported = count_unsupported(staying, placed.cls, placed.count)

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from cost_models.interface import Bool, Float64, Int64
 from firmament.core.board.moving import MovingRoom
+from firmament.core.constraints.default_spread import SpreadTerms
 from firmament.core.flow.problem import PlacementProblem
-from firmament.core.flow.terms import SpreadTerms
 from firmament.core.ranks import order_by, rank, rank_in_runs, runs
 from firmament.core.search.driver import SearchBudget
 from firmament.core.search.tuning import SpreadTuning

@@ -19,8 +19,8 @@ import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
 from firmament.core.board.moving import MovingRoom
+from firmament.core.constraints.default_spread import SpreadTerms
 from firmament.core.flow.problem import Assignments, PlacementProblem
-from firmament.core.flow.terms import SpreadTerms
 from firmament.core.ranks import rank_in_runs
 from firmament.core.search.driver import SearchBudget, SearchFigures, SearchLog, count_unsupported, search
 from firmament.core.search.movable import find_staying, movable
@@ -37,7 +37,7 @@ def spread_tasks(
     keeps an account. Deterministic; returns ``placed`` itself if nothing may move.
     """
     terms = problem.spread
-    if terms is None or not len(placed.cls):
+    if not terms.groups or not len(placed.cls):
         return placed
     grouped: Bool = terms.group >= 0
     staying = {reason: each & grouped for reason, each in find_staying(problem, sharing=True).items()}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from firmament.core.changes import CureKind
-from firmament.core.configuration import HOSTNAME, CoreConfiguration
+from firmament.core.configuration import CoreConfiguration
 from firmament.core.cures.proposals import Cure
 from firmament.core.cures.search import Waiting, cures_for
 from firmament.core.events import (
@@ -32,6 +32,7 @@ from firmament.core.model import (
 )
 from firmament.core.rescheduling.trials import Trials
 from firmament.core.scheduler import Scheduler
+from firmament.core.selectors.labels import HOSTNAME
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.firmament.core.cures.carrying_out import carried_out
 from tests.programs.differential.checker import accepting_nodes

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from cost_models.registry import load_model
-from firmament.core.configuration import SYSTEM_DEFAULTS, CoreConfiguration, WeightedModel
+from firmament.core.configuration import CoreConfiguration, WeightedModel
 from firmament.core.events import ClassDefined, Event, JobDefined, TasksBound, TasksSubmitted
 from firmament.core.model import Job
+from firmament.core.rules.default_spread import SYSTEM_DEFAULTS
 from firmament.core.scheduler import Scheduler
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.firmament.core.constraints.team_isolation import TeamIsolation

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from cost_models.interface import CostModel
 from cost_models.registry import load_model
-from firmament.core.configuration import SYSTEM_DEFAULTS, CoreConfiguration, RoundOptions, WeightedModel
+from firmament.core.configuration import CoreConfiguration, RoundOptions, WeightedModel
 from firmament.core.events import (
     BindingReport,
     ClassDefined,
@@ -27,6 +27,7 @@ from firmament.core.few_tasks.first_costs import FirstCosts
 from firmament.core.model import Image, Machine, NodeSelectorTerm, PreferredTerm, Requirement, TaskClass
 from firmament.core.placement.cost import compute_placed_cost
 from firmament.core.results import RoundResult
+from firmament.core.rules.default_spread import SYSTEM_DEFAULTS
 from firmament.core.scheduler import Scheduler
 from firmament.core.scoring.kept_rows import KeptRows
 from firmament.solvers.base import FlowProblem, FlowSolution

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from cost_models.registry import load_model
-from firmament.core.configuration import SYSTEM_DEFAULTS, CoreConfiguration, SpreadConstraint, WeightedModel
+from firmament.core.configuration import CoreConfiguration, WeightedModel
 from firmament.core.events import ClassDefined, Event, TaskRemoved, TasksBound, TasksSubmitted
+from firmament.core.rules.default_spread import SYSTEM_DEFAULTS, SpreadConstraint
 from firmament.core.scheduler import Scheduler
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import Clock, machine, placed, task_class, uids

@@ -67,12 +67,12 @@ def test_a_batch_of_several_sizes_ends_even():
     ],
 )
 def test_where_use_is_no_one_sum_sizes_are_left_alone(more: dict[str, Any]):
-    assert problem_of(scene(**more)).heights is None
+    assert not problem_of(scene(**more)).heights.charges
 
 
 def test_tasks_of_one_size_have_no_heights():
     core = cluster([measured("n0", 0)], pods(1), overlay(**EXACT))
-    assert problem_of(core).heights is None
+    assert not problem_of(core).heights.charges
 
 
 def test_the_gap_is_that_of_the_network_and_the_cost_that_of_what_is_bound():

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from firmament.core.flow.terms import HeightCharge
-from firmament.core.placement.cost import network_cost, placement_cost, size_cost
+from firmament.core.placement.cost import network_cost, placement_cost
 from tests.firmament.core.placement.rules import proposed
 from tests.support.core import problem
-from tests.support.heights import with_heights
+from tests.support.heights import size_cost, with_heights
 
 
 def given(sizes=(2, 4), start=(10, 30), rates=None):

@@ -7,9 +7,10 @@ import numpy as np
 from cost_models.interface import Bool, Int64, JointRows
 from firmament.core.constraints.ruleset import ClassRules, RuleSet
 from firmament.core.flow.problem import Assignments, PlacementProblem
-from firmament.core.flow.terms import GroupTerms, TreeGroup
+from firmament.core.flow.terms import NO_HEIGHTS
 from firmament.core.placement.cost import placement_cost
 from firmament.core.search.moves.exchange import exchange_sizes
+from firmament.core.tree_solver.groups import GroupTerms, TreeGroup
 from firmament.core.tree_solver.solver import ExactSolver
 from firmament.core.tree_solver.tree import build_tree
 from tests.firmament.core.placement.rules import apart, proposed, units
@@ -43,7 +44,10 @@ def test_what_is_even_stays_as_it_is():
 
 
 def test_nothing_moves_where_no_model_states_heights():
-    assert exchange_sizes(replace(given(), heights=None), UNEVEN, tuning=PLACING.exchange, log=[]) is UNEVEN
+    assert (
+        exchange_sizes(replace(given(), heights=NO_HEIGHTS), UNEVEN, tuning=PLACING.exchange, log=[])
+        is UNEVEN
+    )
 
 
 def test_other_costs_count():

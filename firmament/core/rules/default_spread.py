@@ -11,16 +11,29 @@ lets it dilute the others.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
-from firmament.core.configuration import HOSTNAME, SpreadConstraint
+from firmament.core.constraints.default_spread import NO_SPREAD, SpreadTerms
 from firmament.core.flow.problem import COST_UNITS_PER_POINT
-from firmament.core.flow.terms import SpreadTerms
 from firmament.core.ranks import places_in
+from firmament.core.selectors.labels import HOSTNAME, ZONE
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.domains import DomainsByKey
+
+
+@dataclass(frozen=True, slots=True)
+class SpreadConstraint:
+    """One default constraint, ``ScheduleAnyway``; with the key `HOSTNAME` each machine is a domain of its own."""
+
+    topology_key: str
+    max_skew: int
+
+
+SYSTEM_DEFAULTS = (SpreadConstraint(HOSTNAME, 3), SpreadConstraint(ZONE, 5))
+"""kube-scheduler's, with ``defaultingType: System``."""
 
 POINTS = 200
 """What the fullest domain costs in all: 100 points times kube-scheduler's weight of PodTopologySpread."""
@@ -29,22 +42,22 @@ MOST_DOMAIN_COUNTS = 5_000_000
 """Groups times domains beyond which domains are not looked at."""
 
 
-def spread_terms(
+def compile_spread(
     cluster: Cluster,
     constraints: Sequence[SpreadConstraint],
     codes: Int64,
     tasks: Int64,
     feasible: Bool,
     shape: Int64,
-) -> SpreadTerms | None:
-    """Return the groups of a round; None if it has none.
+) -> SpreadTerms:
+    """Return the groups of a round, if it has any.
 
     ``constraints``: at most one by machine and one by domain. ``codes``: int64[C], number of the group of each class, 0
     for none; ``tasks``: int64[C], how many wait; ``feasible``: bool[S, M], ``shape``: int64[C], its rows.
     """
     machines = len(cluster.machines)
     if not constraints or machines < 2 or not codes.any():
-        return None
+        return NO_SPREAD
     numbers, of_class = np.unique(codes, return_inverse=True)
     group = np.where(codes > 0, of_class - int(numbers[0] == 0), -1).astype(np.int64)
     groups = int(group.max()) + 1

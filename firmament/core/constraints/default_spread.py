@@ -1,0 +1,98 @@
+"""Groups of tasks that would rather be apart, on machines and in domains of machines (zones), as costs.
+
+kube-scheduler adds to the score of a node what tasks of the same owner already run on it and in its zone. Here the
+same is a convex cost: the k-th task of a group on a machine costs ``machine_step`` x k (counted from 0) more than the
+first, and the k-th in a domain ``domain_step`` x k. Tasks that ran before the round count.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from cost_models.interface import Bool, Float64, Int64
+from firmament.core.ranks import distinct
+
+
+@dataclass(frozen=True, slots=True)
+class SpreadTerms:
+    """The groups of a round; G groups, C classes, M machines, D domains."""
+
+    group: Int64
+    """int64[C], -1 for classes of no group; empty if there are no groups."""
+    domain: Int64
+    """int64[M], all 0 where domains do not matter."""
+    machine_step: Float64
+    """float64[G], units."""
+    domain_step: Float64
+    """float64[G], units."""
+    resident_group: Int64
+    """int64[A], groups of the tasks that are on machines already."""
+    resident_machine: Int64
+    """int64[A], the machine rows of these."""
+
+    @property
+    def groups(self) -> int:
+        """G, the number of groups."""
+        return len(self.machine_step)
+
+    @property
+    def domains(self) -> int:
+        """D, the number of domains."""
+        return int(self.domain.max(initial=0)) + 1
+
+    def add_residents(self, groups: Int64, machines: Int64) -> SpreadTerms:
+        """Return the same with further tasks of groups on machines."""
+        return replace(
+            self,
+            resident_group=np.concatenate([self.resident_group, groups]),
+            resident_machine=np.concatenate([self.resident_machine, machines]),
+        )
+
+    def count_near(self, group: int, machines: Int64) -> Int64:
+        """Return int64[M]: tasks of a group on each machine, and one more on each of ``machines``."""
+        there = self.resident_machine[self.resident_group == group]
+        return np.bincount(np.concatenate([there, machines]), minlength=len(self.domain))
+
+    def on_machines(self, groups: Int64, machines: Int64, counts: Int64) -> tuple[Int64, Int64]:
+        """Return pairs group x M + machine with tasks, ascending, and how many: int64[P] each.
+
+        Of those that ran before, and ``counts[i]`` more of ``groups[i]`` on ``machines[i]``.
+        """
+        width = np.int64(len(self.domain))
+        before = self.resident_group * width + self.resident_machine
+        return distinct(np.concatenate([before, np.repeat(groups * width + machines, counts)]))
+
+    def in_domains(self, groups: Int64, machines: Int64, counts: Int64) -> Int64:
+        """Return int64[G, D]: tasks of each group in each domain, counted likewise."""
+        width = self.domains
+        keys = np.concatenate([self.resident_group, groups]) * width
+        keys += self.domain[np.concatenate([self.resident_machine, machines])]
+        weights = np.concatenate([np.ones(len(self.resident_group), dtype=np.int64), counts])
+        found = np.bincount(keys, weights=weights, minlength=self.groups * width).astype(np.int64)
+        return found.reshape(self.groups, width)
+
+    def compute_cost(self, classes: Int64, shapes: Int64, machines: Int64, counts: Int64) -> float:  # noqa: ARG002
+        """Return units that ``counts[i]`` tasks of ``classes[i]`` on ``machines[i]`` add to what tasks of one group
+        cost by being near each other.
+        """
+        theirs: Bool = self.group[classes] >= 0
+        after = self._compute_near_cost(self.group[classes[theirs]], machines[theirs], counts[theirs])
+        return after - self._compute_near_cost(_NONE, _NONE, _NONE)
+
+    def _compute_near_cost(self, groups: Int64, machines: Int64, counts: Int64) -> float:
+        """Return what all tasks of groups cost by being near each other: those there, and ``counts`` on
+        ``machines``.
+        """
+        pairs, on_machine = self.on_machines(groups, machines, counts)
+        steps = self.machine_step[pairs // np.int64(max(1, len(self.domain)))]
+        in_domain = self.in_domains(groups, machines, counts)
+        by_domain = (in_domain * (in_domain - 1)).sum(axis=1) * self.domain_step
+        return float((steps * (on_machine * (on_machine - 1))).sum() + by_domain.sum()) / 2
+
+
+_NONE = np.empty(0, dtype=np.int64)
+
+NO_SPREAD = SpreadTerms(_NONE, _NONE, np.empty(0), np.empty(0), _NONE, _NONE)
+"""There are no groups."""
