@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable
+from itertools import accumulate
 from typing import Any
 
 import yaml
@@ -16,6 +17,14 @@ import yaml
 from protos.conventions.yaml_size import CountedDocuments, is_plain
 
 _BASE: type = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+MOST_LEVELS = 1_000
+"""How deep values may be nested. PyYAML's binding of libyaml recurses in C: 30,000 levels end the process."""
+
+_MOST_BRACKETS = 200
+_NO_BRACKETS = re.compile(r"[^\[\]{}]+")
+_DEEP_BLOCK = re.compile(r"[ \t?:-]{400}")
+"""A block begins right of the one that holds it, or, as a list in a mapping, where that begins: two levels a column."""
 
 
 class YamlTextError(ValueError):
@@ -30,6 +39,8 @@ class YamlTextError(ValueError):
 def parse_yaml(text: str) -> list[Any]:
     """Return the values of all documents, None for empty ones; raises ``YamlTextError``."""
     try:
+        if _may_be_deep(text):
+            _check_levels(text)
         return list(yaml.load_all(text, Loader=_ManifestLoader if is_plain(text) else _CountingLoader))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -41,6 +52,31 @@ def parse_yaml(text: str) -> list[Any]:
     except ValueError as error:
         # PyYAML lets those of its scalar constructors through, such as the limit on digits of an integer.
         raise YamlTextError("", str(error)) from None
+
+
+def _may_be_deep(text: str) -> bool:
+    """Return whether values may be nested more than ``MOST_LEVELS`` deep, without parsing; nearly never true."""
+    if _DEEP_BLOCK.search(text):
+        return True
+    if text.count("[") + text.count("{") <= _MOST_BRACKETS:
+        return False
+    # Those in quotes and comments count as well.
+    brackets = _NO_BRACKETS.sub("", text)
+    return max(accumulate(1 if each in "[{" else -1 for each in brackets)) > _MOST_BRACKETS
+
+
+def _check_levels(text: str) -> None:
+    """Raise ``YamlTextError`` if values are nested too deep, and ``yaml.YAMLError``; nothing is made of them."""
+    level = 0
+    for event in yaml.parse(text, Loader=_BASE):
+        if isinstance(event, yaml.CollectionStartEvent):
+            level += 1
+            if level > MOST_LEVELS:
+                mark = event.start_mark
+                place = f":{mark.line + 1}:{mark.column + 1}"
+                raise YamlTextError(place, f"nested more than {MOST_LEVELS:,} levels deep")
+        elif isinstance(event, yaml.CollectionEndEvent):
+            level -= 1
 
 
 class _ManifestLoader(_BASE):  # type: ignore[misc]  # the base is chosen at run time

@@ -37,7 +37,7 @@ async def thresholds_of(
     text = await page(configz(solver_url))
     try:
         document: Any = yaml.safe_load(text) if text else None
-    except yaml.YAMLError:
+    except (yaml.YAMLError, RecursionError):
         return None
     return thresholds_in(document.get("costModels")) if isinstance(document, Mapping) else None
 

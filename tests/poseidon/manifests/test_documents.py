@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import io
 import json
+import subprocess
 import sys
 from types import SimpleNamespace
 
 import pytest
 
 from poseidon.manifests.documents import read_documents
-from poseidon.manifests.yaml_text import YamlTextError, parse_yaml
+from poseidon.manifests.yaml_text import MOST_LEVELS, YamlTextError, parse_yaml
 
 POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n"
 
@@ -139,6 +140,39 @@ def test_merged_keys_may_be_overridden():
 def test_an_absurdly_long_number_is_no_crash():
     with pytest.raises(YamlTextError):
         parse_yaml("a: " + "9" * 5000)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x: " + "[" * 100_000 + "]" * 100_000,
+        "x: " + "{a: " * 50_000 + "}" * 50_000,
+        "x: " + "[{a: " * 50_000,
+        "- " * 30_000 + "a",
+        "? " * 30_000 + "a",
+        "\n".join(" " * level + "a:" for level in range(MOST_LEVELS + 2)),
+    ],
+    ids=["lists", "maps", "mixed, not ended", "dashes", "keys", "indented"],
+)
+def test_no_depth_ends_the_process(tmp_path, text):
+    file = tmp_path / "input.yaml"
+    file.write_text(f"apiVersion: v1\nkind: Pod\n---\n{text}\n")
+    found, defects = read(file)
+    assert found == []
+    (defect,) = defects
+    assert "nested more than 1,000 levels deep" in defect
+
+
+def test_a_chain_of_aliases_is_no_depth_that_ends_the_process(tmp_path):
+    chain = "\n".join(f"a{level}: &a{level} [*a{level - 1}]" for level in range(1, 30_000))
+    file = tmp_path / "input.yaml"
+    file.write_text(f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: a}}\na0: &a0 [x]\n{chain}\n")
+    assert subprocess.run([sys.executable, "-m", "poseidon", "plan", "-f", file], check=False).returncode == 2
+
+
+def test_brackets_in_quotes_and_long_lines_are_no_depth():
+    texts = ["[" * 5_000, "{" * 5_000, " " * 5_000 + "a", "- " * 5_000 + "a", "}]" * 500]
+    assert parse_yaml(f"{'[' * 300}{']' * 300}\n---\n{json.dumps(texts)}")[1] == texts
 
 
 def test_half_a_character_becomes_a_sign_for_one_that_cannot_be_read(tmp_path):
