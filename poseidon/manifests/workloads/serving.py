@@ -20,6 +20,7 @@ from poseidon.manifests.workloads.pod_sets import Known, PodSet, number_names
 
 _KSERVE, _KNATIVE = "serving.kserve.io", "serving.knative.dev"
 _LEAST = ("autoscaling.knative.dev/min-scale", "autoscaling.knative.dev/minScale")
+_FIRST = ("autoscaling.knative.dev/initial-scale", "autoscaling.knative.dev/initialScale")
 _MADE_BY_KNATIVE = ("Configuration", "Revision", "Deployment")
 _NO_PODS = frozenset(
     {"minReplicas", "maxReplicas", "scaleTarget", "scaleMetric", "labels", "annotations", "workerSpec"}
@@ -64,22 +65,26 @@ def _pod(part: Value) -> dict[str, Any]:
 
 
 def read_knative_service(value: Value, known: Known) -> Iterator[PodSet]:
-    """Yield the pods that are kept in any case; raises ``NotKnownError`` where none are named."""
+    """Yield the pods that are kept in any case or there are at first; raises ``NotKnownError`` where none are named."""
     name, namespace = name_of(value), namespace_of(value)
     if any(each.kind in _MADE_BY_KNATIVE for each in known.list_owned(namespace, ("Service", name))):
         return
     template = mapping(value, "spec", "template")
     annotations = mapping(template, "metadata", "annotations")
-    given = next((find(annotations, key) for key in _LEAST if key in annotations), None)
-    if given is None:
+    counts = [_read_scale(key, find(annotations, key)) for key in _LEAST + _FIRST if key in annotations]
+    if not counts:
         raise NotKnownError(
             f"its number of pods follows its use; state one in the annotation {_LEAST[0]} of its template"
         )
-    if not str(given).isascii() or not str(given).isdecimal() or len(str(given)) > 6:
-        raise MalformedObjectError(_LEAST[0], f"{str(given)[:40]!r} is no number of pods")
     yield PodSet(
-        names=number_names(f"{name}-deployment", int(given)),
+        names=number_names(f"{name}-deployment", max(counts)),
         template=template,
         owner=("Service", name),
         marks={f"{_KNATIVE}/service": name},
     )
+
+
+def _read_scale(key: str, given: object) -> int:
+    if not str(given).isascii() or not str(given).isdecimal() or len(str(given)) > 6:
+        raise MalformedObjectError(key, f"{str(given)[:40]!r} is no number of pods")
+    return int(str(given))

@@ -236,6 +236,24 @@ def kubeflow(kind: str, field: str, version: str = "kubeflow.org/v1", **spec: An
             ],
             ["w-deployment-0", "w-deployment-1"],
         ),
+        (
+            [
+                made(
+                    "serving.knative.dev/v1",
+                    "Service",
+                    template={
+                        "metadata": {
+                            "annotations": {
+                                "autoscaling.knative.dev/min-scale": "1",
+                                "autoscaling.knative.dev/initial-scale": "2",
+                            }
+                        },
+                        "spec": {"containers": [{"image": "i"}]},
+                    },
+                )
+            ],
+            ["w-deployment-0", "w-deployment-1"],
+        ),
     ],
     ids=lambda value: f"{value[0]['apiVersion']} {value[0]['kind']}" if isinstance(value[0], dict) else "",
 )
