@@ -20,6 +20,7 @@ from poseidon.disruption_budgets.records import budget_resource
 from poseidon.kube.api import kinds
 from poseidon.kube.api.kinds import WatchedKind
 from poseidon.kube.api.metadata import KubeStruct
+from poseidon.kube.api.nodes import Namespace
 from poseidon.kube.api.resource import Change
 from poseidon.kube.quarantine import Quarantine
 from poseidon.kube.write.binder import BindOutcome
@@ -80,7 +81,7 @@ class BridgeState(Stores):
         self.priority_classes_changed = self._pods.take_priority_classes
         self.daemon_sets_changed = self._pods.take_daemon_sets
         self.services_changed = self._pods.take_services
-        self.namespaces_changed = self.namespaces.take_changes
+        self.namespaces_changed = self._take_namespaces
         self.pods_changed = self._pods.take_changes
         self.offer = self._pods.offer
         self.refusal = self.placements.refusal
@@ -101,6 +102,7 @@ class BridgeState(Stores):
             kinds.DAEMON_SET: self.daemon_sets_changed,
             **{kind: self.gangs.taker(name) for name, kind in GROUP_KINDS.items()},
             kinds.GROUP_MAP: self.gangs.group_maps_changed,
+            **{kind: self._queue_taker(kind) for kind in kinds.QUEUES},
             kinds.POD: self.pods_changed,
         }
         """Receivers of the objects of each kind, for pods and for kinds that are loaded before pods."""
@@ -116,6 +118,16 @@ class BridgeState(Stores):
 
         return take_changes
 
+    def _queue_taker(self, kind: WatchedKind) -> Callable[[Sequence[Change[Any]]], None]:
+        """Return what takes queues of a kind: nothing if they are not read."""
+        reads = self.queues is not None and self.queues.reads(kind)
+        return self.queues.taker(kind) if reads and self.queues is not None else lambda _: None
+
+    def _take_namespaces(self, changes: Sequence[Change[Namespace]]) -> None:
+        self.namespaces.take_changes(changes)
+        if self.queues is not None:
+            self.queues.take_namespaces(changes)
+
     def _custom_resources(self) -> tuple[CustomResource[Any], ...]:
         """Return what becomes records for models, as far as some model looks at it."""
         budgets = budget_resource(self.classes)
@@ -125,6 +137,8 @@ class BridgeState(Stores):
 
     def follows(self, kind: WatchedKind) -> bool:
         """Return whether it matters which objects of a kind in ``takers`` exist."""
+        if kind in kinds.QUEUES:
+            return self.queues is not None and self.queues.reads(kind)
         if kind is kinds.SERVICE:  # pods that only services keep apart would be told twice
             return self._services_matter
         return kind is not kinds.DAEMON_SET or self.classes.visibility.daemons

@@ -37,6 +37,7 @@ from poseidon.pods.daemon_sets import DaemonSets
 from poseidon.pods.programs import RuntimeHistory
 from poseidon.pods.tasks import PriorityResolver
 from poseidon.pods.visibility import visible_to
+from poseidon.queues.book import QueueBook
 from poseidon.volumes.state import VolumeState
 
 
@@ -109,6 +110,8 @@ class Stores:
         )
         follows = network.follows(visibility.records)
         arguments = configuration.arguments(NetworkArguments)
+        queues = configuration.queues
+        self.queues = QueueBook(queues, self.first_records, quarantine) if queues.source else None
         self.applications = NetworkBook(network, arguments, quarantine) if follows else None
 
     def _evicts(self, record: PodRecord) -> bool:

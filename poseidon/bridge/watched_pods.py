@@ -63,7 +63,7 @@ class WatchedPods:
         if reason:
             traits = stores.classes.set_needs(record.task.traits, VolumeNeeds(invalid=reason))
             record.task = replace(record.task, traits=traits)
-        stores.tasks.hold(record, group="", claims="", priority="", fault="")
+        stores.tasks.hold(record, group="", queue="", claims="", priority="", fault="")
 
     def take_priority_classes(self, changes: Sequence[Change[PriorityClass]]) -> None:
         """Handle changes of priority classes. As in admission, they count only for pods seen later."""
@@ -188,6 +188,7 @@ class WatchedPods:
         stores.tasks.hold(
             record,
             group=group_wait,
+            queue=stores.queues.resolve(uid).problem if stores.queues is not None else "",
             priority=self._priority_wait(uid, pod) if ours else "",
             fault=fault,
             schedulable=schedulable,
@@ -211,6 +212,9 @@ class WatchedPods:
         spread = stores.spreading.group(uid, pod)
         if spread:
             task = replace(task, spread=spread)
+        if stores.queues is not None:
+            quota, _ = stores.queues.join(uid, pod)
+            task = replace(task, traits=stores.classes.set_queue(task.traits, quota))
         # The bridge decides nothing about pods of other schedulers, so their jobs do not matter.
         return task if ours else replace(task, job="")
 
@@ -313,6 +317,8 @@ class WatchedPods:
         if self._stores.volume_effects.in_use:
             self._stores.volumes.remove_pod(uid)
         self._stores.spreading.forget_pod(uid)
+        if self._stores.queues is not None:
+            self._stores.queues.forget_pod(uid)
         if record is not None:
             self._stores.jobs.leave(record.task.job)
             self._stores.nominations.end(uid)

@@ -18,6 +18,7 @@ from poseidon.lifecycle.nominations import MoveOptions
 from poseidon.lifecycle.pending_reasons import AnnouncementOptions
 from poseidon.lifecycle.recovery import RecoveryOptions
 from poseidon.metrics_sources.options import UtilisationOptions
+from poseidon.queues.options import QueueOptions
 from poseidon.volumes.binding import VolumeOptions
 from protos.conventions.configuration import Document, Section, duration_schema, parse_duration
 from protos.conventions.configuration_file import load_part
@@ -82,6 +83,7 @@ class BridgeConfiguration(Document):
     gangs: GangSection = Field(default_factory=GangSection)
     evictions: EvictionLimits = Field(default_factory=EvictionLimits)
     moves: MoveOptions = Field(default_factory=MoveOptions)
+    queues: QueueOptions = Field(default_factory=QueueOptions)
     pod_topology_spread: PodTopologySpreadSection = Field(default_factory=PodTopologySpreadSection)
 
     def arguments(self, kind: type[Arguments]) -> Arguments:

@@ -48,6 +48,7 @@ BASE = frozenset().union(
 PREEMPTION = _rights("", "pods/eviction", "create") | _rights("", "pods", "delete")
 RECOVERY = _rights("", "pods", "get", "create") | _rights("", "pods/eviction", "create")
 TOPOLOGY = _to_follow("topology") | _rights("", "pods", "patch")
+QUEUES = _to_follow("queues")
 NETWORK = frozenset().union(
     _to_follow("network"),
     _rights("appgroup.diktyo.x-k8s.io", "appgroups/status", "patch"),
@@ -78,6 +79,8 @@ def iter_wanted(configuration: BridgeConfiguration, namespace: str) -> Iterator[
         yield Wanted("recovery", "recovery", RECOVERY)
     if "topology" in models:
         yield Wanted("topology", "topology", TOPOLOGY)
+    if configuration.queues.source:
+        yield Wanted("queues", "queues", QUEUES)
     if "network_overhead" in models:
         yield Wanted("network", "network", NETWORK)
     yield Wanted("preemption", "preemption", PREEMPTION, needed=False)

@@ -28,7 +28,7 @@ class Phase(Enum):
     __hash__ = object.__hash__  # as each is one object; that of Enum costs more than all else of a step
 
     HELD = "held"
-    """Not offered to the solver: gated by its group, claims or priority class, or it cannot be dealt with."""
+    """Not offered to the solver: gated by its group, queue, claims or priority class, or it cannot be dealt with."""
     PENDING = "pending"
     """Offered to the solver, which is to find a node."""
     PLACED = "placed"
@@ -218,6 +218,8 @@ class PodRecord(Struct, eq=False, gc=False):
     """The last reported reason why it is unschedulable, "" if none was."""
     group_wait: str = ""
     """Why it waits for its group, "" if it does not."""
+    queue_wait: str = ""
+    """Why it waits for its queue, "" if it does not."""
     claims_wait: str = ""
     """Why it waits for its claims, "" if it does not."""
     claims_refuse: str = ""
@@ -253,7 +255,7 @@ class PodRecord(Struct, eq=False, gc=False):
     @property
     def waits_for(self) -> str:
         """Why it is not offered to the solver, "" if it is."""
-        return self.fault or self.priority_wait or self.group_wait or self.claims_wait
+        return self.fault or self.priority_wait or self.group_wait or self.queue_wait or self.claims_wait
 
     @property
     def in_flight(self) -> bool:

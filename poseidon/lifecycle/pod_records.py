@@ -105,6 +105,7 @@ class PodRecords:
         record: PodRecord,
         *,
         group: str | None = None,
+        queue: str | None = None,
         claims: str | None = None,
         priority: str | None = None,
         fault: str | None = None,
@@ -114,6 +115,7 @@ class PodRecords:
         as they are.
         """
         record.group_wait = record.group_wait if group is None else group
+        record.queue_wait = record.queue_wait if queue is None else queue
         record.claims_wait = record.claims_wait if claims is None else claims
         record.priority_wait = record.priority_wait if priority is None else priority
         record.fault = record.fault if fault is None else fault

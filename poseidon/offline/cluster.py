@@ -5,6 +5,7 @@ write.
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -156,7 +157,12 @@ def build(
     scheduler = EmbeddedScheduler(configuration, lambda: now)
     unhurried = configuration.evictions.model_copy(update={"burst": sys.maxsize})
     names = tuple(scheduler_names) or (ANY_SCHEDULER,)
-    as_asked = configuration.model_copy(update={"scheduler_names": names, "evictions": unhurried})
+    queues = configuration.queues
+    if not manifests.is_live:  # nobody else is there to admit pods
+        queues = queues.model_copy(update={"admission": "poseidon"})
+    as_asked = configuration.model_copy(
+        update={"scheduler_names": names, "evictions": unhurried, "queues": queues}
+    )
     state = BridgeState(as_asked, scheduler.needs, clock=lambda: now, wall=lambda: now)
     records = visible_to(scheduler.needs).records
     nodes = {node.metadata.name: node for node in manifests.nodes}
@@ -202,6 +208,7 @@ def _warnings(manifests: Manifests, state: BridgeState, left_out: Iterator[str])
     for described, text in state.gangs.topology.problems():
         yield f"ConfigMap {get_qualified_name(described.found.metadata)}: {text}"
     yield from not_honoured(state.gangs.groups)
+    yield from _about_queues(manifests, state)
     yield from left_out
     yield from missing_groups(state.gangs.groups)
     for name, defects in state.custom_records.complaints(RECORD_KIND).items():
@@ -210,3 +217,14 @@ def _warnings(manifests: Manifests, state: BridgeState, left_out: Iterator[str])
         yield from missing_daemon_sets(manifests.pods, manifests.daemon_sets)
     for kind, name, reason in state.quarantine:
         yield f"{kind} {name}: cannot be dealt with, and is left aside: {reason}"
+
+
+def _about_queues(manifests: Manifests, state: BridgeState) -> Iterator[str]:
+    """Yield what is wrong with queues and what of them is not honoured, or that nobody has asked for them."""
+    if state.queues is not None:
+        yield from state.queues.list_remarks()
+    structs = {kind.struct: kind.name for kind in kinds.QUEUES if not state.follows(kind)}
+    unread = Counter(structs[type(each)] for each in manifests.for_models if type(each) in structs)
+    if unread:
+        counts = ", ".join(f"{count} {name}" for name, count in sorted(unread.items()))
+        yield f"queues are not read ({counts}); name their project in queues.source of the configuration"

@@ -48,6 +48,8 @@ class Traits:
     """The nodes' labels whose values all pods of its group must share."""
     node: str
     """The only node that it may go to, "" for any."""
+    queue: str = ""
+    """Name of the quota that it draws on, "" for none."""
     task_class: int = 0
     """Number of its class, which distinguishes only what a model or selector reads. It changes when more is
     read.
@@ -55,14 +57,22 @@ class Traits:
 
 
 class ClassKey(NamedTuple):
-    """What makes a class; ``node``: the only one for its pods, "" for any."""
+    """What makes a class."""
 
     plain: Plain
+    """What the spec says by itself."""
     needs: VolumeNeeds
+    """Requirements of the volumes."""
     images: tuple[str, ...]
+    """Images of the containers, where they matter."""
     shown: Shown
+    """Labels, namespace and the like, as far as somebody looks at them."""
     colocation: Colocation
+    """The nodes' labels whose values all pods of a group must share."""
     node: str
+    """The only node for its pods, "" for any."""
+    queue: str
+    """Name of the quota that its pods draw on, "" for none."""
 
 
 class ClassNumbers:
@@ -96,13 +106,13 @@ class ClassNumbers:
         """Return the description of a class."""
         message = self._messages.get(number)
         if message is None:
-            plain, needs, images, borne, colocation, node = self._keys[number]
+            plain, needs, images, borne, colocation, node, queue = self._keys[number]
             if needs == NO_NEEDS:
                 message = pb.TaskClass()
                 message.CopyFrom(plain.message)
             else:
                 message = add_needs(plain.message, needs)
-            message.id = number
+            message.id, message.queue = number, queue
             if node:
                 message.machine = node
                 message.never_preempts = True  # others need not leave: it may go elsewhere, too
@@ -181,21 +191,39 @@ class ClassTable:
 
     def set_needs(self, traits: Traits, needs: VolumeNeeds) -> Traits:
         """Return the traits of the same pod with other requirements of its volumes."""
-        return traits if traits.needs == needs else self._like(traits, needs, traits.colocation, traits.node)
+        return traits if traits.needs == needs else self._like(traits, needs=needs)
 
     def set_colocation(self, traits: Traits, colocation: Colocation) -> Traits:
         """Return the traits of the same pod with other requirements of its group."""
-        same = traits.colocation == colocation
-        return traits if same else self._like(traits, traits.needs, colocation, traits.node)
+        return traits if traits.colocation == colocation else self._like(traits, colocation=colocation)
 
     def set_node(self, traits: Traits, node: str) -> Traits:
         """Return the traits of the same pod, which may go to one node alone; "" for any."""
-        return traits if traits.node == node else self._like(traits, traits.needs, traits.colocation, node)
+        return traits if traits.node == node else self._like(traits, node=node)
 
-    def _like(self, traits: Traits, needs: VolumeNeeds, colocation: Colocation, node: str) -> Traits:
+    def set_queue(self, traits: Traits, queue: str) -> Traits:
+        """Return the traits of the same pod, which draws on this quota; "" for none."""
+        return traits if traits.queue == queue else self._like(traits, queue=queue)
+
+    def _like(
+        self,
+        traits: Traits,
+        *,
+        needs: VolumeNeeds | None = None,
+        colocation: Colocation | None = None,
+        node: str | None = None,
+        queue: str | None = None,
+    ) -> Traits:
         """Return the traits of the same pod with the given changes."""
         return self._intern(
-            traits.template, traits.scene, traits.values, traits.ending, needs, colocation, node
+            traits.template,
+            traits.scene,
+            traits.values,
+            traits.ending,
+            traits.needs if needs is None else needs,
+            traits.colocation if colocation is None else colocation,
+            traits.node if node is None else node,
+            traits.queue if queue is None else queue,
         )
 
     def intern(self, pod: Pod) -> int:
@@ -317,14 +345,15 @@ class ClassTable:
         needs: VolumeNeeds,
         colocation: Colocation = ANYWHERE,
         node: str = "",
+        queue: str = "",
     ) -> Traits:
-        traits = self._traits.get((template, scene, values, ending, needs, colocation, node))
+        traits = self._traits.get((template, scene, values, ending, needs, colocation, node, queue))
         if traits is None:
             # Values are often unique as a whole and shared one by one.
             values = tuple([intern(value) for value in values])
-            traits = Traits(template, scene, values, ending, needs, colocation, node)
+            traits = Traits(template, scene, values, ending, needs, colocation, node, queue)
             traits.task_class = self._number(traits)
-            self._traits[template, scene, values, ending, needs, colocation, node] = traits
+            self._traits[template, scene, values, ending, needs, colocation, node, queue] = traits
         return traits
 
     def _number(self, traits: Traits) -> int:
@@ -336,8 +365,16 @@ class ClassTable:
         # All images or none: their weights are summed up.
         images = traits.template.images if traits.template in self._showing else ()
         return self._numbers.number(
-            ClassKey(traits.template.plain, traits.needs, images, borne, traits.colocation, traits.node)
+            ClassKey(
+                traits.template.plain,
+                traits.needs,
+                images,
+                borne,
+                traits.colocation,
+                traits.node,
+                traits.queue,
+            )
         )
 
 
-_TraitsKey: TypeAlias = tuple[Template, Scene, tuple[str, ...], bool, VolumeNeeds, Colocation, str]
+_TraitsKey: TypeAlias = tuple[Template, Scene, tuple[str, ...], bool, VolumeNeeds, Colocation, str, str]

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from poseidon.configuration.document import BridgeConfiguration
-from poseidon.kube.api import collections
+from poseidon.kube.api import collections, kinds
 from poseidon.kube.api.app_network import ConfigMap
 from poseidon.kube.api.collections import GROUP_MAPS, tree_maps
 from poseidon.kube.api.resource import Resource
@@ -200,7 +200,8 @@ def test_the_solver_has_no_credentials():
 
 def followed() -> set[tuple[str, str]]:
     """Group and plural of the collections that the bridge lists and watches."""
-    of_components = {collections.APP_GROUPS, collections.NETWORK_TOPOLOGIES}
+    queues = {kind.resource for kind in kinds.QUEUES}
+    of_components = {collections.APP_GROUPS, collections.NETWORK_TOPOLOGIES, *queues}
     values = [value for module in (collections, koordinator) for value in vars(module).values()]
     every = [each for each in (*values, *collections.SCALED_OWNERS.values()) if isinstance(each, Resource)]
     base = [each for each in every if each not in of_components and each.kind is not ConfigMap]

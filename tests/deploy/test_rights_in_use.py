@@ -41,6 +41,10 @@ CONFIG = {
         {"name": "topology", "args": {"topologyConfigMapNameSpace": "default"}},
     ],
     "announcements": {"countsAfter": "0s"},
+    "queues": {
+        "source": ["kueue", "volcano", "kai", "koordinator", "scheduler-plugins"],
+        "admission": "poseidon",
+    },
     "recovery": {"recreateBarePods": True},
     "utilisation": {"metricsServer": {"mode": "auto", "interval": "1s"}},
 }
@@ -79,6 +83,19 @@ DEFINITIONS = [
     definition("scheduling.x-k8s.io/v1alpha1", "podgroups", "PodGroup"),
     definition("scheduling.sigs.k8s.io/v1alpha1", "podgroups", "PodGroup"),
     definition("scheduling.volcano.sh/v1beta1", "podgroups", "PodGroup"),
+    *(
+        definition("kueue.x-k8s.io/v1beta2", plural, kind, cluster=plural != "localqueues")
+        for plural, kind in (
+            ("clusterqueues", "ClusterQueue"),
+            ("localqueues", "LocalQueue"),
+            ("cohorts", "Cohort"),
+            ("resourceflavors", "ResourceFlavor"),
+        )
+    ),
+    definition("scheduling.volcano.sh/v1beta1", "queues", "Queue", cluster=True),
+    definition("scheduling.run.ai/v2", "queues", "Queue", cluster=True),
+    definition("scheduling.sigs.k8s.io/v1alpha1", "elasticquotas", "ElasticQuota"),
+    definition("scheduling.x-k8s.io/v1alpha1", "elasticquotas", "ElasticQuota"),
     definition("slo.koordinator.sh/v1alpha1", "nodemetrics", "NodeMetric", cluster=True),
     definition("appgroup.diktyo.x-k8s.io/v1alpha1", "appgroups", "AppGroup"),
     definition("networktopology.diktyo.x-k8s.io/v1alpha1", "networktopologies", "NetworkTopology"),

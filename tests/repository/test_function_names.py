@@ -54,6 +54,7 @@ PROTOCOLS: Final = {
     # Requests and answers.
     "ask": "sends a question, and returns the answer",
     "answer": "returns the answer to a question",
+    "resolve": "returns what a name stands for",
     "read": "returns what a text, file or object says; raises an error that names the place",
     "patch": "changes an object of the API server in part",
     "delete": "deletes an object",

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from poseidon.app_network.spec.keys import APPLICATION_RECORDS
+from poseidon.bridge.queued_pods import move_queued_pods
 from poseidon.bridge.solver_stream.refused_events import RefusedEvents
 from poseidon.bridge.stores import Stores
 from poseidon.kube.quarantine import Attempt
@@ -65,6 +66,9 @@ class EventStream:
         stores = self._stores
         with self._attempt("images"):
             self._weigh_images()
+        if stores.queues is not None:
+            with self._attempt("queues"):
+                move_queued_pods(stores, stores.queues)
         with self._attempt("classes"):
             if stores.classes.refresh():
                 stores.tasks.mark_moved()

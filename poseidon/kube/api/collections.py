@@ -16,6 +16,16 @@ from poseidon.kube.api.pod_groups import (
     Workload,
 )
 from poseidon.kube.api.pods import Pod
+from poseidon.kube.api.queues import (
+    ClusterQueue,
+    Cohort,
+    ElasticQuota,
+    KaiQueue,
+    KoordinatorQuota,
+    LocalQueue,
+    ResourceFlavor,
+    VolcanoQueue,
+)
 from poseidon.kube.api.resource import Resource
 from poseidon.kube.api.storage import (
     CsiDriver,
@@ -88,6 +98,30 @@ TOPOLOGY_VERSION = "networktopology.diktyo.x-k8s.io/v1alpha1"
 APP_GROUPS = Resource("appgroups", f"/apis/{APP_GROUP_VERSION}/appgroups", AppGroup)
 NETWORK_TOPOLOGIES = Resource(
     "networktopologies", f"/apis/{TOPOLOGY_VERSION}/networktopologies", NetworkTopology
+)
+
+_KUEUE = "/apis/kueue.x-k8s.io"
+CLUSTER_QUEUES, LOCAL_QUEUES, COHORTS, RESOURCE_FLAVORS = (
+    Resource(plural, f"{_KUEUE}/v1beta2/{plural}", struct, other_paths=(f"{_KUEUE}/v1beta1/{plural}", *more))
+    for plural, struct, more in (
+        ("clusterqueues", ClusterQueue, ()),
+        ("localqueues", LocalQueue, ()),
+        ("cohorts", Cohort, (f"{_KUEUE}/v1alpha1/cohorts",)),
+        ("resourceflavors", ResourceFlavor, ()),
+    )
+)
+"""Kueue serves v1beta2 from 0.15 on."""
+VOLCANO_QUEUES = Resource(
+    "queues.scheduling.volcano.sh", "/apis/scheduling.volcano.sh/v1beta1/queues", VolcanoQueue
+)
+KAI_QUEUES = Resource("queues.scheduling.run.ai", "/apis/scheduling.run.ai/v2/queues", KaiQueue)
+KOORDINATOR_QUOTAS = Resource(
+    "elasticquotas.scheduling.sigs.k8s.io",
+    "/apis/scheduling.sigs.k8s.io/v1alpha1/elasticquotas",
+    KoordinatorQuota,
+)
+ELASTIC_QUOTAS = Resource(
+    "elasticquotas.scheduling.x-k8s.io", "/apis/scheduling.x-k8s.io/v1alpha1/elasticquotas", ElasticQuota
 )
 
 NODE_METRICS = Resource("nodemetrics", "/apis/slo.koordinator.sh/v1alpha1/nodemetrics", NodeMetric)

@@ -84,6 +84,24 @@ NATIVE_POD_GROUP = _make_kind(collections.NATIVE_POD_GROUPS, "PodGroup", left_ou
 SIGS_POD_GROUP = _make_kind(collections.SIGS_POD_GROUPS, "PodGroup", left_out=True)
 VOLCANO_POD_GROUP = _make_kind(collections.VOLCANO_POD_GROUPS, "PodGroup", left_out=True)
 GROUP_MAP = _make_kind(collections.GROUP_MAPS, "ConfigMap", left_out=True, role="topology", verbs=_CHANGED)
+RESOURCE_FLAVOR, CLUSTER_QUEUE, COHORT, VOLCANO_QUEUE, KAI_QUEUE = (
+    _make_kind(resource, name, cluster_scoped=True, left_out=True, role="queues")
+    for resource, name in (
+        (collections.RESOURCE_FLAVORS, "ResourceFlavor"),
+        (collections.CLUSTER_QUEUES, "ClusterQueue"),
+        (collections.COHORTS, "Cohort"),
+        (collections.VOLCANO_QUEUES, "Queue"),
+        (collections.KAI_QUEUES, "Queue"),
+    )
+)
+LOCAL_QUEUE, KOORDINATOR_QUOTA, ELASTIC_QUOTA = (
+    _make_kind(resource, name, left_out=True, role="queues")
+    for resource, name in (
+        (collections.LOCAL_QUEUES, "LocalQueue"),
+        (collections.KOORDINATOR_QUOTAS, "ElasticQuota"),
+        (collections.ELASTIC_QUOTAS, "ElasticQuota"),
+    )
+)
 POD = _make_kind(collections.PODS, "Pod")
 APP_GROUP = _make_kind(
     collections.APP_GROUPS, "AppGroup", left_out=True, role="network", verbs=("get", *_CHANGED)
@@ -108,6 +126,18 @@ OWNERS = tuple(
 GROUPS = (POD_GROUP, WORKLOAD, NATIVE_POD_GROUP, SIGS_POD_GROUP, VOLCANO_POD_GROUP)
 """Kinds that say which pods go together."""
 
+QUEUES = (
+    RESOURCE_FLAVOR,
+    COHORT,
+    CLUSTER_QUEUE,
+    LOCAL_QUEUE,
+    VOLCANO_QUEUE,
+    KAI_QUEUE,
+    KOORDINATOR_QUOTA,
+    ELASTIC_QUOTA,
+)
+"""Kinds that describe queues and quotas; the bridge follows those of the projects that are configured."""
+
 BEFORE_PODS = (
     NODE,
     # A pod's priority may depend on them. It is fixed when the bridge first sees the pod.
@@ -128,6 +158,8 @@ BEFORE_PODS = (
     # No pod should hear that its group does not exist before all groups are known.
     *GROUPS,
     GROUP_MAP,
+    # No pod should hear that its queue does not exist before all queues are known.
+    *QUEUES,
 )
 """Kinds that the bridge loads before pods, in this order."""
 

@@ -40,6 +40,7 @@ NOWHERE = Environment(
 )
 HEADER = {"apiVersion": "firmament.io/v1alpha1", "kind": "SchedulerConfiguration"}
 PROMETHEUS = {"url": "http://p", "queries": [{"resource": "cpu", "query": "a"}]}
+KUEUE = {"queues": {"source": ["kueue"]}}
 LIST = {"defaultingType": "List"}
 CONSTRAINT = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}
 
@@ -66,6 +67,9 @@ ROWS: tuple[tuple[str, dict[str, Any], dict[str, Any], str], ...] = (
     ("costModels.args", {}, overlay("network_overhead", namespaces=["a"]), "NetworkBook"),
     ("costModels.args", {}, overlay("network_overhead", percentile="p50"), "Topologies"),
     ("costModels.args", {}, overlay("topology", topologyConfigMapNameSpace="a"), "Trees"),
+    ("queues.source", {}, {"queues": {"source": ["volcano"]}}, "QueueBook"),
+    ("queues.admission", KUEUE, {"queues": {"source": "kueue", "admission": "poseidon"}}, "QueueBook"),
+    ("queues.fairSharing", KUEUE, {"queues": {"source": "kueue", "fairSharing": True}}, "KueueShelf"),
     ("utilisation.nodeMetric", {}, {"utilisation": {"nodeMetric": "off"}}, "Utilisation"),
     ("utilisation.metricsServer.mode", {}, server(), "Poller"),
     ("utilisation.metricsServer.interval", server(), server(interval=7), "Poller"),

@@ -194,6 +194,7 @@ def triples(granted: frozenset[rights.Right]) -> set[tuple[str, str, str]]:
         ("preemption", rights.PREEMPTION),
         ("recovery", rights.RECOVERY),
         ("topology", rights.TOPOLOGY),
+        ("queues", rights.QUEUES),
         ("network", rights.NETWORK),
     ],
 )

@@ -1,0 +1,216 @@
+"""All queues, which pods are in which of them, and the records that tell the solver of quotas."""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from poseidon.custom_records import CustomRecords, NameIndex
+from poseidon.kube.api.kinds import WatchedKind
+from poseidon.kube.api.nodes import Namespace
+from poseidon.kube.api.pods import Pod
+from poseidon.kube.api.resource import Change
+from poseidon.kube.quarantine import Quarantine
+from poseidon.nodes.namespaces import labels_of
+from poseidon.queues.claims import (
+    Claimant,
+    OwnerKey,
+    Owners,
+    QueueReference,
+    find_reference,
+    read_claimant,
+)
+from poseidon.queues.model import FLAVOR_RECORD, QUOTA_RECORD, Flavor, Quota, QuotaTrees
+from poseidon.queues.options import QueueOptions, QueueSource
+from poseidon.queues.shelves import NOTHING, SHELVES, NamedQuota, Shelf
+
+_log = logging.getLogger(__name__)
+
+
+class QueueBook:
+    """Queues of the projects that ``options`` name; ``records`` are what the solver is told.
+
+    Changes of objects take effect with ``settle``. What cannot be dealt with goes to ``quarantine``: the project's
+    queues then stay as they were. Not thread-safe.
+    """
+
+    def __init__(self, options: QueueOptions, records: CustomRecords, quarantine: Quarantine) -> None:
+        self.options = options
+        self._records = records
+        self._quarantine = quarantine
+        self._enforced = tuple(source for source in options.source if options.enforces(source))
+        self._shelves: dict[QueueSource, Shelf] = {
+            source: SHELVES[source](options) for source in options.source if source in SHELVES
+        }
+        self.trees: dict[QueueSource, QuotaTrees] = {source: QuotaTrees() for source in self._shelves}
+        """The quotas of each project."""
+        self.quotas: dict[str, Quota] = {}
+        """All quotas that hold here, by name."""
+        self._flavors: dict[str, Flavor] = {}
+        self._unread: set[QueueSource] = set()
+        self._owners = Owners()
+        self._namespace_names = NameIndex()
+        self._namespace_labels: dict[str, dict[str, str]] = {}
+        self._claimants: dict[str, Claimant] = {}
+        self._above: dict[str, tuple[OwnerKey, ...]] = {}
+        self._below: defaultdict[OwnerKey, set[str]] = defaultdict(set)
+        self._references: dict[str, QueueReference] = {}
+        self._pods: defaultdict[QueueReference, set[str]] = defaultdict(set)
+        self._resolved: dict[QueueReference, NamedQuota] = {}
+        self._moved: dict[str, None] = {}
+
+    # --- objects -------------------------------------------------------------------------------------------
+
+    def reads(self, kind: WatchedKind) -> bool:
+        """Return whether objects of a kind describe queues of a project that is configured."""
+        return any(kind in shelf.objects.kinds for shelf in self._shelves.values())
+
+    def taker(self, kind: WatchedKind) -> Callable[[Sequence[Change[Any]]], None]:
+        """Return what takes changes of objects of a kind of queues."""
+        source = next(source for source, shelf in self._shelves.items() if kind in shelf.objects.kinds)
+        objects = self._shelves[source].objects
+
+        def take_changes(changes: Sequence[Change[Any]]) -> None:
+            for change in changes:
+                if change.object is None:
+                    objects.remove(kind, change.uid)
+                else:
+                    objects.put(kind, change.uid, change.object)
+            self._unread.add(source)
+
+        return take_changes
+
+    def take_namespaces(self, changes: Sequence[Change[Namespace]]) -> None:
+        """Take namespaces as they are now, as queues may choose them by labels."""
+        for uid, namespace in changes:
+            if namespace is None:
+                self._namespace_labels.pop(self._namespace_names.remove(uid), None)
+            else:
+                name = namespace.metadata.name
+                self._namespace_names.put(uid, name)
+                self._namespace_labels[name] = labels_of(name, namespace.metadata.labels)
+        self._unread.update(self._enforced)
+
+    def take_owners(self, kind: str, changes: Sequence[Change[Any]]) -> None:
+        """Take objects that may own pods as they are now."""
+        for uid, found in changes:
+            key = self._owners.remove(uid) if found is None else self._owners.put(kind, uid, found.metadata)
+            for pod in list(self._below.get(key, ())) if key is not None else ():
+                self._refer(pod, self._claimants[pod])
+                self._moved[pod] = None
+
+    # --- pods ----------------------------------------------------------------------------------------------
+
+    def join(self, uid: str, pod: Pod) -> NamedQuota:
+        """Take a pod as it is now; returns what its queue comes to."""
+        if self._unread:
+            self.settle()
+        claimant = read_claimant(pod, self._enforced)
+        if self._claimants.get(uid) != claimant:
+            self._refer(uid, claimant)
+        return self.resolve(uid)
+
+    def forget_pod(self, uid: str) -> None:
+        """Forget a pod; unknown ones are ignored."""
+        self._leave(uid)
+        self._claimants.pop(uid, None)
+        self._moved.pop(uid, None)
+
+    def resolve(self, uid: str) -> NamedQuota:
+        """Return what a pod's queue comes to."""
+        reference = self._references.get(uid)
+        return self._resolve(reference) if reference is not None else NOTHING
+
+    def find_quota(self, uid: str) -> str:
+        """Return the name of the quota that a pod draws on, "" for none."""
+        return self.resolve(uid).quota
+
+    def _refer(self, uid: str, claimant: Claimant) -> None:
+        self._leave(uid)
+        self._claimants[uid] = claimant
+        if claimant.controller is not None:
+            above = self._owners.iter_above(claimant.namespace, claimant.controller)
+            self._above[uid] = tuple(key for key, _ in above)
+            for key in self._above[uid]:
+                self._below[key].add(uid)
+        reference = find_reference(claimant, self._enforced, self._owners)
+        if reference is not None:
+            self._references[uid] = reference
+            self._pods[reference].add(uid)
+
+    def _leave(self, uid: str) -> None:
+        for key in self._above.pop(uid, ()):
+            _discard(self._below, key, uid)
+        reference = self._references.pop(uid, None)
+        if reference is not None and _discard(self._pods, reference, uid):
+            self._resolved.pop(reference, None)
+
+    def _resolve(self, reference: QueueReference) -> NamedQuota:
+        found = self._resolved.get(reference)
+        if found is None:
+            labels = self._namespace_labels.get(reference.namespace, {})
+            found = self._resolved[reference] = self._shelves[reference.source].resolve(reference, labels)
+        return found
+
+    # --- what follows --------------------------------------------------------------------------------------
+
+    def settle(self) -> None:
+        """Let changes of objects take effect."""
+        unread, self._unread = self._unread, set()
+        if not unread:
+            return
+        for source in unread:
+            with self._quarantine.attempt("queues", source):
+                self.trees[source] = self._shelves[source].read()
+        self._tell_records()
+        former, self._resolved = self._resolved, {}
+        for reference, before in former.items():
+            if self._resolve(reference) != before:
+                self._moved.update(dict.fromkeys(self._pods[reference]))
+
+    def take_moved(self) -> list[str]:
+        """Return the pods whose queue, or what it comes to, has changed, once."""
+        moved, self._moved = self._moved, {}
+        return [*moved]
+
+    def list_remarks(self) -> Iterator[str]:
+        """Yield a line for people about each queue that admits nothing, and about what is not honoured."""
+        for tree in self.trees.values():
+            for quota in tree.quotas:
+                if quota.problem:
+                    yield f"{quota.name.replace('/', ' ')}: {quota.problem}"
+            for name, text in tree.ignored.items():
+                yield f"{name.replace('/', ' ')}: {text}"
+
+    def _tell_records(self) -> None:
+        trees = [self.trees[source] for source in self._enforced if source in self.trees]
+        quotas = {quota.name: quota for tree in trees for quota in tree.quotas}
+        flavors = {flavor.name: flavor for tree in trees for flavor in tree.flavors}
+        self._log_problems(quotas.values())
+        for kind, former, now in (
+            (FLAVOR_RECORD, self._flavors, flavors),
+            (QUOTA_RECORD, self.quotas, quotas),
+        ):
+            for name in former.keys() - now.keys():
+                self._records.tell(kind, name, None)
+            for name, each in now.items():
+                if former.get(name) != each:
+                    self._records.tell(kind, name, each.payload())
+        self._flavors, self.quotas = flavors, quotas
+
+    def _log_problems(self, quotas: Iterable[Quota]) -> None:
+        for quota in quotas:
+            former = self.quotas.get(quota.name)
+            if quota.problem and (former is None or former.problem != quota.problem):
+                _log.warning('queue admits nothing name=%s problem="%s"', quota.name, quota.problem)
+
+
+def _discard(sets: dict[Any, set[str]], key: object, uid: str) -> bool:
+    """Take a pod out of a set; returns whether that was the last one there."""
+    sets[key].discard(uid)
+    if sets[key]:
+        return False
+    del sets[key]
+    return True

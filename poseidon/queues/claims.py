@@ -1,0 +1,169 @@
+"""Which queue a pod names, in the words of each project, and the objects that own pods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from poseidon.custom_records import NameIndex
+from poseidon.kube.api.metadata import ObjectMeta, OwnerReference
+from poseidon.kube.api.pods import Pod
+from poseidon.queues.options import QueueSource
+
+KUEUE_QUEUE = "kueue.x-k8s.io/queue-name"
+"""Label of a pod, or of the object that it belongs to: a LocalQueue of its namespace. Once it was an annotation."""
+
+VOLCANO_QUEUES = ("scheduling.volcano.sh/queue-name", "volcano.sh/queue-name")
+"""Annotations, or labels, with the name of a queue of Volcano."""
+
+KAI_QUEUES = ("kai.scheduler/queue", "runai/queue")
+"""Labels with the name of a queue of KAI."""
+
+KOORDINATOR_QUOTA = "quota.scheduling.koordinator.sh/name"
+"""Label with the name of an ElasticQuota of Koordinator."""
+
+_DEEPEST = 8
+"""Owners above one another that are looked at: more are a circle."""
+
+
+def read_kueue_queue(metadata: ObjectMeta) -> str:
+    """Return the LocalQueue that an object names itself, "" for none."""
+    return metadata.labels.get(KUEUE_QUEUE) or metadata.annotations.get(KUEUE_QUEUE, "")
+
+
+def _read_volcano_queue(metadata: ObjectMeta) -> str:
+    labels, annotations = metadata.labels, metadata.annotations
+    found = (annotations.get(key) or labels.get(key, "") for key in VOLCANO_QUEUES)
+    return next(filter(None, found), "")
+
+
+def _read_kai_queue(metadata: ObjectMeta) -> str:
+    return next(filter(None, (metadata.labels.get(key, "") for key in KAI_QUEUES)), "")
+
+
+def _read_koordinator_quota(metadata: ObjectMeta) -> str:
+    return metadata.labels.get(KOORDINATOR_QUOTA, "")
+
+
+_READERS: Final[Mapping[QueueSource, Callable[[ObjectMeta], str]]] = MappingProxyType(
+    {
+        "kueue": read_kueue_queue,
+        "volcano": _read_volcano_queue,
+        "kai": _read_kai_queue,
+        "koordinator": _read_koordinator_quota,
+        "scheduler-plugins": lambda _: "",
+    }
+)
+"""What an object says of the queue of each project that it is in."""
+
+BY_OWNER: Final[frozenset[QueueSource]] = frozenset({"kueue"})
+"""Projects whose queues may be named by a pod's owners alone."""
+
+BY_NAMESPACE: Final[frozenset[QueueSource]] = frozenset({"koordinator", "scheduler-plugins"})
+"""Projects of whose queues a namespace may have one for all of its pods."""
+
+
+class QueueReference(NamedTuple):
+    """A queue that a pod names. ``name`` is "" where its namespace alone says which it is."""
+
+    source: QueueSource
+    namespace: str
+    name: str
+
+
+class OwnerKey(NamedTuple):
+    """An object that may own pods."""
+
+    namespace: str
+    kind: str
+    name: str
+
+
+class Owner(NamedTuple):
+    """What counts of such an object."""
+
+    uid: str
+    queue: str
+    """The LocalQueue that it names, "" for none."""
+    controller: OwnerReference | None
+
+
+class Claimant(NamedTuple):
+    """What a pod says of queues."""
+
+    namespace: str
+    named: tuple[tuple[QueueSource, str], ...]
+    """Queues that it names itself, by project."""
+    controller: OwnerReference | None
+    """Its owner, if that may name a queue."""
+
+
+def read_claimant(pod: Pod, sources: tuple[QueueSource, ...]) -> Claimant:
+    """Return what a pod says of the queues of some projects."""
+    metadata = pod.metadata
+    named = tuple((source, name) for source in sources if (name := _READERS[source](metadata)))
+    asks = any(source in BY_OWNER and source not in dict(named) for source in sources)
+    controller = metadata.controller() if asks else None
+    return Claimant(metadata.namespace or "default", named, controller)
+
+
+class Owners:
+    """Objects that own pods, by name. The late end of one does not end its namesake."""
+
+    def __init__(self) -> None:
+        self._owners: dict[OwnerKey, Owner] = {}
+        self._names = NameIndex()
+
+    def put(self, kind: str, uid: str, metadata: ObjectMeta) -> OwnerKey | None:
+        """Take an object as it is now; returns its key if what counts of it has changed."""
+        key = OwnerKey(metadata.namespace or "default", kind, metadata.name)
+        owner = Owner(metadata.uid, read_kueue_queue(metadata), metadata.controller())
+        self._names.put(uid, "/".join(key))
+        if self._owners.get(key) == owner:
+            return None
+        self._owners[key] = owner
+        return key
+
+    def remove(self, uid: str) -> OwnerKey | None:
+        """Forget an object; returns its key, None if it is unknown or a namesake has replaced it."""
+        name = self._names.remove(uid)
+        if not name:
+            return None
+        key = OwnerKey(*name.split("/"))
+        del self._owners[key]
+        return key
+
+    def iter_above(
+        self, namespace: str, controller: OwnerReference | None
+    ) -> Iterator[tuple[OwnerKey, Owner | None]]:
+        """Yield an object's controller, who controls that one, and so on; the last may not be known."""
+        for _ in range(_DEEPEST):
+            if controller is None:
+                return
+            key = OwnerKey(namespace, controller.kind, controller.name)
+            owner = self._owners.get(key)
+            if owner is not None and controller.uid and owner.uid and owner.uid != controller.uid:
+                owner = None  # a namesake
+            yield key, owner
+            controller = owner.controller if owner is not None else None
+
+
+def find_reference(
+    claimant: Claimant, sources: tuple[QueueSource, ...], owners: Owners
+) -> QueueReference | None:
+    """Return the queue that a pod is in, of the first project by which it is in one; None for none.
+
+    A namespace's own queue counts last.
+    """
+    namespace, named, controller = claimant
+    names = dict(named)
+    if controller is not None:
+        above = (owner.queue for _, owner in owners.iter_above(namespace, controller) if owner is not None)
+        found = next(filter(None, above), "")
+        names.update({source: found for source in BY_OWNER if found and source not in names})
+    for source in sources:
+        if source in names:
+            return QueueReference(source, namespace, names[source])
+    by_namespace = next((source for source in sources if source in BY_NAMESPACE), None)
+    return QueueReference(by_namespace, namespace, "") if by_namespace is not None else None

@@ -1,0 +1,233 @@
+"""Kueue's ClusterQueues, Cohorts and ResourceFlavors as a tree of quotas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from poseidon.kube.api.queues import ClusterQueue, Cohort, QueuePreemption, ResourceFlavor
+from poseidon.kube.parsing.defects import Defect, list_defects, shorten
+from poseidon.kube.parsing.label_syntax import label_defects
+from poseidon.pod_rules.label_selectors import requirements
+from poseidon.queues.model import (
+    ANY,
+    BEST_EFFORT,
+    LOWER_OR_NEWER,
+    LOWER_PRIORITY,
+    NEVER,
+    STRICT,
+    Flavor,
+    PreemptionPolicies,
+    Quota,
+    QuotaTrees,
+)
+from poseidon.queues.quota_reading import ReadQuotas, find_cycles, read_groups, read_weight
+
+STOPPED = ("Hold", "HoldAndDrain")
+"""Values of ``stopPolicy`` that let nobody in."""
+
+INVALID = "InvalidSpec"
+"""Reason of an object whose quotas make no sense: it has none, and lends none."""
+
+_FEW = 3
+
+
+def name_cluster_queue(name: str) -> str:
+    """Return the name of a ClusterQueue's quota."""
+    return f"ClusterQueue/{name}"
+
+
+def name_cohort(name: str) -> str:
+    """Return the name of a Cohort's quota."""
+    return f"Cohort/{name}"
+
+
+def read_kueue(
+    queues: Iterable[ClusterQueue],
+    cohorts: Iterable[Cohort],
+    flavors: Iterable[ResourceFlavor],
+    *,
+    fair: bool,
+) -> QuotaTrees:
+    """Return the quotas of Kueue's objects. ``fair``: shares decide who borrows.
+
+    A queue that makes no sense is there, with its problem; it stops no other.
+    """
+    flavors = list(flavors)
+    known = {each.metadata.name: _read_flavor(each) for each in flavors}
+    quotas = {each.name: each for each in (_read_cohort(cohort, known, fair=fair) for cohort in cohorts)}
+    ignored: dict[str, str] = {}
+    for flavor in flavors:
+        if flavor.spec.topology_name:
+            text = "spec.topologyName: is not honoured; use a topology group, or a PodGroup with a topology"
+            ignored[f"ResourceFlavor/{flavor.metadata.name}"] = text
+    for queue in queues:
+        quota = _read_queue(queue, known, fair=fair)
+        quotas[quota.name] = quota
+        if text := "; ".join(_list_ignored(queue)):
+            ignored[quota.name] = text
+    for quota in list(quotas.values()):
+        if quota.parent and quota.parent not in quotas:  # a cohort without an object
+            quotas[quota.parent] = Quota(quota.parent, fair=fair)
+    _mark_unusable(quotas)
+    return QuotaTrees(tuple(quotas.values()), tuple(known.values()), ignored)
+
+
+def _mark_unusable(quotas: dict[str, Quota]) -> None:
+    """Give the queues a problem above which something is wrong, and take circles of cohorts apart."""
+    for name in list(find_cycles({name: each.parent for name, each in quotas.items()})):
+        parent = quotas[name].parent.replace("/", " ")
+        problem = f"the way up from {parent} goes in a circle; give one of the cohorts there another parent"
+        quotas[name] = replace(quotas[name], parent="", problem=problem, reason="CohortCycle")
+    faulty = {name: each for name, each in quotas.items() if each.problem and name.startswith("Cohort/")}
+    for name, quota in list(quotas.items()):
+        above = quota.parent
+        while above and above not in faulty:
+            above = quotas[above].parent
+        if above and not quota.problem:
+            text = f"{above.replace('/', ' ')}: {faulty[above].problem}"
+            quotas[name] = replace(quota, problem=text, reason=faulty[above].reason)
+
+
+def _read_flavor(found: ResourceFlavor) -> Flavor:
+    spec = found.spec
+    return Flavor(
+        found.metadata.name,
+        dict(spec.node_labels),
+        tuple({"key": each.key, "value": each.value, "effect": each.effect} for each in spec.node_taints),
+        tuple(
+            {"key": each.key, "operator": each.operator, "value": each.value, "effect": each.effect}
+            for each in spec.tolerations
+        ),
+    )
+
+
+def _read_cohort(cohort: Cohort, flavors: Mapping[str, Flavor], *, fair: bool) -> Quota:
+    spec = cohort.spec
+    parent = spec.parent_name or spec.parent
+    read = read_groups(spec.resource_groups, shared=bool(parent))
+    weight = read_weight(spec.fair_sharing, read.defects)
+    problem, reason = _find_problem(read, flavors)
+    if reason == INVALID:
+        read = ReadQuotas()
+    return Quota(
+        name_cohort(cohort.metadata.name),
+        name_cohort(parent) if parent else "",
+        tuple(read.covered),
+        read.nominal,
+        read.borrowing,
+        read.lending,
+        weight=weight,
+        fair=fair,
+        problem=problem,
+        reason=reason,
+    )
+
+
+def _read_queue(queue: ClusterQueue, flavors: Mapping[str, Flavor], *, fair: bool) -> Quota:
+    spec = queue.spec
+    cohort = spec.cohort_name or spec.cohort
+    read = read_groups(spec.resource_groups, shared=bool(cohort))
+    defects = read.defects
+    weight = read_weight(spec.fair_sharing, defects)
+    if spec.namespace_selector is not None:
+        requirements(spec.namespace_selector, "spec.namespaceSelector", defects)
+    order = _choose(spec.queueing_strategy, (BEST_EFFORT, STRICT), "spec.queueingStrategy", defects)
+    _choose(spec.stop_policy, ("None", *STOPPED), "spec.stopPolicy", defects)
+    preemption = _read_preemption(spec.preemption or QueuePreemption(), defects)
+    problem, reason = _find_problem(read, flavors)
+    checks = list(_list_checks(queue))
+    if not problem and queue.metadata.deletion_timestamp is not None:
+        problem, reason = "is being deleted", "Terminating"
+    elif not problem and spec.stop_policy in STOPPED:
+        problem, reason = f"is stopped; set spec.stopPolicy to None instead of {spec.stop_policy}", "Stopped"
+    elif not problem and checks:
+        names = ", ".join(checks[:_FEW])
+        problem = f"admission checks are not carried out here ({names}); remove them, or let Kueue admit"
+        reason = "AdmissionCheckNotFound"
+    if reason == INVALID:
+        read = ReadQuotas()
+    return Quota(
+        name_cluster_queue(queue.metadata.name),
+        name_cohort(cohort) if cohort else "",
+        tuple(read.covered),
+        read.nominal,
+        read.borrowing,
+        read.lending,
+        weight=weight,
+        order=order,
+        preemption=preemption,
+        fair=fair,
+        problem=problem,
+        reason=reason,
+    )
+
+
+def _find_problem(read: ReadQuotas, flavors: Mapping[str, Flavor]) -> tuple[str, str]:
+    """Return what is wrong with the quotas of an object, and the reason in one word; "" for nothing."""
+    if read.defects:
+        return list_defects(read.defects, _FEW), INVALID
+    missing = [name for name in read.flavors if name not in flavors]
+    if missing:
+        names = ", ".join(missing[:_FEW])
+        return f"ResourceFlavor {names} does not exist; create it, or remove it here", "FlavorNotFound"
+    faulty = [
+        Defect(f"ResourceFlavor {name}: {defect.field}", defect.problem)
+        for name in read.flavors
+        for defect in label_defects(flavors[name].labels, "spec.nodeLabels")
+    ]
+    return (list_defects(faulty, _FEW), "InvalidFlavor") if faulty else ("", "")
+
+
+def _choose(given: str, known: tuple[str, ...], path: str, defects: list[Defect]) -> str:
+    """Return one of some words, the first if none is given."""
+    if not given:
+        return known[0]
+    if given not in known:
+        defects.append(Defect(path, f"{shorten(repr(given))} is not one of {', '.join(known)}"))
+        return known[0]
+    return given
+
+
+def _read_preemption(given: QueuePreemption, defects: list[Defect]) -> PreemptionPolicies:
+    path, borrow = "spec.preemption", given.borrow_within_cohort
+    within = (NEVER, LOWER_PRIORITY, LOWER_OR_NEWER)
+    return PreemptionPolicies(
+        _choose(given.within_cluster_queue, within, f"{path}.withinClusterQueue", defects),
+        _choose(
+            given.reclaim_within_cohort,
+            (NEVER, LOWER_PRIORITY, ANY),
+            f"{path}.reclaimWithinCohort",
+            defects,
+        ),
+        _choose(
+            borrow.policy if borrow is not None else "",
+            (NEVER, LOWER_PRIORITY),
+            f"{path}.borrowWithinCohort.policy",
+            defects,
+        ),
+        borrow.max_priority_threshold if borrow is not None else None,
+    )
+
+
+def _list_checks(queue: ClusterQueue) -> Iterator[str]:
+    yield from queue.spec.admission_checks
+    strategy = queue.spec.admission_checks_strategy
+    rules = strategy.get("admissionChecks") if isinstance(strategy, dict) else None
+    for rule in rules if isinstance(rules, list) else ():
+        name = rule.get("name") if isinstance(rule, dict) else None
+        yield shorten(str(name or "(no name)"))
+
+
+def _list_ignored(queue: ClusterQueue) -> Iterator[str]:
+    """Yield what a ClusterQueue asks for and does not get."""
+    spec = queue.spec
+    fungibility = spec.flavor_fungibility
+    if fungibility is not None and (
+        fungibility.when_can_borrow not in ("", "MayStopSearch", "Borrow")
+        or fungibility.when_can_preempt not in ("", "TryNextFlavor")
+        or fungibility.preference
+    ):
+        yield "spec.flavorFungibility: is not honoured; all flavors are looked at together, the first is preferred"
+    if spec.admission_scope is not None:
+        yield "spec.admissionScope: is not honoured; what a queue has used in the past does not count"

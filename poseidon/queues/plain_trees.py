@@ -1,0 +1,142 @@
+"""Trees of quotas over all nodes, for projects without flavors: Volcano, KAI, Koordinator, scheduler-plugins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from poseidon.kube.parsing.defects import Defect, list_defects
+from poseidon.queues.model import (
+    ANY,
+    BEST_EFFORT,
+    LOWER_PRIORITY,
+    UNLIMITED,
+    CoveredResources,
+    Flavor,
+    PreemptionPolicies,
+    Quota,
+    QuotaTrees,
+)
+from poseidon.queues.quota_reading import find_cycles
+
+ANY_NODE = "any node"
+"""The one flavor of these trees. No object can have this name."""
+
+RECLAIMING = PreemptionPolicies(within=LOWER_PRIORITY, reclaim=ANY)
+"""What these projects do: more important pods go first, and what is lent is taken back."""
+
+_MOST_DEFECTS = 3
+
+
+@dataclass(slots=True)
+class PlainQuota:
+    """A queue without flavors; amounts by resource."""
+
+    name: str
+    """Name of its quota."""
+    parent: str = ""
+    """Name of the quota above, "" for a root."""
+    nominal: Mapping[str, int] = field(default_factory=dict)
+    """What it is due."""
+    limit: Mapping[str, int] = field(default_factory=dict)
+    """What it may have at most."""
+    guarantee: Mapping[str, int] = field(default_factory=dict)
+    """What it never lends."""
+    lends: bool = True
+    """Whether others may use what it is due and does not use."""
+    weight: float = 1.0
+    """Its share of what is left."""
+    order: str = BEST_EFFORT
+    """How its pods follow one another."""
+    defects: list[Defect] = field(default_factory=list)
+    """What is wrong with its object."""
+    problem: str = ""
+    """Why it admits nothing although its object makes sense, "" if it does."""
+    ignored: str = ""
+    """What of its object is not honoured."""
+
+    @property
+    def resources(self) -> set[str]:
+        """Names of the resources that it speaks of."""
+        return {*self.nominal, *self.limit, *self.guarantee}
+
+
+def grow_trees(
+    queues: Iterable[PlainQuota], roots: Mapping[str, bool], *, fair: bool, open_ended: bool
+) -> QuotaTrees:
+    """Return the tree of quotas of some queues.
+
+    ``roots`` are the quotas above all others, by name: whether they lend whatever the cluster has beyond what the
+    queues below are due. ``open_ended``: resources that no queue speaks of are not limited.
+    """
+    found = {each.name: each for each in queues}
+    resources = tuple(sorted(set().union(*(each.resources for each in found.values()))))
+    covered = (CoveredResources(resources, (ANY_NODE,)),) if resources else ()
+    quotas = {
+        name: Quota(
+            name,
+            covered=covered,
+            nominal={ANY_NODE: dict.fromkeys(resources, UNLIMITED)} if lends else {},
+            fair=fair,
+            open_ended=open_ended,
+        )
+        for name, lends in roots.items()
+        if name not in found
+    }
+    for each in found.values():
+        quotas[each.name] = _grow_quota(each, covered, fair=fair, open_ended=open_ended)
+        if roots.get(each.name):
+            nominal = {ANY_NODE: dict.fromkeys(resources, UNLIMITED)}
+            quotas[each.name] = replace(quotas[each.name], nominal=nominal)
+    _mark_lost(quotas)
+    ignored = {each.name: each.ignored for each in found.values() if each.ignored}
+    return QuotaTrees(tuple(quotas.values()), (Flavor(ANY_NODE),) if quotas else (), ignored)
+
+
+def _grow_quota(
+    queue: PlainQuota, covered: tuple[CoveredResources, ...], *, fair: bool, open_ended: bool
+) -> Quota:
+    by_flavor = {
+        name: {ANY_NODE: dict(amounts)}
+        for name, amounts in (
+            ("nominal", queue.nominal),
+            ("limit", queue.limit),
+            ("guarantee", queue.guarantee),
+        )
+        if amounts and not queue.defects
+    }
+    problem = list_defects(queue.defects, _MOST_DEFECTS) or queue.problem
+    return Quota(
+        queue.name,
+        queue.parent,
+        covered,
+        lending={} if queue.lends else {ANY_NODE: dict.fromkeys(covered[0].resources if covered else (), 0)},
+        weight=queue.weight,
+        order=queue.order,
+        preemption=RECLAIMING,
+        fair=fair,
+        open_ended=open_ended,
+        problem=problem,
+        reason=("InvalidSpec" if queue.defects else "Stopped") if problem else "",
+        **by_flavor,
+    )
+
+
+def _mark_lost(quotas: dict[str, Quota]) -> None:
+    """Give the queues a problem from which no way leads up to a root."""
+    for name in list(find_cycles({name: each.parent for name, each in quotas.items()})):
+        problem = f"the way up from {quotas[name].parent.partition('/')[2]} goes in a circle; give it another parent"
+        quotas[name] = replace(quotas[name], parent="", problem=problem, reason="InvalidSpec")
+    for name, quota in list(quotas.items()):
+        if quota.parent and quota.parent not in quotas:
+            problem = (
+                f"its parent {quota.parent.partition('/')[2]} does not exist; create it, or name another one"
+            )
+            quotas[name] = replace(quota, parent="", problem=problem, reason="InvalidSpec")
+    for name, quota in list(quotas.items()):
+        above = quotas.get(quota.parent)
+        while above is not None and not above.problem:
+            above = quotas.get(above.parent)
+        if above is not None and not quota.problem:
+            problem = f"{above.name.partition('/')[2]}, above it: {above.problem}"
+            quotas[name] = replace(quota, problem=problem, reason=above.reason)

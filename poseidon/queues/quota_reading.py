@@ -1,0 +1,140 @@
+"""Reads quotas by group, flavor and resource, as ClusterQueues and Cohorts state them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from poseidon.kube.api.metadata import Number
+from poseidon.kube.api.queues import FairSharing, FlavorQuotas, ResourceGroup
+from poseidon.kube.parsing.defects import Defect, shorten
+from poseidon.kube.parsing.quantities import QuantityError, amount, milli_units
+from poseidon.queues.model import CoveredResources
+
+MOST_GROUPS, MOST_FLAVORS, MOST_RESOURCES = 16, 64, 64
+"""So many Kueue's API takes: groups, flavors of a group, and resources of a flavor."""
+
+MOST_WEIGHT = 1e9
+"""Larger weights are a slip: shares are divided by them."""
+
+
+@dataclass(slots=True)
+class ReadQuotas:
+    """What the groups of an object say, and what is wrong with them."""
+
+    covered: list[CoveredResources] = field(default_factory=list)
+    nominal: dict[str, dict[str, int]] = field(default_factory=dict)
+    borrowing: dict[str, dict[str, int]] = field(default_factory=dict)
+    lending: dict[str, dict[str, int]] = field(default_factory=dict)
+    defects: list[Defect] = field(default_factory=list)
+
+    @property
+    def flavors(self) -> list[str]:
+        """Names of all flavors, each once."""
+        return list(dict.fromkeys(name for group in self.covered for name in group.flavors))
+
+
+def read_groups(groups: Sequence[ResourceGroup], *, shared: bool) -> ReadQuotas:
+    """Return what resource groups say. ``shared``: their object has a parent to borrow from."""
+    found = ReadQuotas()
+    if len(groups) > MOST_GROUPS:
+        found.defects.append(
+            Defect("spec.resourceGroups", f"has {len(groups)} groups; at most {MOST_GROUPS} are possible")
+        )
+        return found
+    for index, group in enumerate(groups):
+        _read_group(group, f"spec.resourceGroups[{index}]", found, shared=shared)
+    _refuse_repeated(found)
+    return found
+
+
+def _read_group(group: ResourceGroup, path: str, found: ReadQuotas, *, shared: bool) -> None:
+    for what, many, most in (
+        ("flavors", len(group.flavors), MOST_FLAVORS),
+        ("coveredResources", len(group.covered_resources), MOST_RESOURCES),
+    ):
+        if not 1 <= many <= most:
+            found.defects.append(Defect(f"{path}.{what}", f"has {many} entries; give 1 to {most}"))
+            return
+    for index, flavor in enumerate(group.flavors):
+        where = f"{path}.flavors[{index}]"
+        if not flavor.name:
+            found.defects.append(Defect(f"{where}.name", "missing; name a ResourceFlavor"))
+        elif sorted(each.name for each in flavor.resources) != sorted(group.covered_resources):
+            problem = "are not those of coveredResources; give each of these once"
+            found.defects.append(Defect(f"{where}.resources", problem))
+        else:
+            _read_flavor(flavor, where, found, shared=shared)
+    names = tuple(dict.fromkeys(each.name for each in group.flavors))
+    found.covered.append(CoveredResources(tuple(group.covered_resources), names))
+
+
+def _read_flavor(flavor: FlavorQuotas, path: str, found: ReadQuotas, *, shared: bool) -> None:
+    for index, each in enumerate(flavor.resources):
+        where = f"{path}.resources[{index}]"
+        for into, name, given in (
+            (found.nominal, "nominalQuota", each.nominal_quota),
+            (found.borrowing, "borrowingLimit", each.borrowing_limit),
+            (found.lending, "lendingLimit", each.lending_limit),
+        ):
+            if given is None:
+                continue
+            if name != "nominalQuota" and not shared:
+                problem = "there is no cohort to share with; name one, or remove the limit"
+                found.defects.append(Defect(f"{where}.{name}", problem))
+                continue
+            value = _read_amount(each.name, given, f"{where}.{name}", found.defects)
+            if value is not None:
+                into.setdefault(flavor.name, {})[each.name] = value
+
+
+def _read_amount(resource: str, given: Number, path: str, defects: list[Defect]) -> int | None:
+    try:
+        return amount(resource, given)
+    except QuantityError as error:
+        defects.append(Defect(path, str(error)))
+        return None
+
+
+def _refuse_repeated(found: ReadQuotas) -> None:
+    """Add a defect if a resource or a flavor is in two groups: it would not be clear which of them counts."""
+    for what, names in (
+        ("resource", (name for group in found.covered for name in group.resources)),
+        ("flavor", (name for group in found.covered for name in group.flavors)),
+    ):
+        for name, many in Counter(names).items():
+            if many > 1:
+                problem = f"{what} {shorten(repr(name))} is in {many} groups; leave it in one"
+                found.defects.append(Defect("spec.resourceGroups", problem))
+
+
+def read_weight(sharing: FairSharing | None, defects: list[Defect]) -> float:
+    """Return a weight among siblings, 1 if none is stated."""
+    if sharing is None or sharing.weight is None:
+        return 1.0
+    path = "spec.fairSharing.weight"
+    try:
+        weight = milli_units(sharing.weight) / 1000
+    except QuantityError as error:
+        defects.append(Defect(path, str(error)))
+        return 1.0
+    if not 0 <= weight <= MOST_WEIGHT:
+        defects.append(Defect(path, f"{sharing.weight!r} is out of range; give 0 or more"))
+        return 1.0
+    return weight
+
+
+def find_cycles(parents: Mapping[str, str]) -> Iterator[str]:
+    """Yield the names from which the way up over ``parents`` never ends."""
+    ends: dict[str, bool] = {"": True}
+    for start in parents:
+        way: list[str] = []
+        seen: set[str] = set()
+        at = start
+        while at not in ends and at not in seen:
+            seen.add(at)
+            way.append(at)
+            at = parents.get(at, "")
+        ends.update(dict.fromkeys(way, ends.get(at, False)))
+    yield from (name for name in parents if not ends[name])

@@ -1,0 +1,264 @@
+"""The objects of each project, what they come to as a tree of quotas, and which quota a name stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
+
+from poseidon.kube.api import kinds
+from poseidon.kube.api.kinds import WatchedKind
+from poseidon.kube.api.metadata import KubeStruct
+from poseidon.kube.api.pod_rules import LabelSelector
+from poseidon.kube.api.queues import (
+    ClusterQueue,
+    Cohort,
+    ElasticQuota,
+    KaiQueue,
+    KoordinatorQuota,
+    LocalQueue,
+    ResourceFlavor,
+    VolcanoQueue,
+)
+from poseidon.queues.claims import QueueReference
+from poseidon.queues.elastic_quotas import (
+    NAMESPACES,
+    is_parent,
+    list_namespaces,
+    name_elastic_quota,
+    name_koordinator_quota,
+    read_elastic_quotas,
+    read_koordinator,
+)
+from poseidon.queues.kueue import STOPPED, name_cluster_queue, read_kueue
+from poseidon.queues.model import QuotaTrees
+from poseidon.queues.options import QueueOptions, QueueSource
+from poseidon.queues.selectors import matches_labels
+from poseidon.queues.volcano import name_kai_queue, name_volcano_queue, read_kai, read_volcano
+
+T = TypeVar("T", bound=KubeStruct)
+
+
+class NamedQuota(NamedTuple):
+    """What a name stands for: the quota, "" for none, and why the pod has to wait, "" if it need not."""
+
+    quota: str = ""
+    problem: str = ""
+
+
+NOTHING = NamedQuota()
+
+
+class QueueObjects:
+    """The objects of a project by kind and uid. The late end of one does not end its namesake."""
+
+    def __init__(self, kinds: tuple[WatchedKind, ...]) -> None:
+        self.kinds = kinds
+        """The kinds."""
+        self._found: dict[WatchedKind, dict[str, Any]] = {kind: {} for kind in kinds}
+
+    def put(self, kind: WatchedKind, uid: str, found: KubeStruct) -> None:
+        """Take an object as it is now."""
+        self._found[kind][uid] = found
+
+    def remove(self, kind: WatchedKind, uid: str) -> None:
+        """Forget an object."""
+        self._found[kind].pop(uid, None)
+
+    def by_name(self, kind: WatchedKind, struct: type[T]) -> dict[tuple[str, str], T]:
+        """Return the objects of a kind by namespace and name; of namesakes the one that came last."""
+        found: dict[tuple[str, str], T] = {}
+        for each in self._found[kind].values():
+            assert isinstance(each, struct)
+            metadata: Any = each.metadata  # type: ignore[attr-defined]  # every kind has it
+            found[metadata.namespace, metadata.name] = each
+        return found
+
+
+class Shelf(Protocol):
+    """The objects of one project."""
+
+    @property
+    def objects(self) -> QueueObjects:
+        """The objects as they are now."""
+
+    def read(self) -> QuotaTrees:
+        """Return what the objects come to. Call it after each change, before ``resolve``."""
+
+    def resolve(self, reference: QueueReference, labels: Mapping[str, str]) -> NamedQuota:
+        """Return what a name stands for; ``labels`` are those of the pod's namespace."""
+
+
+class KueueShelf:
+    """Kueue's objects. A pod names a LocalQueue of its namespace, which names a ClusterQueue."""
+
+    KINDS = (kinds.RESOURCE_FLAVOR, kinds.COHORT, kinds.CLUSTER_QUEUE, kinds.LOCAL_QUEUE)
+
+    def __init__(self, options: QueueOptions) -> None:
+        self.objects = QueueObjects(self.KINDS)
+        self._fair = options.fair_sharing
+        self._local: Mapping[tuple[str, str], LocalQueue] = {}
+        self._queues: Mapping[tuple[str, str], ClusterQueue] = {}
+
+    def read(self) -> QuotaTrees:
+        """Return the tree of ClusterQueues and Cohorts."""
+        self._local = self.objects.by_name(kinds.LOCAL_QUEUE, LocalQueue)
+        self._queues = self.objects.by_name(kinds.CLUSTER_QUEUE, ClusterQueue)
+        return read_kueue(
+            self._queues.values(),
+            self.objects.by_name(kinds.COHORT, Cohort).values(),
+            self.objects.by_name(kinds.RESOURCE_FLAVOR, ResourceFlavor).values(),
+            fair=self._fair,
+        )
+
+    def resolve(self, reference: QueueReference, labels: Mapping[str, str]) -> NamedQuota:
+        """Return the ClusterQueue of a LocalQueue."""
+        where = f"LocalQueue {reference.namespace}/{reference.name}"
+        local = self._local.get((reference.namespace, reference.name))
+        if local is None:
+            return NamedQuota("", f"queue: {where} does not exist; create it, or name another one")
+        name = local.spec.cluster_queue
+        queue = self._queues.get(("", name))
+        if queue is None:
+            return NamedQuota("", f"queue: {where} names ClusterQueue {name}, which does not exist")
+        quota = name_cluster_queue(name)
+        if local.spec.stop_policy in STOPPED:
+            return NamedQuota(quota, f"queue: {where} is stopped")
+        if not _selects(queue.spec.namespace_selector, labels):
+            problem = f"ClusterQueue {name} does not take pods of namespace {reference.namespace}"
+            return NamedQuota(quota, f"queue: {problem} (spec.namespaceSelector)")
+        return NamedQuota(quota)
+
+
+class VolcanoShelf:
+    """Queues of Volcano, which any namespace may name."""
+
+    KINDS = (kinds.VOLCANO_QUEUE,)
+
+    def __init__(self, options: QueueOptions) -> None:  # noqa: ARG002 - all shelves are made alike
+        self.objects = QueueObjects(self.KINDS)
+        self._names: frozenset[str] = frozenset()
+
+    def read(self) -> QuotaTrees:
+        """Return the tree of queues."""
+        found = self.objects.by_name(kinds.VOLCANO_QUEUE, VolcanoQueue)
+        self._names = frozenset(name for _, name in found)
+        return read_volcano(found.values())
+
+    def resolve(self, reference: QueueReference, labels: Mapping[str, str]) -> NamedQuota:  # noqa: ARG002 - as others
+        """Return the queue of this name."""
+        name = reference.name
+        if name in self._names:
+            return NamedQuota(name_volcano_queue(name))
+        if name == "default":  # as long as nobody has created it, it limits nothing
+            return NOTHING
+        return NamedQuota("", f"queue: Queue {name} (Volcano) does not exist; create it, or name another one")
+
+
+class KaiShelf:
+    """Queues of KAI, which any namespace may name."""
+
+    KINDS = (kinds.KAI_QUEUE,)
+
+    def __init__(self, options: QueueOptions) -> None:  # noqa: ARG002 - all shelves are made alike
+        self.objects = QueueObjects(self.KINDS)
+        self._names: frozenset[str] = frozenset()
+        self._parents: frozenset[str] = frozenset()
+
+    def read(self) -> QuotaTrees:
+        """Return the tree of queues."""
+        found = self.objects.by_name(kinds.KAI_QUEUE, KaiQueue)
+        self._names = frozenset(name for _, name in found)
+        self._parents = frozenset(each.spec.parent_queue for each in found.values())
+        return read_kai(found.values())
+
+    def resolve(self, reference: QueueReference, labels: Mapping[str, str]) -> NamedQuota:  # noqa: ARG002 - as others
+        """Return the queue of this name; only those at the bottom have pods."""
+        name = reference.name
+        if name not in self._names:
+            return NamedQuota("", f"queue: Queue {name} (KAI) does not exist; create it, or name another one")
+        if name in self._parents:
+            problem = f"Queue {name} (KAI) has queues below it; name one of these"
+            return NamedQuota(name_kai_queue(name), f"queue: {problem}")
+        return NamedQuota(name_kai_queue(name))
+
+
+class ElasticQuotaShelf:
+    """ElasticQuotas of scheduler-plugins: the first of a namespace is that of all its pods."""
+
+    KINDS = (kinds.ELASTIC_QUOTA,)
+
+    def __init__(self, options: QueueOptions) -> None:  # noqa: ARG002 - all shelves are made alike
+        self.objects = QueueObjects(self.KINDS)
+        self._of_namespace: Mapping[str, str] = {}
+
+    def read(self) -> QuotaTrees:
+        """Return the quotas, and what they have together."""
+        found = self.objects.by_name(kinds.ELASTIC_QUOTA, ElasticQuota)
+        names = {key[0]: name_elastic_quota(found[key].metadata) for key in sorted(found, reverse=True)}
+        self._of_namespace = names
+        return read_elastic_quotas(found.values())
+
+    def resolve(self, reference: QueueReference, labels: Mapping[str, str]) -> NamedQuota:  # noqa: ARG002 - as others
+        """Return the quota of the namespace; one without is not limited."""
+        return NamedQuota(self._of_namespace.get(reference.namespace, ""))
+
+
+class KoordinatorShelf:
+    """ElasticQuotas of Koordinator. Pods name one of their namespace, or have the one of their namespace."""
+
+    KINDS = (kinds.KOORDINATOR_QUOTA,)
+
+    def __init__(self, options: QueueOptions) -> None:  # noqa: ARG002 - all shelves are made alike
+        self.objects = QueueObjects(self.KINDS)
+        self._quotas: Mapping[str, KoordinatorQuota] = {}
+        self._of_namespace: Mapping[str, str] = {}
+
+    def read(self) -> QuotaTrees:
+        """Return the trees of quotas."""
+        found = self.objects.by_name(kinds.KOORDINATOR_QUOTA, KoordinatorQuota)
+        self._quotas = {name: found[namespace, name] for namespace, name in sorted(found)}
+        own: dict[str, str] = {}
+        for name, quota in self._quotas.items():
+            if not is_parent(quota.metadata):
+                for namespace in (*list_namespaces(quota.metadata), quota.metadata.namespace):
+                    own.setdefault(namespace, name)
+        self._of_namespace = own
+        return read_koordinator(self._quotas.values())
+
+    def resolve(self, reference: QueueReference, labels: Mapping[str, str]) -> NamedQuota:  # noqa: ARG002 - as others
+        """Return the quota of this name, or that of the namespace if none is named."""
+        namespace, name = (
+            reference.namespace,
+            reference.name or self._of_namespace.get(reference.namespace, ""),
+        )
+        if not name:
+            return NOTHING
+        quota = self._quotas.get(name)
+        where = f"queue: ElasticQuota {name} (Koordinator)"
+        if quota is None:
+            return NamedQuota("", f"{where} does not exist; create it, or name another one")
+        metadata = quota.metadata
+        if namespace != metadata.namespace and namespace not in list_namespaces(metadata):
+            return NamedQuota(
+                "", f"{where} is not for namespace {namespace}; list it in its annotation {NAMESPACES}"
+            )
+        if is_parent(metadata):
+            return NamedQuota(name_koordinator_quota(name), f"{where} has quotas below it; name one of these")
+        return NamedQuota(name_koordinator_quota(name))
+
+
+def _selects(selector: LabelSelector | None, labels: Mapping[str, str]) -> bool:
+    return selector is not None and matches_labels(selector, labels)
+
+
+SHELVES: Final[Mapping[QueueSource, Callable[[QueueOptions], Shelf]]] = MappingProxyType(
+    {
+        "kueue": KueueShelf,
+        "volcano": VolcanoShelf,
+        "kai": KaiShelf,
+        "koordinator": KoordinatorShelf,
+        "scheduler-plugins": ElasticQuotaShelf,
+    }
+)
+"""What keeps the objects of a project."""

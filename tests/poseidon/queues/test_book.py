@@ -1,0 +1,276 @@
+"""Which quota pods draw on: by the words of each project, by their owners, and never by another namespace's queue."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
+
+from poseidon.bridge.state import BridgeState
+from poseidon.configuration.document import BridgeConfiguration
+from poseidon.kube.api.decoding import convert_object
+from poseidon.kube.api.kinds import BY_NAME
+from poseidon.kube.api.metadata import ObjectMeta, OwnerReference
+from poseidon.kube.api.nodes import Namespace
+from poseidon.kube.api.pod_groups import ScaledOwner
+from poseidon.kube.api.resource import Change
+from poseidon.queues.options import QueueOptions
+from tests.poseidon.bridge.objects import pod, present
+from tests.poseidon.queues.objects import (
+    LABEL,
+    cluster_queue,
+    elastic_quota,
+    flavor,
+    kai_queue,
+    local_queue,
+    quotas,
+    volcano_queue,
+)
+
+
+def queued(name="p", queue="users", namespace="shop", *, key=LABEL, owner=None, annotation=False):
+    made = pod(name, namespace=namespace)
+    keys = {key: queue} if queue else {}
+    metadata = replace(
+        made.metadata,
+        labels={} if annotation else keys,
+        annotations=keys if annotation else {},
+        owner_references=(owner,) if owner else (),
+    )
+    return replace(made, metadata=metadata)
+
+
+@dataclass
+class Stage:
+    """A bridge that has been told of some objects."""
+
+    source: tuple[str, ...] = ("kueue",)
+    admission: str = "poseidon"
+    state: BridgeState = field(init=False)
+
+    def __post_init__(self):
+        queues = QueueOptions(source=self.source, admission=self.admission)
+        self.state = BridgeState(BridgeConfiguration(queues=queues))
+
+    def tell(self, *objects):
+        for each in objects:
+            kind = BY_NAME[each["apiVersion"].rpartition("/")[0], each["kind"]]
+            found = convert_object(each, kind.struct)
+            self.state.takers[kind]([Change(uid_of(each), found)])
+        return self
+
+    def end(self, *objects):
+        for each in objects:
+            kind = BY_NAME[each["apiVersion"].rpartition("/")[0], each["kind"]]
+            self.state.takers[kind]([Change(uid_of(each), None)])
+
+    def name_namespace(self, name, **labels):
+        metadata = ObjectMeta(name=name, uid=f"namespace-{name}", labels=labels)
+        self.state.namespaces_changed([Change(metadata.uid, Namespace(metadata=metadata))])
+
+    def own(self, kind, name, queue="", above=None, namespace="shop"):
+        metadata = ObjectMeta(
+            name=name,
+            namespace=namespace,
+            uid=f"{kind}-{name}",
+            labels={LABEL: queue} if queue else {},
+            owner_references=(above,) if above else (),
+        )
+        self.state.queues.take_owners(kind, [Change(metadata.uid, ScaledOwner(metadata))])
+
+    def add(self, *pods):
+        self.state.pods_changed([present(each) for each in pods])
+        return self
+
+    def queue_of(self, name="p"):
+        self.state.take_events()
+        record = self.state.tasks.get(f"pod-{name}")
+        return self.state.classes.message(record.task.task_class).queue
+
+    def wait_of(self, name="p"):
+        self.state.take_events()
+        return self.state.tasks.get(f"pod-{name}").waits_for
+
+    def records(self):
+        events = self.state.snapshot()
+        return {
+            (each.record.key.kind, each.record.key.name): json.loads(each.record.payload)
+            for each in events
+            if each.WhichOneof("body") == "record" and each.record.key.kind in ("Quota", "ResourceFlavor")
+        }
+
+
+def uid_of(each):
+    return "/".join((each["kind"], each["metadata"].get("namespace", ""), each["metadata"]["name"]))
+
+
+def kueue(**more):
+    return Stage().tell(flavor(), cluster_queue("team", quotas(cpu=4), **more), local_queue("users", "team"))
+
+
+def test_a_pod_draws_on_the_cluster_queue_of_its_local_queue():
+    stage = kueue().add(queued())
+    assert (stage.queue_of(), stage.wait_of()) == ("ClusterQueue/team", "")
+    assert stage.records().keys() == {("Quota", "ClusterQueue/team"), ("ResourceFlavor", "default")}
+
+
+def test_a_pod_without_a_queue_draws_on_none():
+    stage = kueue().add(queued(queue=""))
+    assert (stage.queue_of(), stage.wait_of()) == ("", "")
+
+
+def test_nothing_is_read_by_default():
+    state = BridgeState()
+    assert state.queues is None
+    stage = Stage(source=()).tell(flavor(), cluster_queue("team"), local_queue("users", "team")).add(queued())
+    assert stage.queue_of() == ""
+    assert stage.records() == {}
+
+
+def test_where_kueue_admits_nothing_is_done():
+    stage = Stage(admission="kueue").tell(
+        flavor(), cluster_queue("team", quotas(cpu=4)), local_queue("users", "team")
+    )
+    stage.add(queued())
+    assert (stage.queue_of(), stage.wait_of()) == ("", "")
+    assert stage.records() == {}
+    stage.state.queues.settle()
+    assert [quota.name for quota in stage.state.queues.trees["kueue"].quotas] == ["ClusterQueue/team"]
+
+
+def test_a_queue_that_does_not_exist_yet():
+    stage = Stage().tell(flavor()).add(queued())
+    assert "LocalQueue shop/users does not exist" in stage.wait_of()
+    stage.tell(local_queue("users", "team"))
+    assert "names ClusterQueue team, which does not exist" in stage.wait_of()
+    stage.tell(cluster_queue("team", quotas(cpu=4)))
+    assert (stage.queue_of(), stage.wait_of()) == ("ClusterQueue/team", "")
+    stage.end(local_queue("users", "team"))
+    assert "does not exist" in stage.wait_of()
+
+
+def test_a_tenant_cannot_name_the_queue_of_another_namespace():
+    stage = kueue().add(queued(namespace="thief"))
+    assert stage.queue_of() == ""
+    assert "LocalQueue thief/users does not exist" in stage.wait_of()
+
+
+def test_a_queue_chooses_its_namespaces():
+    stage = kueue(namespaceSelector={"matchLabels": {"tier": "gold"}})
+    stage.name_namespace("shop")
+    stage.add(queued())
+    assert "does not take pods of namespace shop" in stage.wait_of()
+    stage.name_namespace("shop", tier="gold")
+    assert stage.wait_of() == ""
+
+
+def test_a_queue_without_a_selector_takes_nobody():
+    queue = cluster_queue("team", quotas(cpu=4))
+    del queue["spec"]["namespaceSelector"]
+    stage = Stage().tell(flavor(), queue, local_queue("users", "team")).add(queued())
+    assert "does not take pods" in stage.wait_of()
+
+
+def test_a_stopped_local_queue_lets_nobody_in():
+    stage = kueue().tell(local_queue("users", "team", stopPolicy="Hold")).add(queued())
+    assert "is stopped" in stage.wait_of()
+
+
+def test_a_pod_is_in_the_queue_that_its_owner_names():
+    job = OwnerReference(kind="Job", name="j", uid="Job-j", controller=True)
+    stage = kueue().add(queued(queue="", owner=job))
+    assert stage.queue_of() == ""
+    stage.own("Job", "j", queue="users")
+    assert stage.queue_of() == "ClusterQueue/team"
+
+
+def test_a_pod_is_in_the_queue_that_its_owners_owner_names():
+    stage = kueue()
+    job_set = OwnerReference(kind="JobSet", name="s", uid="JobSet-s", controller=True)
+    stage.own("Job", "s-a-0", above=job_set)
+    stage.own("JobSet", "s", queue="users")
+    job = OwnerReference(kind="Job", name="s-a-0", uid="Job-s-a-0", controller=True)
+    assert stage.add(queued(queue="", owner=job)).queue_of() == "ClusterQueue/team"
+
+
+def test_a_namesake_of_the_owner_does_not_count():
+    stage = kueue()
+    stage.own("Job", "j", queue="users")
+    job = OwnerReference(kind="Job", name="j", uid="another", controller=True)
+    assert stage.add(queued(queue="", owner=job)).queue_of() == ""
+
+
+def test_owners_of_another_namespace_do_not_count():
+    stage = kueue()
+    stage.own("Job", "j", queue="users", namespace="other")
+    job = OwnerReference(kind="Job", name="j", uid="Job-j", controller=True)
+    assert stage.add(queued(queue="", owner=job)).queue_of() == ""
+
+
+def test_a_running_pod_counts_whatever_its_queue_says_now():
+    stage = kueue().tell(local_queue("users", "team", stopPolicy="Hold"))
+    running = queued()
+    running = replace(running, spec=replace(running.spec, node_name="n1"))
+    assert stage.add(running).queue_of() == "ClusterQueue/team"
+
+
+def test_a_queue_that_is_gone_is_withdrawn():
+    stage = kueue()
+    stage.state.take_events()
+    stage.end(cluster_queue("team"))
+    gone = [
+        event.record_removed.name
+        for event in stage.state.take_events()
+        if event.WhichOneof("body") == "record_removed"
+    ]
+    assert gone == ["ClusterQueue/team"]
+
+
+def test_queues_of_volcano_and_kai():
+    stage = Stage(source=("volcano", "kai"))
+    stage.tell(volcano_queue("v"), kai_queue("dept"), kai_queue("team", parentQueue="dept"))
+    stage.add(
+        queued("a", "v", key="scheduling.volcano.sh/queue-name", annotation=True),
+        queued("b", "team", key="kai.scheduler/queue"),
+        queued("c", "team", key="runai/queue"),
+        queued("d", "dept", key="kai.scheduler/queue"),
+        queued("e", "gone", key="kai.scheduler/queue"),
+    )
+    assert [stage.queue_of(name) for name in "abc"] == [
+        "VolcanoQueue/v",
+        "KaiQueue/team",
+        "KaiQueue/team",
+    ]
+    assert "has queues below it" in stage.wait_of("d")
+    assert "Queue gone (KAI) does not exist" in stage.wait_of("e")
+
+
+def test_quotas_of_a_namespace():
+    stage = Stage(source=("scheduler-plugins",)).tell(elastic_quota("q", "shop", min={"cpu": 1}))
+    stage.add(queued("a", ""), queued("b", "", namespace="other"))
+    assert stage.queue_of("a") == "ElasticQuota/shop/q"
+    assert (stage.queue_of("b"), stage.wait_of("b")) == ("", "")
+
+
+def test_quotas_of_koordinator_are_for_their_namespaces():
+    key = "quota.scheduling.koordinator.sh/name"
+    listed = {"annotations": {"quota.scheduling.koordinator.sh/namespaces": '["other"]'}}
+    stage = Stage(source=("koordinator",)).tell(
+        elastic_quota("q", koordinator=True, min={"cpu": 1}),
+        elastic_quota("wide", "system", koordinator=True, metadata=listed, min={"cpu": 1}),
+    )
+    stage.add(
+        queued("a", "q", key=key),
+        queued("b", "wide", key=key, namespace="other"),
+        queued("c", "wide", key=key),
+        queued("d", ""),
+        queued("e", "", namespace="elsewhere"),
+    )
+    assert [stage.queue_of(name) for name in "abd"] == [
+        "KoordinatorQuota/q",
+        "KoordinatorQuota/wide",
+        "KoordinatorQuota/q",
+    ]
+    assert "is not for namespace shop" in stage.wait_of("c")
+    assert stage.queue_of("e") == ""
