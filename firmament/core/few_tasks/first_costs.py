@@ -1,7 +1,8 @@
 """What a first task of each shape costs on each machine, kept from round to round.
 
 Between two rounds of a few tasks hardly any machine changes. So the costs of a shape are reckoned once for all
-machines, and from then on only for those that have changed; reading them takes one look at an array.
+machines, and from then on only for those that have changed; reading them takes one look at an array. Its own
+preferences (labels, taints, images) are scored once as well, until machines or their images are others.
 """
 
 from __future__ import annotations
@@ -13,6 +14,10 @@ import numpy as np
 
 from cost_models.api.columns import Chosen
 from cost_models.interface import Assessment, Bool, Int64, MachineColumns
+from firmament.core.constraints.preferences import SoftCost
+from firmament.core.model import NAMESPACE_RECORD
+from firmament.core.rules.default_spread import number_domains
+from firmament.core.rules.registry import list_ruled, selects
 from firmament.core.scoring.arc_costs import charges
 from firmament.core.scoring.kept_rows import LEAST_MACHINES
 from firmament.core.scoring.round_assessment import RoundAssessment, batch_of, holds
@@ -30,12 +35,26 @@ MOST_CHANGED = 4
 
 
 @dataclass(slots=True)
-class _Kept:
-    """``units``: int32[M], `CLOSED` where there is no place, as of ``mark``; ``allowed``: bool[M], what rules say."""
+class ShapeCosts:
+    """What a first task of a shape costs, and where it may go; not to be written to."""
 
     units: Int32
+    """int32[M], `CLOSED` where there is no place."""
     allowed: Bool
+    """bool[M], what rules say."""
+    refused: Bool | None
+    """bool[M], what models refuse; None if they refuse nothing."""
+    preferred: SoftCost | None
+    """What its own preferences cost, None for nothing."""
+    listed: tuple[int, int]
+    """How often images and storage of machines had changed when preferences were scored."""
     mark: int
+    """As of which change of a machine."""
+
+    @property
+    def feasible(self) -> Bool:
+        """bool[M], machines that neither rules nor models refuse, whatever room they have."""
+        return self.allowed if self.refused is None else self.allowed & ~self.refused
 
 
 class FirstCosts:
@@ -48,12 +67,17 @@ class FirstCosts:
     def __init__(self, least_machines: int = LEAST_MACHINES) -> None:
         """``least_machines``: of smaller clusters none are kept, nor asked for."""
         self.least_machines = least_machines
-        self._kept: dict[int, _Kept] = {}
+        self._kept: dict[int, ShapeCosts] = {}
         self._facts: tuple[object, ...] = ()
+        self._unruled: dict[int, int] = {}
+        """By class, how many of those with rules about others say nothing about its tasks."""
+        self._domains: tuple[str, Int64] | None = None
 
     def clear(self) -> None:
         """Keep nothing any more, as shapes have other rows now, or memory is wanted."""
         self._kept.clear()
+        self._unruled.clear()
+        self._domains = None
 
     def look(self, context: RoundContext, scarce: tuple[int, ...]) -> None:
         """Forget all if something has changed that is about no single machine. To be called before any are asked for.
@@ -66,74 +90,121 @@ class FirstCosts:
             cluster.machines.static_version,
             cluster.resources.version,
             scarce,
+            records[NAMESPACE_RECORD],
             *(records[kind] for kind in context.configuration.needs.records),
         )
         if facts != self._facts:
-            self._kept.clear()
+            self.clear()
             self._facts = facts
 
-    def get(self, context: RoundContext, shape: int, scarce: tuple[int, ...], now: float) -> Int32 | None:
-        """Return int32[M]: units of a first task, `CLOSED` where there is no place for it; not to be written
-        to.
+    def is_unruled(self, cluster: Cluster, cls: int) -> bool:
+        """Return whether no rule between tasks concerns those of a class (row), be it their own or others'."""
+        ruled = list_ruled(cluster)
+        for row in ruled[self._unruled.get(cls, 0) :]:
+            if row == cls or selects(cluster, row, cls):
+                return False
+        self._unruled[cls] = len(ruled)
+        return True
 
-        None if the models answer otherwise than machine by machine.
+    def get_domains(self, cluster: Cluster, key: str) -> Int64:
+        """Return int64[M]: the domain of each machine by a label, from 0 on; see ``number_domains``."""
+        if self._domains is None or self._domains[0] != key:
+            self._domains = key, number_domains(cluster, key)
+        return self._domains[1]
+
+    def get(
+        self, context: RoundContext, shape: int, scarce: tuple[int, ...], now: float
+    ) -> ShapeCosts | None:
+        """Return what a first task of a shape costs on each machine.
+
+        None if the models answer otherwise than machine by machine, or preferences are scaled by what models refuse.
         """
         machines = context.cluster.machines
         kept = self._kept.pop(shape, None)
         stamps = machines.changes.stamps(len(machines))
         mark = machines.changes.mark()
+        if kept is not None and not _score_again(context, shape, kept):
+            kept = None
         changed = None if kept is None else np.flatnonzero(stamps > kept.mark)
         if kept is None or changed is None or len(changed) * MOST_CHANGED > len(machines):
-            allowed = context.static_rows.get(shape).feasible
             changed = np.arange(len(machines))
-            kept = _Kept(np.empty(len(machines), dtype=np.int32), allowed, mark)
+            kept = _without_costs(context, shape, mark)
         if len(changed):
             # Of a single machine, an answer for all machines and one for each would look alike.
             rows = changed if len(changed) > 1 else np.unique([changed[0], 0, len(machines) - 1])
-            units = assess_some(context, [shape], [kept.allowed], rows, scarce, now)
-            if units is None:
+            if not _assess_some(context, shape, kept, rows, scarce, now):
                 return None
-            kept.units[rows] = units[0]
         kept.mark = mark
         self._kept[shape] = kept
         if len(self._kept) > MOST_SHAPES:
             del self._kept[next(iter(self._kept))]  # the one that was asked for longest ago
-        return kept.units
+        return kept
 
 
-def assess_some(
-    context: RoundContext,
-    shapes: Sequence[int],
-    allowed: Sequence[Bool],
-    rows: Int64,
-    scarce: tuple[int, ...],
-    now: float,
-) -> Int32 | None:
-    """Return int32[S, A]: units of a first task of each shape on the machines ``rows`` (ascending, at least
-    two), `CLOSED` where it has no place; None if some model answers otherwise than machine by machine.
+def _without_costs(context: RoundContext, shape: int, mark: int) -> ShapeCosts:
+    """Return what is known of a shape before models have been asked about any machine."""
+    machines = context.cluster.machines
+    allowed = context.static_rows.get(shape).feasible
+    preferred, listed = _score(context, shape, allowed)
+    units = np.empty(len(machines), dtype=np.int32)
+    return ShapeCosts(units, allowed, None, preferred, listed, mark)
 
-    ``allowed``: per shape bool[M], what rules say.
-    """
+
+def _score(context: RoundContext, shape: int, allowed: Bool) -> tuple[SoftCost | None, tuple[int, int]]:
+    """Return what preferences cost a shape, and as of how many changes of what machines list."""
+    machines, content = context.cluster.machines, context.cluster.classes.shapes[shape]
+    preferred = context.static_rows.rules.preferences(machines, content, allowed)
+    return preferred, (machines.images.changes, machines.storage.changes)
+
+
+def _score_again(context: RoundContext, shape: int, costs: ShapeCosts) -> bool:
+    """Return whether preferences cost as much as they did; they are scored again if images or storage have changed."""
+    machines = context.cluster.machines
+    if costs.listed == (machines.images.changes, machines.storage.changes):
+        return True
+    preferred, costs.listed = _score(context, shape, costs.allowed)
+    if preferred is None or costs.preferred is None:
+        return preferred is costs.preferred
+    return np.array_equal(preferred.points, costs.preferred.points)
+
+
+def _assess_some(
+    context: RoundContext, shape: int, costs: ShapeCosts, rows: Int64, scarce: tuple[int, ...], now: float
+) -> bool:
+    """Write what a first task costs on the machines ``rows`` (ascending, at least two); False as ``get`` says."""
     cluster, models = context.cluster, context.configuration.models
     columns = select_columns(cluster, rows, scarce, now)
-    single = np.ones(len(shapes), dtype=np.int64)
-    batch = batch_of(cluster, shapes, single, tuple(row[rows] for row in allowed))
+    place, preferred = costs.allowed[rows], costs.preferred
+    batch = batch_of(cluster, [shape], np.ones(1, dtype=np.int64), (place,))
     answers = tuple(each.model.assess(columns, batch) for each in models)
     for weighted, answer in zip(models, answers, strict=True):
         if not (holds(weighted.model, answer, len(rows)) or _is_constant(answer)):
-            return None
-    none = (None,) * len(shapes)
-    assessed = RoundAssessment(tuple(shapes), columns, batch, (), (), answers, none)
-    units = charges(assessed, models, None).units
+            return False
+    if not _note_refused(costs, answers, rows):
+        return False
+    if preferred is not None:
+        preferred = SoftCost(preferred.points[rows], preferred.raw[rows], preferred.weight)
+    assessed = RoundAssessment((shape,), columns, batch, (), (), answers, (preferred,))
     free = columns.capacity - cluster.machines.used[rows]
-    for index, request in enumerate(batch.requests):
-        asked = np.flatnonzero(request)
-        place = (free[:, asked] >= request[asked]).all(axis=1) & allowed[index][rows]
-        for answer in answers:
-            if answer.feasible is not None:
-                place &= answer.feasible[index]
-        units[index, ~place] = CLOSED
-    return units
+    request = batch.requests[0]
+    asked = np.flatnonzero(request)
+    place = place & (free[:, asked] >= request[asked]).all(axis=1)
+    if costs.refused is not None:
+        place &= ~costs.refused[rows]
+    costs.units[rows] = np.where(place, charges(assessed, models, None).units[0], CLOSED)
+    return True
+
+
+def _note_refused(costs: ShapeCosts, answers: Sequence[Assessment], rows: Int64) -> bool:
+    """Note what models refuse of the machines ``rows``; False if preferences are scaled by it."""
+    given = [answer.feasible[0] for answer in answers if answer.feasible is not None]
+    if given and costs.preferred is not None:
+        return False
+    if given and costs.refused is None:
+        costs.refused = np.zeros(len(costs.allowed), dtype=np.bool_)
+    if costs.refused is not None:
+        costs.refused[rows] = ~np.logical_and.reduce(given) if given else False
+    return True
 
 
 def select_columns(cluster: Cluster, rows: Int64, scarce: tuple[int, ...], now: float) -> MachineColumns:

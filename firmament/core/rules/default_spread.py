@@ -10,7 +10,7 @@ lets it dilute the others.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,6 +41,9 @@ POINTS = 200
 MOST_DOMAIN_COUNTS = 5_000_000
 """Groups times domains beyond which domains are not looked at."""
 
+_FEW = 4
+"""Groups whose tasks are looked for one group after another: of those of all groups most would be left out."""
+
 
 def compile_spread(
     cluster: Cluster,
@@ -49,11 +52,13 @@ def compile_spread(
     tasks: Int64,
     feasible: Bool,
     shape: Int64,
+    get_domains: Callable[[Cluster, str], Int64] | None = None,
 ) -> SpreadTerms:
     """Return the groups of a round, if it has any.
 
     ``constraints``: at most one by machine and one by domain. ``codes``: int64[C], number of the group of each class, 0
     for none; ``tasks``: int64[C], how many wait; ``feasible``: bool[S, M], ``shape``: int64[C], its rows.
+    ``get_domains`` returns what ``number_domains`` does, which it does by default.
     """
     machines = len(cluster.machines)
     if not constraints or machines < 2 or not codes.any():
@@ -71,7 +76,7 @@ def compile_spread(
     coarse = next((each for each in constraints if each.topology_key != HOSTNAME), None)
     domain, domains = np.zeros(machines, dtype=np.int64), 1
     if coarse is not None:
-        found = _renumber(DomainsByKey(cluster.machines).get(coarse.topology_key).domain)
+        found = (get_domains or number_domains)(cluster, coarse.topology_key)
         if 1 < int(found.max()) + 1 <= MOST_DOMAIN_COUNTS // groups:
             domain, domains = found, int(found.max()) + 1
     share = POINTS * COST_UNITS_PER_POINT / ((by_machine is not None) + (domains > 1) or 1)
@@ -94,10 +99,11 @@ def _steps(constraint: SpreadConstraint | None, units: float, total: Int64, doma
     return units * factor / (factor * level + constraint.max_skew - 1)
 
 
-def _renumber(domain: Int64) -> Int64:
-    """Return int64[M]: domains that some machine is in, from 0 on in their order; machines without the label
-    (-1) are one.
+def number_domains(cluster: Cluster, key: str) -> Int64:
+    """Return int64[M]: domains by a label that some machine is in, from 0 on in their order; machines without the
+    label are one.
     """
+    domain = DomainsByKey(cluster.machines).get(key).domain
     used = np.bincount(domain + 1) > 0
     return np.asarray(np.cumsum(used) - 1, dtype=np.int64)[domain + 1]
 
@@ -107,8 +113,15 @@ def _residents(cluster: Cluster, numbers: Int64) -> tuple[Int64, Int64]:
     int64[A] each.
     """
     tasks = cluster.tasks
-    index = places_in(numbers, len(cluster.spread_groups))
-    grouped = np.flatnonzero(tasks.spread[: len(tasks.uid)])
-    of_task, machine = index[tasks.spread[grouped]], tasks.machine[grouped]
+    group = tasks.spread[: len(tasks.uid)]
+    if len(numbers) <= _FEW:
+        found = [np.flatnonzero(group == number) for number in numbers.tolist()]
+        grouped = np.concatenate(found)
+        of_task = np.repeat(np.arange(len(found)), [len(rows) for rows in found])
+    else:
+        index = places_in(numbers, len(cluster.spread_groups))
+        grouped = np.flatnonzero(group)
+        of_task = index[group[grouped]]
+    machine = tasks.machine[grouped]
     there = (of_task >= 0) & (machine >= 0)
     return of_task[there], machine[there].astype(np.int64)

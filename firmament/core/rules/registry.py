@@ -260,6 +260,19 @@ def list_ruled(cluster: Cluster) -> list[int]:
     return cluster.classes.list_stating(_STATED)
 
 
+def selects(cluster: Cluster, ruled: int, cls: int) -> bool:
+    """Return whether a class (``ruled``, one of ``list_ruled``) has a say in where tasks of another go: some term
+    of its pod affinity selects them. Rows of the class table.
+    """
+    selector = cluster.selector()
+    for term in selector.list_terms(ruled):
+        found = selector.find_selected(term)
+        place = int(np.searchsorted(found, cls))
+        if place < len(found) and found[place] == cls:
+            return True
+    return False
+
+
 def _list_stated(content: TaskClass) -> list[PodRule]:
     if not any(_STATES_ANY(content)):
         return []

@@ -31,20 +31,27 @@ MOST = 1000 * 2**20
 class _Lists(Generic[Entry, Column]):
     """Lists over a table of machines, whose rows they follow. ``rows``: those of the machines that have any.
 
-    ``_columns``: what is derived from them by name, None once they have changed.
+    ``changes`` counts changes; ``_columns``: what is derived from the lists by name, filled when first asked for.
     """
 
     def __init__(self) -> None:
         self.rows: dict[int, tuple[Entry, ...]] = {}
-        self._columns: dict[str, Column] | None = None
+        self.changes = 0
+        self._columns: dict[str, Column] = {}
 
     def set(self, row: int, entries: tuple[Entry, ...]) -> None:
         """Set the list of a row."""
-        if self.rows.get(row, ()) != entries:
+        former = self.rows.get(row, ())
+        if former != entries:
             self.rows.pop(row, None)
             if entries:
                 self.rows[row] = entries
-            self._columns = None
+            self.changes += 1
+            self._replace(row, former, entries)
+
+    def _replace(self, row: int, former: tuple[Entry, ...], entries: tuple[Entry, ...]) -> None:  # noqa: ARG002
+        """Bring what is derived from the lists up to date; here it is derived anew."""
+        self._columns.clear()
 
     def remove(self, last: int, row: int) -> None:
         """Drop ``row`` by moving the ``last`` one into its place."""
@@ -55,12 +62,16 @@ class _Lists(Generic[Entry, Column]):
 class ImageIndex(_Lists[Image, "tuple[Int64, Float64]"]):
     """Images over a table of machines."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._sizes: dict[str, dict[int, int]] = {}
+        """Sizes by name and row: as nodes pull images one by one, names that others have stay as they are."""
+
     def scores(self, images: Sequence[str], machines: int) -> Float64 | None:
         """Return float64[``machines``], 0..100: how much of a task's ``images`` each has; None if none has
         any of them.
         """
-        found = self._by_name()
-        known = [found[name] for name in images if name in found]
+        known = [self._column(name) for name in images if name in self._sizes]
         if not known:
             return None
         total = np.zeros(machines)
@@ -69,21 +80,31 @@ class ImageIndex(_Lists[Image, "tuple[Int64, Float64]"]):
         most = MOST * len(images)
         return np.floor(100.0 * (np.clip(total, LEAST, most) - LEAST) / (most - LEAST))
 
-    def _by_name(self) -> dict[str, tuple[Int64, Float64]]:
-        """Return machines (rows, ascending) and sizes of every image that some machine holds."""
-        if self._columns is None:
-            gathered: dict[str, tuple[list[int], list[int]]] = {}
-            for row in sorted(self.rows):
-                for image in self.rows[row]:
-                    for name in set(image.names):
-                        rows, sizes = gathered.setdefault(name, ([], []))
-                        rows.append(row)
-                        sizes.append(image.size)
-            self._columns = {
-                name: (np.array(rows, dtype=np.int64), np.array(sizes, dtype=np.float64))
-                for name, (rows, sizes) in gathered.items()
-            }
-        return self._columns
+    def _column(self, name: str) -> tuple[Int64, Float64]:
+        """Return machines (rows, ascending) and sizes of an image that some machine holds."""
+        column = self._columns.get(name)
+        if column is None:
+            held = sorted(self._sizes[name].items())
+            rows = np.array([row for row, _ in held], dtype=np.int64)
+            column = self._columns[name] = rows, np.array([size for _, size in held], dtype=np.float64)
+        return column
+
+    def _replace(self, row: int, former: tuple[Image, ...], entries: tuple[Image, ...]) -> None:
+        before, after = _by_name(former), _by_name(entries)
+        for name in before.keys() - after.keys():
+            del self._sizes[name][row]
+            if not self._sizes[name]:
+                del self._sizes[name]
+            self._columns.pop(name, None)
+        for name, size in after.items():
+            if before.get(name) != size:
+                self._sizes.setdefault(name, {})[row] = size
+                self._columns.pop(name, None)
+
+
+def _by_name(images: Sequence[Image]) -> dict[str, int]:
+    """Return sizes of images by each of their names."""
+    return {name: image.size for image in images for name in image.names}
 
 
 class _Column(NamedTuple):
@@ -128,7 +149,7 @@ class StorageIndex(_Lists[StorageRoom, _Column]):
         return np.rint(score / np.maximum(classes, 1))
 
     def _by_class(self) -> dict[str, _Column]:
-        if self._columns is None:
+        if not self._columns and self.rows:
             gathered: dict[str, list[tuple[int, int, int]]] = {}
             for row in sorted(self.rows):
                 for room in self.rows[row]:

@@ -14,6 +14,8 @@ from firmament.core.state import transitions
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase
 
+_NOBODY: Int64 = np.empty(0, dtype=np.int64)
+
 _Waiting: TypeAlias = tuple[int, int]
 
 
@@ -141,6 +143,8 @@ class PendingEvictions:
         forgets who does not wait any more.
         """
         tasks = cluster.tasks
+        if not self._counted_on:
+            return _NOBODY
         if self._waiting is None:
             self._waiting = np.array(list(self._counted_on), dtype=np.int64).reshape(-1, 2)
         row, came = self._waiting.T

@@ -189,7 +189,7 @@ def best_counts(
     """
     if int(np.minimum(places.room, tasks).sum()) < tasks:
         return None
-    near = _worth_a_look(places, tasks, len(in_domain), machine_step)
+    near = worth_a_look(places, tasks, len(in_domain), machine_step)
     few = places.select(near)
     depth = 2 + 2 * tasks // max(1, len(near))
     while True:
@@ -203,7 +203,7 @@ def best_counts(
     return found
 
 
-def _worth_a_look(places: Places, tasks: int, domains: int, machine_step: float) -> Int64:
+def worth_a_look(places: Places, tasks: int, domains: int, machine_step: float) -> Int64:
     """Return rows, ascending, on which a first task costs no more than on the ``tasks``-th cheapest of their
     domain.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 from hypothesis import given, settings
@@ -16,6 +16,7 @@ from firmament.core.events import (
     BindingReport,
     ClassDefined,
     Event,
+    JobDefined,
     MachineRemoved,
     MachineSampled,
     MachineUpserted,
@@ -24,12 +25,23 @@ from firmament.core.events import (
     TasksSubmitted,
 )
 from firmament.core.few_tasks.first_costs import FirstCosts
-from firmament.core.model import Image, Machine, NodeSelectorTerm, PreferredTerm, Requirement, TaskClass
+from firmament.core.model import (
+    Image,
+    Job,
+    Machine,
+    NodeSelectorTerm,
+    PreferredTerm,
+    Requirement,
+    TaskClass,
+    TaskSelector,
+    TaskTerm,
+)
 from firmament.core.placement.cost import compute_placed_cost
 from firmament.core.results import RoundResult
 from firmament.core.rules.default_spread import SYSTEM_DEFAULTS
 from firmament.core.scheduler import Scheduler
 from firmament.core.scoring.kept_rows import KeptRows
+from firmament.core.selectors.labels import HOSTNAME, ZONE
 from firmament.solvers.base import FlowProblem, FlowSolution
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.firmament.core.scoring.test_kept_rows_properties import (
@@ -79,7 +91,11 @@ def make(models: Sequence[CostModel], seed: int = 0, solver=None, **more) -> Sch
 
 
 def run_round(scheduler: Scheduler, *, last: bool = True) -> tuple[RoundResult, bool]:
-    """A round that may be direct, compared with what a whole one would have done; and whether it was."""
+    """A round that may be direct, compared with what a whole one would have done; and whether it was.
+
+    Where tasks of several classes would rather be apart, a whole round moves one class after another, and may end
+    dearer.
+    """
     whole = scheduler.open_round()
     placement = whole.solve()
     opened = scheduler.open_round(whole=False)
@@ -89,7 +105,9 @@ def run_round(scheduler: Scheduler, *, last: bool = True) -> tuple[RoundResult, 
     direct, snapshot = opened.direct, whole.snapshot
     tasks = placement.assignments.tasks()
     assert len(tasks.cls) == len(snapshot.tasks) == len(direct.tasks)
-    assert direct.units == compute_placed_cost(snapshot.problem, placement.assignments)
+    units = compute_placed_cost(snapshot.problem, placement.assignments)
+    exact = not snapshot.problem.spread.groups or len(snapshot.cls) == 1
+    assert direct.units == units if exact else direct.units <= units + 1
     assert placement.stats.certified
     result = scheduler.close_round(opened, opened.solve())
     assert {delta.uid for delta in result.deltas} == set(snapshot.uids)
@@ -97,25 +115,57 @@ def run_round(scheduler: Scheduler, *, last: bool = True) -> tuple[RoundResult, 
         assert direct.machines.tolist() == tasks.machine.tolist()
     for figure in ("machines", "tasks", "classes", "cost", "placed", "pending", "certified", "gap"):
         expected = {"placed": len(direct.tasks), "pending": 0}.get(figure, getattr(placement.stats, figure))
-        assert getattr(result.stats, figure) == expected, figure
+        found = getattr(result.stats, figure)
+        assert found <= expected + 1 if figure == "cost" and not exact else found == expected, figure
     return result, True
 
 
+@dataclass(frozen=True)
+class Pulled:
+    """A machine has these images now."""
+
+    machine: str
+    images: tuple[Image, ...]
+
+
+images = st.lists(
+    st.builds(
+        Image,
+        st.sampled_from([("nginx",), ("nginx", "web"), ("redis",)]),
+        st.integers(1, 9).map(lambda number: number * 200 * 2**20),
+    ),
+    max_size=2,
+).map(tuple)
 events = st.one_of(
     st.builds(MachineUpserted, machines),
     st.builds(MachineRemoved, st.sampled_from(MACHINES)),
     st.builds(TasksBound, st.sampled_from(NAMES), classes, some_uids),
     st.builds(TaskRemoved, st.integers(0, 40).map("more-{}".format)),
     st.builds(Resized, st.sampled_from(NAMES), st.integers(0, 9)),
+    st.builds(Pulled, st.sampled_from(NAMES), images),
 )
-steps = st.tuples(st.lists(events, max_size=3), st.lists(classes, min_size=1, max_size=4))
+groups = st.sampled_from(("", "", "web", "db"))
+"""Of owners whose tasks would rather be apart."""
+waiting = st.tuples(classes, groups, st.integers(1, 3))
+steps = st.tuples(st.lists(events, max_size=3), st.lists(waiting, min_size=1, max_size=3))
 large = st.builds(
-    lambda described, name, cpu: replace(
-        described, name=name, allocatable={**described.allocatable, "cpu": cpu, "pods": 50}
+    lambda described, name, cpu, zone, held: replace(
+        described,
+        name=name,
+        allocatable={**described.allocatable, "cpu": cpu, "pods": 50},
+        labels={**described.labels, **zone},
+        images=held,
     ),
     machines,
     st.sampled_from(NAMES),
     st.integers(3, 30),
+    st.sampled_from([{}, {ZONE: "a"}, {ZONE: "b"}]),
+    images,
+)
+with_images = st.builds(
+    lambda content, names: replace(content, images=names),
+    contents,
+    st.sampled_from([(), (), ("nginx",), ("redis", "web")]),
 )
 
 
@@ -123,21 +173,25 @@ large = st.builds(
 @settings(max_examples=examples(120, 12))
 @given(
     st.lists(large, min_size=8, max_size=14),
-    st.lists(contents, min_size=CLASSES, max_size=CLASSES),
+    st.lists(with_images, min_size=CLASSES, max_size=CLASSES),
     st.lists(steps, min_size=2, max_size=8),
     st.integers(0, 7),
 )
 def test_few_tasks_go_where_a_network_would_send_them(name, beginning, kinds, history, seed):
-    scheduler = make(policies()[name], seed)
+    scheduler = make(policies()[name], seed, spread=SYSTEM_DEFAULTS)
     scheduler.apply([ClassDefined(number, content) for number, content in enumerate(kinds, 1)])
     known: dict[str, Machine] = {}
 
-    def happen(event: Event | Resized) -> None:
+    def happen(event: Event | Resized | Pulled) -> None:
         if isinstance(event, Resized):
             if event.machine not in known:
                 return
             former = known[event.machine]
             event = MachineUpserted(replace(former, allocatable={**former.allocatable, "cpu": event.cpu}))
+        if isinstance(event, Pulled):
+            if event.machine not in known:
+                return
+            event = MachineUpserted(replace(known[event.machine], images=event.images))
         if isinstance(event, MachineUpserted):
             known[event.machine.name] = event.machine
         if isinstance(event, MachineRemoved):
@@ -150,9 +204,10 @@ def test_few_tasks_go_where_a_network_would_send_them(name, beginning, kinds, hi
     for before, waiting in history:
         for event in before:
             happen(event)
-        for cls in waiting:
-            scheduler.apply([TasksSubmitted(cls, (f"more-{number}",))])
-            number += 1
+        for cls, group, count in waiting:
+            uids = tuple(f"more-{number + each}" for each in range(count))
+            scheduler.apply([TasksSubmitted(cls, uids, spread_group=group)])
+            number += count
         result, _ = run_round(scheduler)
         bound = [
             BindingReport(delta.uid, delta.machine, bound=True)
@@ -208,13 +263,48 @@ def test_what_happens_before_the_round_is_closed_calls_it_off():
 
 
 in_zone = NodeSelectorTerm((Requirement("zone", "In", ("a",)),))
+APP = TaskSelector((Requirement("app", "In", ("web",)),))
+KEEPS_OFF = TaskClass((("cpu", 1),), anti_affinity=(TaskTerm(HOSTNAME, APP),))
 
 
 @pytest.mark.parametrize(
     ("events", "task"),
     [
         ([MachineSampled("m1", 1e9, {"cpu": 100.0})], TasksSubmitted(1, ("a",))),
-        ([], TasksSubmitted(1, ("a",), spread_group="web")),
+        ([ClassDefined(2, TaskClass((("cpu", 10**6),)))], TasksSubmitted(2, ("a",))),
+        ([ClassDefined(2, TaskClass((("cpu", 1),), invalid="no"))], TasksSubmitted(2, ("a",))),
+        ([TasksSubmitted(1, tuple(f"b{number}" for number in range(24)))], TasksSubmitted(1, ("a",))),
+        ([ClassDefined(2, KEEPS_OFF)], TasksSubmitted(2, ("a",))),
+        (
+            [ClassDefined(2, KEEPS_OFF), ClassDefined(3, TaskClass((("cpu", 1),), labels=(("app", "web"),)))],
+            TasksSubmitted(3, ("a",)),
+        ),
+        (
+            [TasksSubmitted(1, ("b",), priority=7, spread_group="web")],
+            TasksSubmitted(1, ("a",), spread_group="web"),
+        ),
+        (
+            [JobDefined(Job("g", min_members=2)), TasksSubmitted(1, ("b", "c"), job="g")],
+            TasksSubmitted(1, ("a",)),
+        ),
+    ],
+    ids=["measured", "no room", "invalid", "many", "own rule", "selected", "one group, two classes", "gang"],
+)
+def test_whatever_else_has_a_say_takes_the_whole_way(events, task):
+    scheduler = make((load_model("cpu_mem", {}),), spread=SYSTEM_DEFAULTS)
+    plain_cluster(scheduler, 60)
+    scheduler.apply([*events, task])
+    _, direct = run_round(scheduler)
+    assert not direct
+
+
+@pytest.mark.parametrize(
+    ("events", "task"),
+    [
+        (
+            [TasksBound("m1", 1, ("b", "c"), spread_group="web")],
+            TasksSubmitted(1, ("a",), spread_group="web"),
+        ),
         (
             [
                 MachineUpserted(Machine("z", {"cpu": 900, "memory": 4000, "pods": 9}, {"zone": "a"})),
@@ -231,15 +321,31 @@ in_zone = NodeSelectorTerm((Requirement("zone", "In", ("a",)),))
             ],
             TasksSubmitted(2, ("a",)),
         ),
-        ([ClassDefined(2, TaskClass((("cpu", 10**6),)))], TasksSubmitted(2, ("a",))),
-        ([ClassDefined(2, TaskClass((("cpu", 1),), invalid="no"))], TasksSubmitted(2, ("a",))),
-        ([TasksSubmitted(1, tuple(f"b{number}" for number in range(24)))], TasksSubmitted(1, ("a",))),
+        ([ClassDefined(2, KEEPS_OFF), TasksBound("m1", 2, ("b",))], TasksSubmitted(1, ("a",))),
+        (
+            [JobDefined(Job("g", min_members=2)), TasksSubmitted(1, ("b",), job="g")],
+            TasksSubmitted(1, ("a",)),
+        ),
     ],
-    ids=["measured", "spread", "preferred", "images", "no room", "invalid", "many"],
+    ids=["spread", "preferred", "images", "rules about others", "a gang that cannot be tried"],
 )
-def test_whatever_else_has_a_say_takes_the_whole_way(events, task):
+def test_what_concerns_no_other_tasks_takes_the_short_way(events, task):
     scheduler = make((load_model("cpu_mem", {}),), spread=SYSTEM_DEFAULTS)
     plain_cluster(scheduler, 60)
     scheduler.apply([*events, task])
     _, direct = run_round(scheduler)
-    assert not direct
+    assert direct
+
+
+def test_tasks_of_a_group_stay_apart_from_each_other_and_from_those_that_run():
+    scheduler = make((load_model("cpu_mem", {}),), spread=SYSTEM_DEFAULTS)
+    plain_cluster(scheduler)
+    scheduler.apply([MachineUpserted(Machine("huge", {"cpu": 10**6, "memory": 10**7, "pods": 50}))])
+    scheduler.apply([TasksSubmitted(1, tuple("abcdef"), spread_group="web")])
+    result, direct = run_round(scheduler)
+    assert direct
+    assert len({delta.machine for delta in result.deltas}) == 6
+    scheduler.apply([TasksSubmitted(1, ("g",), spread_group="web")])
+    again, direct = run_round(scheduler)
+    assert direct
+    assert not {delta.machine for delta in result.deltas} & {delta.machine for delta in again.deltas}
