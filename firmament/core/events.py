@@ -118,6 +118,18 @@ class TasksBound:
     assumed: bool = False
     """Whether their bindings are under way, and may fail."""
 
+    def as_submitted(self) -> TasksSubmitted:
+        """Return the event that would submit them."""
+        return TasksSubmitted(
+            self.task_class,
+            self.uids,
+            job=self.job,
+            priority=self.priority,
+            names=self.names,
+            group_priority=self.group_priority,
+            spread_group=self.spread_group,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class WindowUse:

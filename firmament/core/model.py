@@ -397,3 +397,13 @@ class Job:
     least_room: tuple[tuple[str, int], ...] = ()
     """None of its tasks is placed while all machines together have less room than these amounts by resource.
     """
+
+    @property
+    def is_gang(self) -> bool:
+        """Whether several of its tasks must be placed together."""
+        return self.min_members > 1
+
+    @property
+    def asks_for_room(self) -> bool:
+        """Whether its tasks wait for room that all machines have together."""
+        return bool(self.least_room)

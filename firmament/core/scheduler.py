@@ -39,7 +39,6 @@ from firmament.core.few_tasks.first_costs import FirstCosts
 from firmament.core.few_tasks.placing import PlacedDirectly, place_directly
 from firmament.core.filters.static_rows import StaticRows
 from firmament.core.flow.outcome import to_dimacs
-from firmament.core.gangs.tree_groups import MachineTrees
 from firmament.core.intake.binding_reports import BindingOutcomes
 from firmament.core.intake.events import apply_events
 from firmament.core.intake.validation import check_quota
@@ -62,6 +61,7 @@ from firmament.core.results import (
 from firmament.core.round_flow.assembly import ClassWords, class_words
 from firmament.core.rounds import OpenRound, Placement
 from firmament.core.rules.registry import NodeRules
+from firmament.core.rules.tree_groups.compilation import MachineTrees
 from firmament.core.scoring.kept_rows import KeptRows
 from firmament.core.selectors.labels import HOSTNAME
 from firmament.core.snapshot.grouping import RoundContext

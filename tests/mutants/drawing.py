@@ -14,7 +14,6 @@ FOLDERS: Final = (
     "firmament/core/commit",
     "firmament/core/constraints",
     "firmament/core/filters",
-    "firmament/core/gangs",
     "firmament/core/intake",
     "firmament/core/placement",
     "firmament/core/preemption",

@@ -12,10 +12,17 @@ from firmament.core.rules.registry import DEFAULT, LIMIT_RULES, POD_RULES
 
 ROOT = Path(__file__).resolve().parents[2]
 
-SHARED = ("firmament/wire/", "firmament/configuration/", "firmament/submit/", "firmament/pictures/")
-"""What comes in from outside names everything."""
+SHARED = (
+    "firmament/wire/",
+    "firmament/configuration/",
+    "firmament/submit/",
+    "firmament/pictures/",
+    "firmament/core/intake/",
+    "firmament/core/state/",
+)
+"""What comes in from outside names everything, and so do the tables that keep it."""
 
-VALUES = ("firmament/core/reasons.py", "firmament/core/model.py")
+VALUES = ("firmament/core/reasons.py", "firmament/core/model.py", "firmament/core/events.py")
 
 AMBIGUOUS = {
     "requests": "also of a problem: how much shapes request",
@@ -25,14 +32,17 @@ AMBIGUOUS = {
 }
 """Fields whose names other values have too: these rules are found by their reasons alone."""
 
-_TABLE = {"firmament/core/state/machines.py": "keeps columns of what machines state"}
+FAMILIES = {
+    "gangs": {"min_members", "gang_seconds", "least_room", "was_whole", "disrupted_whole"},
+    "tree_groups": {"ruled_gangs", "topology_terms", "NOT_IN_TREE"},
+    "pairs": {"pair_terms", "pair_verdict", "find_kinds"},
+    "default_spread": {"spread_group", "spread_groups", "SYSTEM_DEFAULTS"},
+}
+"""Rules that are stated of jobs, by models or in the configuration: what they alone are about."""
 
 ELSEWHERE: dict[str, dict[str, str]] = {
-    "taint_toleration": _TABLE,
-    "node_unschedulable": _TABLE,
-    "volumes": {
-        "firmament/core/rules/node_name.py": "volumes that are on one machine",
-        "firmament/core/state/classes.py": "tells shapes and pins apart",
+    "tree_groups": {
+        "firmament/core/rules/gangs/lifecycle.py": "holds back members beyond the size of a group"
     },
 }
 """By the file of a rule, who else names its fields or reasons, and why."""
@@ -51,6 +61,7 @@ def about() -> dict[str, set[str]]:
     for limit_rule in LIMIT_RULES:
         found[_place(limit_rule)] |= {*limit_rule.for_tasks_with}
     cordon = {"tolerations"}  # belongs to taints
+    found |= FAMILIES
     return {
         rule: names - AMBIGUOUS.keys() - (cordon if "taint" not in rule else set())
         for rule, names in found.items()
@@ -69,7 +80,7 @@ def named(file: Path) -> set[str]:
         match node:
             case ast.Attribute(value=ast.Name(id="Reason"), attr=name):
                 found.add(f"Reason.{name}")
-            case ast.Attribute(attr=name) | ast.keyword(arg=str(name)):
+            case ast.Attribute(attr=name) | ast.keyword(arg=str(name)) | ast.alias(name=name):
                 found.add(name)
     return found
 

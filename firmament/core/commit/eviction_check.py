@@ -12,8 +12,8 @@ from firmament.core.commit.revalidation import find_overtaken_groups, pairs_now
 from firmament.core.constraints.constraint import Constraints
 from firmament.core.constraints.counters import RuleState
 from firmament.core.constraints.pairs import PairState
-from firmament.core.gangs.members import lacking
 from firmament.core.preemption.problem import PreemptionDecision, PreemptionProblem
+from firmament.core.rules.gangs.members import breaks_up, lacking
 from firmament.core.rules.registry import compile_rules, net_requests
 from firmament.core.snapshot.grouping import RoundContext
 from firmament.core.snapshot.snapshot import Snapshot
@@ -132,8 +132,7 @@ class EvictionCheck:
             job = jobs.gang(name)
             if job is None:
                 continue
-            staying = job.min_members - lacking(self._cluster, job) - told[name]
-            if staying > 0 and (job.disrupted_whole or staying < job.min_members):
+            if breaks_up(self._cluster, job, told[name]):
                 dropped[indices] = True
 
     # --- one machine ---------------------------------------------------------------------------------------------

@@ -10,10 +10,10 @@ from cost_models.interface import Int64
 from firmament.core.commit.eviction_check import EvictionCheck
 from firmament.core.commit.placements import binding_dependencies, keeps_order
 from firmament.core.flow.problem import Assignments
-from firmament.core.gangs.members import hold_back_decisions
 from firmament.core.preemption.problem import PreemptionDecision, PreemptionProblem
 from firmament.core.ranks import rank
 from firmament.core.results import Delta, DeltaKind
+from firmament.core.rules.gangs.members import hold_back_decisions
 from firmament.core.snapshot.grouping import RoundContext
 from firmament.core.snapshot.snapshot import Snapshot
 from firmament.core.state import transitions

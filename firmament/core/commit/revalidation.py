@@ -7,29 +7,26 @@ counts on the order, nothing else may have come to the machine. Of a gang all th
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from cost_models.group_terms import TopologyTerms
 from cost_models.interface import Bool, Int64
 from firmament.core.commit.current_limits import LimitsNow, find_disturbed
 from firmament.core.constraints.constraint import Constraints
 from firmament.core.constraints.counters import RuleState
 from firmament.core.constraints.pairs import NO_PAIRS, PairState
 from firmament.core.filters.static_rows import StaticRows
-from firmament.core.gangs.members import lacking, staying_members
-from firmament.core.gangs.tree_groups import rules_of
+from firmament.core.rules.gangs.members import lacking
 from firmament.core.rules.pairs import compile_pairs
 from firmament.core.rules.registry import compile_rules, net_requests
+from firmament.core.rules.tree_groups.revalidation import DecidedGroups
 from firmament.core.snapshot.grouping import RoundContext
 from firmament.core.snapshot.snapshot import Snapshot, model_columns
 from firmament.core.state import transitions
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase
-from firmament.core.tree_solver.groups import TreeGroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,38 +231,11 @@ def pairs_now(cluster: Cluster, snapshot: Snapshot) -> PairState:
 
 
 def find_overtaken_groups(cluster: Cluster, snapshot: Snapshot, used: Mapping[str, Int64]) -> frozenset[str]:
-    """Return jobs whose places were decided by what is no longer so: rules, the tree about these places, or
-    the tasks that the group has there already. So are those of all that have rules now and had none then.
+    """Return jobs whose places were decided by what is no longer so, see `find_overtaken`.
 
     ``used``: per job of a group with rules, the machines (rows of the snapshot) that were decided for it.
     """
-    terms, model = snapshot.problem.topology, snapshot.configuration.group_model
-    number = {snapshot.gangs[gang]: gang for gang in terms.groups}
-    newly_ruled = cluster.ruled_gangs - number.keys()
-    if model is None or not used:
-        return newly_ruled
-    now = model.topology_terms(model_columns(cluster, snapshot.assessed.machines.now))
-    return newly_ruled | frozenset(
-        job
-        for job, machines in used.items()
-        if not _stands(cluster, snapshot, now, job, terms.groups[number[job]], machines)
-    )
-
-
-def _stands(
-    cluster: Cluster, snapshot: Snapshot, now: TopologyTerms, job: str, group: TreeGroup, machines: Int64
-) -> bool:
-    """Return whether what was decided for a group, on ``machines``, was decided by what is so now."""
-    terms, rows = snapshot.problem.topology, cluster.machines.row_of
-    if job not in now.groups or now.levels != terms.tree.levels:
-        return False
-    if rules_of(now.groups[job], now.levels) != group.rules:
-        return False
-    tree = terms.tree
-    for machine in machines.tolist():
-        leaf, at = int(terms.position[machine]), rows.get(snapshot.machine_names[machine], -1)
-        if (tree.leaf_path(leaf) if leaf < tree.leaves else None) != (now.paths[at] if at >= 0 else None):
-            return False
-    held = {tree.leaf_path(leaf): int(group.held[leaf]) for leaf in np.flatnonzero(group.held).tolist()}
-    paths = [now.paths[row] for row in cluster.tasks.machine[staying_members(cluster, job)].tolist()]
-    return held == Counter(path for path in paths if path is not None)
+    decided = DecidedGroups(snapshot.problem.topology, snapshot.gangs, snapshot.machine_names)
+    now = snapshot.assessed.machines.now
+    model = snapshot.configuration.group_model
+    return decided.find_overtaken(cluster, model, lambda: model_columns(cluster, now), used)

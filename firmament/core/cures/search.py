@@ -41,9 +41,7 @@ class Waiting:
         self.submitted = [each for each in events if isinstance(each, TasksSubmitted) and each.uids]
         """The tasks that wait."""
         self._gangs = {
-            each.job.id: each.job
-            for each in events
-            if isinstance(each, JobDefined) and each.job.min_members > 1
+            each.job.id: each.job for each in events if isinstance(each, JobDefined) and each.job.is_gang
         }
 
     def cures(self, uids: Collection[str], *, tries: int, most: int) -> dict[str, tuple[Cure, ...]]:

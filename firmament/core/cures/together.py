@@ -19,6 +19,7 @@ from firmament.core.model import PODS, Job, Machine
 from firmament.core.reasons import Cause, lacks_only_room
 from firmament.core.rescheduling.room_by_moves import count_slots
 from firmament.core.rescheduling.trials import TogetherChange, Trials
+from firmament.core.rules.gangs.members import shrink
 from firmament.core.rules.registry import drop_constraints
 
 _MOST_ADDED = 100
@@ -165,8 +166,8 @@ class _TogetherSearch:
             return
         most = min(self._slots(self._member), wanted - 1)
         for count in range(most, max(0, most - _FEWER_TRIES), -1):
-            least = max(1, self._job.min_members - (wanted - count))
-            change = TogetherChange(job=replace(self._job, min_members=least), former=self._job, first=count)
+            smaller = shrink(self._job, wanted - count)
+            change = TogetherChange(job=smaller, former=self._job, first=count)
             step = CureChange(CureKind.FEWER, before=wanted, after=count)
             yield from self._try((step,), change)
 

@@ -4,18 +4,15 @@ and rules for groups mean for it.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from cost_models.group_terms import NOT_IN_TREE, TopologyTerms
-from cost_models.interface import Assessment, Bool, CostModel, JointRows, Ledger
+from cost_models.interface import Assessment, Bool, JointRows, Ledger
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.constraints.counters import RuleState
 from firmament.core.constraints.model_limits import ModelLimits
-from firmament.core.constraints.pairs import PairState
 from firmament.core.constraints.preferences import SoftCost, soft_cost
 from firmament.core.diagnosis.listing import state_name
 from firmament.core.filters.root_causes import RootCauses
@@ -24,13 +21,11 @@ from firmament.core.reasons import AnyReason, Cause, StatedReason
 from firmament.core.results import Explanation, MachineVerdict, ModelVerdict
 from firmament.core.rules.framework.limit_rule import RoundDemand
 from firmament.core.rules.framework.node_rule import MODEL_NAME, MachineRefusal
-from firmament.core.rules.model_constraints import find_kinds
-from firmament.core.rules.pairs import pair_rules
-from firmament.core.rules.registry import add_spared, compile_rules, limit_anew
+from firmament.core.rules.framework.task_verdict import AskedTask
+from firmament.core.rules.registry import add_spared, compile_rules, judge_task, limit_anew
 from firmament.core.scoring.round_assessment import RoundAssessment, assess_shapes, raw_rows
 from firmament.core.snapshot.grouping import RoundContext
 from firmament.core.snapshot.snapshot import model_columns
-from firmament.core.state.cluster import Cluster
 
 
 def explain(context: RoundContext, uid: str, now: float) -> Explanation:
@@ -43,13 +38,17 @@ def explain(context: RoundContext, uid: str, now: float) -> Explanation:
     columns = model_columns(cluster, now, configuration.needs, without=task)
     free = add_spared(cluster, shape, cluster.free([task], without=task))
     assessed = assess_shapes(cluster, context.static_rows, columns, [shape], [1], configuration.models)
-    grouped = _judge_group(cluster, configuration, assessed, task)
-    paired = _judge_pairs(cluster, configuration, grouped.assessed, cls, without=task)
-    assessed = paired.assessed
+    position = {id(each.model): place for place, each in enumerate(configuration.models)}
+    alone = assessed.assessments
+    judged = judge_task(
+        AskedTask(cluster, configuration, task, columns, lambda model: alone[position[id(model)]])
+    )
+    for each in judged:
+        assessed = _replace_answer(assessed, position[id(each.model)], each.answer)
     state = RuleState(compile_rules(cluster, [cls], without=task))
     demand = RoundDemand([shape], np.ones(1, dtype=np.int64), assessed.batch.requests, without=task)
     joint = (*assessed.joint(), *limit_anew(cluster, demand))
-    limits = (*_limits(joint, assessed.ledgers()), *paired.refusals)
+    limits = (*_limits(joint, assessed.ledgers()), *(refusal for each in judged for refusal in each.refusals))
     others = [MachineRefusal(Cause(reason), refused) for reason, refused in limits]
     causes = verdict(cluster, cls, assessed.static[0], free, state, 0, others)
     soft = soft_cost(state, 0, ~causes.find_refused())
@@ -58,7 +57,15 @@ def explain(context: RoundContext, uid: str, now: float) -> Explanation:
         name=tasks.name[task],
         state=state_name(cluster, task, now),
         machine=cluster.where(task),
-        machines=tuple(_verdicts(assessed, (paired, grouped), configuration, causes, soft)),
+        machines=tuple(
+            _verdicts(
+                assessed,
+                {position[id(each.model)]: each.details for each in judged},
+                configuration,
+                causes,
+                soft,
+            )
+        ),
         notes=assessed.notes(),
     )
 
@@ -70,7 +77,7 @@ def _limits(joint: Sequence[JointRows], ledgers: Sequence[Ledger]) -> list[tuple
 
 def _verdicts(
     assessed: RoundAssessment,
-    judged: Sequence[_Judged],
+    details: Mapping[int, Sequence[tuple[str, ...]]],
     configuration: CoreConfiguration,
     causes: RootCauses,
     soft: SoftCost | None,
@@ -78,12 +85,10 @@ def _verdicts(
     per_model = [
         _model_verdicts(assessed, configuration, index) for index in range(1 + len(configuration.overlays))
     ]
-    for each in judged:
-        if each.model >= 0:
-            per_model[each.model] = [
-                replace(verdict, details=details)
-                for verdict, details in zip(per_model[each.model], each.details, strict=True)
-            ]
+    for model, lines in details.items():
+        per_model[model] = [
+            replace(verdict, details=own) for verdict, own in zip(per_model[model], lines, strict=True)
+        ]
     per_model.append(_preference_verdicts(assessed, soft, _scarcity(assessed, configuration)))
     verdicts = []
     for row, name in enumerate(assessed.machines.names):
@@ -151,82 +156,11 @@ def _preference_verdicts(
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Judged:
-    """``assessed``: with the verdict of a model that knows more than single tasks in its place; ``details``: its lines
-    per machine; ``model``: its position, -1 for none; ``refusals``: what limits refuse beyond the model's own filter.
-    """
-
-    assessed: RoundAssessment
-    model: int = -1
-    details: Sequence[tuple[str, ...]] = ()
-    refusals: tuple[tuple[AnyReason, Bool], ...] = ()
-
-
-def _replace_answer(
-    assessed: RoundAssessment, configuration: CoreConfiguration, model: CostModel, answer: Assessment
-) -> tuple[int, RoundAssessment]:
-    """Return the position of a model, and what was assessed of a single shape with another answer of it."""
-    position = [each.model for each in configuration.models].index(model)
+def _replace_answer(assessed: RoundAssessment, position: int, answer: Assessment) -> RoundAssessment:
+    """Return what was assessed of a single shape with another answer of the model at a position."""
     assessments = list(assessed.assessments)
     assessments[position] = answer
     static = assessed.static[0]
     for words, refused in answer.refusals(0):
         static = static.add_refusals(refused, Cause(StatedReason(words)))
-    return position, replace(assessed, assessments=tuple(assessments), static=(static,))
-
-
-def _judge_pairs(
-    cluster: Cluster, configuration: CoreConfiguration, assessed: RoundAssessment, cls: int, *, without: int
-) -> _Judged:
-    """Judge one task of class row ``cls`` against those on machines, but for the task in row ``without``."""
-    for weighted, model in configuration.pair_models[:1]:
-        kinds = find_kinds(cluster, model.needs.kind_labels, [cls], without=without)
-        columns = assessed.machines
-        terms = model.pair_terms(columns, kinds.rows) if kinds.rows else None
-        found = model.pair_verdict(columns, terms, kinds.of.get(cls, -1), kinds.placed)
-        notes = assessed.assessments[[each.model for each in configuration.models].index(model)].notes
-        answer = replace(found.assessment, notes=notes)
-        position, assessed = _replace_answer(assessed, configuration, model, answer)
-        refusals: tuple[tuple[AnyReason, Bool], ...] = ()
-        if terms is not None and (terms.strict or terms.bounded):
-            refusals = tuple(PairState(pair_rules(weighted, terms, kinds, [cls])).refusals(0))
-        return _Judged(assessed, position, found.details, refusals)
-    return _Judged(assessed)
-
-
-def _judge_group(
-    cluster: Cluster, configuration: CoreConfiguration, assessed: RoundAssessment, task: int
-) -> _Judged:
-    """Judge the machines for a task (row) by the rules of its group, if it has such."""
-    model, name = configuration.group_model, cluster.tasks.job[task]
-    if model is None or name not in cluster.ruled_gangs:
-        return _Judged(assessed)
-    terms = model.topology_terms(assessed.machines)
-    inside = np.array([path is not None for path in terms.paths], dtype=np.bool_)
-    former = assessed.assessments[[each.model for each in configuration.models].index(model)]
-    answer = replace(former, feasible=inside[None, :], reason=NOT_IN_TREE, causes=None)
-    position, assessed = _replace_answer(assessed, configuration, model, answer)
-    tasks = cluster.tasks
-    there = (row for row in cluster.jobs.members(name) if row != task and not tasks.leaving[row])
-    others = Counter(int(tasks.machine[row]) for row in there if tasks.machine[row] >= 0)
-    return _Judged(assessed, position, _unit_lines(terms, others))
-
-
-def _unit_lines(terms: TopologyTerms, others: Counter[int]) -> list[tuple[str, ...]]:
-    """Return per machine a line for each of its units in which tasks of the group are; ``others``: how many
-    are on which.
-    """
-    units: Counter[tuple[str, ...]] = Counter()
-    for row, count in others.items():
-        path = terms.paths[row]
-        for depth in range(1, len(path or ()) + 1):
-            units[(path or ())[:depth]] += count
-    return [
-        tuple(
-            f"{level or 'unit'} {'/'.join(path[:depth])}: {units[path[:depth]]} other pods of the group"
-            for depth, level in enumerate(terms.levels, start=1)
-            if path[:depth] in units
-        )
-        for path in (path or () for path in terms.paths)
-    ]
+    return replace(assessed, assessments=tuple(assessments), static=(static,))

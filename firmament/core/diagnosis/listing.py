@@ -14,7 +14,8 @@ from firmament.core.results import BrokenRule, MachineState, TaskState
 from firmament.core.snapshot.grouping import RoundContext
 from firmament.core.snapshot.model_inputs import compute_reported_use, on_machines
 from firmament.core.state.cluster import Cluster
-from firmament.core.state.tasks import UNGROUPED, TaskPhase
+from firmament.core.state.task_description import describe_bound
+from firmament.core.state.tasks import TaskPhase
 
 
 def state_name(cluster: Cluster, task: int, now: float) -> str:
@@ -68,24 +69,9 @@ class BoundTask:
 
 def get_bound_task(cluster: Cluster, uid: str) -> BoundTask:
     """Return what is known of a task (known, and bound)."""
-    tasks = cluster.tasks
-    task = tasks.row_of[uid]
-    group = int(tasks.group_priority[task])
-    return BoundTask(
-        cluster.classes.rows[int(tasks.cls[task])].content,
-        TasksBound(
-            machine=cluster.where(task),
-            task_class=0,
-            uids=(uid,),
-            names=(tasks.name[task],),
-            priority=int(tasks.priority[task]),
-            job=tasks.job[task],
-            assigned=(float(tasks.assigned[task]),),
-            initialized=(float(tasks.initialized[task]),),
-            group_priority=None if group == UNGROUPED else group,
-            spread_group=cluster.spread_groups.by_code[tasks.spread[task]],
-        ),
-    )
+    task = cluster.tasks.row_of[uid]
+    content = cluster.classes.rows[int(cluster.tasks.cls[task])].content
+    return BoundTask(content, describe_bound(cluster, task))
 
 
 @dataclass(frozen=True, slots=True)

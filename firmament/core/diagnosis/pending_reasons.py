@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cost_models.group_terms import NOT_IN_TREE
 from cost_models.interface import Bool, Int64
 from firmament.core.board.board import Board
 from firmament.core.constraints.counters import RuleState
@@ -29,6 +28,7 @@ from firmament.core.reasons import (
 from firmament.core.results import Unscheduled
 from firmament.core.rules.framework.node_rule import MachineRefusal
 from firmament.core.rules.registry import add_spared, compile_rules
+from firmament.core.rules.tree_groups.explanation import find_outside, introduce_group
 from firmament.core.snapshot.grouping import RoundContext
 from firmament.core.snapshot.snapshot import Snapshot
 from firmament.core.state.cluster import Cluster
@@ -98,11 +98,9 @@ def _gang_prefix(cluster: Cluster, snapshot: Snapshot, index: int) -> str:
     gang = int(snapshot.problem.gang[index]) if len(snapshot.gangs) else -1
     if gang < 0:
         return ""
-    terms, job = snapshot.problem.topology, cluster.jobs.gang(snapshot.gangs[gang])
-    if gang in terms.groups:
-        group = terms.groups[gang]
-        many = "1 place" if len(group.order) == 1 else f"{len(group.order)} places at once"
-        return f"group {group.name} needs {many}: "
+    if words := introduce_group(snapshot.problem, gang):
+        return words
+    job = cluster.jobs.gang(snapshot.gangs[gang])
     name = snapshot.gangs[gang] if job is None else job.name or job.id
     needed = int(snapshot.problem.gang_need[gang])
     return f"gang {name} needs {'1 place' if needed == 1 else f'{needed} places at once'}: "
@@ -218,10 +216,8 @@ class _ModelRefusals:
 
     def outside(self, index: int) -> list[tuple[AnyReason, Bool]]:
         """Return the machines that are not in the tree over which a class's group shares out, bool[M now]."""
-        problem = self.snapshot.problem
-        if not problem.find_grouped()[index]:
-            return []
-        return [(by_limit(NOT_IN_TREE), self._now(problem.topology.position >= problem.topology.tree.leaves))]
+        found = find_outside(self.snapshot.problem, index)
+        return [(reason, self._now(refused)) for reason, refused in found]
 
     def limits(self, index: int) -> list[tuple[AnyReason, Bool]]:
         """Return reasons for which limits and pairs refuse machines to one more task of a class, bool[M now]

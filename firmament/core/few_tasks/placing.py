@@ -20,8 +20,8 @@ from cost_models.interface import Bool, Int64
 from firmament.core.few_tasks.apart import Neighbours
 from firmament.core.few_tasks.choice import AlikeTasks, MachineChoice
 from firmament.core.few_tasks.first_costs import FirstCosts
-from firmament.core.gangs.lifecycle import AdmittedTasks
 from firmament.core.rules.default_spread import compile_spread
+from firmament.core.rules.gangs.lifecycle import AdmittedTasks
 from firmament.core.rules.registry import is_limited
 from firmament.core.snapshot.grouping import RoundContext
 

@@ -21,9 +21,9 @@ import numpy as np
 from cost_models.interface import Int64
 from firmament.core.configuration import RoundOptions
 from firmament.core.filters.static_rows import StaticRows
-from firmament.core.gangs.members import able_members, lacking
 from firmament.core.queue.lasting_use import lasting_use
 from firmament.core.queue.turns import Turns, namespaces_of
+from firmament.core.rules.gangs.members import able_members, lacking
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase
 from firmament.core.state.waiting import activate_members, count_anew

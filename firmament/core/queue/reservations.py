@@ -19,10 +19,10 @@ import numpy as np
 from cost_models.interface import Bool, Int64
 from firmament.core.configuration import RoundOptions
 from firmament.core.filters.static_rows import StaticRows
-from firmament.core.gangs.members import lacking
 from firmament.core.queue.gang_reservations import GangReservations
 from firmament.core.queue.lasting_use import lasting_use
 from firmament.core.queue.turns import Turns
+from firmament.core.rules.gangs.members import lacking
 from firmament.core.rules.node_name import list_pinned_rows
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase

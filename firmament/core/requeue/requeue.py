@@ -13,8 +13,6 @@ from cost_models.interface import Bool, Int64
 from firmament.core.commit.evictions import still_leaves
 from firmament.core.configuration import RoundOptions
 from firmament.core.filters.static_rows import StaticRows
-from firmament.core.gangs.lifecycle import AdmittedTasks, GangLifecycle
-from firmament.core.gangs.members import Rebinding
 from firmament.core.model import TaskClass
 from firmament.core.queue.budgets import Budgets
 from firmament.core.queue.importance import foremost
@@ -23,6 +21,8 @@ from firmament.core.requeue.renomination import Renominations
 from firmament.core.requeue.set_aside import SetAside
 from firmament.core.requeue.unschedulable import FeasibleMachines, requeue
 from firmament.core.results import Delta, Unscheduled
+from firmament.core.rules.gangs.lifecycle import AdmittedTasks, GangLifecycle
+from firmament.core.rules.gangs.members import Rebinding
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.pending_evictions import PendingEvictions
 from firmament.core.state.tasks import TaskPhase

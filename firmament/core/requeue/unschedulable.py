@@ -26,6 +26,7 @@ from firmament.core.rules.registry import (
     any_waits,
     compile_rules,
     list_awaited,
+    list_helped_by_labels,
     list_kept_off,
     list_ruled,
     spare_amounts,
@@ -79,9 +80,7 @@ def requeue(
     requeued_classes += _list_allowed(cluster, takers)
     requeued = unschedulable[np.isin(tasks.cls[unschedulable], requeued_classes)]
     if dirty.domains_changed:
-        ruled = cluster.ruled_gangs  # over a tree, which labels of machines may have changed
-        members = [row for row in unschedulable.tolist() if tasks.job[row] in ruled]
-        requeued = np.append(requeued, np.array(members, dtype=np.int64))
+        requeued = np.append(requeued, list_helped_by_labels(cluster, unschedulable))
     activate(cluster, requeued)
     return bool(len(requeued))
 

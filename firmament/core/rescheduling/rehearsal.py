@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from firmament.core.diagnosis.listing import BoundTask
-from firmament.core.events import ClassDefined, ClassRemoved, TaskRemoved, TasksBound, TasksSubmitted
+from firmament.core.events import ClassDefined, ClassRemoved, TaskRemoved, TasksBound
 from firmament.core.model import TaskClass
 from firmament.core.scheduler import Scheduler
 
@@ -31,7 +31,7 @@ def rehearse(scheduler: Scheduler, targets: Mapping[str, str]) -> set[str]:
     numbers: dict[TaskClass, int] = {}
     # Each waits, confined to its target, and makes nobody leave.
     coming = [
-        waiting_again(_of_class(tasks[uid], numbers, machine=target, never_preempts=True))
+        _of_class(tasks[uid], numbers, machine=target, never_preempts=True).as_submitted()
         for uid, target in targets.items()
     ]
     returning = [_of_class(each, numbers) for each in tasks.values()]
@@ -73,19 +73,6 @@ def move(scheduler: Scheduler, uid: str, machine: str) -> None:
     defined = [ClassDefined(number, content) for content, number in numbers.items()]
     scheduler.apply([*defined, TaskRemoved(uid), there])
     scheduler.apply([ClassRemoved(number) for number in numbers.values()])
-
-
-def waiting_again(bound: TasksBound) -> TasksSubmitted:
-    """Return the event that would submit tasks which are bound."""
-    return TasksSubmitted(
-        bound.task_class,
-        bound.uids,
-        job=bound.job,
-        priority=bound.priority,
-        names=bound.names,
-        group_priority=bound.group_priority,
-        spread_group=bound.spread_group,
-    )
 
 
 def _of_class(task: BoundTask, numbers: dict[TaskClass, int], **changes: Any) -> TasksBound:

@@ -25,7 +25,7 @@ from firmament.core.events import (
 )
 from firmament.core.model import Job, Machine, TaskClass
 from firmament.core.reasons import Cause
-from firmament.core.rescheduling.rehearsal import rehearse_waves, waiting_again
+from firmament.core.rescheduling.rehearsal import rehearse_waves
 from firmament.core.rescheduling.trial_cluster import MachineSets, TrialCluster
 from firmament.core.results import DeltaKind
 from firmament.core.rules.node_unschedulable import cordon
@@ -327,7 +327,7 @@ class Trials(TrialCluster):
 
     def _submit(self, task: TasksBound) -> TasksSubmitted:
         # None is so important that others would have to make way.
-        return waiting_again(replace(task, priority=self._priority, group_priority=None))
+        return replace(task, priority=self._priority, group_priority=None).as_submitted()
 
 
 def _by_rank(waiting: Sequence[TasksSubmitted], below: int) -> list[TasksSubmitted]:

@@ -15,6 +15,7 @@ from cost_models.interface import Int64
 from firmament.core.model import TaskClass
 from firmament.core.reasons import Cause, Reason
 from firmament.core.rules.framework.node_rule import MachineRefusal, NodeRule
+from firmament.core.rules.volumes.node_volumes import ELSEWHERE
 from firmament.core.selectors.labels import HOSTNAME, list_singled_out
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.machines import MachineTable
@@ -69,7 +70,7 @@ def pin_refusals(cluster: Cluster, cls: int) -> list[MachineRefusal]:
     if row.hosts is not None:
         outside = np.ones(len(cluster.machines), dtype=np.bool_)
         outside[_on_hosts(cluster, row.hosts)] = False
-        found.append(MachineRefusal(Cause(Reason.WRONG_VOLUMES), outside))
+        found.append(MachineRefusal(ELSEWHERE, outside))
     return found
 
 

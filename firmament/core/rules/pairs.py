@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from cost_models.interface import CostModel, MachineColumns
+from cost_models.interface import Bool, MachineColumns
 from cost_models.pairs import PairModel, PairTerms
-from firmament.core.constraints.pairs import NO_PAIRS, PairRules
+from firmament.core.constraints.pairs import NO_PAIRS, PairRules, PairState
 from firmament.core.flow.problem import COST_UNITS_PER_POINT
+from firmament.core.reasons import AnyReason
+from firmament.core.rules.framework.task_verdict import AskedTask, TaskVerdict, Weighted
 from firmament.core.rules.model_constraints import RoundKinds, find_kinds
 from firmament.core.state.cluster import Cluster
-
-
-class Weighted(Protocol):
-    """A cost model and what its points are multiplied by, as the configuration has it."""
-
-    @property
-    def model(self) -> CostModel:
-        """The model."""
-        ...
-
-    @property
-    def weight(self) -> int:
-        """What its points are multiplied by."""
-        ...
 
 
 def pair_rules(model: Weighted, terms: PairTerms, kinds: RoundKinds, waiting: Sequence[int]) -> PairRules:
@@ -57,3 +45,17 @@ def compile_pairs(
         if terms is not None:
             return pair_rules(weighted, terms, kinds, waiting)
     return NO_PAIRS
+
+
+def judge_pairs(asked: AskedTask) -> Iterator[TaskVerdict]:
+    """Yield what pairs mean for one task beside those on machines, if a model knows pairs."""
+    cls = int(asked.cluster.tasks.cls[asked.row])
+    for weighted, model in asked.models.pair_models[:1]:
+        kinds = find_kinds(asked.cluster, model.needs.kind_labels, [cls], without=asked.row)
+        terms = model.pair_terms(asked.columns, kinds.rows) if kinds.rows else None
+        found = model.pair_verdict(asked.columns, terms, kinds.of.get(cls, -1), kinds.placed)
+        refusals: list[tuple[AnyReason, Bool]] = []
+        if terms is not None and (terms.strict or terms.bounded):
+            refusals = PairState(pair_rules(weighted, terms, kinds, [cls])).refusals(0)
+        answer = replace(found.assessment, notes=asked.former(model).notes)
+        yield TaskVerdict(model, answer, found.details, refusals)

@@ -23,6 +23,7 @@ from firmament.core.rules.framework.limit_rule import LimitRule, RoundDemand
 from firmament.core.rules.framework.node_rule import MachineRefusal, NodeRule
 from firmament.core.rules.framework.pod_rule import PodRule
 from firmament.core.rules.framework.rule_counters import Inhabitants
+from firmament.core.rules.framework.task_verdict import AskedTask, TaskVerdict
 from firmament.core.rules.image_locality import ImageLocality
 from firmament.core.rules.model_constraints import model_constraints
 from firmament.core.rules.node_affinity import NodeAffinity
@@ -30,9 +31,12 @@ from firmament.core.rules.node_name import NodeName
 from firmament.core.rules.node_ports import NodePorts
 from firmament.core.rules.node_resources import NodeResources
 from firmament.core.rules.node_unschedulable import NodeReady, NodeUnschedulable
+from firmament.core.rules.pairs import judge_pairs
 from firmament.core.rules.pod_affinity import PodAffinity
 from firmament.core.rules.taint_toleration import TaintToleration
 from firmament.core.rules.topology_spread import TopologySpread
+from firmament.core.rules.tree_groups.compilation import list_ruled_members
+from firmament.core.rules.tree_groups.explanation import judge_group
 from firmament.core.rules.volumes.node_volume_limits import AttachedVolumes
 from firmament.core.rules.volumes.node_volumes import NodeDeclaredFeatures, VolumeBinding, VolumeRestrictions
 from firmament.core.rules.volumes.shared_disks import SharedDisks
@@ -320,6 +324,16 @@ def drop_constraints(standing: ChangedMachine) -> Iterator[CureProposal]:
     """Yield the task with one of its constraints about others wider, or less."""
     for rule in POD_RULES:
         yield from rule.cures(standing)
+
+
+def list_helped_by_labels(cluster: Cluster, waiting: Int64) -> Int64:
+    """Return which tasks (``waiting``, rows) labels of machines may help whatever each machine by itself would take."""
+    return list_ruled_members(cluster, waiting)
+
+
+def judge_task(asked: AskedTask) -> list[TaskVerdict]:
+    """Return what families of rules that models know say of one task."""
+    return [each for judge in (judge_group, judge_pairs) for each in judge(asked)]
 
 
 def compile_rules(cluster: Cluster, waiting: Sequence[int], *, without: int = -1) -> RuleSet:

@@ -14,10 +14,10 @@ from firmament.core.configuration import CoreConfiguration
 from firmament.core.constraints.pairs import PairRules
 from firmament.core.filters.static_rows import StaticRows
 from firmament.core.flow.problem import WAIT_BUCKETS
-from firmament.core.gangs.lifecycle import AdmittedTasks
-from firmament.core.gangs.tree_groups import MachineTrees
 from firmament.core.queue.importance import Importance, share_levels
 from firmament.core.queue.reservations import Reservations
+from firmament.core.rules.gangs.lifecycle import AdmittedTasks
+from firmament.core.rules.tree_groups.compilation import MachineTrees
 from firmament.core.scoring.kept_rows import KeptRows
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.pending_evictions import PendingEvictions

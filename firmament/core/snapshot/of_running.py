@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.core.gangs.lifecycle import AdmittedTasks
-from firmament.core.gangs.tree_groups import MachineTrees
 from firmament.core.queue.reservations import Reservations
+from firmament.core.rules.gangs.lifecycle import AdmittedTasks
+from firmament.core.rules.tree_groups.compilation import MachineTrees
 from firmament.core.snapshot.grouping import RoundContext
 from firmament.core.snapshot.model_inputs import compute_measured_use
 from firmament.core.snapshot.snapshot import Snapshot, take_snapshot

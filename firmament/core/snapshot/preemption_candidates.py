@@ -14,6 +14,7 @@ from firmament.core.flow.problem import PlacementProblem
 from firmament.core.model import BUDGET_RECORD, Requirement, TaskSelector
 from firmament.core.preemption.problem import LOWEST_WEIGHT, PreemptionProblem
 from firmament.core.queue.importance import Importance
+from firmament.core.rules.gangs.members import count_spare
 from firmament.core.rules.registry import compile_rules
 from firmament.core.snapshot.grouping import PLACED, RoundContext, TaskGroups
 from firmament.core.snapshot.model_inputs import on_machines, resident_shapes
@@ -185,7 +186,7 @@ def _gangs(cluster: Cluster, rows: Int64, jobs: Sequence[str]) -> tuple[Int64, I
             for row in cluster.jobs.members(name)
             if tasks.state[row] in (TaskPhase.BOUND, TaskPhase.ASSUMED) and not tasks.leaving[row]
         ]
-        spare.append(0 if job.disrupted_whole else max(0, len(there) - job.min_members))
+        spare.append(count_spare(job, len(there)))
         together.append(all(row in place_of and tasks.state[row] == TaskPhase.BOUND for row in there))
     return (
         gang,

@@ -14,8 +14,6 @@ from firmament.core.constraints.default_spread import NO_SPREAD
 from firmament.core.constraints.pairs import NO_PAIRS
 from firmament.core.flow.problem import PlacementProblem
 from firmament.core.flow.terms import DualPrices
-from firmament.core.gangs.lifecycle import AdmittedTasks
-from firmament.core.gangs.tree_groups import Called, compile_groups, in_natural_order
 from firmament.core.model import Machine
 from firmament.core.placement.gang_room import RoomSearch
 from firmament.core.preemption.problem import PreemptionProblem
@@ -23,9 +21,11 @@ from firmament.core.queue.importance import Importance
 from firmament.core.queue.lasting_use import lasting_use, longest_run
 from firmament.core.rules.default_spread import compile_spread
 from firmament.core.rules.framework.limit_rule import RoundDemand
+from firmament.core.rules.gangs.lifecycle import AdmittedTasks
 from firmament.core.rules.node_name import list_pinned_rows
 from firmament.core.rules.pairs import compile_pairs
 from firmament.core.rules.registry import compile_rules, limit_amounts
+from firmament.core.rules.tree_groups.compilation import Called, compile_groups, in_natural_order
 from firmament.core.scoring.arc_costs import charges, collect_heights
 from firmament.core.scoring.kept_rows import Charges
 from firmament.core.scoring.round_assessment import (

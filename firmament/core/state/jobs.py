@@ -30,7 +30,7 @@ class JobTable:
     def define(self, job: Job) -> None:
         """Add or replace a job."""
         self._jobs[job.id] = job
-        if job.min_members > 1 or job.least_room:
+        if job.is_gang or job.asks_for_room:
             self.gangs.add(job.id)
             self.changed.add(job.id)
             self.had_gangs = True

@@ -90,3 +90,21 @@ def date_all(cluster: Cluster, rows: Int64, assigned: Float64 | None, initialize
         tasks.dated[rows[known]] = True
     if initialized is not None:
         tasks.initialized[rows] = initialized
+
+
+def describe_bound(cluster: Cluster, task: int) -> TasksBound:
+    """Return the event that would tell of a bound task: its class has the number 0."""
+    tasks = cluster.tasks
+    group = int(tasks.group_priority[task])
+    return TasksBound(
+        machine=cluster.where(task),
+        task_class=0,
+        uids=(tasks.uid[task],),
+        names=(tasks.name[task],),
+        priority=int(tasks.priority[task]),
+        job=tasks.job[task],
+        assigned=(float(tasks.assigned[task]),),
+        initialized=(float(tasks.initialized[task]),),
+        group_priority=None if group == UNGROUPED else group,
+        spread_group=cluster.spread_groups.by_code[tasks.spread[task]],
+    )

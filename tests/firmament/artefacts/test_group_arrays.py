@@ -18,7 +18,7 @@ from firmament.core.tree_solver.solver import ExactSolver
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.cost_models.tree_groups.scene import Constraints, cluster, group, machines, racks, tree
 from tests.firmament.artefacts.rounds import refusal
-from tests.firmament.core.gangs.test_gangs import bound
+from tests.firmament.core.rules.gangs.test_gangs import bound
 from tests.support.rules import ints
 
 

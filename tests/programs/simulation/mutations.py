@@ -11,9 +11,9 @@ from itertools import count
 from typing import Any
 from unittest.mock import patch
 
-from firmament.core.gangs import lifecycle
-from firmament.core.gangs.members import lacking
 from firmament.core.intake.binding_reports import BindingOutcomes
+from firmament.core.rules.gangs import lifecycle
+from firmament.core.rules.gangs.members import lacking
 from firmament.server.cluster import Fencing
 from firmament.server.outbox import DriverOutbox
 from poseidon.bridge.watched_pods import WatchedPods

@@ -16,6 +16,9 @@ from firmament.core.rules.framework.node_rule import MachineRefusal, NodeRule
 from firmament.core.rules.framework.work import count_of_terms
 from firmament.core.state.machines import MachineTable
 
+ELSEWHERE = Cause(Reason.WRONG_VOLUMES)
+"""Why machines are refused to a task whose volumes are each on one machine: see `node_name`."""
+
 
 class _Reach(NodeRule):
     """Machines must reach the volumes that speak at one stage."""

@@ -56,6 +56,24 @@ def count_members(cluster: Cluster, job_id: str) -> tuple[int, int, int]:
     return int(bound.sum()), int(assumed.sum()), int(leaving.sum())
 
 
+def count_spare(job: Job, members: int) -> int:
+    """Return how many of so many members on machines may be evicted before the gang goes as a whole."""
+    return 0 if job.disrupted_whole else max(0, members - job.min_members)
+
+
+def breaks_up(cluster: Cluster, job: Job, leaving: int) -> bool:
+    """Return whether some of a gang would stay if so many more members left, but fewer than it needs, or than may go
+    at a time.
+    """
+    staying = job.min_members - lacking(cluster, job) - leaving
+    return staying > 0 and (job.disrupted_whole or staying < job.min_members)
+
+
+def shrink(job: Job, members: int) -> Job:
+    """Return a gang that needs so many members fewer."""
+    return replace(job, min_members=max(1, job.min_members - members))
+
+
 class Surplus:
     """The members that are held back, and what they have to be told."""
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from cost_models.group_terms import GroupRules, TopologyModel, TopologyTerms
 from cost_models.interface import Int64, MachineColumns
-from firmament.core.gangs.members import natural_key, staying_members
+from firmament.core.rules.gangs.members import natural_key, staying_members
 from firmament.core.state.cluster import Cluster
 from firmament.core.tree_solver.groups import NO_GROUPS, GroupTerms, TreeGroup
 from firmament.core.tree_solver.solver import ExactSolver, inconsistencies
@@ -70,6 +70,13 @@ class MachineTrees:
             self._position[self._tree.rows] = np.arange(self._tree.leaves)
             self._terms = terms
         return self._tree, self._position
+
+
+def list_ruled_members(cluster: Cluster, tasks: Int64) -> Int64:
+    """Return which of some tasks (rows) belong to a group: the tree comes of labels of machines."""
+    ruled = cluster.ruled_gangs
+    members = [row for row in tasks.tolist() if cluster.tasks.job[row] in ruled]
+    return np.array(members, dtype=np.int64)
 
 
 def in_natural_order(cluster: Cluster, members: Int64) -> Int64:

@@ -7,9 +7,9 @@ from __future__ import annotations
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.core.gangs.members import staying_members
 from firmament.core.model import Job
 from firmament.core.resources import NO_COLUMN
+from firmament.core.rules.gangs.members import staying_members
 from firmament.core.rules.node_unschedulable import find_open
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase

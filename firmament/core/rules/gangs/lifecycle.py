@@ -11,21 +11,41 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.core.configuration import RoundOptions
-from firmament.core.gangs.least_room import lacking_room
-from firmament.core.gangs.members import Surplus, able_members, count_members, lacking
 from firmament.core.model import Job
 from firmament.core.reasons import format_number
 from firmament.core.results import Delta, DeltaKind, GangPhase, GangState, Unscheduled
+from firmament.core.rules.gangs.least_room import lacking_room
+from firmament.core.rules.gangs.members import Surplus, able_members, count_members, lacking
 from firmament.core.state import transitions
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.pending_evictions import PendingEvictions
 from firmament.core.state.tasks import TaskPhase
 from firmament.core.state.waiting import hold_back, tell
+
+
+class GangOptions(Protocol):
+    """What of the options of rounds concerns gangs."""
+
+    @property
+    def preemption(self) -> bool:
+        """Whether tasks may be evicted for others."""
+
+    @property
+    def gang_seconds(self) -> float:
+        """Seconds within which a decided gang must be whole; then it is given up."""
+
+    @property
+    def evict_failed_gangs(self) -> bool:
+        """Whether bound members of a gang that is given up are evicted."""
+
+    @property
+    def last_backoff(self) -> float:
+        """Seconds for which members of a gang that was given up wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +83,7 @@ class _GangStatus:
 class GangLifecycle:
     """The gangs of a cluster."""
 
-    def __init__(self, options: RoundOptions, evictions: PendingEvictions) -> None:
+    def __init__(self, options: GangOptions, evictions: PendingEvictions) -> None:
         self._options = options
         self._evictions = evictions
         self._statuses: dict[str, _GangStatus] = {}

@@ -1,0 +1,1 @@
+"""Groups whose tasks share out over a tree of machines: compilation, revalidation, explanation."""

@@ -1,0 +1,65 @@
+"""What the rules of a group that shares out over a tree mean for one of its tasks, for people."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from cost_models.group_terms import NOT_IN_TREE, TopologyTerms
+from cost_models.interface import Bool
+from firmament.core.flow.problem import PlacementProblem
+from firmament.core.reasons import AnyReason, by_limit
+from firmament.core.rules.framework.task_verdict import AskedTask, TaskVerdict
+
+
+def find_outside(problem: PlacementProblem, cls: int) -> list[tuple[AnyReason, Bool]]:
+    """Return the machines that are not in the tree over which a class's group shares out, with the reason."""
+    if not problem.find_grouped()[cls]:
+        return []
+    return [(by_limit(NOT_IN_TREE), problem.topology.position >= problem.topology.tree.leaves)]
+
+
+def introduce_group(problem: PlacementProblem, gang: int) -> str:
+    """Return how a message about a member of a gang begins, "" if the gang shares out over no tree."""
+    group = problem.topology.groups.get(gang)
+    if group is None:
+        return ""
+    many = "1 place" if len(group.order) == 1 else f"{len(group.order)} places at once"
+    return f"group {group.name} needs {many}: "
+
+
+def judge_group(asked: AskedTask) -> Iterator[TaskVerdict]:
+    """Yield what the rules of its group mean for one task, if it has such."""
+    model, tasks = asked.models.group_model, asked.cluster.tasks
+    name = tasks.job[asked.row]
+    if model is None or name not in asked.cluster.ruled_gangs:
+        return
+    terms = model.topology_terms(asked.columns)
+    inside = np.array([path is not None for path in terms.paths], dtype=np.bool_)
+    answer = replace(asked.former(model), feasible=inside[None, :], reason=NOT_IN_TREE, causes=None)
+    members = asked.cluster.jobs.members(name)
+    there = (row for row in members if row != asked.row and not tasks.leaving[row])
+    others = Counter(int(tasks.machine[row]) for row in there if tasks.machine[row] >= 0)
+    yield TaskVerdict(model, answer, _unit_lines(terms, others))
+
+
+def _unit_lines(terms: TopologyTerms, others: Counter[int]) -> list[tuple[str, ...]]:
+    """Return per machine a line for each of its units in which tasks of the group are; ``others``: how many
+    are on which.
+    """
+    units: Counter[tuple[str, ...]] = Counter()
+    for row, count in others.items():
+        path = terms.paths[row]
+        for depth in range(1, len(path or ()) + 1):
+            units[(path or ())[:depth]] += count
+    return [
+        tuple(
+            f"{level or 'unit'} {'/'.join(path[:depth])}: {units[path[:depth]]} other pods of the group"
+            for depth, level in enumerate(terms.levels, start=1)
+            if path[:depth] in units
+        )
+        for path in (path or () for path in terms.paths)
+    ]

@@ -1,0 +1,70 @@
+"""Looks at groups over a tree once more when a round is closed: whether their places were decided by what is so now."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cost_models.group_terms import TopologyModel, TopologyTerms
+from cost_models.interface import Int64, MachineColumns
+from firmament.core.rules.gangs.members import staying_members
+from firmament.core.rules.tree_groups.compilation import rules_of
+from firmament.core.state.cluster import Cluster
+from firmament.core.tree_solver.groups import GroupTerms, TreeGroup
+
+
+@dataclass(frozen=True, slots=True)
+class DecidedGroups:
+    """The groups as a round knew them."""
+
+    terms: GroupTerms
+    """The tree and the groups, by number of the gang."""
+    jobs: Sequence[str]
+    """Jobs of the round's gangs."""
+    machines: Sequence[str]
+    """Names of the round's machines."""
+
+    def find_overtaken(
+        self,
+        cluster: Cluster,
+        model: TopologyModel | None,
+        columns: Callable[[], MachineColumns],
+        used: Mapping[str, Int64],
+    ) -> frozenset[str]:
+        """Return jobs whose places were decided by what is no longer so: rules, the tree about these places, or
+        the tasks that the group has there already; and those that have rules only now.
+
+        ``columns``: the machines as they are now; ``used``: per job of a group with rules, the machines (rows) that
+        were decided for it.
+        """
+        number = {self.jobs[gang]: gang for gang in self.terms.groups}
+        newly_ruled = cluster.ruled_gangs - number.keys()
+        if model is None or not used:
+            return newly_ruled
+        now = model.topology_terms(columns())
+        return newly_ruled | frozenset(
+            job
+            for job, machines in used.items()
+            if not self._stands(cluster, now, job, self.terms.groups[number[job]], machines)
+        )
+
+    def _stands(
+        self, cluster: Cluster, now: TopologyTerms, job: str, group: TreeGroup, machines: Int64
+    ) -> bool:
+        """Return whether what was decided for a group, on ``machines``, was decided by what is so now."""
+        terms, rows = self.terms, cluster.machines.row_of
+        if job not in now.groups or now.levels != terms.tree.levels:
+            return False
+        if rules_of(now.groups[job], now.levels) != group.rules:
+            return False
+        tree = terms.tree
+        for machine in machines.tolist():
+            leaf, at = int(terms.position[machine]), rows.get(self.machines[machine], -1)
+            if (tree.leaf_path(leaf) if leaf < tree.leaves else None) != (now.paths[at] if at >= 0 else None):
+                return False
+        held = {tree.leaf_path(leaf): int(group.held[leaf]) for leaf in np.flatnonzero(group.held).tolist()}
+        paths = [now.paths[row] for row in cluster.tasks.machine[staying_members(cluster, job)].tolist()]
+        return held == Counter(path for path in paths if path is not None)
