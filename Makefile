@@ -75,8 +75,9 @@ proto: $(INSTALLED) ## Regenerate the code of the gRPC contract
 	@echo "==> generating protocol code"
 	@$(BIN)/python -m protos.generate
 
-pictures: $(INSTALLED) ## Draw the networks in docs/pictures again
+pictures: $(INSTALLED) ## Draw the networks in docs/pictures again, and the terminal of the README
 	@$(BIN)/firmament draw docs/pictures
+	@$(BIN)/python docs/pictures/animate.py docs/pictures/explain.svg
 
 site: $(INSTALLED) ## Build the documents as web pages in build/site; a link that leads nowhere is an error
 	@echo "==> site"

@@ -11,12 +11,14 @@ import poseidon.api
 from poseidon.api.results import Answer
 from tests.documentation.markdown import ROOT, blocks, codes, text
 
-SHOWN = ("docs/python.md",)
+SHOWN = ("README.md", "docs/python.md", "docs/guides/pending-pod.md", "docs/guides/cost-model.md")
 
 
 @pytest.mark.parametrize("document", SHOWN)
-def test_the_python_of_documents_runs(document: str, monkeypatch):
-    monkeypatch.chdir(ROOT)
+def test_the_python_of_documents_runs(document: str, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    (tmp_path / "build").mkdir()
     parts = blocks(text(document), "python")
     assert parts
     names: dict[str, Any] = {}

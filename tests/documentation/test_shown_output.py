@@ -1,4 +1,4 @@
-"""What the README and the examples show commands print, they print.
+"""What the README, the guides and the examples show commands print, they print.
 
 ``UPDATE_DOCUMENTS=1`` writes what is printed into the documents instead, as after a change of which of several equally
 good nodes the solver chooses. Read the difference before it is committed.
@@ -21,7 +21,8 @@ from poseidon.cli import main
 from tests.documentation.markdown import ROOT, blocks, documents
 
 PREAMBLE = f'poseidon() {{ "{sys.executable}" -m poseidon "$@"; }}; '
-PAGES = [ROOT / "README.md", *(each for each in documents() if each.is_relative_to(ROOT / "examples"))]
+FOLDERS = (ROOT / "examples", ROOT / "docs" / "guides")
+PAGES = [ROOT / "README.md", *(each for each in documents() if any(map(each.is_relative_to, FOLDERS)))]
 ANY_LINES = "..."
 
 
@@ -39,7 +40,10 @@ def shown() -> list[Shown]:
         for block in blocks(page.read_text(encoding="utf-8"), "console"):
             for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
                 command, _, output = part.partition("\n")
-                ours = re.search(r"\bposeidon (plan|explain) ", command) and "kubectl" not in command
+                ours = (
+                    re.search(r"\bposeidon (plan|explain|audit) .*-[fk] ", command)
+                    and "kubectl" not in command
+                )
                 if ours and "examples/02-cost-model/" not in command:  # which the tutorial's own tests run
                     found.append(Shown(page, command, output.strip()))
     return found
