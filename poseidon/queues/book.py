@@ -22,7 +22,7 @@ from poseidon.queues.claims import (
     find_reference,
     read_claimant,
 )
-from poseidon.queues.model import FLAVOR_RECORD, QUOTA_RECORD, Flavor, Quota, QuotaTrees
+from poseidon.queues.model import FLAVOR_RECORD, QUOTA_RECORD, Flavor, QuotaNode, QuotaTrees
 from poseidon.queues.options import QueueOptions, QueueSource
 from poseidon.queues.shelves import NOTHING, SHELVES, NamedQuota, Shelf
 
@@ -46,7 +46,7 @@ class QueueBook:
         }
         self.trees: dict[QueueSource, QuotaTrees] = {source: QuotaTrees() for source in self._shelves}
         """The quotas of each project."""
-        self.quotas: dict[str, Quota] = {}
+        self.quotas: dict[str, QuotaNode] = {}
         """All quotas that hold here, by name."""
         self._flavors: dict[str, Flavor] = {}
         self._unread: set[QueueSource] = set()
@@ -200,7 +200,7 @@ class QueueBook:
                     self._records.tell(kind, name, each.payload())
         self._flavors, self.quotas = flavors, quotas
 
-    def _log_problems(self, quotas: Iterable[Quota]) -> None:
+    def _log_problems(self, quotas: Iterable[QuotaNode]) -> None:
         for quota in quotas:
             former = self.quotas.get(quota.name)
             if quota.problem and (former is None or former.problem != quota.problem):

@@ -18,7 +18,7 @@ from poseidon.queues.model import (
     STRICT,
     Flavor,
     PreemptionPolicies,
-    Quota,
+    QuotaNode,
     QuotaTrees,
 )
 from poseidon.queues.quota_reading import ReadQuotas, find_cycles, read_groups, read_weight
@@ -68,12 +68,12 @@ def read_kueue(
             ignored[quota.name] = text
     for quota in list(quotas.values()):
         if quota.parent and quota.parent not in quotas:  # a cohort without an object
-            quotas[quota.parent] = Quota(quota.parent, fair=fair)
+            quotas[quota.parent] = QuotaNode(quota.parent, fair=fair)
     _mark_unusable(quotas)
     return QuotaTrees(tuple(quotas.values()), tuple(known.values()), ignored)
 
 
-def _mark_unusable(quotas: dict[str, Quota]) -> None:
+def _mark_unusable(quotas: dict[str, QuotaNode]) -> None:
     """Give the queues a problem above which something is wrong, and take circles of cohorts apart."""
     for name in list(find_cycles({name: each.parent for name, each in quotas.items()})):
         parent = quotas[name].parent.replace("/", " ")
@@ -102,7 +102,7 @@ def _read_flavor(found: ResourceFlavor) -> Flavor:
     )
 
 
-def _read_cohort(cohort: Cohort, flavors: Mapping[str, Flavor], *, fair: bool) -> Quota:
+def _read_cohort(cohort: Cohort, flavors: Mapping[str, Flavor], *, fair: bool) -> QuotaNode:
     spec = cohort.spec
     parent = spec.parent_name or spec.parent
     read = read_groups(spec.resource_groups, shared=bool(parent))
@@ -110,7 +110,7 @@ def _read_cohort(cohort: Cohort, flavors: Mapping[str, Flavor], *, fair: bool) -
     problem, reason = _find_problem(read, flavors)
     if reason == INVALID:
         read = ReadQuotas()
-    return Quota(
+    return QuotaNode(
         name_cohort(cohort.metadata.name),
         name_cohort(parent) if parent else "",
         tuple(read.covered),
@@ -124,7 +124,7 @@ def _read_cohort(cohort: Cohort, flavors: Mapping[str, Flavor], *, fair: bool) -
     )
 
 
-def _read_queue(queue: ClusterQueue, flavors: Mapping[str, Flavor], *, fair: bool) -> Quota:
+def _read_queue(queue: ClusterQueue, flavors: Mapping[str, Flavor], *, fair: bool) -> QuotaNode:
     spec = queue.spec
     cohort = spec.cohort_name or spec.cohort
     read = read_groups(spec.resource_groups, shared=bool(cohort))
@@ -147,7 +147,7 @@ def _read_queue(queue: ClusterQueue, flavors: Mapping[str, Flavor], *, fair: boo
         reason = "AdmissionCheckNotFound"
     if reason == INVALID:
         read = ReadQuotas()
-    return Quota(
+    return QuotaNode(
         name_cluster_queue(queue.metadata.name),
         name_cohort(cohort) if cohort else "",
         tuple(read.covered),

@@ -56,7 +56,7 @@ NO_PREEMPTION: Final = PreemptionPolicies()
 
 
 @dataclass(frozen=True, slots=True)
-class Quota:
+class QuotaNode:
     """A node of a tree of quotas: a queue, or what several queues share."""
 
     name: str
@@ -149,7 +149,7 @@ class Flavor:
 class QuotaTrees:
     """All quotas of one project, and what its objects ask for and do not get."""
 
-    quotas: tuple[Quota, ...] = ()
+    quotas: tuple[QuotaNode, ...] = ()
     """Quotas, parents and children in any order."""
     flavors: tuple[Flavor, ...] = ()
     """Flavors that they name."""

@@ -14,7 +14,7 @@ from poseidon.queues.model import (
     CoveredResources,
     Flavor,
     PreemptionPolicies,
-    Quota,
+    QuotaNode,
     QuotaTrees,
 )
 from poseidon.queues.quota_reading import find_cycles
@@ -73,7 +73,7 @@ def grow_trees(
     resources = tuple(sorted(set().union(*(each.resources for each in found.values()))))
     covered = (CoveredResources(resources, (ANY_NODE,)),) if resources else ()
     quotas = {
-        name: Quota(
+        name: QuotaNode(
             name,
             covered=covered,
             nominal={ANY_NODE: dict.fromkeys(resources, UNLIMITED)} if lends else {},
@@ -95,7 +95,7 @@ def grow_trees(
 
 def _grow_quota(
     queue: PlainQuota, covered: tuple[CoveredResources, ...], *, fair: bool, open_ended: bool
-) -> Quota:
+) -> QuotaNode:
     by_flavor = {
         name: {ANY_NODE: dict(amounts)}
         for name, amounts in (
@@ -106,7 +106,7 @@ def _grow_quota(
         if amounts and not queue.defects
     }
     problem = list_defects(queue.defects, _MOST_DEFECTS) or queue.problem
-    return Quota(
+    return QuotaNode(
         queue.name,
         queue.parent,
         covered,
@@ -122,7 +122,7 @@ def _grow_quota(
     )
 
 
-def _mark_lost(quotas: dict[str, Quota]) -> None:
+def _mark_lost(quotas: dict[str, QuotaNode]) -> None:
     """Give the queues a problem from which no way leads up to a root."""
     for name in list(find_cycles({name: each.parent for name, each in quotas.items()})):
         problem = f"the way up from {quotas[name].parent.partition('/')[2]} goes in a circle; give it another parent"
