@@ -123,6 +123,18 @@ class BridgeState(Stores):
         reads = self.queues is not None and self.queues.reads(kind)
         return self.queues.taker(kind) if reads and self.queues is not None else lambda _: None
 
+    def owner_taker(self, kind: str) -> Callable[[Sequence[Change[Any]]], None]:
+        """Return what takes objects of a kind that own pods."""
+        take = self.gangs.taker(kind)
+
+        def take_changes(changes: Sequence[Change[Any]]) -> None:
+            if self.queues is not None:
+                self.queues.take_owners(kind, changes)
+                self._pods.take_owned(self.queues.take_regrouped())
+            take(changes)
+
+        return take_changes
+
     def _take_namespaces(self, changes: Sequence[Change[Namespace]]) -> None:
         self.namespaces.take_changes(changes)
         if self.queues is not None:

@@ -112,6 +112,8 @@ class Stores:
         arguments = configuration.arguments(NetworkArguments)
         queues = configuration.queues
         self.queues = QueueBook(queues, self.first_records, quarantine) if queues.source else None
+        if self.queues is not None:
+            groups.find_owner_gang = self.queues.find_gang
         self.applications = NetworkBook(network, arguments, quarantine) if follows else None
 
     def _evicts(self, record: PodRecord) -> bool:

@@ -41,6 +41,7 @@ class WatchedPods:
         self._priority_names: dict[str, str] = {}
         self._unranked: dict[str, Pod] = {}
         self._unowned: dict[str, Pod] = {}
+        self._without_owners: dict[str, Pod] = {}
 
     def take_changes(self, changes: Sequence[Change[Pod]]) -> None:
         """Handle changes of pods."""
@@ -93,6 +94,11 @@ class WatchedPods:
                 known.remove(change.uid)
         for uid, pod in [each for each in self._unowned.items() if known.owns(each[1])]:
             self._update_pod(uid, pod)
+        self._settle()
+
+    def take_owned(self, uids: Iterable[str]) -> None:
+        """Take pods once more whose owners were not known: who owns them says with whom they go together."""
+        self._take_again([(uid, self._without_owners[uid]) for uid in uids if uid in self._without_owners])
         self._settle()
 
     def take_services(self, changes: Sequence[Change[Service]]) -> None:
@@ -214,6 +220,10 @@ class WatchedPods:
             task = replace(task, spread=spread)
         if stores.queues is not None:
             quota, _ = stores.queues.join(uid, pod)
+            if stores.queues.find_lacking(uid) is not None:
+                self._without_owners[uid] = pod
+            else:
+                self._without_owners.pop(uid, None)
             task = replace(task, traits=stores.classes.set_queue(task.traits, quota))
         # The bridge decides nothing about pods of other schedulers, so their jobs do not matter.
         return task if ours else replace(task, job="")
@@ -314,6 +324,7 @@ class WatchedPods:
         record = self._stores.tasks.remove(uid)
         self._unranked.pop(uid, None)
         self._unowned.pop(uid, None)
+        self._without_owners.pop(uid, None)
         if self._stores.volume_effects.in_use:
             self._stores.volumes.remove_pod(uid)
         self._stores.spreading.forget_pod(uid)

@@ -52,7 +52,7 @@ class Watching:
             maps = collections.tree_maps(gangs.topology.trees.namespace)
             self._before_pods.append(self._follow(maps, gangs.topology.tree_maps_changed))
         self._scaled = {
-            kind.name: (asyncio.Event(), self._follow(kind.resource, gangs.taker(kind.name)))
+            kind.name: (asyncio.Event(), self._follow(kind.resource, state.owner_taker(kind.name)))
             for kind in kinds.OWNERS
         }
         self._custom = [

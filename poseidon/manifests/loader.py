@@ -21,7 +21,7 @@ from poseidon.manifests.documents import Document, Given, read_documents
 from poseidon.manifests.inventory import Inventory, take_inventory
 from poseidon.manifests.missing import missing_references
 from poseidon.manifests.wording import list_names
-from poseidon.manifests.workloads.table import expand_families
+from poseidon.manifests.workloads.table import Families, expand_families
 from poseidon.pods.tasks import get_qualified_name
 
 
@@ -63,6 +63,8 @@ class Manifests:
     """Services."""
     refused: Mapping[str, str] = field(default_factory=dict)
     """By uid, why the API server would refuse a pod."""
+    suspended: tuple[Pod, ...] = ()
+    """Pods that exist only once their owners, which are in queues, are resumed; they are not among ``pods``."""
     set_aside: tuple[str, ...] = ()
     """Those ``warnings`` that concern single objects, which are used in part or not at all."""
     is_live: bool = False
@@ -87,7 +89,7 @@ def load_manifests(
     if defects:
         raise ManifestError(defects)
     is_live = any(each.held for each in documents)
-    return _complete(inventory, warnings, families.pods, is_live=is_live)
+    return _complete(inventory, warnings, families, is_live=is_live)
 
 
 def build_live_manifests(documents: Iterable[Document], left_out: Iterable[str]) -> Manifests:
@@ -101,15 +103,17 @@ def build_live_manifests(documents: Iterable[Document], left_out: Iterable[str])
 
 
 def _complete(
-    inventory: Inventory, warnings: list[str], of_families: Iterable[Pod] = (), *, is_live: bool
+    inventory: Inventory, warnings: list[str], families: Families | None = None, *, is_live: bool
 ) -> Manifests:
     """Add what controllers would make of an input, and what is odd about it as a whole.
 
-    ``of_families``: pods that controllers of other projects would create.
+    ``families``: what controllers of other projects would create.
     """
     set_aside = tuple(warnings)
     expansion = expand(inventory)
-    created = (*expansion.pods, *of_families)
+    families = families or Families()
+    created = (*expansion.pods, *families.pods, *expansion.suspended, *families.suspended)
+    later = {pod.metadata.uid for pod in (*expansion.suspended, *families.suspended)}
     names = {pod.metadata.uid for pod in created}
     # A pod that has ended makes room, also in name, for the one that replaces it.
     existing = [pod for pod in inventory.pods if not (pod.terminal and pod.metadata.uid in names)]
@@ -128,12 +132,13 @@ def _complete(
     return Manifests(
         nodes=tuple(inventory.nodes),
         namespaces=tuple(inventory.namespaces),
-        pods=pods,
+        pods=tuple(pod for pod in pods if pod.metadata.uid not in later) if later else pods,
         priority_classes=tuple(inventory.priority_classes),
         warnings=tuple(warnings),
         for_models=tuple(inventory.for_models),
         storage=storage,
-        owners=tuple(list_scaled_owners(inventory.workloads)),
+        owners=(*list_scaled_owners(inventory.workloads), *families.owners),
+        suspended=tuple(pod for pod in pods if pod.metadata.uid in later),
         budgets=tuple(count_budgets(inventory.budgets, admitted)),
         daemon_sets=tuple(each.metadata for _, each in inventory.workloads if isinstance(each, DaemonSet)),
         services=tuple(inventory.services),

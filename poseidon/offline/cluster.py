@@ -166,7 +166,11 @@ def build(
     state = BridgeState(as_asked, scheduler.needs, clock=lambda: now, wall=lambda: now)
     records = visible_to(scheduler.needs).records
     nodes = {node.metadata.name: node for node in manifests.nodes}
-    pods = {each.metadata.uid: as_created(each, now) for each in manifests.pods}
+    plays = queues.enforces("kueue")
+    pods = {
+        each.metadata.uid: as_created(each, now)
+        for each in (*manifests.pods, *(manifests.suspended if plays else ()))
+    }
     refused = manifests.refused
     # Nothing says which scheduler the plan is of, so each sees its own part of a group alone.
     state.groups.one_scheduler = bool(scheduler_names)

@@ -38,7 +38,7 @@ def feed(manifests: Manifests, state: BridgeState, pods: Iterable[Pod], *, trees
             prefix = kind.group if kind in kinds.GROUPS else ""
             tell(kind.plural, state.takers[kind], _changes(_objects(manifests, kind), prefix))
     for name, owner in manifests.owners:
-        take: Callable[[Sequence[Change[Any]]], None] = state.gangs.taker(name)
+        take: Callable[[Sequence[Change[Any]]], None] = state.owner_taker(name)
         tell(name, take, _changes([owner], name))
     if trees:
         tell(

@@ -39,6 +39,9 @@ MAX_MEMBERS = 2**31 - 1
 MAX_SECONDS = 2**31 - 1
 """The largest numbers that the objects' fields hold."""
 
+MIN_PARALLELISM = "kueue.x-k8s.io/job-min-parallelism"
+"""Annotation of a Job: with how many of its pods it may begin."""
+
 _ALL = ("PodGroup", "All", "all")
 """The ``spec.disruptionMode`` of groups that are disrupted as a whole, as text or as the key of a union."""
 
@@ -286,6 +289,23 @@ def of_owner(found: ScaledOwner, share: str) -> Demand:
         return Demand(problem=problem)
     size = _size(found)
     return Demand(percent * size // 100, size=size)
+
+
+def of_whole_owner(found: ScaledOwner) -> Demand:
+    """Read an owner in a queue: all pods that it is to have at present go together.
+
+    A Job may state that fewer are enough (``kueue.x-k8s.io/job-min-parallelism``).
+    """
+    size = _size(found)
+    stated = found.metadata.annotations.get(MIN_PARALLELISM)
+    if stated is None:
+        return Demand(size, size=size)
+    if not (stated.isascii() and stated.isdecimal() and len(stated) < 10 and int(stated) >= 1):
+        problem = (
+            f"annotation {MIN_PARALLELISM}: {shorten(repr(stated))} is no number of pods; give 1 or more"
+        )
+        return Demand(problem=problem)
+    return Demand(min(size, int(stated)), size=size)
 
 
 def share_problem(member: Membership) -> str:

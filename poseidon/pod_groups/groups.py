@@ -45,7 +45,8 @@ class Groups(GroupMembers):
         job.CopyFrom(group.job)
         demand = self.demand(group)
         if demand is not None and not demand.problem:
-            done = 0 if group.member.share else group.counts[Progress.SUCCEEDED]
+            counted = group.member.share or (group.member.whole and group.member.source.kind == "Job")
+            done = 0 if counted else group.counts[Progress.SUCCEEDED]
             job.min_members = max(demand.min_members - done, 0)
             if demand.by_role:
                 self._settle(group.key)

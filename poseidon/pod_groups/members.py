@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from poseidon.group_trees.spec.groups import GroupSpec
 from poseidon.group_trees.status.members import choose_members, member_of
@@ -12,6 +12,7 @@ from poseidon.pod_groups.demands import Demand, Described, Known, Source
 from poseidon.pod_groups.group import Group, GroupKey, group_key, new_group
 from poseidon.pod_groups.membership import (
     BUNDLE,
+    KUEUE_POD_GROUP,
     NO_PART,
     POD_GROUP,
     SIGS_POD_GROUP,
@@ -33,7 +34,9 @@ from poseidon.pod_groups.sources import Sources, places
 from poseidon.pods import tasks as pod_translation
 from poseidon.pods.tasks import PriorityResolver
 
-_COUNTED_BY_POD = frozenset({TOPOLOGY_GROUP, POD_GROUP, SIGS_POD_GROUP, VOLCANO_POD_GROUP, BUNDLE})
+_COUNTED_BY_POD = frozenset(
+    {TOPOLOGY_GROUP, POD_GROUP, SIGS_POD_GROUP, VOLCANO_POD_GROUP, BUNDLE, KUEUE_POD_GROUP}
+)
 """Kinds of groups of which it may matter which pods have a part in them."""
 
 
@@ -55,6 +58,8 @@ class GroupMembers:
         self._bundled: dict[ObjectKey, tuple[str, ...]] = {}
         self.one_scheduler = True
         """Whether all pods that are taken are for one scheduler, whatever names they bear."""
+        self.find_owner_gang: Callable[[str, Pod], Membership | None] = _find_none
+        """Returns the gang that a pod is in without saying so itself."""
         self._sources = Sources()
         self._groups: dict[GroupKey, Group] = {}
         self._of_source: dict[ObjectKey, dict[GroupKey, None]] = {}
@@ -115,7 +120,7 @@ class GroupMembers:
 
     def put_pod(self, uid: str, pod: Pod) -> Group | None:
         """Update one of our pods; return its group, None for a pod without one."""
-        member = None if is_mirror(pod) else membership(pod)
+        member = None if is_mirror(pod) else membership(pod) or self.find_owner_gang(uid, pod)
         if member is not None and member.source.kind == SIGS_POD_GROUP:
             member = self._sources.join_bundle(member)
         self._drop_foreign(uid)
@@ -286,6 +291,11 @@ class GroupMembers:
     def topology(self, group: Group) -> GroupSpec | None:
         """Return size and rules of a group that is to be placed by a tree, None for another one."""
         return self._sources.topology(group.member)
+
+
+def _find_none(uid: str, pod: Pod) -> Membership | None:  # noqa: ARG001 - stands for one that looks at them
+    """Return None: without queues no pod is in a gang that it does not name."""
+    return None
 
 
 def _find_name(pod: Pod) -> Named:

@@ -29,6 +29,12 @@ VOLCANO_KEYS = ("scheduling.volcano.sh/group-name", "scheduling.k8s.io/group-nam
 VOLCANO_TASK = "volcano.sh/task-spec"
 """Annotation with the task of a Volcano Job that a pod is of."""
 
+KUEUE_GROUP_LABEL = "kueue.x-k8s.io/pod-group-name"
+"""Label with the name of a pod's group, as Kueue has it for pods without a job."""
+
+KUEUE_GROUP_SIZE = "kueue.x-k8s.io/pod-group-total-count"
+"""Annotation with the number of pods of such a group."""
+
 YUNIKORN_KEY = "yunikorn.apache.org/task-group-name"
 """Annotation with the name of a gang in the form of YuniKorn, which is not understood here."""
 
@@ -53,6 +59,8 @@ VOLCANO_POD_GROUP = "PodGroup (scheduling.volcano.sh)"
 BUNDLE = "Gangs (gang.scheduling.koordinator.sh)"
 """Several gangs that go together; its parts are the gangs."""
 YUNIKORN = "Gang (yunikorn.apache.org)"
+KUEUE_POD_GROUP = "Pod group (kueue.x-k8s.io)"
+"""Described by its pods' own annotations."""
 TOPOLOGY_GROUP = "TopologyGroup"
 """Described by a ConfigMap with this group's name in it, or else by a PodGroup of this name."""
 
@@ -73,7 +81,8 @@ class Membership(NamedTuple):
 
     ``part`` names the group within the source ("": the source is one group), ``copy`` distinguishes replicas
     of the part. ``share`` is the text of the annotation if that makes the group. ``gangs``: gangs that are
-    placed together, if they are several.
+    placed together, if they are several. ``whole``: all pods that an owner is to have go together, because the owner as
+    such is in a queue.
     """
 
     source: ObjectKey
@@ -81,6 +90,7 @@ class Membership(NamedTuple):
     copy: str = ""
     share: str = ""
     gangs: tuple[str, ...] = ()
+    whole: bool = False
 
     @property
     def sources(self) -> tuple[ObjectKey, ...]:
@@ -128,7 +138,16 @@ def part_in(pod: Pod, member: Membership) -> MemberPart:
     if kind in (SIGS_POD_GROUP, BUNDLE):
         own = f"{pod.metadata.namespace or 'default'}/{gang_name(pod.metadata)}"
         return MemberPart(own, gang_terms(pod.metadata))
+    if kind == KUEUE_POD_GROUP:
+        count = pod.metadata.annotations.get(KUEUE_GROUP_SIZE, "")
+        return MemberPart(terms=GangTerms(least=count or '""', least_key=f"annotation {KUEUE_GROUP_SIZE}"))
     return NO_PART
+
+
+def kueue_group(pod: Pod) -> Membership | None:
+    """Return the pod group of Kueue that a pod says it is in, None for none."""
+    name = pod.metadata.labels.get(KUEUE_GROUP_LABEL, "")
+    return Membership(ObjectKey(KUEUE_POD_GROUP, pod.metadata.namespace or "default", name)) if name else None
 
 
 def gang_key(pod: Pod) -> ObjectKey:

@@ -30,12 +30,14 @@ from poseidon.pod_groups.demands import (
     of_sigs_pod_group,
     of_terms,
     of_volcano_pod_group,
+    of_whole_owner,
     of_workload,
     share_problem,
 )
 from poseidon.pod_groups.koordinator import gang_terms, list_bundled_gangs
 from poseidon.pod_groups.membership import (
     BUNDLE,
+    KUEUE_POD_GROUP,
     POD_GROUP,
     SIGS_POD_GROUP,
     TOPOLOGY_GROUP,
@@ -135,7 +137,8 @@ class Sources:
             return of_bundle({gang: self._of_gang(gang, stated) for gang in member.gangs})
         entry = self._entry(member)
         if entry is None:
-            return of_terms([each.terms for each in stated]) if member.source.kind == SIGS_POD_GROUP else None
+            by_pods = member.source.kind in (SIGS_POD_GROUP, KUEUE_POD_GROUP)
+            return of_terms([each.terms for each in stated]) if by_pods else None
         return _read(entry.found, member)
 
     def _of_gang(self, gang: str, stated: Collection[MemberPart]) -> Demand | None:
@@ -183,7 +186,7 @@ def _read(found: Known, member: Membership) -> Demand:
     if isinstance(found, Workload):
         return of_workload(found, member.part)
     assert isinstance(found, ScaledOwner)
-    return of_owner(found, member.share)
+    return of_whole_owner(found) if member.whole else of_owner(found, member.share)
 
 
 def places(key: ObjectKey) -> tuple[ObjectKey, ...]:

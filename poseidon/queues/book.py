@@ -14,7 +14,11 @@ from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.resource import Change
 from poseidon.kube.quarantine import Quarantine
 from poseidon.nodes.namespaces import labels_of
+from poseidon.pod_groups.membership import Membership, ObjectKey, kueue_group
 from poseidon.queues.claims import (
+    BY_OWNER,
+    GANG_KINDS,
+    GROUP_INDEX,
     Claimant,
     OwnerKey,
     Owners,
@@ -60,6 +64,9 @@ class QueueBook:
         self._pods: defaultdict[QueueReference, set[str]] = defaultdict(set)
         self._resolved: dict[QueueReference, NamedQuota] = {}
         self._moved: dict[str, None] = {}
+        self._regrouped: dict[str, None] = {}
+        self.follows_owners = False
+        """Whether all owners of pods come to be known here, so that pods wait for those that are not known yet."""
 
     # --- objects -------------------------------------------------------------------------------------------
 
@@ -99,7 +106,7 @@ class QueueBook:
             key = self._owners.remove(uid) if found is None else self._owners.put(kind, uid, found.metadata)
             for pod in list(self._below.get(key, ())) if key is not None else ():
                 self._refer(pod, self._claimants[pod])
-                self._moved[pod] = None
+                self._moved[pod] = self._regrouped[pod] = None
 
     # --- pods ----------------------------------------------------------------------------------------------
 
@@ -112,16 +119,56 @@ class QueueBook:
             self._refer(uid, claimant)
         return self.resolve(uid)
 
+    def find_gang(self, uid: str, pod: Pod) -> Membership | None:
+        """Return the gang that a pod is in because its owner as such is in a queue, or by Kueue's own labels."""
+        self.join(uid, pod)
+        reference = self._references.get(uid)
+        if reference is None or reference.source not in BY_OWNER:
+            return None
+        group = kueue_group(pod)
+        if group is not None:
+            return group
+        claimant, found = self._claimants[uid], None
+        for key, owner in self._owners.iter_above(claimant.namespace, pod.metadata.controller()):
+            if owner is not None and owner.queue and key.kind in GANG_KINDS:
+                found = key
+        if found is None:
+            return None
+        part = pod.metadata.labels.get(GROUP_INDEX, "") if found.kind == "LeaderWorkerSet" else ""
+        return Membership(ObjectKey(found.kind, found.namespace, found.name), part, whole=True)
+
     def forget_pod(self, uid: str) -> None:
         """Forget a pod; unknown ones are ignored."""
         self._leave(uid)
         self._claimants.pop(uid, None)
         self._moved.pop(uid, None)
+        self._regrouped.pop(uid, None)
 
     def resolve(self, uid: str) -> NamedQuota:
         """Return what a pod's queue comes to."""
         reference = self._references.get(uid)
-        return self._resolve(reference) if reference is not None else NOTHING
+        if reference is not None:
+            return self._resolve(reference)
+        lacking = self.find_lacking(uid) if self.follows_owners else None
+        if lacking is None:
+            return NOTHING
+        namespace, kind, name = lacking
+        return NamedQuota(
+            "", f"queue: waits for {kind} {namespace}/{name}, which may name one and is not known yet"
+        )
+
+    def find_lacking(self, uid: str) -> OwnerKey | None:
+        """Return an owner of a pod that is not known, and that may name a queue; None if all are known."""
+        claimant = self._claimants.get(uid)
+        if claimant is None or claimant.controller is None:
+            return None
+        above = self._owners.iter_above(claimant.namespace, claimant.controller)
+        return next((key for key, owner in above if owner is None and key.kind in GANG_KINDS), None)
+
+    def take_regrouped(self) -> list[str]:
+        """Return pods whose owners have become known or have changed, once: they may belong to a gang now."""
+        regrouped, self._regrouped = self._regrouped, {}
+        return [*regrouped]
 
     def find_quota(self, uid: str) -> str:
         """Return the name of the quota that a pod draws on, "" for none."""

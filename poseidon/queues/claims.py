@@ -64,6 +64,18 @@ BY_NAMESPACE: Final[frozenset[QueueSource]] = frozenset({"koordinator", "schedul
 """Projects of whose queues a namespace may have one for all of its pods."""
 
 
+GANG_KINDS: Final = frozenset(
+    {
+        "Job", "JobSet", "StatefulSet", "LeaderWorkerSet", "RayCluster", "RayJob", "PyTorchJob", "TFJob",
+        "XGBoostJob", "PaddleJob", "JAXJob", "MPIJob", "TrainJob", "SparkApplication", "AppWrapper",
+    }
+)  # fmt: skip
+"""Kinds of owners whose pods are admitted as a whole if the owner as such is in a queue."""
+
+GROUP_INDEX = "leaderworkerset.sigs.k8s.io/group-index"
+"""Label with the number of a pod's group in its LeaderWorkerSet: each of these is admitted by itself."""
+
+
 class QueueReference(NamedTuple):
     """A queue that a pod names. ``name`` is "" where its namespace alone says which it is."""
 
@@ -96,14 +108,14 @@ class Claimant(NamedTuple):
     named: tuple[tuple[QueueSource, str], ...]
     """Queues that it names itself, by project."""
     controller: OwnerReference | None
-    """Its owner, if that may name a queue."""
+    """Its owner, if it matters what queue that names."""
 
 
 def read_claimant(pod: Pod, sources: tuple[QueueSource, ...]) -> Claimant:
     """Return what a pod says of the queues of some projects."""
     metadata = pod.metadata
     named = tuple((source, name) for source in sources if (name := _READERS[source](metadata)))
-    asks = any(source in BY_OWNER and source not in dict(named) for source in sources)
+    asks = any(source in BY_OWNER for source in sources)
     controller = metadata.controller() if asks else None
     return Claimant(metadata.namespace or "default", named, controller)
 

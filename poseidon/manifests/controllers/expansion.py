@@ -16,6 +16,7 @@ from poseidon.kube.api.storage import PersistentVolumeClaim
 from poseidon.kube.api.workloads import DaemonSet, Job, PodTemplate, ReplicaWorkload
 from poseidon.manifests.controllers.daemon_sets import daemon_template, node_of, nodes_of
 from poseidon.manifests.inventory import Inventory, Workload
+from poseidon.queues.claims import read_kueue_queue
 
 _HASH_LABEL = "pod-template-hash"
 
@@ -29,6 +30,8 @@ class Expansion:
 
     pods: tuple[Pod, ...]
     claims: tuple[PersistentVolumeClaim, ...] = ()
+    suspended: tuple[Pod, ...] = ()
+    """Pods of suspended Jobs that are in queues: they are created once somebody resumes these."""
 
 
 def expand(inventory: Inventory) -> Expansion:
@@ -40,7 +43,7 @@ def expand(inventory: Inventory) -> Expansion:
     """
     expander = _Expander(inventory)
     pods = tuple(expander.pods())
-    return Expansion(pods, tuple(expander.claims))
+    return Expansion(pods, tuple(expander.claims), tuple(expander.list_list_suspended_pods()))
 
 
 def list_scaled_owners(
@@ -91,6 +94,14 @@ class _Expander:
             else:
                 missing = self._missing_replicas(kind, workload)
                 yield from self._name_pods(kind, workload, workload.spec.template, missing)
+
+    def list_list_suspended_pods(self) -> Iterator[Pod]:
+        """Yield the pods that suspended Jobs in queues would have once they are resumed."""
+        for kind, job in self._workloads:
+            if isinstance(job, Job) and job.spec.suspend and read_kueue_queue(job.metadata):
+                resumed = replace(job, spec=replace(job.spec, suspend=False))
+                missing = self._missing_of_job(kind, resumed)
+                yield from self._name_pods(kind, job, job.spec.template, missing)
 
     # --- who owns what -------------------------------------------------------------------------------------
 

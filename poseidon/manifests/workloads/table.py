@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -10,6 +11,7 @@ from msgspec.structs import replace
 
 from poseidon.kube.api.decoding import MalformedObjectError, convert_object
 from poseidon.kube.api.metadata import ObjectMeta, OwnerReference
+from poseidon.kube.api.pod_groups import ScaledOwner
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.workloads import PodTemplate
 from poseidon.manifests.documents import Document
@@ -22,10 +24,12 @@ from poseidon.manifests.workloads.kueue import read_workload
 from poseidon.manifests.workloads.leader_worker_sets import read_leader_worker_set
 from poseidon.manifests.workloads.pod_sets import Known, PodGroupObject, PodSet
 from poseidon.manifests.workloads.present import PresentPods, is_leaving
+from poseidon.manifests.workloads.queued import list_owners, read_metadata, replace_value, resume
 from poseidon.manifests.workloads.ray import read_ray_cluster, read_ray_job, read_ray_service
 from poseidon.manifests.workloads.serving import read_inference_service, read_knative_service
 from poseidon.manifests.workloads.spark import read_spark_application
 from poseidon.manifests.workloads.volcano import read_volcano_job
+from poseidon.queues.claims import read_kueue_queue
 
 Reader: TypeAlias = Callable[[Value, Known], Iterator[PodSet | PodGroupObject] | Iterator[PodSet]]
 
@@ -56,10 +60,16 @@ no sense, ``NotKnownError`` for one whose pods are described by what is not in t
 
 @dataclass(slots=True)
 class Families:
-    """``pods`` are still to be created; ``groups`` are objects that describe groups of them."""
+    """What the objects of other projects come to."""
 
     pods: list[Pod] = field(default_factory=list)
+    """Pods that are still to be created."""
     groups: list[Document] = field(default_factory=list)
+    """Objects that describe groups of them."""
+    owners: list[tuple[str, ScaledOwner]] = field(default_factory=list)
+    """The objects by kind with the number of their pods, and objects in between that are not in the input."""
+    suspended: list[Pod] = field(default_factory=list)
+    """Pods that are created only once somebody resumes their object, which is in a queue."""
     warnings: list[str] = field(default_factory=list)
 
 
@@ -80,15 +90,20 @@ def expand_families(documents: Iterable[Document]) -> Families:
         if is_leaving(document.value):
             continue
         try:
-            pods, groups = expander.expand(document)
+            made = expander.expand(document)
         except (MalformedObjectError, NotKnownError) as error:
             done.warnings.append(f"{_identity(document)}: {error}; its pods are left out")
             continue
         except RecursionError:
             done.warnings.append(f"{_identity(document)}: nested too deeply; its pods are left out")
             continue
-        done.pods += pods
-        done.groups += groups
+        done.pods += made.pods
+        done.groups += made.groups
+        done.owners += made.owners
+        with suppress(MalformedObjectError, NotKnownError):
+            resumed = expander.expand_resumed(document)
+            done.suspended += resumed.pods
+            done.owners += resumed.owners
     return done
 
 
@@ -115,13 +130,22 @@ class _Expander:
         self._present = PresentPods(documents, self._known)
         self._groups = {(_key(each)[0], *_read_name(each)) for each in documents if each.kind == "PodGroup"}
 
-    def expand(self, document: Document) -> tuple[list[Pod], list[Document]]:
+    def expand_resumed(self, document: Document) -> Families:
+        """Return what an object in a queue would lack if it were not suspended; nothing if it is not."""
+        metadata = read_metadata(document.value)
+        resumed = resume(document.value)
+        if resumed is None or not read_kueue_queue(metadata):
+            return Families()
+        return self.expand(replace_value(document, resumed))
+
+    def expand(self, document: Document) -> Families:
         """Return what an object still lacks. Raises ``MalformedObjectError`` and ``NotKnownError``."""
         value = document.value
         namespace, name = namespace_of(value), name_of(value)
         if not name:
             raise MalformedObjectError("metadata.name", "missing")
         sets: list[PodSet] = []
+        every: list[PodSet] = []
         groups: list[Document] = []
         pods_in_all = 0
         for each in FAMILIES[_key(document)](value, self._known):
@@ -129,6 +153,7 @@ class _Expander:
                 pods_in_all += len(each.names)
                 if pods_in_all > MAX_PODS:
                     raise MalformedObjectError("spec", f"stands for more than {MAX_PODS} pods")
+                every.append(each)
                 if not self._is_there(value, namespace, each):
                     sets.append(each)
                 continue
@@ -139,12 +164,12 @@ class _Expander:
         pods: list[Pod] = []
         for pod_set, names in zip(sets, missing, strict=True):
             pods += self._pods(document, namespace, pod_set, names)
-        return pods, groups
+        return Families(pods, groups, list(list_owners(document, every, self._known)))
 
     def _is_there(self, value: Value, namespace: str, pod_set: PodSet) -> bool:
         """Return whether the controller of a set is an object of the input, which is expanded by itself."""
-        owner = self._known.get(namespace, *pod_set.owner)
-        return owner is not None and owner is not value
+        itself = (str(value.get("kind")), name_of(value))
+        return pod_set.owner != itself and self._known.get(namespace, *pod_set.owner) is not None
 
     def _pods(self, document: Document, namespace: str, pod_set: PodSet, names: list[str]) -> Iterator[Pod]:
         """Yield pods of a set by these names, but for those that somebody else has."""

@@ -1,0 +1,52 @@
+"""Objects of other projects that are in a queue: how many pods go together, and what they would be if not suspended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from poseidon.kube.api.decoding import MetadataOnly, convert_object
+from poseidon.kube.api.metadata import ObjectMeta, OwnerReference
+from poseidon.kube.api.pod_groups import ScaledOwner, ScaleSpec
+from poseidon.manifests.documents import Document
+from poseidon.manifests.workloads.fields import Value, mapping, number
+from poseidon.manifests.workloads.pod_sets import Known, PodSet
+
+
+def read_metadata(value: Value) -> ObjectMeta:
+    """Return an object's metadata; raises ``MalformedObjectError``."""
+    return convert_object({"metadata": value.get("metadata")}, MetadataOnly).metadata
+
+
+def replace_value(document: Document, value: Value) -> Document:
+    """Return a document with another content."""
+    return replace(document, value=dict(value))
+
+
+def resume(value: Value) -> Value | None:
+    """Return an object as it is once it is resumed, None if it is not suspended."""
+    spec = mapping(value, "spec")
+    policy = mapping(spec, "runPolicy")
+    if spec.get("suspend") is not True and policy.get("suspend") is not True:
+        return None
+    changed = {**spec, "suspend": False}
+    if policy:
+        changed["runPolicy"] = {**policy, "suspend": False}
+    return {**value, "spec": changed}
+
+
+def list_owners(
+    document: Document, sets: Iterable[PodSet], known: Known
+) -> Iterator[tuple[str, ScaledOwner]]:
+    """Yield an object with the number of its pods, and controllers between it and these that are not in the input."""
+    listed, metadata = list(sets), read_metadata(document.value)
+    namespace, kind = metadata.namespace or "default", document.kind
+    size = sum(len(each.names) for each in listed)
+    if kind == "LeaderWorkerSet":  # each of its groups is admitted by itself
+        size = number(document.value, "spec", "leaderWorkerTemplate", "size", default=1)
+    yield kind, ScaledOwner(metadata, ScaleSpec(replicas=size))
+    reference = OwnerReference(document.api_version, kind, metadata.name, metadata.uid, controller=True)
+    for between in dict.fromkeys(each.owner for each in listed):
+        if between != (kind, metadata.name) and known.get(namespace, *between) is None:
+            made = ObjectMeta(name=between[1], namespace=namespace, owner_references=(reference,))
+            yield between[0], ScaledOwner(made)
