@@ -14,7 +14,8 @@ from benchmarks.environment import environment
 from benchmarks.quality import check_fits
 from cost_models.interface import Float64, Int64
 from firmament.core.configuration import CoreConfiguration
-from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
+from firmament.core.flow.problem import Assignments, PlacementProblem
+from firmament.core.flow.residual import Residual
 from firmament.core.rounds import decide
 from firmament.solvers.ortools_solver import OrToolsSolver
 

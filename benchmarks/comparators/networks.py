@@ -23,7 +23,8 @@ from firmament.core.flow.network.network import (
     crowding_cost,
     dearest_path,
 )
-from firmament.core.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem, Residual, machine_units
+from firmament.core.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem
+from firmament.core.flow.residual import Residual, machine_units
 from firmament.core.placement.passes import place_greedily
 from firmament.solvers.base import FlowProblem, FlowSolution, Solver
 from firmament.solvers.ortools_solver import OrToolsSolver

@@ -22,7 +22,8 @@ from benchmarks.comparators import original_messages as wire
 from benchmarks.comparators.base import Contest, NotMeasuredError, Outcome, assignments
 from benchmarks.free_ports import free_ports
 from firmament.core.board.admission import admit
-from firmament.core.flow.problem import PlacementProblem, Residual
+from firmament.core.flow.problem import PlacementProblem
+from firmament.core.flow.residual import Residual
 
 _START_SECONDS = 30.0
 _STOP_SECONDS = 10.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
-from firmament.core.flow.problem import Residual
+from firmament.core.flow.residual import Residual
 from firmament.core.flow.tuning import FlowTuning
 from firmament.core.snapshot.snapshot import Snapshot
 from firmament.pictures.drawing import draw

@@ -14,7 +14,8 @@ from firmament.cli import main
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.events import ClassDefined, MachineUpserted, TasksBound, TasksSubmitted
 from firmament.core.flow.network.network import compute_unscheduled_penalties, dearest_path
-from firmament.core.flow.problem import Assignments, Residual
+from firmament.core.flow.problem import Assignments
+from firmament.core.flow.residual import Residual
 from firmament.core.model import Machine, TaskClass
 from firmament.core.placement.cost import placement_cost
 from firmament.core.scheduler import Scheduler

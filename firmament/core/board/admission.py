@@ -12,7 +12,8 @@ import numpy as np
 from cost_models.interface import Bool, Float64, Int64
 from firmament.core.board.board import Board
 from firmament.core.constraints.model_limits import JointRoom
-from firmament.core.flow.problem import Assignments, PlacementProblem, Residual, take_oldest
+from firmament.core.flow.problem import Assignments, PlacementProblem, take_oldest
+from firmament.core.flow.residual import Residual
 from firmament.core.ranks import rank, rank_in_runs, runs, sum_before_in_runs
 
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
 from firmament.core.constraints.pairs import PairState, compare_with_limits
-from firmament.core.flow.problem import Residual
 from firmament.core.flow.reduction import restrict
+from firmament.core.flow.residual import Residual
 from firmament.core.ranks import places_in
 
 

@@ -16,7 +16,8 @@ from firmament.core.constraints.counters import RuleState
 from firmament.core.constraints.model_limits import ModelLimits
 from firmament.core.constraints.pairs import PairState
 from firmament.core.constraints.ruleset import ClassRules, RuleSet
-from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
+from firmament.core.flow.problem import Assignments, PlacementProblem
+from firmament.core.flow.residual import Residual
 from firmament.core.reasons import AnyReason
 
 

@@ -28,7 +28,7 @@ from firmament.core.flow.optimality.pricing import FullPrices, Violations, price
 from firmament.core.flow.optimality.primal_dual_repair import repair_flow
 from firmament.core.flow.outcome import FlowOutcome
 from firmament.core.flow.price_estimate.equilibrium import Spread, estimate_spread
-from firmament.core.flow.problem import Residual
+from firmament.core.flow.residual import Residual
 from firmament.core.flow.tuning import FlowTuning, TruncationTuning
 from firmament.solvers.base import FlowProblem, FlowSolution, Solver, SolverTimeoutError
 

@@ -22,7 +22,8 @@ from typing import Any
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.flow.problem import Assignments, Residual
+from firmament.core.flow.problem import Assignments
+from firmament.core.flow.residual import Residual
 from firmament.core.flow.tuning import ReductionTuning
 from firmament.core.ranks import ColumnMarks, places_in
 

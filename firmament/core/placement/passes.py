@@ -17,8 +17,9 @@ from firmament.core.board.board import Board
 from firmament.core.constraints.preferences import soft_cost
 from firmament.core.flow.column_generation import optimal_flow
 from firmament.core.flow.network.network import compute_unscheduled_penalties, crowding_cost, dearest_path
-from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments, Residual
+from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments
 from firmament.core.flow.reduction import merge_alike, narrow
+from firmament.core.flow.residual import Residual
 from firmament.core.placement.outcome import FirstFlow, Means, Placed, StageFigures
 from firmament.solvers.base import SolverTimeoutError
 

@@ -19,7 +19,8 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.core.board.board import Board, is_displaced
-from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
+from firmament.core.flow.problem import Assignments, PlacementProblem
+from firmament.core.flow.residual import Residual
 from firmament.core.placement.class_aggregation import merge_classes
 from firmament.core.placement.gang_search import GangSearch
 from firmament.core.placement.outcome import Means, Placed, StageFigures

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
-from firmament.core.flow.problem import COST_UNITS_PER_POINT, WAIT_BUCKETS, Assignments, Residual
+from firmament.core.flow.problem import COST_UNITS_PER_POINT, WAIT_BUCKETS, Assignments
+from firmament.core.flow.residual import Residual
 from firmament.core.ranks import counting
 from firmament.solvers.base import Int32
 

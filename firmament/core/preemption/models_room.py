@@ -18,7 +18,8 @@ from dataclasses import replace
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
+from firmament.core.flow.problem import Assignments, PlacementProblem
+from firmament.core.flow.residual import Residual
 from firmament.core.preemption.problem import PreemptionProblem
 
 ENDLESS = 2**60

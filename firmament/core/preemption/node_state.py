@@ -11,7 +11,8 @@ from cost_models.interface import Bool, Int64
 from firmament.core.constraints.constraint import Constraints
 from firmament.core.constraints.counters import RuleState
 from firmament.core.constraints.ruleset import ClassRules
-from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
+from firmament.core.flow.problem import Assignments, PlacementProblem
+from firmament.core.flow.residual import Residual
 from firmament.core.preemption.models_room import KeptRooms, columns
 from firmament.core.preemption.problem import PreemptionProblem, PreemptionTuning, VictimGangs
 

@@ -18,7 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments, Residual
+from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments
+from firmament.core.flow.residual import Residual
 from firmament.core.placement.cost import compute_placed_cost
 from firmament.core.ranks import ColumnMarks, places_in
 from firmament.core.rescheduling.move_network.move_search import (

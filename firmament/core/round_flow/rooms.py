@@ -13,7 +13,8 @@ import numpy as np
 from cost_models.interface import Bool, Float64, Int64
 from firmament.core.filters.root_causes import root_causes
 from firmament.core.flow.optimality.node_prices import NotOptimalError, least_class_prices
-from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments, PlacementProblem, Residual
+from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments, PlacementProblem
+from firmament.core.flow.residual import Residual
 from firmament.core.reasons import Cause, StatedReason
 from firmament.core.rounds import Placement
 from firmament.core.rules.framework.node_rule import MachineRefusal

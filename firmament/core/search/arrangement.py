@@ -10,7 +10,8 @@ import numpy as np
 from cost_models.interface import Int64
 from firmament.core.board.admission import in_valid_order
 from firmament.core.board.board import Board
-from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
+from firmament.core.flow.problem import Assignments, PlacementProblem
+from firmament.core.flow.residual import Residual
 from firmament.core.search.driver import SearchBudget
 from firmament.core.search.tuning import RelocationTuning
 

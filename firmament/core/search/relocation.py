@@ -12,7 +12,8 @@ from __future__ import annotations
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.core.flow.problem import Assignments, PlacementProblem, Residual, machine_units
+from firmament.core.flow.problem import Assignments, PlacementProblem
+from firmament.core.flow.residual import Residual, machine_units
 from firmament.core.search.arrangement import TaskArrangement
 from firmament.core.search.driver import SearchBudget, SearchFigures, SearchLog, Unsupported, search
 from firmament.core.search.moves.eject import EjectTasks

@@ -19,7 +19,7 @@ import numpy as np
 from cost_models.interface import Bool, Int64
 from firmament.core.flow.price_estimate.equilibrium import UNWANTED, Spread, narrow_price
 from firmament.core.flow.price_estimate.sampling import FlowSample
-from firmament.core.flow.problem import Residual
+from firmament.core.flow.residual import Residual
 from firmament.core.flow.tuning import ColumnTuning
 from firmament.solvers.base import Int32
 

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from cost_models.interface import Bool, Int64
 from firmament.core.flow.network.arc_columns import ArcColumns
-from firmament.core.flow.problem import WAIT_BUCKETS, Residual, machine_units
+from firmament.core.flow.problem import WAIT_BUCKETS
+from firmament.core.flow.residual import Residual, machine_units
 from firmament.core.ranks import counting, places_in, runs, sum_before_in_runs
 from firmament.solvers.base import Arcs, FlowProblem
 

@@ -18,7 +18,7 @@ from cost_models.interface import Bool, Int64
 from firmament.core.flow.network.arc_columns import ArcColumns, Offers
 from firmament.core.flow.network.network import Network, crowding_cost
 from firmament.core.flow.optimality.node_prices import Prices
-from firmament.core.flow.problem import Residual, machine_units
+from firmament.core.flow.residual import Residual, machine_units
 from firmament.core.ranks import counting, places_in
 
 FORBIDDEN = np.int64(2**61)

@@ -13,7 +13,8 @@ from cost_models.interface import Bool, Float64, Int64
 from firmament.core.board.board import Board
 from firmament.core.constraints.pairs import PairState
 from firmament.core.constraints.preferences import soft_cost
-from firmament.core.flow.problem import Assignments, Residual
+from firmament.core.flow.problem import Assignments
+from firmament.core.flow.residual import Residual
 from firmament.core.placement.outcome import Means, Placed
 from firmament.core.placement.passes import place_leftovers, place_one_by_one
 from firmament.core.placement.subclasses import ClassPart, Wave

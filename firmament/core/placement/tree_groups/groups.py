@@ -21,7 +21,8 @@ from firmament.core.flow.network.network import crowding_cost
 from firmament.core.flow.optimality.node_prices import NotOptimalError, Prices, node_prices
 from firmament.core.flow.optimality.pricing import full_machine_prices
 from firmament.core.flow.outcome import FlowOutcome
-from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
+from firmament.core.flow.problem import Assignments, PlacementProblem
+from firmament.core.flow.residual import Residual
 from firmament.core.placement.class_aggregation import merge_classes
 from firmament.core.placement.outcome import Means, Placed, StageFigures
 from firmament.core.placement.passes import propose

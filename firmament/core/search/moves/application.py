@@ -14,7 +14,8 @@ from cost_models.interface import Float64, Int64
 from firmament.core.board.application import Application, PairBoard
 from firmament.core.board.board import Board
 from firmament.core.constraints.pairs import PairState
-from firmament.core.flow.problem import Assignments, Residual
+from firmament.core.flow.problem import Assignments
+from firmament.core.flow.residual import Residual
 from firmament.core.ranks import group_rows, rank_in_runs
 from firmament.core.search.driver import (
     SearchBudget,

@@ -12,7 +12,8 @@ from cost_models.interface import Int64
 from cost_models.pairs import PairTerms
 from firmament.core.board.application import Application, PairBoard
 from firmament.core.constraints.pairs import PairRules, PairState, link_load, pair_figure
-from firmament.core.flow.problem import PlacementProblem, Residual
+from firmament.core.flow.problem import PlacementProblem
+from firmament.core.flow.residual import Residual
 from tests.support.core import problem
 from tests.support.effort import examples
 

@@ -16,7 +16,8 @@ from firmament.core.constraints.constraint import Constraint, Constraints
 from firmament.core.constraints.counters import RuleState
 from firmament.core.constraints.model_limits import ModelConstraint, ModelLimits
 from firmament.core.constraints.pairs import PairRules, PairState
-from firmament.core.flow.problem import Assignments, Residual
+from firmament.core.flow.problem import Assignments
+from firmament.core.flow.residual import Residual
 from firmament.core.reasons import AnyReason
 from tests.firmament.core.board.test_pairs import KINDS, MACHINES, terms
 from tests.firmament.core.constraints.team_isolation import Teams

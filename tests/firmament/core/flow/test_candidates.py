@@ -9,7 +9,8 @@ from firmament.core.flow.column_generation import GenerationOptions, optimal_flo
 from firmament.core.flow.price_estimate.equilibrium import find_wanted_machines, first_worth
 from firmament.core.flow.price_estimate.market import MarketDemand, Stairs, typical_step
 from firmament.core.flow.price_estimate.newton import balance, refine
-from firmament.core.flow.problem import PlacementProblem, Residual, machine_units
+from firmament.core.flow.problem import PlacementProblem
+from firmament.core.flow.residual import Residual, machine_units
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import problem
 from tests.support.tuning import FLOW, NEWTON, PRICES

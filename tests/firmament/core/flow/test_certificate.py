@@ -20,7 +20,8 @@ from firmament.core.flow.network.network import (
 from firmament.core.flow.optimality.node_prices import node_prices
 from firmament.core.flow.optimality.pricing import FullPrices, price_out
 from firmament.core.flow.outcome import FlowOutcome
-from firmament.core.flow.problem import PlacementProblem, Residual
+from firmament.core.flow.problem import PlacementProblem
+from firmament.core.flow.residual import Residual
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.oracle.network import cost_by_networkx, cost_by_ortools, full_network, slackness_faults, unbalanced
 from tests.support.effort import examples

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from firmament.core.flow.network.arc_columns import Offers, cheapest, starting_columns
 from firmament.core.flow.price_estimate.equilibrium import UNWANTED, Spread, estimate_spread
 from firmament.core.flow.price_estimate.sampling import FlowSample, systematic_sample
-from firmament.core.flow.problem import Residual
+from firmament.core.flow.residual import Residual
 from tests.support.core import problem
 from tests.support.tuning import FLOW, PRICES
 

@@ -12,7 +12,8 @@ from firmament.core.flow.column_generation import GenerationOptions, optimal_flo
 from firmament.core.flow.price_estimate.continuation import continue_prices
 from firmament.core.flow.price_estimate.equilibrium import estimate_spread
 from firmament.core.flow.price_estimate.market import MarketDemand, Stairs, typical_step
-from firmament.core.flow.problem import PlacementProblem, Residual, machine_units
+from firmament.core.flow.problem import PlacementProblem
+from firmament.core.flow.residual import Residual, machine_units
 from firmament.core.flow.terms import DualPrices
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import problem

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
 from firmament.core.flow.price_estimate.equilibrium import estimate_spread
-from firmament.core.flow.problem import PlacementProblem, Residual
+from firmament.core.flow.problem import PlacementProblem
+from firmament.core.flow.residual import Residual
 from firmament.core.flow.terms import DualPrices
 from firmament.core.placement.outcome import Means
 from firmament.core.placement.placing import place

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cost_models.interface import JointRows
-from firmament.core.flow.problem import Residual
+from firmament.core.flow.residual import Residual
 from tests.support.core import problem
 
 MACHINES = 15

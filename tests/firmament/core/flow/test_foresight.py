@@ -22,7 +22,8 @@ from firmament.core.flow.network.network import (
     dearest_path,
 )
 from firmament.core.flow.price_estimate.equilibrium import estimate_spread
-from firmament.core.flow.problem import PlacementProblem, Residual
+from firmament.core.flow.problem import PlacementProblem
+from firmament.core.flow.residual import Residual
 from firmament.solvers.base import FlowProblem, FlowSolution
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import problem

@@ -12,7 +12,8 @@ from firmament.core.flow.column_generation import GenerationOptions, optimal_flo
 from firmament.core.flow.network.arc_columns import ArcColumns, Offers, starting_columns
 from firmament.core.flow.outcome import FlowOutcome
 from firmament.core.flow.price_estimate.equilibrium import estimate_spread
-from firmament.core.flow.problem import PlacementProblem, Residual, machine_units
+from firmament.core.flow.problem import PlacementProblem
+from firmament.core.flow.residual import Residual, machine_units
 from firmament.core.placement.cost import placement_cost
 from firmament.solvers.base import FlowProblem, FlowSolution, SolverTimeoutError
 from firmament.solvers.ortools_solver import OrToolsSolver

@@ -15,7 +15,8 @@ from firmament.core.flow.network.network import (
 from firmament.core.flow.optimality.node_prices import node_prices
 from firmament.core.flow.optimality.pricing import FullPrices
 from firmament.core.flow.optimality.primal_dual_repair import repair_flow
-from firmament.core.flow.problem import PlacementProblem, Residual
+from firmament.core.flow.problem import PlacementProblem
+from firmament.core.flow.residual import Residual
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.firmament.core.flow.test_generation import varied
 from tests.support.core import problem

@@ -11,8 +11,9 @@ import pytest
 from cost_models.interface import JointRows
 from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
 from firmament.core.flow.network.network import compute_unscheduled_penalties, dearest_path
-from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
+from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.flow.reduction import narrow
+from firmament.core.flow.residual import Residual
 from firmament.core.placement.outcome import Means
 from firmament.core.placement.passes import place_all
 from firmament.solvers.ortools_solver import OrToolsSolver

@@ -16,7 +16,8 @@ from firmament.core.flow.network.network import (
     crowding_cost,
     dearest_path,
 )
-from firmament.core.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem, Residual
+from firmament.core.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem
+from firmament.core.flow.residual import Residual
 from tests.support.core import problem
 
 

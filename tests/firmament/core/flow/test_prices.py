@@ -8,7 +8,7 @@ import pytest
 from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
 from firmament.core.flow.network.network import Network
 from firmament.core.flow.optimality.node_prices import NotOptimalError, Prices, node_prices
-from firmament.core.flow.problem import Residual
+from firmament.core.flow.residual import Residual
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.firmament.core.flow.test_generation import fits, varied
 from tests.support.core import problem

@@ -10,7 +10,7 @@ import pytest
 from firmament.core.flow.price_estimate.equilibrium import estimate_spread
 from firmament.core.flow.price_estimate.market import FORBIDDEN, Market, Stairs
 from firmament.core.flow.price_estimate.newton import BLOCK, balance, refine
-from firmament.core.flow.problem import Residual
+from firmament.core.flow.residual import Residual
 from tests.support.core import problem
 from tests.support.tuning import NEWTON, PRICES
 

@@ -20,7 +20,7 @@ from firmament.core.flow.network.network import (
 from firmament.core.flow.optimality.node_prices import node_prices
 from firmament.core.flow.optimality.pricing import FullPrices, price_out
 from firmament.core.flow.optimality.primal_dual_repair import Mended, repair_flow
-from firmament.core.flow.problem import Residual
+from firmament.core.flow.residual import Residual
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.oracle.network import cost_by_networkx, slackness_faults, unbalanced
 from tests.support.effort import examples

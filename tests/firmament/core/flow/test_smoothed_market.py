@@ -11,7 +11,7 @@ from firmament.core.flow.price_estimate import newton
 from firmament.core.flow.price_estimate.equilibrium import estimate_spread
 from firmament.core.flow.price_estimate.market import FORBIDDEN, Market, Stairs
 from firmament.core.flow.price_estimate.newton import FARTHEST, MarketPoint, SmoothedMarket
-from firmament.core.flow.problem import Residual
+from firmament.core.flow.residual import Residual
 from tests.support.core import problem
 from tests.support.tuning import PRICES
 

@@ -16,7 +16,7 @@ from firmament.core.flow.network.network import (
     flow_cost,
     unmerge,
 )
-from firmament.core.flow.problem import Residual
+from firmament.core.flow.residual import Residual
 from tests.support.core import problem
 from tests.support.effort import examples
 

@@ -13,7 +13,8 @@ from firmament.core.flow import column_generation
 from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
 from firmament.core.flow.outcome import FlowOutcome
 from firmament.core.flow.price_estimate.equilibrium import estimate_spread
-from firmament.core.flow.problem import PlacementProblem, Residual
+from firmament.core.flow.problem import PlacementProblem
+from firmament.core.flow.residual import Residual
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import problem
 from tests.support.histories.problems import placement_problem

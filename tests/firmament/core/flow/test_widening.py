@@ -16,7 +16,7 @@ from firmament.core.flow.network.network import (
     dearest_path,
     widen_network,
 )
-from firmament.core.flow.problem import Residual
+from firmament.core.flow.residual import Residual
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.effort import examples
 from tests.support.histories.problems import SEEDS, fits_of, placement_problem

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from firmament.core.flow.network.network import compute_unscheduled_penalties, dearest_path
-from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
+from firmament.core.flow.problem import Assignments, PlacementProblem
+from firmament.core.flow.residual import Residual
 from firmament.core.placement.cost import compute_placed_cost, pending_cost, placement_cost
 from tests.support.core import problem
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firmament.core.flow.problem import Residual
+from firmament.core.flow.residual import Residual
 from firmament.core.placement.cost import compute_charged_cost, flow_bound, gap_of, least_cost
 from firmament.core.placement.outcome import Means, PassOptions
 from firmament.core.placement.placing import place

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from cost_models.interface import JointRows
-from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
+from firmament.core.flow.problem import Assignments, PlacementProblem
+from firmament.core.flow.residual import Residual
 from firmament.core.placement.outcome import Means, PassOptions, Placed
 from firmament.core.placement.passes import place_all, place_greedily
 from firmament.core.placement.placing import place_by_priority

@@ -14,7 +14,8 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
+from firmament.core.flow.problem import Assignments, PlacementProblem
+from firmament.core.flow.residual import Residual
 from firmament.core.placement.cost import compute_placed_cost, placement_cost
 from firmament.core.placement.outcome import Means, PassOptions, Placed
 from firmament.core.placement.placing import place_by_priority

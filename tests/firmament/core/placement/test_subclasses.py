@@ -8,7 +8,8 @@ import numpy as np
 
 from cost_models.interface import Bool, JointRows
 from firmament.core.constraints.ruleset import NO_RULES
-from firmament.core.flow.problem import COST_UNITS_PER_POINT, Residual
+from firmament.core.flow.problem import COST_UNITS_PER_POINT
+from firmament.core.flow.residual import Residual
 from firmament.core.placement.subclasses import LARGEST_COST, ClassPart, derive
 from tests.firmament.core.placement.rules import proposed, units
 from tests.support.core import problem

@@ -10,7 +10,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from firmament.core.flow.network.network import compute_unscheduled_penalties, dearest_path
-from firmament.core.flow.problem import COST_UNITS_PER_POINT, PlacementProblem, Residual
+from firmament.core.flow.problem import COST_UNITS_PER_POINT, PlacementProblem
+from firmament.core.flow.residual import Residual
 from firmament.core.placement.outcome import PassOptions, no_timer
 from firmament.core.round_flow.rooms import place_prices
 from firmament.core.rounds import decide

@@ -9,7 +9,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
+from firmament.core.flow.problem import Assignments, PlacementProblem
+from firmament.core.flow.residual import Residual
 from firmament.core.placement.cost import compute_placed_cost, placement_cost
 from firmament.core.placement.passes import place_greedily
 from firmament.core.search.moves.exchange import exchange_sizes

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from firmament.core.board.board import Board
-from firmament.core.flow.problem import PlacementProblem, Residual
+from firmament.core.flow.problem import PlacementProblem
+from firmament.core.flow.residual import Residual
 from firmament.core.placement.passes import place_leftovers
 from firmament.core.search.relocation import cannot_be_bettered, most_placed
 from tests.firmament.core.placement.rules import proposed, ruled, units

@@ -1,0 +1,207 @@
+"""What is left of a round's problem while tasks are placed: who waits, and what machines have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from copy import copy
+
+import numpy as np
+
+from cost_models.interface import Bool, Int64
+from firmament.core.constraints.model_limits import JointRoom
+from firmament.core.flow.problem import Assignments, PlacementProblem, take_oldest
+
+UNLIMITED = int(np.iinfo(np.int64).max) // 4
+"""Room where no row limits anything; no sum of amounts reaches it."""
+
+
+class Residual:
+    """What is left of a problem after some admissions: tasks, room on machines and on joint rows.
+
+    ``remaining``: int64[C, WAIT_BUCKETS]; ``free``: int64[K, M] (resource-major: rows are scanned whole);
+    ``placed``: int64[M], tasks admitted per machine in this round; ``joint``: what is left of each block of joint rows;
+    ``ledgers``: copies of the problem's, booked with what was admitted.
+    """
+
+    def __init__(self, problem: PlacementProblem) -> None:
+        self.problem = problem
+        self.remaining = problem.counts.copy()
+        self.free = problem.free.T.copy()  # a contiguous array of its own, also if there is one machine
+        self.placed = np.zeros(problem.machines, dtype=np.int64)
+        self.joint = [JointRoom.from_rows(rows) for rows in problem.joint]
+        self.ledgers = [ledger.copy() for ledger in problem.ledgers]
+        #: what single tasks of a shape ask for: columns and amounts, looked up once
+        self.amounts: dict[int, list[tuple[int, int]]] = {}
+
+    def copy(self) -> Residual:
+        """Return an independent copy."""
+        return self.from_problem(self.problem)
+
+    def from_problem(self, problem: PlacementProblem) -> Residual:
+        """Return what is left of the same machines and tasks as another problem states them: a copy."""
+        twin = copy(self)
+        if problem is not self.problem:
+            twin.problem, twin.amounts = problem, {}
+        twin.remaining, twin.free, twin.placed = self.remaining.copy(), self.free.copy(), self.placed.copy()
+        twin.joint = [
+            JointRoom(rows, room.left.copy()) for rows, room in zip(problem.joint, self.joint, strict=True)
+        ]
+        twin.ledgers = [ledger.copy() for ledger in self.ledgers]
+        return twin
+
+    def active(self) -> Int64:
+        """Return classes that still have tasks, ascending."""
+        return np.flatnonzero(self.remaining.any(axis=1))
+
+    def by_importance(self) -> list[int]:
+        """Return classes that still have tasks, by priority, then by longest wait (the oldest bucket in use)."""
+        active, oldest = self.active(), np.argmax(self.remaining > 0, axis=1)
+        return active[np.lexsort((active, oldest[active], -self.problem.priority[active]))].tolist()
+
+    def fits(self, shape: int) -> Bool:
+        """Return bool[M]: machines that may take, and have room for, one more task of the shape."""
+        fits = self.problem.feasible[shape].copy()
+        self._close_full(fits, shape)
+        return fits
+
+    def fits_of(self, shapes: Iterable[int]) -> dict[int, Bool]:
+        """Return ``fits`` of several shapes. Amounts that several of them ask for are compared once."""
+        if self.ledgers:
+            return {shape: self.fits(shape) for shape in shapes}
+        limits = list(self.limits())
+        enough: dict[tuple[int, int], Bool] = {}
+        fits = {}
+        for shape in shapes:
+            room = self.problem.feasible[shape].copy()
+            for limit, (amounts, left) in enumerate(limits):
+                amount = int(amounts[shape])
+                if amount > 0:
+                    if (limit, amount) not in enough:
+                        enough[limit, amount] = left >= amount
+                    room &= enough[limit, amount]
+            fits[shape] = room
+        return fits
+
+    def limits(self, machines: Int64 | None = None) -> Iterator[tuple[Int64, Int64]]:
+        """Yield what a task of each shape takes, int64[S], and what machines have left of it, ledgers aside.
+
+        Of every resource, then of every block of joint rows; of all machines, or of some: int64[A].
+        """
+        for amounts, left in zip(self.problem.requests.T, self.free, strict=True):
+            yield amounts, left if machines is None else left.take(machines)
+        for joint in self.joint:
+            left = joint.get_per_machine(UNLIMITED)
+            yield joint.rows.amount, left if machines is None else left.take(machines)
+
+    def has_room(self, shape: int) -> Bool:
+        """Return bool[M]: machines with room for one more task of the shape, whether or not it may go there."""
+        room = np.ones(self.problem.machines, dtype=np.bool_)
+        self._close_full(room, shape)
+        return room
+
+    def _close_full(self, machines: Bool, shape: int) -> None:
+        """Take those out of ``machines`` (bool[M]) that have no room for one more task of a shape."""
+        for column, amount in self._list_asked(shape):
+            machines &= self.free[column] >= amount
+        for joint in self.joint:
+            joint.close_full(machines, shape)
+        if self.ledgers:
+            known_as = int(self.problem.map_to_ledgers(np.array([shape]))[0])
+            for ledger in self.ledgers:
+                machines &= ledger.count_room(known_as) > 0
+
+    def units(self, shapes: Int64, machines: Int64) -> Int64:
+        """Return how many tasks of ``shapes[i]`` fit ``machines[i]`` by themselves: int64[A], exact, at least
+        0.
+
+        On a row that stands for several machines, as many as fit one of them times their number.
+        """
+        units = np.full(len(shapes), np.iinfo(np.int64).max)
+        for requests, free in zip(self.problem.requests.T, self.free, strict=True):
+            amount = requests.take(shapes)
+            limited = amount > 0
+            if limited.all():
+                np.minimum(units, free.take(machines) // amount, out=units)
+            elif limited.any():
+                units[limited] = np.minimum(units[limited], free[machines[limited]] // amount[limited])
+        for joint in self.joint:
+            joint.limit_units(units, shapes, machines)
+        for ledger in self.ledgers:
+            np.minimum(units, ledger.room_at(self.problem.map_to_ledgers(shapes), machines), out=units)
+        units = np.maximum(units, 0)
+        if self.problem.multiplicity is not None:
+            units = np.minimum(units, int(self.remaining.sum())) * self.problem.multiplicity[machines]
+        return units
+
+    def has_room_on(self, shape: int, machine: int) -> bool:
+        """Return whether one machine has room for one more task of the shape: ``has_room`` of it alone."""
+        for column, amount in self._list_asked(shape):
+            if self.free.item(column, machine) < amount:
+                return False
+        for joint in self.joint:
+            if not joint.takes(shape, machine):
+                return False
+        if not self.ledgers:
+            return True
+        known_as, at = self.problem.map_to_ledgers(np.array([shape])), np.array([machine])
+        return all(ledger.room_at(known_as, at)[0] > 0 for ledger in self.ledgers)
+
+    def book_assignments(self, assigned: Assignments) -> None:
+        """Book assignments that have been admitted: room, crowding, and tasks (longest waiting first)."""
+        self.book(self.problem.shape[assigned.cls], assigned.machine, assigned.count)
+        take_oldest(self.remaining, assigned)
+
+    def _list_asked(self, shape: int) -> list[tuple[int, int]]:
+        """Return columns of the resources that a shape asks for, with amounts: one task is looked at without
+        numpy's costs.
+        """
+        found = self.amounts.get(shape)
+        if found is None:
+            amounts = self.problem.requests[shape].tolist()
+            found = self.amounts[shape] = [
+                (column, amount) for column, amount in enumerate(amounts) if amount
+            ]
+        return found
+
+    def take_one(self, cls: int) -> None:
+        """Take one task of a class, the longest waiting, off those that wait."""
+        self.remaining[cls, np.argmax(self.remaining[cls] > 0)] -= 1
+
+    def add(self, shape: int, machine: int, count: int = 1) -> None:
+        """Book room and crowding of ``count`` tasks of a shape on one machine; negative: give it back.
+
+        Raises ``ValueError`` for giving back to a ledger.
+        """
+        if self.ledgers:
+            if count < 0:
+                raise ValueError("a ledger gives nothing back")
+            self.book(np.array([shape]), np.array([machine]), np.array([count]))
+            return
+        for column, amount in self._list_asked(shape):
+            self.free[column, machine] -= amount * count
+        self.placed[machine] += count
+        for joint in self.joint:
+            joint.add(shape, machine, count)
+
+    def book(self, shapes: Int64, machines: Int64, counts: Int64) -> None:
+        """Book room and crowding of ``counts[i]`` tasks of ``shapes[i]``; negative, if no ledgers are: give it back."""
+        for column in range(self.problem.requests.shape[1]):
+            np.subtract.at(self.free[column], machines, self.problem.requests[shapes, column] * counts)
+        np.add.at(self.placed, machines, counts)
+        for joint in self.joint:
+            joint.book(shapes, machines, counts)
+        for ledger in self.ledgers:
+            ledger.book(self.problem.map_to_ledgers(shapes), machines, counts)
+
+
+def machine_units(residual: Residual, classes: Int64) -> Int64:
+    """Return upper bound on the tasks of ``classes`` that a machine can take together: int64[M].
+
+    The room divided by the smallest request of any of them, resource by resource; a valid bound for every mix.
+    """
+    smallest = residual.problem.requests[residual.problem.shape[classes]].min(axis=0)
+    units = np.full(residual.problem.machines, int(residual.remaining.sum()))
+    for column, amount in enumerate(smallest.tolist()):
+        if amount > 0:
+            np.minimum(units, residual.free[column] // amount, out=units)
+    return np.maximum(units, 0) * residual.problem.times()
