@@ -169,7 +169,7 @@ def build_core(configuration: SchedulerConfiguration) -> CoreConfiguration:
         options=replace(configuration.round.options(configuration.gangs), by_quality=by_quality),
         fair_share=configuration.fair_share.share(),
         scarce=configuration.scarce_resources.model(),
-        quota=configuration.limits.quota(),
+        limits=configuration.limits.limit_clusters(),
         spread=default_spread(configuration.pod_topology_spread),
     )
 

@@ -9,7 +9,7 @@ from pydantic import Field, StrictBool, StrictInt, StrictStr
 from protos.conventions.configuration import PositiveDuration, Section
 
 if TYPE_CHECKING:
-    from firmament.core.configuration import FairShare, Quota, WeightedModel
+    from firmament.core.configuration import FairShare, SizeLimits, WeightedModel
     from firmament.core.rules.default_spread import SpreadConstraint
     from protos.conventions.configuration_shared import PodTopologySpreadSection
 
@@ -88,8 +88,8 @@ class LimitSection(Section):
     record_bytes: Annotated[StrictInt, Field(ge=1024, le=1024 * _MIB)] = _MIB
     """Bytes of a record (1 MiB); a larger one is set aside."""
 
-    def quota(self) -> Quota:
+    def limit_clusters(self) -> SizeLimits:
         """Return what concerns single clusters, as the core takes it."""
-        from firmament.core.configuration import Quota
+        from firmament.core.configuration import SizeLimits
 
-        return Quota(self.tasks, self.machines, self.classes, self.records, self.record_bytes)
+        return SizeLimits(self.tasks, self.machines, self.classes, self.records, self.record_bytes)

@@ -37,7 +37,7 @@ class FairShare:
 
 
 @dataclass(frozen=True, slots=True)
-class Quota:
+class SizeLimits:
     """Most objects of each kind; of jobs there may be as many as of tasks. ``record_bytes``: of one record."""
 
     tasks: int = 2_000_000
@@ -108,7 +108,7 @@ class CoreConfiguration:
     """Fair shares between namespaces, None for none."""
     scarce: WeightedModel | None = None
     """What machines with scarce resources cost tasks that do not request them, None for nothing."""
-    quota: Quota = field(default_factory=Quota)
+    limits: SizeLimits = field(default_factory=SizeLimits)
     """Limits on the size of the cluster."""
     spread: tuple[SpreadConstraint, ...] = ()
     """Default constraints for tasks that prefer to be apart."""

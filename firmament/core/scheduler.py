@@ -41,7 +41,7 @@ from firmament.core.filters.static_rows import StaticRows
 from firmament.core.flow.outcome import to_dimacs
 from firmament.core.intake.binding_reports import BindingOutcomes
 from firmament.core.intake.events import apply_events
-from firmament.core.intake.validation import check_quota
+from firmament.core.intake.validation import check_size
 from firmament.core.model import TaskClass
 from firmament.core.placement.outcome import Stopwatch, Timer, no_timer
 from firmament.core.requeue.requeue import Requeue
@@ -108,7 +108,7 @@ class Scheduler:
         self._cluster = Cluster(
             configuration.needs,
             constraining_models=configuration.constraining_models,
-            record_bytes=configuration.quota.record_bytes,
+            record_bytes=configuration.limits.record_bytes,
         )
         self._cluster.machines.labels.expect(
             {rule.topology_key for rule in configuration.spread} - {HOSTNAME}
@@ -142,9 +142,9 @@ class Scheduler:
     def apply(self, events: Sequence[Event]) -> None:
         """Apply events in order, all or none; raises ``InvalidEventError`` before anything has changed.
 
-        That is a ``QuotaExceededError`` if the cluster would become larger than it may be.
+        That is a ``TooLargeClusterError`` if the cluster would become larger than it may be.
         """
-        check_quota(self._cluster, events, self._configuration.quota)
+        check_size(self._cluster, events, self._configuration.limits)
         apply_events(self._cluster, events, self._clock())
         if self._requeue.set_aside.why:
             self._requeue.set_aside.note_defined(self._cluster, events)

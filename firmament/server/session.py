@@ -14,7 +14,7 @@ from google.protobuf.message import DecodeError
 import firmament
 from firmament.configuration.sections import LimitSection
 from firmament.core.events import InvalidEventError
-from firmament.core.intake.validation import QuotaExceededError
+from firmament.core.intake.validation import TooLargeClusterError
 from firmament.server.cluster import OrderError, ServedCluster, StaleDriverError, SupersededError
 from firmament.server.driving.loop import DriverLoop, RoundRunner
 from firmament.server.outbox import EVERY, DriverOutbox, Ending, SignsOfLife
@@ -186,7 +186,7 @@ class Session:
             self._outbox.close(Ending(), flush=True)
         except SupersededError:
             return  # ``supersede`` has closed the stream already
-        except QuotaExceededError as error:
+        except TooLargeClusterError as error:
             self._outbox.close(Ending(grpc.StatusCode.RESOURCE_EXHAUSTED, str(error)), flush=True)
         except (DecodeError, InvalidEventError) as error:
             self._outbox.close(Ending(grpc.StatusCode.INVALID_ARGUMENT, str(error)), flush=True)

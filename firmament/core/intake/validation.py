@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from typing import TypeVar
 
-from firmament.core.configuration import Quota
+from firmament.core.configuration import SizeLimits
 from firmament.core.events import (
     ClassDefined,
     ClassRemoved,
@@ -88,32 +88,32 @@ MOST_KINDS = 1000
 """Kinds of records per cluster. Models read a handful."""
 
 
-class QuotaExceededError(InvalidEventError):
+class TooLargeClusterError(InvalidEventError):
     """Events that would make the cluster larger than it may be; nothing of them has been applied."""
 
 
-def check_quota(cluster: Cluster, events: Sequence[Event], quota: Quota) -> None:
-    """Raise ``QuotaExceededError`` if there would be too much of something after all of ``events``.
+def check_size(cluster: Cluster, events: Sequence[Event], limits: SizeLimits) -> None:
+    """Raise ``TooLargeClusterError`` if there would be too much of something after all of ``events``.
 
     What they remove does not count: room that is made in one batch can be used from the next one on.
     """
     kinds = Counter(map(type, events))
     if kinds[MachineUpserted]:
         machines = (event.machine.name for event in events if isinstance(event, MachineUpserted))
-        _check("machines", quota.machines, cluster.machines.row_of, kinds[MachineUpserted], machines)
+        _check("machines", limits.machines, cluster.machines.row_of, kinds[MachineUpserted], machines)
     if kinds[ClassDefined]:
         numbers = (event.id for event in events if isinstance(event, ClassDefined))
-        _check("classes", quota.classes, cluster.classes.numbers, kinds[ClassDefined], numbers)
+        _check("classes", limits.classes, cluster.classes.numbers, kinds[ClassDefined], numbers)
     if kinds[JobDefined]:
         jobs = (event.job.id for event in events if isinstance(event, JobDefined))
-        _check("jobs", quota.tasks, cluster.jobs.ids, kinds[JobDefined], jobs)
+        _check("jobs", limits.tasks, cluster.jobs.ids, kinds[JobDefined], jobs)
     if kinds[TasksSubmitted] or kinds[TasksBound]:
         named = [event.uids for event in events if isinstance(event, (TasksSubmitted, TasksBound))]
         tasks = (uid for uids in named for uid in uids)
-        _check("tasks", quota.tasks, cluster.tasks.row_of, sum(map(len, named)), tasks)
+        _check("tasks", limits.tasks, cluster.tasks.row_of, sum(map(len, named)), tasks)
     if kinds[RecordUpserted]:
         records = {(event.kind, event.name) for event in events if isinstance(event, RecordUpserted)}
-        _check("records", quota.records, cluster.records, len(records), records)
+        _check("records", limits.records, cluster.records, len(records), records)
         record_kinds = {kind for kind, _ in records}
         _check("kinds of records", MOST_KINDS, cluster.records.payloads, len(record_kinds), record_kinds)
 
@@ -124,7 +124,7 @@ def _check(what: str, most: int, known: Collection[T], count: int, named: Iterab
         return
     new = sum(each not in known for each in set(named))
     if len(known) + new > most:
-        raise QuotaExceededError(
+        raise TooLargeClusterError(
             f"{what}: {len(known)} are there, and {new} more would exceed {most} per cluster; remove some, or raise "
             "the section limits of the solver's configuration"
         )

@@ -20,7 +20,7 @@ from google.protobuf.message import DecodeError
 from firmament.configuration.document import build_core, load
 from firmament.configuration.sections import LimitSection
 from firmament.core.events import InvalidEventError
-from firmament.core.intake.validation import QuotaExceededError
+from firmament.core.intake.validation import TooLargeClusterError
 from firmament.core.scheduler import Scheduler
 from firmament.core.state.classes import LEAST_SURPLUS
 from firmament.server.cluster import ServedCluster
@@ -121,7 +121,7 @@ class Tenants:
             else:
                 self._cluster.report(self, reports_from_proto(message.reports))
         except InvalidEventError as error:
-            self.refused["too much" if isinstance(error, QuotaExceededError) else "invalid"] += 1
+            self.refused["too much" if isinstance(error, TooLargeClusterError) else "invalid"] += 1
             assert not compare or self.state() == before, "a refused batch has left something behind"
             return None
         return message
