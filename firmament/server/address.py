@@ -7,8 +7,6 @@ import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from protos.conventions.secrets import redact_address
-
 
 class AddressError(ValueError):
     """An address that cannot be used; the text says why and what to do."""
@@ -33,9 +31,8 @@ def parse_address(option: str, text: str, *, any_port: bool = True) -> ListenAdd
     """
     host, colon, port = text.rpartition(":")
     bracketed = host.startswith("[") and host.endswith("]")
-    is_odd = (":" in host and not bracketed) or bool(set(host) & set("@/"))
-    if not colon or not (port.isascii() and port.isdigit()) or is_odd:
-        raise AddressError(f"{option}: {redact_address(text)!r} is not an address; write HOST:PORT")
+    if not colon or not (port.isascii() and port.isdigit()) or (":" in host and not bracketed):
+        raise AddressError(f"{option}: {text!r} is not an address; write HOST:PORT")
     if not (0 if any_port else 1) <= int(port) <= 65535:
         least = 0 if any_port else 1
         raise AddressError(f"{option}: {text!r}: port {port} is out of range; use {least} to 65535")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
 
 from poseidon.kube.write.claim_writer import GiveVolume, SelectNode
+from poseidon.kube.write.device_claim_writer import DeviceClaimWrite
 from poseidon.kube.write.patch_writer import GroupConditionWrite, GroupStatusWrite, MapWrite, merge_writes
 from poseidon.lifecycle.actions import (
     Action,
@@ -26,8 +27,8 @@ _Key: TypeAlias = tuple[type, str]
 class HeldActions:
     """The latest action of each kind about each object. ``clock`` is monotonic.
 
-    Events are not kept: a standby cannot see whether the leader has written one, and twice is worse than not
-    at all.
+    Claims of devices are not kept, as a standby places nobody. Nor are events: a standby cannot see whether the
+    leader has written one, and twice is worse than not at all.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -68,7 +69,13 @@ class HeldActions:
 
 def _key(action: Action) -> _Key | None:
     match action:
-        case AnnounceScheduled() | AnnouncePreempted() | AnnounceGroup() | AnnounceRefused():
+        case (
+            AnnounceScheduled()
+            | AnnouncePreempted()
+            | AnnounceGroup()
+            | AnnounceRefused()
+            | DeviceClaimWrite()
+        ):
             return None
         case SelectNode() | GiveVolume():
             return SelectNode, f"{action.namespace}/{action.claim}"

@@ -338,7 +338,8 @@ def _patient(options: BridgeOptions) -> BridgeConfiguration:
     if not options.dry_run:
         return options.configuration
     volumes = options.configuration.volumes.model_copy(update={"bind_timeout": math.inf})
-    return options.configuration.model_copy(update={"volumes": volumes})
+    devices = options.configuration.devices.model_copy(update={"bind_timeout": math.inf})
+    return options.configuration.model_copy(update={"volumes": volumes, "devices": devices})
 
 
 async def _wait_at_most(seconds: float, work: Awaitable[object]) -> None:

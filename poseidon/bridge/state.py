@@ -16,8 +16,10 @@ from poseidon.bridge.watched_nodes import WatchedNodes
 from poseidon.bridge.watched_pods import WatchedPods
 from poseidon.configuration.document import BridgeConfiguration
 from poseidon.custom_records import CustomResource
+from poseidon.devices.records import DEVICE_CLASSES, DEVICE_SLICES
 from poseidon.disruption_budgets.records import budget_resource
 from poseidon.kube.api import kinds
+from poseidon.kube.api.devices import ResourceClaim
 from poseidon.kube.api.kinds import WatchedKind
 from poseidon.kube.api.metadata import KubeStruct
 from poseidon.kube.api.nodes import Namespace
@@ -86,6 +88,7 @@ class BridgeState(Stores):
         self.offer = self._pods.offer
         self.refusal = self.placements.refusal
         self.eviction_ended = self.placements.eviction_ended
+        self.device_claim_written = self.device_effects.note_written
         self.claim_refused = self.volume_effects.note_failure
         self.takers: dict[WatchedKind, Callable[[Sequence[Change[Any]]], None]] = {
             kinds.NODE: self.nodes_changed,
@@ -99,6 +102,9 @@ class BridgeState(Stores):
             kinds.VOLUME_ATTACHMENT: self.volume_attachments_changed,
             kinds.VOLUME: self.volumes_changed,
             kinds.CLAIM: self.claims_changed,
+            kinds.DEVICE_CLASS: self.first_records.taker(DEVICE_CLASSES, 0),
+            kinds.RESOURCE_SLICE: self.first_records.taker(DEVICE_SLICES, 0),
+            kinds.RESOURCE_CLAIM: self.device_claims_changed,
             kinds.DAEMON_SET: self.daemon_sets_changed,
             **{kind: self.gangs.taker(name) for name, kind in GROUP_KINDS.items()},
             kinds.GROUP_MAP: self.gangs.group_maps_changed,
@@ -139,6 +145,18 @@ class BridgeState(Stores):
         self.namespaces.take_changes(changes)
         if self.queues is not None:
             self.queues.take_namespaces(changes)
+
+    def device_claims_changed(self, changes: Sequence[Change[ResourceClaim]]) -> None:
+        """Handle changes of claims of devices."""
+        self.devices.claims_changed(changes)
+        self.device_effects.apply()
+
+    def _apply_claims(self) -> None:
+        """Carry on with claims of volumes and devices, after anything that may concern them."""
+        if self.volume_effects.in_use:
+            self.volume_effects.apply()
+        if self.device_effects.in_use:
+            self.device_effects.apply()
 
     def _custom_resources(self) -> tuple[CustomResource[Any], ...]:
         """Return what becomes records for models, as far as some model looks at it."""
@@ -206,18 +224,17 @@ class BridgeState(Stores):
                     self._pods.release_kept_place(uid)
         if result.gangs or self.gangs.topology.lives:
             self.gangs.on_round(result)
-        if self.volume_effects.in_use:
-            self.volume_effects.apply()
+        self._apply_claims()
 
     def binding_ended(self, outcome: BindOutcome) -> None:
         """Note the outcome of a binding."""
         self.placements.binding_ended(outcome)
-        if self.volume_effects.in_use:
-            self.volume_effects.apply()
+        self._apply_claims()
 
     def expire(self) -> None:
         """Give up work that has taken too long, and write what was put off. Call it about every second."""
         self.volume_effects.expire()
+        self.device_effects.expire()
         if self.kept_places is not None:
             self.kept_places.expire()
         self.pending_reasons.say_due()

@@ -10,10 +10,12 @@ from poseidon.bridge.groups.gangs import Gangs
 from poseidon.bridge.groups.notes import TopologyRecords
 from poseidon.configuration.document import BridgeConfiguration
 from poseidon.custom_records import CustomRecords
+from poseidon.devices.state import DeviceState
 from poseidon.group_trees.spec.trees import TreeArguments, trees_are_read
 from poseidon.kube.quarantine import Quarantine
 from poseidon.lifecycle.actions import Action
 from poseidon.lifecycle.bind_check import BindCheck, Requested
+from poseidon.lifecycle.device_effects import DeviceEffects
 from poseidon.lifecycle.eviction_review import EvictionRate, EvictionReview, GangView
 from poseidon.lifecycle.evictions import Evictions
 from poseidon.lifecycle.jobs import Jobs
@@ -72,6 +74,7 @@ class Stores:
         priorities = self.priorities = PriorityResolver()
         jobs, groups = self.jobs, self.groups = Jobs(), Groups(quarantine, priorities)
         volumes = self.volumes = VolumeState(configuration.volumes, quarantine)
+        devices = self.devices = DeviceState(configuration.devices, clock, wall)
         bind_check = self.bind_check = BindCheck(machines, requested, classes)
         tasks = self.tasks = PodRecords(machines, requested, bind_check, stories)
         refusals = self.refusals = Refusals()
@@ -81,17 +84,30 @@ class Stores:
         self.kept_places = KeptPlaces(moves, self.custom_records, wall) if moves.keep_places else None
         reasons = self.pending_reasons = PendingReasons(tasks, actions, clock, configuration.announcements)
         pending = self.pending_bindings = PendingBindings(
-            tasks, volumes, reasons, self.nominations, actions, clock
+            tasks, volumes, devices, reasons, self.nominations, actions, clock
         )
         review = EvictionReview(
             tasks, GangView(groups, jobs, tasks), EvictionRate(configuration.evictions, clock), self._evicts
         )
         evictions = Evictions(tasks, review, refusals, actions)
         placements = self.placements = Placements(
-            tasks, machines, bind_check, volumes, pending, reasons, evictions, refusals, actions, quarantine
+            tasks,
+            machines,
+            bind_check,
+            volumes,
+            devices,
+            pending,
+            reasons,
+            evictions,
+            refusals,
+            actions,
+            quarantine,
         )
         self.volume_effects = VolumeEffects(
             volumes, tasks, machines, placements, reasons, classes, actions, clock, quarantine
+        )
+        self.device_effects = DeviceEffects(
+            devices, tasks, self.first_records, placements, reasons, classes, actions, quarantine
         )
         self.gangs = Gangs(
             groups,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from msgspec.structs import replace
 
 from poseidon.bridge.stores import Stores
+from poseidon.devices.claims import NO_CLAIMS, DeviceResolution, device_claims_of
 from poseidon.kube.api.nodes import PriorityClass, Service
 from poseidon.kube.api.pod_groups import ScaledOwner
 from poseidon.kube.api.pods import Pod, attachable_of
@@ -17,7 +18,7 @@ from poseidon.pods import tasks as pod_translation
 from poseidon.pods.daemon_sets import find_daemon_set
 from poseidon.pods.tasks import Disposition, Task, UnknownPriorityClassError, bare
 from poseidon.volumes.requirements import VolumeNeeds
-from poseidon.volumes.resolution import NOTHING
+from poseidon.volumes.resolution import NOTHING, Resolution
 
 ANY_SCHEDULER = "*"
 KIND = "pods"
@@ -58,13 +59,14 @@ class WatchedPods:
         Whatever its claims wait for then counts as a fault of the pod, for which every node refuses it.
         """
         stores = self._stores
-        record, reason = stores.tasks.get(uid), stores.volumes.resolution(uid).reason
+        record = stores.tasks.get(uid)
+        reason = stores.volumes.resolution(uid).reason or stores.devices.resolution(uid).waits
         if record is None or record.place:
             return
         if reason:
             traits = stores.classes.set_needs(record.task.traits, VolumeNeeds(invalid=reason))
             record.task = replace(record.task, traits=traits)
-        stores.tasks.hold(record, group="", queue="", claims="", priority="", fault="")
+        stores.tasks.hold(record, group="", queue="", claims="", devices="", priority="", fault="")
 
     def take_priority_classes(self, changes: Sequence[Change[PriorityClass]]) -> None:
         """Handle changes of priority classes. As in admission, they count only for pods seen later."""
@@ -113,6 +115,8 @@ class WatchedPods:
     def _settle(self) -> None:
         if self._stores.volume_effects.in_use:
             self._stores.volume_effects.apply()
+        if self._stores.device_effects.in_use:
+            self._stores.device_effects.apply()
         if self._stores.groups.has_news:
             self._stores.gangs.apply()
 
@@ -181,16 +185,14 @@ class WatchedPods:
             # The solver knows that it placed a pod: it needs no message when the kubelet starts it.
             task = replace(task, scheduled=known.task.scheduled)
         place = pod.spec.node_name or (known.place if known is not None else "")
-        claims, resolution, group_wait = attachable_of(pod), NOTHING, ""
-        if claims:
-            task, resolution = stores.volume_effects.translate(claims, task, place)
+        task, on_volumes, on_devices = self._add_claims(pod, task, place)
+        group_wait = ""
         if group is not None:
             task, group_wait = stores.gangs.translate(group, task)
         if stores.kept_places is not None:
             task = self._apply_kept_place(stores.kept_places, pod, task, disposition, ours=ours)
         record = PodRecord(task, schedulable) if known is None else known
-        if claims or record.uses_claims:
-            stores.volume_effects.note(record, resolution)
+        self._note_claims(record, on_volumes, on_devices)
         stores.tasks.hold(
             record,
             group=group_wait,
@@ -227,6 +229,28 @@ class WatchedPods:
             task = replace(task, traits=stores.classes.set_queue(task.traits, quota))
         # The bridge decides nothing about pods of other schedulers, so their jobs do not matter.
         return task if ours else replace(task, job="")
+
+    def _add_claims(
+        self, pod: Pod, task: Task, place: str
+    ) -> tuple[Task, Resolution | None, DeviceResolution | None]:
+        """Return the task with what its claims ask for, and what those of volumes and devices mean, None for none."""
+        on_volumes: Resolution | None = None
+        on_devices: DeviceResolution | None = None
+        if claims := attachable_of(pod):
+            task, on_volumes = self._stores.volume_effects.translate(claims, task, place)
+        if pod.spec.resource_claims:
+            named = device_claims_of(pod)
+            task, on_devices = self._stores.device_effects.translate(named, task, place)
+        return task, on_volumes, on_devices
+
+    def _note_claims(
+        self, record: PodRecord, on_volumes: Resolution | None, on_devices: DeviceResolution | None
+    ) -> None:
+        """Note what keeps a pod from being placed by reason of its claims."""
+        if on_volumes is not None or record.uses_claims:
+            self._stores.volume_effects.note(record, on_volumes or NOTHING)
+        if on_devices is not None or record.uses_devices:
+            self._stores.device_effects.note(record, on_devices or NO_CLAIMS)
 
     def _note_finished(self, uid: str, pod: Pod, known: PodRecord | None, *, ours: bool) -> None:
         self._stores.history.count_finished(uid, pod)
@@ -327,6 +351,8 @@ class WatchedPods:
         self._without_owners.pop(uid, None)
         if self._stores.volume_effects.in_use:
             self._stores.volumes.remove_pod(uid)
+        if self._stores.device_effects.in_use:
+            self._stores.devices.remove_pod(uid)
         self._stores.spreading.forget_pod(uid)
         if self._stores.queues is not None:
             self._stores.queues.forget_pod(uid)

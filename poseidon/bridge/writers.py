@@ -15,6 +15,7 @@ from poseidon.kube.api.told_reasons import EventReason
 from poseidon.kube.environment import Environment
 from poseidon.kube.write.binder import Binder, BindOutcome, BindRequest, BindResult
 from poseidon.kube.write.claim_writer import ClaimWrite, ClaimWriter, GiveVolume, SelectNode
+from poseidon.kube.write.device_claim_writer import DeviceClaimWrite, DeviceClaimWriter, WriteEnd
 from poseidon.kube.write.event_writer import EventWriter
 from poseidon.kube.write.evictor import EvictionOutcome, EvictionRequest, Evictor
 from poseidon.kube.write.patch_writer import (
@@ -95,6 +96,7 @@ class Writers:
         self._conditions = ConditionWriter(environment, self.binder.wait_quiet, options.conditions)
         self._recovery = PodRecovery(environment, RECREATIONS)
         self._claims = ClaimWriter(environment, self._on_claim_refused)
+        self._device_claims = DeviceClaimWriter(environment, self._on_device_claim_written)
         self._evictor = Evictor(environment, self._on_evicted)
         self._nominations = PatchWriter("nomination", *behind)
         self._topology = PatchWriter("topology group", *behind)
@@ -120,6 +122,7 @@ class Writers:
             DeleteRefused: lambda action: self._recovery.delete(action.pod),
             SelectNode: self._claims.submit,
             GiveVolume: self._claims.submit,
+            DeviceClaimWrite: self._device_claims.submit,
             GroupStatusWrite: self._statuses.submit,
             GroupConditionWrite: self._group_conditions.submit,
             MapWrite: self._topology.submit,
@@ -149,6 +152,7 @@ class Writers:
         yield "binder", self.binder.run()
         yield "bindings", self._follow_up()
         yield "claims", self._claims.run()
+        yield "claims of devices", self._device_claims.run()
         yield "recovery", self._recovery.run()
         yield "evictions", self._evictor.run()
         yield "nominations", self._nominations.run()
@@ -216,6 +220,11 @@ class Writers:
             self._state.claim_refused(write, reason)
         self._changed()
 
+    def _on_device_claim_written(self, end: WriteEnd) -> None:
+        with self._quarantine.attempt("claims of devices", end.write.key):
+            self._state.device_claim_written(end)
+        self._changed()
+
 
 def _say(action: Action) -> None:
     """Log what would be done."""
@@ -224,6 +233,8 @@ def _say(action: Action) -> None:
             _log.info("would bind pod=%s node=%s", pod, node)
         case SelectNode() | GiveVolume():
             _log.info("would have a claim bound claim=%s/%s", action.namespace, action.claim)
+        case DeviceClaimWrite():
+            _log.info("would write a claim of devices claim=%s", action.key)
         case AnnounceUnschedulable(pod, message, _):
             _log.info('would report pod=%s reason="%s"', pod, message)
         case Evict(pod, node, _, message):

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from protos.conventions.configuration import parse_duration
-from protos.conventions.secrets import redact_address
 
 if TYPE_CHECKING:
     from poseidon.configuration.document import BridgeConfiguration
@@ -40,9 +39,8 @@ class HostPort(click.ParamType[tuple[str, int]]):
         if isinstance(value, tuple):
             return value
         host, _, port = str(value).rpartition(":")
-        if not host or set(host) & set("@/") or not port.isdecimal() or int(port) > 65535:
-            shown = redact_address(str(value))
-            self.fail(f"{shown!r} is not HOST:PORT; write for example 127.0.0.1:9090", param, ctx)
+        if not host or not port.isdecimal() or int(port) > 65535:
+            self.fail(f"{value!r} is not HOST:PORT; write for example 127.0.0.1:9090", param, ctx)
         return host.removeprefix("[").removesuffix("]"), int(port)
 
 

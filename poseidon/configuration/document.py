@@ -10,6 +10,7 @@ from typing import Annotated, Any, TypeAlias, TypeVar
 from pydantic import BeforeValidator, Field, StrictStr, ValidationError, WithJsonSchema
 
 from poseidon.app_network.options import NetworkArguments, NetworkOptions
+from poseidon.devices.state import DeviceOptions
 from poseidon.group_trees.spec.trees import TreeArguments
 from poseidon.kube.environment import WatchOptions
 from poseidon.leadership.options import LeaderElectionOptions
@@ -79,6 +80,7 @@ class BridgeConfiguration(Document):
     stream: StreamOptions = Field(default_factory=StreamOptions)
     watch: WatchOptions = Field(default_factory=WatchOptions)
     volumes: VolumeOptions = Field(default_factory=VolumeOptions)
+    devices: DeviceOptions = Field(default_factory=DeviceOptions)
     network: NetworkOptions = Field(default_factory=NetworkOptions)
     gangs: GangSection = Field(default_factory=GangSection)
     evictions: EvictionLimits = Field(default_factory=EvictionLimits)

@@ -29,8 +29,6 @@ _RELEASED_SECONDS = 1
 """What a Lease states that nobody holds; zero is no valid duration."""
 _AHEAD_MS = 3_600_000
 """A number further ahead of the clock than this is nobody's: solvers think nothing of it either."""
-_MOST = 2**31 - 1
-"""An API server takes no larger number of transitions."""
 _RETRY_AT_ONCE = 0.1
 """Seconds until a candidate asks again who has written in between."""
 
@@ -181,13 +179,12 @@ class Election:
         seen, now = self._seen.spec if self._seen is not None else LeaseSpec(), _micro_time(self._wall())
         leads = self.role is Role.LEADER
         fencing = self.fencing if leads else self._next_fencing()
-        transitions = seen.lease_transitions + (not leads and self._seen is not None)
         spec = LeaseSpec(
             holder_identity=self._identity,
             lease_duration_seconds=max(round(self._options.lease_duration), 1),
             acquire_time=seen.acquire_time if leads else now,
             renew_time=now,
-            lease_transitions=min(transitions, _MOST),
+            lease_transitions=seen.lease_transitions + (not leads and self._seen is not None),
         )
         return Lease(self._metadata(fencing), spec)
 

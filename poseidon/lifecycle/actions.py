@@ -7,6 +7,7 @@ from typing import NamedTuple, TypeAlias
 from poseidon.kube.api.metadata import ObjectRef, PodRef
 from poseidon.kube.api.told_reasons import EventReason
 from poseidon.kube.write.claim_writer import GiveVolume, SelectNode
+from poseidon.kube.write.device_claim_writer import DeviceClaimWrite
 from poseidon.kube.write.patch_writer import (
     GroupConditionWrite,
     GroupStatusWrite,
@@ -110,6 +111,7 @@ Action: TypeAlias = (
     | DeleteRefused
     | SelectNode
     | GiveVolume
+    | DeviceClaimWrite
     | GroupStatusWrite
     | GroupConditionWrite
     | MapWrite

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from poseidon.devices.state import DeviceState
 from poseidon.kube.write.patch_writer import Nomination
 from poseidon.lifecycle.actions import Action, Bind
 from poseidon.lifecycle.bind_check import Absent
@@ -78,6 +79,8 @@ class PendingBindings:
     """The pods for the solver."""
     volumes: VolumeState
     """Binds the claims of pods."""
+    devices: DeviceState
+    """Has claims of devices written."""
     pending_reasons: PendingReasons
     """Says why pods stay pending."""
     nominations: Nominations
@@ -194,7 +197,7 @@ class PendingBindings:
     def _bind(self, record: PodRecord) -> None:
         """Bind a pod, once its claims are bound. What else its binding waits for is settled."""
         if not record.uses_claims:
-            self.post(record)
+            self.reserve_devices(record)
             return
         uid = record.task.uid
         problem = self.volumes.begin(uid, record.binding, self.clock())
@@ -204,7 +207,17 @@ class PendingBindings:
             self.tasks.move(record, Event.CLAIMS_BEGUN)
             self.nominate(record, record.binding)
         else:
+            self.reserve_devices(record)
+
+    def reserve_devices(self, record: PodRecord) -> None:
+        """Bind a pod once its claims of devices are written. Its volumes are bound."""
+        uid = record.task.uid
+        if not record.uses_devices or uid not in self.devices:
             self.post(record)
+            return
+        if record.phase is Phase.PLACED:
+            self.tasks.move(record, Event.CLAIMS_BEGUN)
+        self.devices.begin(uid)
 
     # --- how placements end ----------------------------------------------------------------------------------
 

@@ -224,6 +224,8 @@ class PodRecord(Struct, eq=False, gc=False):
     """Why it waits for its claims, "" if it does not."""
     claims_refuse: str = ""
     """Why its claims allow no node at present, although the solver knows the pod; "" if they do."""
+    devices_wait: str = ""
+    """Why it waits for its claims of devices, "" if it does not."""
     priority_wait: str = ""
     """Why it waits for its priority class, "" if it does not."""
     fault: str = ""
@@ -240,6 +242,8 @@ class PodRecord(Struct, eq=False, gc=False):
     """Whether the event of its binding is under way or written."""
     uses_claims: bool = False
     """Whether it has volumes with claims."""
+    uses_devices: bool = False
+    """Whether it has claims of devices."""
 
     @property
     def ref(self) -> PodRef:
@@ -255,7 +259,8 @@ class PodRecord(Struct, eq=False, gc=False):
     @property
     def waits_for(self) -> str:
         """Why it is not offered to the solver, "" if it is."""
-        return self.fault or self.priority_wait or self.group_wait or self.queue_wait or self.claims_wait
+        held = self.fault or self.priority_wait or self.group_wait or self.queue_wait
+        return held or self.claims_wait or self.devices_wait
 
     @property
     def in_flight(self) -> bool:

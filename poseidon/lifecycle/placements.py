@@ -6,6 +6,8 @@ import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from poseidon.devices.claims import read_allocations
+from poseidon.devices.state import DeviceState
 from poseidon.kube.quarantine import Quarantine
 from poseidon.kube.write.binder import BindOutcome, BindResult
 from poseidon.kube.write.evictor import EvictionOutcome
@@ -43,6 +45,8 @@ class Placements:
     """Checks whether pods fit beside those on a node."""
     volumes: VolumeState
     """Claims and volumes."""
+    devices: DeviceState
+    """Claims of devices."""
     pending: PendingBindings
     """Decides when a placed pod is bound."""
     pending_reasons: PendingReasons
@@ -97,6 +101,8 @@ class Placements:
         if record is not None and record.schedulable and not record.waits_for:
             if not record.place:
                 self.pending.stop_waiting(record)
+                if record.uses_devices:
+                    self.devices.note_unplaced(uid)
             self.pending_reasons.consider(record, message)
 
     def _place(self, delta: pb.Delta, staying: set[str]) -> None:
@@ -125,6 +131,11 @@ class Placements:
         else:
             _log.debug("placed pod=%s node=%s", record.ref, machine)
             self.tasks.move(record, Event.PLACED, machine)
+            if record.uses_devices:
+                problem = self.devices.assume(record.ref, read_allocations(delta.allocations))
+                if problem:
+                    self.pending.fail(record, problem, retry=True)
+                    return
             self.pending.begin(record, delta.depends_on, staying)
 
     def _can_be_placed(self, delta: pb.Delta) -> bool:
@@ -146,11 +157,22 @@ class Placements:
         if record.phase is not Phase.BINDING_CLAIMS:
             return
         if not reason:
-            self.pending.post(record)
+            self.pending.reserve_devices(record)
             return
         _log.info('volumes not bound pod=%s node=%s reason="%s"', record.ref, record.binding, reason)
         self.pending.fail(record, reason, retry=True, nominated=True)
         self.pending_reasons.consider(record, f"volumes could not be bound: {reason}")
+
+    def devices_settled(self, record: PodRecord, reason: str) -> None:
+        """Note that the claims of devices of a pod are written, or, with a ``reason``, will not be."""
+        if record.phase is not Phase.BINDING_CLAIMS:
+            return
+        if not reason:
+            self.pending.post(record)
+            return
+        _log.info('devices not reserved pod=%s node=%s reason="%s"', record.ref, record.binding, reason)
+        self.pending.fail(record, reason, retry=True)
+        self.pending_reasons.consider(record, f"devices could not be reserved: {reason}")
 
     def _already_bound(self, record: PodRecord, machine: str) -> None:
         if record.node == machine:
@@ -207,6 +229,8 @@ class Placements:
                 'not bound pod=%s node=%s reason="%s"', record.task.name, record.binding, outcome.reason
             )
             again = outcome.result in (BindResult.FAILED, BindResult.WITHHELD)
+            if record.uses_devices and outcome.result is BindResult.WITHHELD:
+                self.devices.note_not_posted(uid)
             self.pending.fail(record, outcome.reason, retry=again, nominated=again, event=Event.REFUSED)
 
     def note_shown(self, record: PodRecord, node: str) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from poseidon.devices.state import DeviceState
 from poseidon.lifecycle.bind_check import BindCheck, Requested
 from poseidon.lifecycle.phases import UNPLACED, Event, Phase, PodRecord, SentState, Stories, next_phase
 from poseidon.nodes.machines import Machines
@@ -19,8 +20,8 @@ class PodRecords:
 
     The records compare the wanted state of each task with the state last sent. So any order and any
     repetition of events gives the same messages. ``requested`` has the amounts of each task on the node where
-    it runs, or is being bound to. ``volumes`` learn where pods are once a pod uses claims, and ``stories``
-    each step.
+    it runs, or is being bound to. ``volumes`` and ``devices`` learn where pods are once a pod uses claims,
+    and ``stories`` each step.
     """
 
     def __init__(
@@ -35,6 +36,7 @@ class PodRecords:
         self._requested = requested
         self._bind_check = bind_check
         self.volumes: VolumeState | None = None
+        self.devices: DeviceState | None = None
         self._records: dict[str, PodRecord] = {}
         self._uids: dict[str, str] = {}
         self._on_node: dict[str, dict[str, None]] = {}  # in the order in which they came
@@ -94,6 +96,8 @@ class PodRecords:
             self._occupy(uid, now)
             if self.volumes is not None:
                 self.volumes.move_pod(uid, now)
+            if self.devices is not None:
+                self.devices.move_pod(uid, now)
         if now != place or event is Event.SHOWN:  # with which its requests may have changed
             self._charge(record)
         if phase is not before:
@@ -107,6 +111,7 @@ class PodRecords:
         group: str | None = None,
         queue: str | None = None,
         claims: str | None = None,
+        devices: str | None = None,
         priority: str | None = None,
         fault: str | None = None,
         schedulable: bool | None = None,
@@ -117,6 +122,7 @@ class PodRecords:
         record.group_wait = record.group_wait if group is None else group
         record.queue_wait = record.queue_wait if queue is None else queue
         record.claims_wait = record.claims_wait if claims is None else claims
+        record.devices_wait = record.devices_wait if devices is None else devices
         record.priority_wait = record.priority_wait if priority is None else priority
         record.fault = record.fault if fault is None else fault
         record.schedulable = record.schedulable if schedulable is None else schedulable

@@ -159,6 +159,24 @@ def _keep_known_fields(value: Any) -> Any:
     return [_keep_known_fields(each) for each in value] if isinstance(value, list) else value
 
 
+def _of_device_object(cut: dict[str, Any]) -> dict[str, Any]:
+    """Return an object of dynamic resource allocation without parameters for drivers, which no scheduler reads."""
+    for each in cut.get("status", {}).get("devices", ()):
+        _drop_messages(each)
+    return {key: _drop_parameters(value) for key, value in cut.items()}
+
+
+def _drop_parameters(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _drop_parameters(each) for key, each in value.items() if key != "config"}
+    return [_drop_parameters(each) for each in value] if isinstance(value, list | tuple) else value
+
+
 _BY_KIND: Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]] = MappingProxyType(
-    {"ConfigMap": _of_group_map, "AppGroup": _of_custom_object, "NetworkTopology": _of_custom_object}
+    {
+        "ConfigMap": _of_group_map,
+        "AppGroup": _of_custom_object,
+        "NetworkTopology": _of_custom_object,
+        **dict.fromkeys(("DeviceClass", "ResourceClaim", "ResourceSlice"), _of_device_object),
+    }
 )

@@ -22,7 +22,7 @@ from poseidon.kube.parsing.defects import Defect
 from poseidon.kube.quarantine import Quarantine
 from poseidon.manifests.documents import Document
 from poseidon.manifests.left_out import unread
-from poseidon.manifests.validation import STORAGE_KINDS, Validator
+from poseidon.manifests.validation import DEVICE_KINDS, STORAGE_KINDS, Validator
 
 _LISTS: dict[type[KubeStruct], str] = {
     Node: "nodes",
@@ -36,6 +36,7 @@ _LISTS: dict[type[KubeStruct], str] = {
     LimitRange: "limit_ranges",
     ResourceQuota: "quotas",
     **dict.fromkeys(STORAGE_KINDS, "storage"),
+    **dict.fromkeys(DEVICE_KINDS, "devices"),
     **{kind.struct: "for_models" for kind in KINDS if kind.left_out},
 }
 """Where objects are kept, see ``Inventory``; others are workloads."""
@@ -65,6 +66,8 @@ class Inventory:
     """PriorityClasses."""
     storage: list[KubeStruct] = field(default_factory=list)
     """Claims, volumes, storage classes and CSI objects."""
+    devices: list[KubeStruct] = field(default_factory=list)
+    """Devices, their classes, claims of them and templates of claims."""
     budgets: list[DisruptionBudget] = field(default_factory=list)
     """PodDisruptionBudgets."""
     services: list[Service] = field(default_factory=list)

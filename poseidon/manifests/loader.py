@@ -14,6 +14,7 @@ from poseidon.manifests.admission.admit import play_admission
 from poseidon.manifests.admission.claims import ClaimAdmission
 from poseidon.manifests.alternatives import one_of_each
 from poseidon.manifests.budgets import count_budgets
+from poseidon.manifests.controllers.device_claims import play_claim_controller
 from poseidon.manifests.controllers.expansion import expand, list_scaled_owners
 from poseidon.manifests.controllers.volumes import play_volume_controllers
 from poseidon.manifests.defaulting import as_held
@@ -53,6 +54,8 @@ class Manifests:
     """Objects that only models or groups use."""
     storage: tuple[KubeStruct, ...] = ()
     """Claims, volumes, storage classes and CSI nodes."""
+    devices: tuple[KubeStruct, ...] = ()
+    """Devices, their classes, and claims of them."""
     owners: tuple[tuple[str, ScaledOwner], ...] = ()
     """Sizes of workloads, by kind."""
     budgets: tuple[DisruptionBudget, ...] = ()
@@ -120,7 +123,8 @@ def _complete(
     admission = play_admission(
         (*existing, *created), inventory.runtime_classes, inventory.limit_ranges, inventory.quotas
     )
-    pods, refused = tuple(admission.pods), admission.refused
+    devices, pods = play_claim_controller(inventory.devices, tuple(admission.pods))
+    refused = admission.refused
     admitted = [pod for pod in pods if pod.metadata.uid not in refused] if refused else pods
     warnings.extend(_not_due(inventory.cron_jobs))
     warnings.extend(admission.warnings)
@@ -137,6 +141,7 @@ def _complete(
         warnings=tuple(warnings),
         for_models=tuple(inventory.for_models),
         storage=storage,
+        devices=devices,
         owners=(*list_scaled_owners(inventory.workloads), *families.owners),
         suspended=tuple(pod for pod in pods if pod.metadata.uid in later),
         budgets=tuple(count_budgets(inventory.budgets, admitted)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from poseidon.kube.api.devices import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
 from poseidon.kube.api.metadata import KubeStruct, ObjectMeta, Resources, seconds
 from poseidon.kube.api.namespaces import LimitRange, ResourceQuota
 from poseidon.kube.api.nodes import Namespace, Node, PriorityClass, RuntimeClass, Service
@@ -44,6 +45,7 @@ STORAGE_KINDS = (
     CsiStorageCapacity,
     VolumeAttachment,
 )
+DEVICE_KINDS = (DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice)
 _BINDING_MODES = ("", "Immediate", "WaitForFirstConsumer")
 
 
@@ -61,7 +63,7 @@ class Validator:
             yield from (defect for defect in machine(found)[1] if defect.field != "metadata.name")
         elif isinstance(found, Pod):
             yield from self._pod_defects(found)
-        elif isinstance(found, Namespace | Service):
+        elif isinstance(found, (Namespace, Service, *DEVICE_KINDS)):
             return
         elif isinstance(found, DisruptionBudget):
             yield from budget_defects(found)

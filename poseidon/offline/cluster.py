@@ -22,6 +22,7 @@ from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.resource import Change
 from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
 from poseidon.kube.write.claim_writer import GiveVolume, SelectNode
+from poseidon.kube.write.device_claim_writer import DeviceClaimWrite
 from poseidon.kube.write.evictor import EvictionOutcome, EvictionRequest
 from poseidon.lifecycle.actions import Bind, Evict, WithdrawEviction
 from poseidon.manifests.controllers.applications import OrderedAppGroup, read_applications
@@ -30,6 +31,7 @@ from poseidon.manifests.loader import Manifests
 from poseidon.manifests.missing import missing_app_groups, missing_daemon_sets, missing_groups, not_honoured
 from poseidon.metrics_sources.listed import take_listed
 from poseidon.numa.node_topology import RECORD_KIND
+from poseidon.offline.devices import make_write
 from poseidon.offline.feeding import as_created, as_pending, feed
 from poseidon.offline.refusals import tell
 from poseidon.pods.tasks import GATED_REASON, Disposition, disposition, get_qualified_name, scheduler_of
@@ -112,6 +114,8 @@ class OfflineCluster:
                     self.victims[action.pod.uid] = action.node
                 elif isinstance(action, SelectNode | GiveVolume):
                     self.state.claim_refused(action, "")
+                elif isinstance(action, DeviceClaimWrite):
+                    make_write(self.state, action)
                 elif isinstance(action, WithdrawEviction) and self.victims.pop(action.uid, ""):
                     request = EvictionRequest(*self._evictions.pop(action.uid))
                     self.state.eviction_ended(EvictionOutcome(request, _STAYS))

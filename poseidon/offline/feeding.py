@@ -82,7 +82,11 @@ def _objects(manifests: Manifests, kind: WatchedKind) -> Sequence[KubeStruct]:
     }
     if kind in listed:
         return listed[kind]
-    return [each for each in (*manifests.storage, *manifests.for_models) if isinstance(each, kind.struct)]
+    return [
+        each
+        for each in (*manifests.storage, *manifests.devices, *manifests.for_models)
+        if isinstance(each, kind.struct)
+    ]
 
 
 def _feed_applications(objects: Sequence[KubeStruct], state: BridgeState) -> None:

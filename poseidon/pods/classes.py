@@ -8,6 +8,7 @@ from sys import intern
 from typing import NamedTuple, TypeAlias
 from weakref import WeakValueDictionary
 
+from poseidon.devices.needs import DeviceNeeds, add_claims
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.parsing.defects import Defect
 from poseidon.pod_rules.pod_affinity import ANYWHERE, Colocation
@@ -30,6 +31,24 @@ class Scene:
     visible_labels: VisibleLabels
 
 
+class Additions(NamedTuple):
+    """What other objects add to what a pod says itself."""
+
+    needs: VolumeNeeds = NO_NEEDS
+    """Requirements of its volumes."""
+    devices: DeviceNeeds = ()
+    """Its claims of devices."""
+    colocation: Colocation = ANYWHERE
+    """The nodes' labels whose values all pods of its group must share."""
+    node: str = ""
+    """The only node that it may go to, "" for any."""
+    queue: str = ""
+    """Name of the quota that it draws on, "" for none."""
+
+
+_NO_ADDITIONS = Additions()
+
+
 @dataclass(slots=True, weakref_slot=True, eq=False)
 class Traits:
     """Everything that may distinguish a pod from others; equal pods share one object."""
@@ -42,14 +61,8 @@ class Traits:
     """Values of the scene's labels."""
     ending: bool
     """Whether it is being deleted."""
-    needs: VolumeNeeds
-    """Requirements of its volumes."""
-    colocation: Colocation
-    """The nodes' labels whose values all pods of its group must share."""
-    node: str
-    """The only node that it may go to, "" for any."""
-    queue: str = ""
-    """Name of the quota that it draws on, "" for none."""
+    additions: Additions
+    """What other objects add."""
     task_class: int = 0
     """Number of its class, which distinguishes only what a model or selector reads. It changes when more is
     read.
@@ -61,18 +74,12 @@ class ClassKey(NamedTuple):
 
     plain: Plain
     """What the spec says by itself."""
-    needs: VolumeNeeds
-    """Requirements of the volumes."""
     images: tuple[str, ...]
     """Images of the containers, where they matter."""
     shown: Shown
     """Labels, namespace and the like, as far as somebody looks at them."""
-    colocation: Colocation
-    """The nodes' labels whose values all pods of a group must share."""
-    node: str
-    """The only node for its pods, "" for any."""
-    queue: str
-    """Name of the quota that its pods draw on, "" for none."""
+    additions: Additions
+    """What other objects add."""
 
 
 class ClassNumbers:
@@ -106,7 +113,7 @@ class ClassNumbers:
         """Return the description of a class."""
         message = self._messages.get(number)
         if message is None:
-            plain, needs, images, borne, colocation, node, queue = self._keys[number]
+            plain, images, borne, (needs, devices, colocation, node, queue) = self._keys[number]
             if needs == NO_NEEDS:
                 message = pb.TaskClass()
                 message.CopyFrom(plain.message)
@@ -116,6 +123,8 @@ class ClassNumbers:
             if node:
                 message.machine = node
                 message.never_preempts = True  # others need not leave: it may go elsewhere, too
+            if devices:
+                add_claims(message, devices)
             message.images.extend(images)
             borne.add_to(message)
             if colocation.topology_keys and not message.invalid:
@@ -182,7 +191,8 @@ class ClassTable:
         names = tuple(sorted(labels))
         scene = self._scene(metadata.namespace or "default", names)
         values = tuple([labels[name] for name in names])
-        return self._intern(template, scene, values, metadata.deletion_timestamp is not None, needs)
+        additions = _NO_ADDITIONS if needs == NO_NEEDS else Additions(needs)
+        return self._intern(template, scene, values, metadata.deletion_timestamp is not None, additions)
 
     def watch(self, selector: pb.TaskSelector) -> None:
         """Follow a selector that belongs to no pod and selects pods, from the next ``refresh`` on."""
@@ -191,40 +201,29 @@ class ClassTable:
 
     def set_needs(self, traits: Traits, needs: VolumeNeeds) -> Traits:
         """Return the traits of the same pod with other requirements of its volumes."""
-        return traits if traits.needs == needs else self._like(traits, needs=needs)
+        return self._like(traits, traits.additions._replace(needs=needs))
+
+    def set_devices(self, traits: Traits, devices: DeviceNeeds) -> Traits:
+        """Return the traits of the same pod with other claims of devices."""
+        return self._like(traits, traits.additions._replace(devices=devices))
 
     def set_colocation(self, traits: Traits, colocation: Colocation) -> Traits:
         """Return the traits of the same pod with other requirements of its group."""
-        return traits if traits.colocation == colocation else self._like(traits, colocation=colocation)
+        return self._like(traits, traits.additions._replace(colocation=colocation))
 
     def set_node(self, traits: Traits, node: str) -> Traits:
         """Return the traits of the same pod, which may go to one node alone; "" for any."""
-        return traits if traits.node == node else self._like(traits, node=node)
+        return self._like(traits, traits.additions._replace(node=node))
 
     def set_queue(self, traits: Traits, queue: str) -> Traits:
         """Return the traits of the same pod, which draws on this quota; "" for none."""
-        return traits if traits.queue == queue else self._like(traits, queue=queue)
+        return self._like(traits, traits.additions._replace(queue=queue))
 
-    def _like(
-        self,
-        traits: Traits,
-        *,
-        needs: VolumeNeeds | None = None,
-        colocation: Colocation | None = None,
-        node: str | None = None,
-        queue: str | None = None,
-    ) -> Traits:
-        """Return the traits of the same pod with the given changes."""
-        return self._intern(
-            traits.template,
-            traits.scene,
-            traits.values,
-            traits.ending,
-            traits.needs if needs is None else needs,
-            traits.colocation if colocation is None else colocation,
-            traits.node if node is None else node,
-            traits.queue if queue is None else queue,
-        )
+    def _like(self, traits: Traits, additions: Additions) -> Traits:
+        """Return the traits of the same pod with other additions."""
+        if additions == traits.additions:
+            return traits
+        return self._intern(traits.template, traits.scene, traits.values, traits.ending, additions)
 
     def intern(self, pod: Pod) -> int:
         """Return the number of a pod's class as far as things are known; see ``traits``."""
@@ -342,18 +341,15 @@ class ClassTable:
         scene: Scene,
         values: tuple[str, ...],
         ending: bool,
-        needs: VolumeNeeds,
-        colocation: Colocation = ANYWHERE,
-        node: str = "",
-        queue: str = "",
+        additions: Additions,
     ) -> Traits:
-        traits = self._traits.get((template, scene, values, ending, needs, colocation, node, queue))
+        traits = self._traits.get((template, scene, values, ending, additions))
         if traits is None:
             # Values are often unique as a whole and shared one by one.
             values = tuple([intern(value) for value in values])
-            traits = Traits(template, scene, values, ending, needs, colocation, node, queue)
+            traits = Traits(template, scene, values, ending, additions)
             traits.task_class = self._number(traits)
-            self._traits[template, scene, values, ending, needs, colocation, node, queue] = traits
+            self._traits[template, scene, values, ending, additions] = traits
         return traits
 
     def _number(self, traits: Traits) -> int:
@@ -364,17 +360,7 @@ class ClassTable:
         )
         # All images or none: their weights are summed up.
         images = traits.template.images if traits.template in self._showing else ()
-        return self._numbers.number(
-            ClassKey(
-                traits.template.plain,
-                traits.needs,
-                images,
-                borne,
-                traits.colocation,
-                traits.node,
-                traits.queue,
-            )
-        )
+        return self._numbers.number(ClassKey(traits.template.plain, images, borne, traits.additions))
 
 
-_TraitsKey: TypeAlias = tuple[Template, Scene, tuple[str, ...], bool, VolumeNeeds, Colocation, str, str]
+_TraitsKey: TypeAlias = tuple[Template, Scene, tuple[str, ...], bool, Additions]

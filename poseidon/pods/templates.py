@@ -38,12 +38,6 @@ from poseidon.pods.resources import (
 from poseidon.pods.visibility import Visibility
 from protos.firmament.v1 import scheduler_pb2 as pb
 
-UNSUPPORTED_CLAIMS = (
-    "spec.resourceClaims: dynamic resource allocation is not supported; leave the pod to kube-scheduler "
-    "or request an extended resource"
-)
-"""Why a pod with device claims stays pending. Once it runs, whoever placed it, it counts like any other."""
-
 NEVER = "Never"
 """The preemption policy of pods that wait rather than evict others."""
 
@@ -66,8 +60,6 @@ class ClassSource(Struct, frozen=True, gc=False, omit_defaults=True):
     """The pod waits rather than have others evicted."""
     runs_to_completion: bool
     """The pod is expected to end by itself, as those of Jobs are; all that serve are restarted for ever."""
-    awaits_claims: bool
-    """The pod waits for devices by dynamic resource allocation."""
     service_class: str
     """Koordinator's priority class, "" if nobody looks at it."""
     daemon: bool
@@ -87,7 +79,6 @@ def class_source(
         runs_to_completion=(
             spec.restart_policy in ("Never", "OnFailure") or spec.active_deadline_seconds is not None
         ),
-        awaits_claims=bool(spec.resource_claims) and not spec.node_name,
         service_class=_service_class(pod, priority) if visibility.service_classes else "",
         daemon=daemon and visibility.daemons,
     )
@@ -98,7 +89,6 @@ _ELSEWHERE = {
     "preemption_policy": "",
     "restart_policy": "",
     "active_deadline_seconds": None,
-    "resource_claims": (),
     "volumes": (),
     # No class says anything of these.
     "node_name": "",
@@ -109,6 +99,8 @@ _ELSEWHERE = {
     "scheduling_gates": (),
     "workload_ref": None,
     "scheduling_group": None,
+    # They are added once the claims are known.
+    "resource_claims": (),
 }
 """Fields of a pod's spec that are left out of a source. One that is new is not, whether or not a class looks at it."""
 
@@ -145,8 +137,6 @@ def describe(source: ClassSource, visibility: Visibility) -> tuple[pb.TaskClass,
         message.invalid = list_defects(defects)
     else:
         message.MergeFrom(rules)
-        if source.awaits_claims and not too_much:
-            message.invalid = UNSUPPORTED_CLAIMS
     return message, tuple(defects)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from poseidon.kube.api.app_network import AppGroup, ConfigMap, NetworkTopology
+from poseidon.kube.api.devices import DeviceClass, ResourceClaim, ResourceSlice
 from poseidon.kube.api.metrics import NodeMetric
 from poseidon.kube.api.node_topology import NodeResourceTopology
 from poseidon.kube.api.nodes import Namespace, Node, PriorityClass, Service
@@ -64,6 +65,10 @@ STORAGE_CAPACITIES = Resource(
 VOLUME_ATTACHMENTS = Resource(
     "volumeattachments", "/apis/storage.k8s.io/v1/volumeattachments", VolumeAttachment
 )
+
+DEVICE_CLASSES = Resource("deviceclasses", "/apis/resource.k8s.io/v1/deviceclasses", DeviceClass)
+RESOURCE_SLICES = Resource("resourceslices", "/apis/resource.k8s.io/v1/resourceslices", ResourceSlice)
+RESOURCE_CLAIMS = Resource("resourceclaims", "/apis/resource.k8s.io/v1/resourceclaims", ResourceClaim)
 
 POD_GROUPS = Resource("podgroups", "/apis/scheduling.x-k8s.io/v1alpha1/podgroups", PodGroup)
 SIGS_POD_GROUPS = Resource(

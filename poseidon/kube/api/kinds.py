@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from poseidon.kube.api import collections, workloads
+from poseidon.kube.api.devices import ResourceClaimTemplate
 from poseidon.kube.api.metadata import KubeStruct
 from poseidon.kube.api.metrics import NodeMetrics, PodMetrics
 from poseidon.kube.api.namespaces import LimitRange, ResourceQuota
@@ -77,6 +78,9 @@ STORAGE_CAPACITY = _make_kind(collections.STORAGE_CAPACITIES, "CSIStorageCapacit
 VOLUME_ATTACHMENT = _make_kind(collections.VOLUME_ATTACHMENTS, "VolumeAttachment", cluster_scoped=True)
 VOLUME = _make_kind(collections.VOLUMES, "PersistentVolume", cluster_scoped=True, verbs=_CHANGED)
 CLAIM = _make_kind(collections.CLAIMS, "PersistentVolumeClaim", verbs=_CHANGED)
+DEVICE_CLASS = _make_kind(collections.DEVICE_CLASSES, "DeviceClass", cluster_scoped=True)
+RESOURCE_SLICE = _make_kind(collections.RESOURCE_SLICES, "ResourceSlice", cluster_scoped=True)
+RESOURCE_CLAIM = _make_kind(collections.RESOURCE_CLAIMS, "ResourceClaim")
 DAEMON_SET = _make_kind(collections.DAEMON_SETS, "DaemonSet", struct=workloads.DaemonSet, bundled=False)
 POD_GROUP = _make_kind(collections.POD_GROUPS, "PodGroup", left_out=True)
 WORKLOAD = _make_kind(collections.WORKLOADS, "Workload", left_out=True)
@@ -153,6 +157,9 @@ BEFORE_PODS = (
     VOLUME_ATTACHMENT,
     VOLUME,
     CLAIM,
+    DEVICE_CLASS,
+    RESOURCE_SLICE,
+    RESOURCE_CLAIM,
     # An unknown owner would count as one that does not exist.
     DAEMON_SET,
     # No pod should hear that its group does not exist before all groups are known.
@@ -174,6 +181,7 @@ FILES_ALONE = (
     ObjectKind("batch", "CronJob", workloads.CronJob),
     ObjectKind("metrics.k8s.io", "NodeMetrics", NodeMetrics, cluster_scoped=True, left_out=True),
     ObjectKind("metrics.k8s.io", "PodMetrics", PodMetrics, left_out=True),
+    ObjectKind("resource.k8s.io", "ResourceClaimTemplate", ResourceClaimTemplate),
     ObjectKind("node.k8s.io", "RuntimeClass", RuntimeClass, cluster_scoped=True),
 )
 """Kinds that only offline commands read. In a cluster, controllers, admission or sources of use have already

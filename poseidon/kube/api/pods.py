@@ -78,9 +78,21 @@ class ContainerStatus(KubeStruct, frozen=True):
 
 
 class PodResourceClaim(KubeStruct, frozen=True):
-    """A device claim of a pod (dynamic resource allocation), by its name within the pod."""
+    """A device claim of a pod (dynamic resource allocation), by its name within the pod.
+
+    It names a claim, or a template of which a claim is made for the pod.
+    """
 
     name: str = ""
+    resource_claim_name: str | None = None
+    resource_claim_template_name: str | None = None
+
+
+class PodClaimStatus(KubeStruct, frozen=True):
+    """The claim that was made for a pod; no name: none is needed."""
+
+    name: str = ""
+    resource_claim_name: str | None = None
 
 
 class SchedulingGate(KubeStruct, frozen=True):
@@ -260,6 +272,7 @@ class PodStatus(KubeStruct, frozen=True):
     start_time: str = ""
     resources: ResourceRequirements | None = None
     allocated_resources: Resources = field(default_factory=dict)
+    resource_claim_statuses: tuple[PodClaimStatus, ...] = ()
 
 
 class Pod(KubeStruct, frozen=True):

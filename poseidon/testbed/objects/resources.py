@@ -104,6 +104,7 @@ def builtin(
 
 
 _RBAC = "rbac.authorization.k8s.io/v1"
+_DEVICES = "resource.k8s.io/v1"
 
 NAMESPACES = builtin("v1", "namespaces", "Namespace", "ns", "cluster status", (("finalize", ""),))
 NODES = builtin("v1", "nodes", "Node", "no", "cluster status")
@@ -149,6 +150,10 @@ BUILTIN: tuple[ResourceType, ...] = (
     builtin("storage.k8s.io/v1", "csidrivers", "CSIDriver", "", "cluster"),
     builtin("storage.k8s.io/v1", "csistoragecapacities", "CSIStorageCapacity"),
     builtin("storage.k8s.io/v1", "volumeattachments", "VolumeAttachment", "", "cluster"),
+    builtin(_DEVICES, "deviceclasses", "DeviceClass", "", "cluster"),
+    builtin(_DEVICES, "resourceslices", "ResourceSlice", "", "cluster"),
+    builtin(_DEVICES, "resourceclaims", "ResourceClaim", "", "status"),
+    builtin(_DEVICES, "resourceclaimtemplates", "ResourceClaimTemplate"),
     CUSTOM_RESOURCE_DEFINITIONS,
     # The same objects as the core group's events, in another shape.
     replace(EVENTS, group="events.k8s.io"),

@@ -33,7 +33,6 @@ BAD = {
         {"containers": [{"ports": [{"containerPort": 80, "hostPort": 70000}]}]},
         "hostPort: 70000 is out of range",
     ),
-    "device claims": ({"resourceClaims": [{"name": "gpu"}]}, "spec.resourceClaims: dynamic resource"),
 }
 
 

@@ -23,7 +23,7 @@ from poseidon.kube.client.transport import Transport
 from poseidon.kube.environment import Environment
 from poseidon.leadership.election import FENCING, Role
 from poseidon.leadership.elector import Elector, LeadershipLostError, own_namespace
-from poseidon.leadership.options import LONGEST_LEASE, LeaderElectionOptions
+from poseidon.leadership.options import LeaderElectionOptions
 from poseidon.lifecycle.phases import Stories
 from poseidon.testbed.api_server.server import SimulatedCluster
 from protos.conventions.logs import JsonFormatter
@@ -242,45 +242,6 @@ async def test_a_lease_that_somebody_deletes_is_written_again(cluster, api, solv
     assert found["spec"]["holderIdentity"] == "first"
     assert found["metadata"]["annotations"][FENCING] == fencing
     assert first.elector.may_write()
-
-
-MOST = 2**31 - 1
-FREE: dict[str, Any] = {
-    "none": {"holderIdentity": "ghost"},
-    "null": {"holderIdentity": "ghost", "leaseDurationSeconds": None},
-    "no spec": None,
-    "most transitions": {"holderIdentity": "ghost", "leaseTransitions": MOST},
-}
-HELD: dict[str, Any] = {
-    "68 years": {"holderIdentity": "ghost", "leaseDurationSeconds": MOST},
-    "and has begun later": {
-        "holderIdentity": "ghost",
-        "leaseDurationSeconds": MOST,
-        "renewTime": "9999-12-31T23:59:59.000000Z",
-        "leaseTransitions": MOST,
-    },
-}
-"""Leases of nobody that bridges take at once, and after the longest time that any may be held."""
-
-
-@pytest.mark.parametrize("spec", [*FREE.values(), *HELD.values()], ids=[*FREE, *HELD])
-async def test_no_lease_of_a_ghost_keeps_bridges_out(cluster, api, solver, stack, spec):
-    metadata = {"name": "poseidon"}
-    body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
-    await api.transport.post(LEASE.rpartition("/")[0], msgspec.json.encode(body))
-    first = Member("first", cluster.url, solver.port, stack)
-    if spec in HELD.values():
-        election = first.elector._election
-        await until(lambda: election._seen_at > float("-inf"))
-        first.pass_time(LONGEST_LEASE - 0.1)
-        assert not first.elector.may_write()
-        first.pass_time(OPTIONS.retry_period)
-    await until(first.elector.may_write)
-    await api.pod("a")
-    await until(lambda: len(solver.reports) == 1)
-    written = (await lease(api))["spec"]
-    assert written["holderIdentity"] == "first"
-    assert written["leaseTransitions"] <= MOST
 
 
 def test_the_namespace_is_that_of_the_pod(tmp_path):

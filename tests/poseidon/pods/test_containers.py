@@ -129,10 +129,6 @@ def test_a_disk_whose_name_is_too_long_for_a_solver_is_still_told_from_others():
     assert name_of("short") == "iscsi short"
 
 
-def test_device_claims_keep_a_pod_pending_but_are_no_defect():
+def test_device_claims_are_added_once_they_are_known():
     claims = [{"name": "gpu", "resourceClaimName": "x"}]
-    waiting, defects = class_content(make_pod(resourceClaims=claims))
-    assert not defects
-    assert waiting.invalid.startswith("spec.resourceClaims: dynamic resource allocation is not supported")
-    running, _ = class_content(make_pod(resourceClaims=claims, nodeName="n1"))
-    assert not running.invalid
+    assert class_content(make_pod(resourceClaims=claims)) == class_content(make_pod())

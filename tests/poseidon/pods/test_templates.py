@@ -43,13 +43,13 @@ SPLIT: dict[str, Any] = {
     "topology_spread_constraints": [
         {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {}}
     ],
-    "resource_claims": [{"name": "gpu"}],
     "host_network": False,
     "host_users": False,
     "volumes": [{"name": "disk", "gcePersistentDisk": {"pdName": "d"}}],
     "priority": 9500,  # decides on Koordinator's priority class
 }
 SHARED: dict[str, Any] = {
+    "resource_claims": [{"name": "gpu"}],
     "node_name": "n1",
     "scheduler_name": "other",
     "priority_class_name": "high",

@@ -35,6 +35,9 @@ SERVED = (
     "/apis/storage.k8s.io/v1/csistoragecapacities",
     "/apis/storage.k8s.io/v1/storageclasses",
     "/apis/storage.k8s.io/v1/volumeattachments",
+    "/apis/resource.k8s.io/v1/deviceclasses",
+    "/apis/resource.k8s.io/v1/resourceclaims",
+    "/apis/resource.k8s.io/v1/resourceslices",
 )
 _EXPIRED = "The resourceVersion for the provided watch is too old."
 

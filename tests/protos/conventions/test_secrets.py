@@ -21,7 +21,6 @@ from poseidon.kube.client.transport import Transport
 from protos.conventions.configuration_file import ConfigurationError
 from protos.conventions.logs import FORMATTERS
 from protos.conventions.secrets import redact_configuration, redact_credentials, redact_value
-from protos.conventions.tracing import tracer_of
 from tests.support.effort import examples
 
 SECRET = "hunter2"
@@ -190,9 +189,6 @@ async def test_clients_name_servers_without():
         ["top", "--bridge", f"http://u:{SECRET}@127.0.0.1:1/metrics"],
         ["run", "--traces", f"ftp://u:{SECRET}@h"],
         ["run", "--traces", f"u:{SECRET}@h"],
-        ["run", "--traces", f"http://u:{SECRET}@127.0.0.1:4317"],
-        ["run", "--firmament", f"u:{SECRET}@h:9090"],
-        ["run", "--firmament", f"http://u:{SECRET}@h:9090"],
         ["explain", "--pod", "a/b", f"--nothing=http://u:{SECRET}@h"],
     ],
 )
@@ -200,22 +196,3 @@ def test_commands_end_without_them(arguments):
     outcome = CliRunner().invoke(poseidon, arguments)
     assert outcome.exit_code != 0
     assert SECRET not in outcome.output
-
-
-@pytest.mark.parametrize("target", [f"u:{SECRET}@h:9090", f"http://u:{SECRET}@h:9090", f"{SECRET}@h:x"])
-def test_so_do_commands_of_the_solver(target):
-    for arguments in (
-        ["submit", "--target", target],
-        ["get", "tasks", "--target", target],
-        ["serve", "--listen", target],
-    ):
-        outcome = CliRunner().invoke(firmament, arguments)
-        assert outcome.exit_code == 2
-        assert SECRET not in outcome.output
-
-
-def test_headers_of_traces_that_cannot_be_read_are_not_quoted(monkeypatch, caplog):
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", f"authorization=Bearer%20x,Bearer {SECRET}")
-    tracer_of("http://127.0.0.1:1", "it", "1")
-    assert SECRET not in caplog.text
-    assert "a header of traces is left out" in caplog.text

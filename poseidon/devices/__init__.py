@@ -1,0 +1,5 @@
+"""Devices by dynamic resource allocation: what pods' claims ask for, and writing what they get.
+
+Pure, except that ``poseidon.lifecycle.device_effects`` applies it to pods. Which devices a claim gets is the solver's
+choice; it knows slices, classes and claims as records.
+"""

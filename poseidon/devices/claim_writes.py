@@ -1,0 +1,220 @@
+"""What is to be written to each claim: for whom it is reserved, and with which devices.
+
+Of each claim only one write is under way. What is to be written next follows from the claim as the API server shows
+it, and from the pods that join and leave it: so nothing here has to be kept across a restart, and a lost answer does no
+harm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from poseidon.devices.claims import DeviceClaim, list_devices
+from poseidon.kube.api.devices import Json
+from poseidon.kube.api.metadata import PodRef
+from poseidon.kube.write.device_claim_writer import DeviceClaimWrite, WriteEnd
+
+LOOK_AGAIN_SECONDS = 5.0
+"""After so long a write is made again that has failed and must be made."""
+
+
+@dataclass(slots=True)
+class ClaimProgress:
+    """What is under way with one claim."""
+
+    allocations: dict[str, Json] = field(default_factory=dict)
+    """The devices that pods count on, by uid of the pod; nobody knows of them yet but this process and its solver."""
+    joining: dict[str, PodRef] = field(default_factory=dict)
+    """Pods that it is to be reserved for, by uid."""
+    leaving: set[str] = field(default_factory=set)
+    """Uids of pods that give it back."""
+    unsure: bool = False
+    """Whether the last write failed without an answer, so that the claim has to be read before the next."""
+    writing: DeviceClaimWrite | None = None
+    """The write under way."""
+    look_at: float | None = None
+    """When to write again what could not be written, None if nothing is left to be written again."""
+
+    @property
+    def allocation(self) -> Json | None:
+        """The devices that it is to get."""
+        return next(iter(self.allocations.values()), None)
+
+    def is_unknown_to(self, uid: str) -> bool:
+        """Return whether a pod must not be placed before it is known what the claim has."""
+        return self.unsure or uid in self.leaving
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is under way any more."""
+        return not (self.allocations or self.joining or self.leaving or self.writing)
+
+
+class ClaimWrites:
+    """ClaimWrites by claim. ``find`` returns the claim as the API server shows it."""
+
+    def __init__(self, find: Callable[[str], DeviceClaim | None]) -> None:
+        self._find = find
+        self._by_claim: dict[str, ClaimProgress] = {}
+        self._writes: list[DeviceClaimWrite] = []
+        self._ended: list[tuple[str, str, str]] = []
+
+    def get(self, key: str) -> ClaimProgress | None:
+        """Return what is under way with a claim, None for nothing."""
+        return self._by_claim.get(key)
+
+    @property
+    def has_news(self) -> bool:
+        """Whether something is to be written, or has ended for a pod."""
+        return bool(self._writes or self._ended)
+
+    def take_writes(self) -> list[DeviceClaimWrite]:
+        """Return what is to be written, once."""
+        writes, self._writes = self._writes, []
+        return writes
+
+    def take_ended(self) -> Iterator[tuple[str, str, str]]:
+        """Yield pod, claim, and "" if the claim is reserved for the pod, else why it will not be, once."""
+        ended, self._ended = self._ended, []
+        yield from ended
+
+    def count_on(self, key: str, uid: str, allocation: Json) -> None:
+        """Note the devices that a pod's claim is to get."""
+        self._begin(key).allocations[uid] = allocation
+
+    def reserve(self, key: str, pod: PodRef, now: float) -> None:
+        """Have a claim reserved for a pod."""
+        progress = self._begin(key)
+        progress.leaving.discard(pod.uid)
+        progress.joining[pod.uid] = pod
+        self.advance(key, now)
+
+    def give_back(self, key: str, uid: str, now: float) -> None:
+        """Have a claim given back by a pod, whether or not it is reserved for it yet."""
+        progress = self._begin(key)
+        joined = progress.joining.pop(uid, None) is not None
+        claim = self._find(key)
+        if (joined and progress.writing is not None) or (claim is not None and uid in claim.reserved):
+            # Its devices count until it is seen that they are free.
+            progress.leaving.add(uid)
+        elif uid not in progress.leaving:
+            progress.allocations.pop(uid, None)
+        self.advance(key, now)
+
+    def forget(self, key: str, uid: str) -> None:
+        """Forget a pod; what is written stays."""
+        progress = self._by_claim.get(key)
+        if progress is not None:
+            progress.allocations.pop(uid, None)
+            progress.joining.pop(uid, None)
+            self._drop_if_over(key, progress)
+
+    def advance(self, key: str, now: float) -> None:
+        """See how far a claim has come, and what is to be written to it next."""
+        progress = self._by_claim.get(key)
+        if progress is None:
+            return
+        claim = self._find(key)
+        if claim is None:
+            self._fail_all(key, progress, f'resourceclaim "{key.partition("/")[2]}" not found')
+            progress.leaving.clear()
+            progress.allocations.clear()
+            self._drop_if_over(key, progress)
+            return
+        self._note_shown(key, progress, claim)
+        if progress.writing is None:
+            self._write_next(progress, claim, now)
+        self._drop_if_over(key, progress)
+
+    def note_ended(self, end: WriteEnd, now: float) -> None:
+        """Note how a write has ended."""
+        key = end.write.key
+        progress = self._by_claim.get(key)
+        if progress is None or progress.writing is not end.write:
+            return
+        progress.writing = None
+        progress.unsure = end.unsure
+        if end.reason:
+            for pod in end.write.join:
+                if progress.joining.pop(pod.uid, None) is not None:
+                    self._ended.append((pod.uid, key, end.reason))
+                if end.unsure:
+                    progress.leaving.add(pod.uid)
+                elif pod.uid not in progress.leaving:
+                    progress.allocations.pop(pod.uid, None)
+            if not progress.joining:
+                progress.look_at = now + LOOK_AGAIN_SECONDS
+                self._drop_if_over(key, progress)
+                return
+        else:
+            progress.look_at = None
+        self.advance(key, now)
+
+    def expire(self, now: float) -> list[str]:
+        """Look again at claims of which nothing has been heard for too long; return them."""
+        due = [
+            key for key, each in self._by_claim.items() if each.look_at is not None and each.look_at <= now
+        ]
+        for key in due:
+            progress = self._by_claim[key]
+            progress.look_at = None
+            self.advance(key, now)
+        return due
+
+    # --- inside --------------------------------------------------------------------------------------------
+
+    def _begin(self, key: str) -> ClaimProgress:
+        return self._by_claim.setdefault(key, ClaimProgress())
+
+    def _drop_if_over(self, key: str, progress: ClaimProgress) -> None:
+        if progress.is_over:
+            self._by_claim.pop(key, None)
+
+    def _fail_all(self, key: str, progress: ClaimProgress, reason: str) -> None:
+        for uid in progress.joining:
+            progress.allocations.pop(uid, None)
+            self._ended.append((uid, key, reason))
+        progress.joining.clear()
+
+    def _note_shown(self, key: str, progress: ClaimProgress, claim: DeviceClaim) -> None:
+        """Take in what the API server shows: pods that have joined, and pods that have left."""
+        if claim.allocation:
+            devices = list_devices(claim.found.status.allocation or {})
+            for uid in [uid for uid in progress.joining if self._has(progress, claim, uid)]:
+                del progress.joining[uid]
+                wanted = progress.allocations.pop(uid, None)
+                others = wanted is not None and list_devices(wanted) != devices
+                problem = f'resourceclaim "{claim.name}" has got other devices' if others else ""
+                self._ended.append((uid, key, problem))
+        if progress.writing is None:
+            self._note_left(progress, claim)
+        if claim.deleting and progress.joining:
+            self._fail_all(key, progress, f'resourceclaim "{claim.name}" is being deleted')
+
+    @staticmethod
+    def _has(progress: ClaimProgress, claim: DeviceClaim, uid: str) -> bool:
+        """Return whether a claim is reserved for a pod, and stays so."""
+        if progress.unsure or (progress.writing is not None and uid in progress.writing.leave):
+            return False
+        return uid in claim.reserved
+
+    @staticmethod
+    def _note_left(progress: ClaimProgress, claim: DeviceClaim) -> None:
+        """Take in which pods have left, unless it is not sure what the claim is like."""
+        if progress.unsure:
+            return
+        for uid in progress.leaving.difference(claim.reserved):
+            progress.allocations.pop(uid, None)
+        progress.leaving.intersection_update(claim.reserved)
+
+    def _write_next(self, progress: ClaimProgress, claim: DeviceClaim, now: float) -> None:
+        join = tuple(pod for uid, pod in progress.joining.items() if not self._has(progress, claim, uid))
+        leave = tuple(sorted(progress.leaving))
+        if not join and not leave:
+            return
+        if progress.look_at is not None and progress.look_at > now and not join:
+            return  # a write that failed is made again later
+        write = DeviceClaimWrite(claim.found, progress.allocation, join, leave, progress.unsure)
+        progress.writing = write
+        self._writes.append(write)

@@ -1,0 +1,181 @@
+"""Reads claims of devices, and says what they mean for the pod that names them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from sys import intern
+from typing import Any, NamedTuple
+
+import msgspec
+
+from poseidon.devices.needs import ClaimNeed, DeviceNeeds
+from poseidon.kube.api.devices import MOST_CONSUMERS, Json, ResourceClaim
+from poseidon.kube.api.pods import Pod
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+_encode = msgspec.json.Encoder(order="sorted").encode
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceClaim:
+    """A claim as the API server has it."""
+
+    key: str
+    """``namespace/name``."""
+    found: ResourceClaim
+    """The object."""
+    spec: str
+    """JSON of its spec; equal specs give equal text."""
+    allocation: str
+    """JSON of the devices that it has got, "" for none."""
+    reserved: tuple[str, ...]
+    """Uids of those that it is reserved for."""
+
+    @property
+    def name(self) -> str:
+        """The claim's name."""
+        return self.found.metadata.name
+
+    @property
+    def deleting(self) -> bool:
+        """Whether somebody has deleted it."""
+        return self.found.metadata.deletion_timestamp is not None
+
+    def is_for(self, uid: str, name: str) -> bool:
+        """Return whether it was made for the pod of this uid, or of this name where no uid is known."""
+        owner = self.found.metadata.controller()
+        if owner is None or owner.kind != "Pod":
+            return False
+        return owner.uid == uid if owner.uid else owner.name == name
+
+
+def read_claim(found: ResourceClaim) -> DeviceClaim:
+    """Return what matters of a claim."""
+    metadata, status = found.metadata, found.status
+    return DeviceClaim(
+        key=f"{metadata.namespace or 'default'}/{metadata.name}",
+        found=found,
+        spec=intern(write_json(found.spec)),
+        allocation=write_json(status.allocation) if status.allocation is not None else "",
+        reserved=tuple(each.uid for each in status.reserved_for),
+    )
+
+
+def write_json(value: Any) -> str:
+    """Return JSON text; equal values give equal text."""
+    return _encode(value).decode()
+
+
+class Device(NamedTuple):
+    """A device that a claim has got: ``share`` tells apart claims that share it, "" if none do."""
+
+    driver: str
+    pool: str
+    name: str
+    share: str = ""
+
+
+def list_results(allocation: Json) -> Iterator[Json]:
+    """Yield the results of an allocation, each a device for a request; what is malformed is passed over."""
+    devices = allocation.get("devices")
+    results = devices.get("results") if isinstance(devices, dict) else None
+    for each in results if isinstance(results, list) else ():
+        if isinstance(each, dict):
+            yield each
+
+
+def device_of(result: Json) -> Device:
+    """Return the device of a result."""
+    parts = (result.get(name) for name in ("driver", "pool", "device", "shareID"))
+    return Device(*(each if isinstance(each, str) else "" for each in parts))
+
+
+def list_devices(allocation: Json) -> frozenset[Device]:
+    """Return the devices of an allocation."""
+    return frozenset(device_of(each) for each in list_results(allocation))
+
+
+def read_allocations(given: Iterable[pb.ClaimAllocation]) -> dict[str, Json]:
+    """Return the devices that a round gives to a pod, by what the pod calls its claims. Raises ``ValueError``."""
+    return {each.name: msgspec.json.decode(each.allocation, type=dict[str, Any]) for each in given}
+
+
+# --- what a pod names ---------------------------------------------------------------------------------------
+
+
+class PodDeviceClaim(NamedTuple):
+    """A claim that a pod names."""
+
+    name: str
+    """What the pod calls it."""
+    key: str
+    """``namespace/name`` of the claim, "" if it has not been created yet."""
+    made: bool = False
+    """Whether it is made from a template, for this pod alone."""
+    problem: str = ""
+    """Why the pod's spec names no claim, "" if it does."""
+
+
+def device_claims_of(pod: Pod) -> tuple[PodDeviceClaim, ...]:
+    """Return the claims of devices of a pod, in the order of its spec, without those that are not needed."""
+    return tuple(_list_named(pod)) if pod.spec.resource_claims else ()
+
+
+def _list_named(pod: Pod) -> Iterator[PodDeviceClaim]:
+    namespace = pod.metadata.namespace or "default"
+    made = {each.name: each.resource_claim_name for each in pod.status.resource_claim_statuses}
+    where = f'pod "{namespace}/{pod.metadata.name}"'
+    for each in pod.spec.resource_claims:
+        if each.resource_claim_name is not None:
+            yield PodDeviceClaim(each.name, f"{namespace}/{each.resource_claim_name}")
+        elif each.resource_claim_template_name is None:
+            problem = f'{where}, spec.resourceClaim "{each.name}": none of the supported fields are set'
+            yield PodDeviceClaim(each.name, "", problem=problem)
+        elif each.name not in made:
+            problem = f"{where}: ResourceClaim not created yet"
+            yield PodDeviceClaim(each.name, "", made=True, problem=problem)
+        elif name := made[each.name]:
+            yield PodDeviceClaim(each.name, f"{namespace}/{name}", made=True)
+
+
+class DeviceResolution(NamedTuple):
+    """What the claims of a pod mean for it."""
+
+    needs: DeviceNeeds = ()
+    """What its class says."""
+    waits: str = ""
+    """Why it has to wait, in kube-scheduler's words; "" if it need not."""
+
+
+NO_CLAIMS = DeviceResolution()
+
+
+def resolve(
+    uid: str, name: str, named: tuple[PodDeviceClaim, ...], find: Callable[[str], DeviceClaim | None]
+) -> DeviceResolution:
+    """Return what the claims that a pod names mean for it. ``name`` is ``namespace/name`` of the pod."""
+    needs = []
+    for each in named:
+        if each.problem:
+            return DeviceResolution(waits=each.problem)
+        claim = find(each.key)
+        waits = _find_obstacle(uid, name, each, claim)
+        if claim is None or waits:
+            return DeviceResolution(waits=waits)
+        own = each.made and not claim.allocation
+        needs.append(ClaimNeed(each.name, "" if own else each.key, claim.spec if own else ""))
+    return DeviceResolution(tuple(needs))
+
+
+def _find_obstacle(uid: str, name: str, named: PodDeviceClaim, claim: DeviceClaim | None) -> str:
+    """Return why a claim keeps its pod waiting, "" if it does not."""
+    if claim is None:
+        return f'resourceclaim "{named.key.partition("/")[2]}" not found'
+    if claim.deleting:
+        return f'resourceclaim "{claim.name}" is being deleted'
+    if named.made and not claim.is_for(uid, name.partition("/")[2]):
+        return f"ResourceClaim {claim.key} was not created for Pod {name} (Pod is not owner)"
+    if claim.allocation and uid not in claim.reserved and len(claim.reserved) >= MOST_CONSUMERS:
+        return "resourceclaim in use"
+    return ""

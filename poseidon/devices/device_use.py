@@ -1,0 +1,54 @@
+"""Which claim has which device: a last check beside the solver's, since nobody may get a device twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from poseidon.devices.claims import Device, device_of, list_results
+from poseidon.kube.api.devices import Json
+
+
+class DeviceUse:
+    """The devices that claims have for themselves, or are to get."""
+
+    def __init__(self) -> None:
+        self._claims: dict[Device, dict[str, None]] = {}
+        self._devices: dict[str, frozenset[Device]] = {}
+
+    def put(self, key: str, allocation: Json | None) -> None:
+        """Note the devices of a claim, None for none."""
+        devices = _list_own(allocation) if allocation is not None else frozenset()
+        known = self._devices.get(key, frozenset())
+        if devices == known:
+            return
+        for device in known - devices:
+            claims = self._claims[device]
+            claims.pop(key, None)
+            if not claims:
+                del self._claims[device]
+        for device in devices - known:
+            self._claims.setdefault(device, {})[key] = None
+        if devices:
+            self._devices[key] = devices
+        else:
+            self._devices.pop(key, None)
+
+    def find_conflict(self, key: str, allocation: Json) -> str:
+        """Return which device of an allocation another claim has, in words; "" if none is taken."""
+        for device in sorted(_list_own(allocation)):
+            others = [each for each in self._claims.get(device, ()) if each != key]
+            if others:
+                return f"device {device.driver}/{device.pool}/{device.name} is allocated to another claim"
+        return ""
+
+
+def _list_own(allocation: Json) -> frozenset[Device]:
+    """Return the devices of an allocation that no other claim may have."""
+    return frozenset(_iter_own(list_results(allocation)))
+
+
+def _iter_own(results: Iterable[Json]) -> Iterable[Device]:
+    for each in results:
+        device = device_of(each)
+        if not each.get("adminAccess") and not device.share:
+            yield device

@@ -1,0 +1,28 @@
+"""Claims of devices in the terms of the protocol."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+
+class ClaimNeed(NamedTuple):
+    """A claim of a pod, as its class says it; either ``claim`` or ``spec`` is given."""
+
+    name: str
+    """What the pod calls it."""
+    claim: str = ""
+    """``namespace/name`` of a claim that others may share, or that has devices already."""
+    spec: str = ""
+    """JSON of the spec of a claim that was made for this pod alone, so that all pods of a template are one class."""
+
+
+DeviceNeeds: TypeAlias = tuple[ClaimNeed, ...]
+"""What a pod's claims ask for, in the order of its spec; empty for most pods."""
+
+
+def add_claims(message: pb.TaskClass, needs: DeviceNeeds) -> None:
+    """Add claims to a class, unless it is invalid and so never placed."""
+    if not message.invalid:
+        message.claims.extend(pb.TaskClaim(name=name, claim=claim, spec=spec) for name, claim, spec in needs)

@@ -1,0 +1,44 @@
+"""Slices, classes and claims as records for the solver, in Kubernetes' own structure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from poseidon.custom_records import CustomResource, Reading
+from poseidon.devices.claims import DeviceClaim
+from poseidon.kube.api import collections
+from poseidon.kube.api.devices import DeviceClass, Json, ResourceSlice
+
+SLICE_RECORD, CLASS_RECORD, CLAIM_RECORD = "DeviceSlice", "DeviceClass", "DeviceClaim"
+
+_encode = msgspec.json.Encoder(order="sorted").encode
+
+
+def _read(found: DeviceClass | ResourceSlice) -> Reading:
+    return Reading(found.metadata.name, _encode(found.spec))
+
+
+DEVICE_CLASSES: CustomResource[DeviceClass] = CustomResource(
+    CLASS_RECORD, (collections.DEVICE_CLASSES,), _read
+)
+DEVICE_SLICES: CustomResource[ResourceSlice] = CustomResource(
+    SLICE_RECORD, (collections.RESOURCE_SLICES,), _read
+)
+
+
+def encode_claim(
+    claim: DeviceClaim, under_way: Json | None, reserved_for: Iterable[str], in_use_by: Iterable[str]
+) -> bytes:
+    """Return the payload of a claim's record; ``under_way`` are devices that it is about to get, if it has none."""
+    return _encode(
+        {
+            "spec": claim.found.spec,
+            "allocation": under_way
+            if claim.found.status.allocation is None
+            else claim.found.status.allocation,
+            "reserved_for": [*reserved_for],
+            "in_use_by": [*in_use_by],
+        }
+    )

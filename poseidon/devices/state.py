@@ -1,0 +1,383 @@
+"""Claims of devices, the pods that use them, and what the solver has to know of both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from poseidon.custom_records import NameIndex
+from poseidon.devices.claim_writes import ClaimWrites
+from poseidon.devices.claims import (
+    NO_CLAIMS,
+    DeviceClaim,
+    DeviceResolution,
+    PodDeviceClaim,
+    read_claim,
+    resolve,
+)
+from poseidon.devices.conditions import find_failed_device, has_conditions, is_ready
+from poseidon.devices.device_use import DeviceUse
+from poseidon.devices.records import encode_claim
+from poseidon.kube.api.devices import Json, ResourceClaim
+from poseidon.kube.api.metadata import PodRef, timestamp
+from poseidon.kube.api.resource import Change
+from poseidon.kube.write.device_claim_writer import DeviceClaimWrite, WriteEnd
+from protos.conventions.configuration import PositiveDuration, Section
+
+
+class DeviceOptions(Section):
+    """The section ``devices``: ``bind_timeout`` (10 m) is how long a placed pod waits for claims and their drivers."""
+
+    bind_timeout: PositiveDuration = 600.0
+
+
+@dataclass(slots=True)
+class _Pod:
+    name: str
+    claims: tuple[PodDeviceClaim, ...]
+    place: str
+    resolution: DeviceResolution
+
+
+@dataclass(slots=True)
+class _Placement:
+    """A placed pod whose claims are about to be written. ``missing``: those that are not its own yet."""
+
+    pod: PodRef
+    missing: set[str]
+    deadline: float | None = None
+    waiting: set[str] = field(default_factory=set)
+    """Claims that are its own, and whose drivers are still to say that it may be bound."""
+
+
+class DeviceState:
+    """All claims, and the pods that name them. ``wall`` returns seconds since the epoch, ``clock`` is monotonic.
+
+    A pod's needs follow its claims until it is placed, and again when it has lost its place. In between they stay,
+    because the claims change by its own placement.
+    """
+
+    def __init__(self, options: DeviceOptions, clock: Callable[[], float], wall: Callable[[], float]) -> None:
+        self._options = options
+        self._clock, self._wall = clock, wall
+        self._claims: dict[str, DeviceClaim] = {}
+        self._names = NameIndex()
+        self._pods: dict[str, _Pod] = {}
+        self._users: dict[str, dict[str, None]] = {}
+        self._placements: dict[str, _Placement] = {}
+        self._use = DeviceUse()
+        self._writes = ClaimWrites(self._claims.get)
+        self._changed: dict[str, None] = {}
+        self._affected: dict[str, None] = {}
+        self._settled: dict[str, str] = {}
+
+    def __contains__(self, uid: str) -> bool:
+        """Return whether claims are being written for a pod."""
+        return uid in self._placements
+
+    @property
+    def has_news(self) -> bool:
+        """Whether there is something to take."""
+        return bool(self._changed or self._affected or self._settled or self._writes.has_news)
+
+    # --- what the API server says --------------------------------------------------------------------------
+
+    def claims_changed(self, changes: Sequence[Change[ResourceClaim]]) -> None:
+        """Take claims as they are now."""
+        for change in changes:
+            if change.object is None:
+                key = self._names.remove(change.uid)
+                self._claims.pop(key, None)
+            else:
+                key = self._put(change.uid, change.object)
+            if key:
+                self._claim_changed(key)
+
+    def put_pod(
+        self, uid: str, name: str, claims: tuple[PodDeviceClaim, ...], place: str
+    ) -> DeviceResolution:
+        """Take a pod as it is now; returns what its claims mean for it. One that has a place needs nothing more."""
+        known = self._pods.get(uid)
+        if known is not None and known.claims == claims and known.place == place:
+            if not place:
+                known.resolution = self._resolve(uid, name, claims)
+            return known.resolution
+        self._forget_users(uid)
+        if place:
+            resolution = known.resolution if known is not None else NO_CLAIMS
+        else:
+            resolution = self._resolve(uid, name, claims)
+        self._pods[uid] = _Pod(name, claims, place, resolution)
+        for each in claims:
+            if each.key:
+                self._users.setdefault(each.key, {})[uid] = None
+                self._changed[each.key] = None
+        return resolution
+
+    def remove_pod(self, uid: str) -> None:
+        """Forget a pod that is gone, and give back what was under way; a controller gives back what it had."""
+        self._abandon(uid)
+        self._forget_users(uid)
+        self._pods.pop(uid, None)
+        self._affected.pop(uid, None)
+        self._settled.pop(uid, None)
+
+    def move_pod(self, uid: str, place: str) -> None:
+        """Note that a pod has got a place, or lost it: then what was under way is given back."""
+        pod = self._pods.get(uid)
+        if pod is None:
+            return
+        pod.place = place
+        for each in pod.claims:
+            if each.key:
+                self._changed[each.key] = None
+        if not place:
+            self._abandon(uid)
+            self._affected[uid] = None
+
+    def resolution(self, uid: str) -> DeviceResolution:
+        """Return what the claims of a pod mean for it."""
+        pod = self._pods.get(uid)
+        return pod.resolution if pod is not None else NO_CLAIMS
+
+    # --- placements ----------------------------------------------------------------------------------------
+
+    def assume(self, pod: PodRef, allocations: Mapping[str, Json]) -> str:
+        """Note that a round has placed a pod with these devices, by the pod's own names of its claims.
+
+        Returns why that cannot be carried out, "" if it can.
+        """
+        known = self._pods.get(pod.uid)
+        if known is None:
+            return ""
+        keys = dict.fromkeys(each.key for each in known.claims if each.key)
+        placement = self._placements[pod.uid] = _Placement(pod, set(keys))
+        for each in known.claims:
+            problem = self._count_on(placement, each, allocations.get(each.name))
+            if problem:
+                self._abandon(pod.uid)
+                return problem
+        return ""
+
+    def begin(self, uid: str) -> None:
+        """Have the claims of a placed pod written; the outcome is among ``take_settled`` some time later."""
+        placement = self._placements.get(uid)
+        if placement is None:
+            return
+        now = self._clock()
+        placement.deadline = now + self._options.bind_timeout
+        for key in sorted(placement.missing):
+            self._writes.reserve(key, placement.pod, now)
+            self._changed[key] = None
+        if not placement.missing:
+            self._look_at_drivers(uid, placement)
+
+    def note_written(self, end: WriteEnd) -> None:
+        """Note how a write has ended."""
+        if end.claim is not None and end.write.key in self._claims:
+            self._put(end.claim.metadata.uid, end.claim)
+        self._writes.note_ended(end, self._clock())
+        self._note_use(end.write.key)
+
+    def note_not_posted(self, uid: str) -> None:
+        """Note that a pod will not be bound for certain, although its claims were written: they are given back."""
+        pod = self._pods.get(uid)
+        if pod is not None:
+            self._leave(uid, [each.key for each in pod.claims if each.key])
+
+    def note_unplaced(self, uid: str) -> bool:
+        """Note that a pod has found no node. Devices that only it has may be what keeps it: they are given back.
+
+        Returns whether some are.
+        """
+        pod = self._pods.get(uid)
+        if pod is None or pod.place:
+            return False
+        keys = [
+            claim.key
+            for each in pod.claims
+            if (claim := self._claims.get(each.key)) and claim.allocation and claim.reserved in ((), (uid,))
+        ]
+        self._leave(uid, keys)
+        return bool(keys)
+
+    def expire(self) -> None:
+        """Give up placements that have taken too long, and look again at writes of which nothing was heard."""
+        now = self._clock()
+        for key in self._writes.expire(now):
+            self._note_use(key)
+        for uid, each in list(self._placements.items()):
+            if each.deadline is not None and each.deadline <= now:
+                self._settle(
+                    uid, "device binding timeout" if each.waiting else "claims were not written in time"
+                )
+
+    # --- what follows --------------------------------------------------------------------------------------
+
+    def take_settled(self) -> dict[str, str]:
+        """Return the pods whose claims are theirs now (""), or will not be (the reason), once."""
+        for uid, key, reason in self._writes.take_ended():
+            placement = self._placements.get(uid)
+            if placement is None:
+                continue
+            if reason:
+                self._settle(uid, reason)
+            else:
+                placement.missing.discard(key)
+                placement.waiting.add(key)
+                self._look_at_drivers(uid, placement)
+        settled, self._settled = self._settled, {}
+        return settled
+
+    def take_writes(self) -> list[DeviceClaimWrite]:
+        """Return what has to be written, once."""
+        return self._writes.take_writes()
+
+    def take_affected(self) -> Iterator[tuple[str, DeviceResolution]]:
+        """Yield the pods whose claims mean something else for them now, once."""
+        affected, self._affected = self._affected, {}
+        for uid in affected:
+            pod = self._pods.get(uid)
+            if pod is None or pod.place:
+                continue
+            resolution = self._resolve(uid, pod.name, pod.claims)
+            if resolution != pod.resolution:
+                pod.resolution = resolution
+                yield uid, resolution
+
+    def take_records(self) -> Iterator[tuple[str, bytes | None]]:
+        """Yield the claims that the solver is to know otherwise, by name, None for none, once."""
+        changed, self._changed = self._changed, {}
+        for key in changed:
+            claim = self._claims.get(key)
+            progress = self._writes.get(key)
+            under_way = progress.allocation if progress is not None else None
+            if claim is None or not (claim.allocation or under_way is not None or self._users.get(key)):
+                yield key, None
+                continue
+            reserved = dict.fromkeys(claim.reserved)
+            if progress is not None:
+                reserved.update(dict.fromkeys((*progress.allocations, *progress.joining)))
+            in_use = [uid for uid in reserved if (pod := self._pods.get(uid)) and pod.place]
+            yield key, encode_claim(claim, under_way, reserved, in_use)
+
+    # --- inside --------------------------------------------------------------------------------------------
+
+    def _put(self, uid: str, found: ResourceClaim) -> str:
+        """Take a claim as it is now; return its key, "" if it is older than what the answer to a write has shown."""
+        claim = read_claim(found)
+        known = self._claims.get(claim.key)
+        if (
+            known is not None
+            and known.found.metadata.uid == found.metadata.uid
+            and _is_older(found, known.found)
+        ):
+            return ""
+        self._names.put(uid, claim.key)
+        self._claims[claim.key] = claim
+        return claim.key
+
+    def _resolve(self, uid: str, name: str, claims: tuple[PodDeviceClaim, ...]) -> DeviceResolution:
+        found = resolve(uid, name, claims, self._claims.get)
+        for each in claims:
+            progress = self._writes.get(each.key)
+            if progress is not None and not found.waits and progress.is_unknown_to(uid):
+                return DeviceResolution(
+                    waits=f'resourceclaim "{each.key.partition("/")[2]}" is being deallocated'
+                )
+        return found
+
+    def _claim_changed(self, key: str) -> None:
+        self._writes.advance(key, self._clock())
+        self._note_use(key)
+        for uid in self._users.get(key, ()):
+            placement = self._placements.get(uid)
+            if placement is not None and key in placement.waiting:
+                self._look_at_drivers(uid, placement)
+
+    def _note_use(self, key: str) -> None:
+        """Note that the devices of a claim, or those that it is to get, may have changed."""
+        self._changed[key] = None
+        self._affected.update(dict.fromkeys(self._users.get(key, ())))
+        claim, progress = self._claims.get(key), self._writes.get(key)
+        allocation = claim.found.status.allocation if claim is not None else None
+        if allocation is None and progress is not None:
+            allocation = progress.allocation
+        self._use.put(key, allocation)
+
+    def _count_on(self, placement: _Placement, named: PodDeviceClaim, allocation: Json | None) -> str:
+        claim = self._claims.get(named.key)
+        if claim is None:
+            return f'resourceclaim "{named.key.partition("/")[2]}" not found'
+        if claim.allocation:
+            return ""
+        progress = self._writes.get(named.key)
+        if allocation is None:
+            under_way = progress.allocation if progress is not None else None
+            if under_way is None:
+                return f'no devices were chosen for resourceclaim "{claim.name}"'
+            allocation = under_way
+        problem = self._use.find_conflict(named.key, allocation)
+        if problem:
+            return problem
+        if has_conditions(allocation):
+            allocation = {**allocation, "allocationTimestamp": timestamp(self._wall())}
+        self._writes.count_on(named.key, placement.pod.uid, allocation)
+        self._note_use(named.key)
+        return ""
+
+    def _look_at_drivers(self, uid: str, placement: _Placement) -> None:
+        """See whether drivers let a pod be bound whose claims are its own."""
+        for key in sorted(placement.waiting):
+            claim = self._claims.get(key)
+            if claim is None or not claim.allocation:
+                self._settle(uid, f'resourceclaim "{key.partition("/")[2]}" has lost its devices')
+                return
+            failed = find_failed_device(claim)
+            if failed:
+                self._settle(uid, failed)
+                return
+            if is_ready(claim):
+                placement.waiting.discard(key)
+        if not placement.missing and not placement.waiting and placement.deadline is not None:
+            self._settle(uid, "")
+
+    def _settle(self, uid: str, reason: str) -> None:
+        """Note that a placement is settled. With a reason it stays known until the pod has lost its place."""
+        self._settled[uid] = reason
+        if not reason:
+            placement = self._placements.pop(uid)
+            pod = self._pods.get(uid)
+            for each in pod.claims if pod is not None else ():
+                self._writes.forget(each.key, placement.pod.uid)
+        else:
+            self._placements[uid].deadline = None
+
+    def _abandon(self, uid: str) -> None:
+        """Give back what is under way for a pod."""
+        placement, pod = self._placements.pop(uid, None), self._pods.get(uid)
+        if placement is not None and pod is not None:
+            self._settled.pop(uid, None)
+            self._leave(uid, [each.key for each in pod.claims if each.key])
+
+    def _leave(self, uid: str, keys: Iterable[str]) -> None:
+        now = self._clock()
+        for key in dict.fromkeys(keys):
+            self._writes.give_back(key, uid, now)
+            self._note_use(key)
+
+    def _forget_users(self, uid: str) -> None:
+        pod = self._pods.get(uid)
+        for each in pod.claims if pod is not None else ():
+            users = self._users.get(each.key)
+            if users is not None:
+                users.pop(uid, None)
+                self._changed[each.key] = None
+                if not users:
+                    del self._users[each.key]
+
+
+def _is_older(found: ResourceClaim, known: ResourceClaim) -> bool:
+    """Return whether a claim is of an earlier resource version; these are numbers that grow (Kubernetes 1.35)."""
+    version, other = found.metadata.resource_version, known.metadata.resource_version
+    return version.isdecimal() and other.isdecimal() and int(version) < int(other)

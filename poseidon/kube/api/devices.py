@@ -1,0 +1,92 @@
+"""Kinds of dynamic resource allocation (resource.k8s.io/v1): devices, their classes, and claims of devices.
+
+What says which devices fit (specs, allocations) is kept as it is: the solver reads it in Kubernetes' own structure.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from msgspec import field
+
+from poseidon.kube.api.metadata import Condition, KubeStruct, ObjectMeta
+
+Json: TypeAlias = dict[str, Any]
+
+FINALIZER = "resource.kubernetes.io/delete-protection"
+"""Finalizer of a claim that has devices: it stays until they are free again."""
+
+POD_CLAIM_NAME = "resource.kubernetes.io/pod-claim-name"
+"""Annotation of a claim that was made from a template: what its pod calls it."""
+
+MOST_CONSUMERS = 256
+"""Pods that one claim may be reserved for at a time."""
+
+
+class DeviceClass(KubeStruct, frozen=True):
+    """resource.k8s.io/v1 DeviceClass: a kind of devices that claims may ask for."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: Json = field(default_factory=dict)
+
+
+class ResourceSlice(KubeStruct, frozen=True):
+    """resource.k8s.io/v1 ResourceSlice: devices of one driver, and the nodes that reach them."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: Json = field(default_factory=dict)
+
+
+class ClaimMeta(ObjectMeta, frozen=True):
+    """Metadata of a claim."""
+
+    finalizers: tuple[str, ...] = ()
+
+
+class ClaimConsumer(KubeStruct, frozen=True):
+    """An object that a claim is reserved for; pods are of ``resource`` "pods" and no ``api_group``."""
+
+    api_group: str = ""
+    resource: str = ""
+    name: str = ""
+    uid: str = ""
+
+
+class AllocatedDeviceStatus(KubeStruct, frozen=True):
+    """What a driver says of a device that it has prepared for a claim."""
+
+    driver: str = ""
+    pool: str = ""
+    device: str = ""
+    share_id: str = field(default="", name="shareID")
+    conditions: tuple[Condition, ...] = ()
+
+
+class ResourceClaimStatus(KubeStruct, frozen=True):
+    """The devices that a claim has got (``allocation``, None for none), and for whom."""
+
+    allocation: Json | None = None
+    reserved_for: tuple[ClaimConsumer, ...] = ()
+    devices: tuple[AllocatedDeviceStatus, ...] = ()
+
+
+class ResourceClaim(KubeStruct, frozen=True):
+    """resource.k8s.io/v1 ResourceClaim: a request for devices, and what it has got."""
+
+    metadata: ClaimMeta = ClaimMeta()
+    spec: Json = field(default_factory=dict)
+    status: ResourceClaimStatus = ResourceClaimStatus()
+
+
+class ClaimTemplateSpec(KubeStruct, frozen=True):
+    """The claim that is made for each pod that names a template."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: Json = field(default_factory=dict)
+
+
+class ResourceClaimTemplate(KubeStruct, frozen=True):
+    """resource.k8s.io/v1 ResourceClaimTemplate."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: ClaimTemplateSpec = ClaimTemplateSpec()

@@ -1,0 +1,200 @@
+"""Writes to claims of devices: who has a claim, and with which devices; each is refused if the claim has changed."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import msgspec
+
+from poseidon.kube.api.decoding import MalformedObjectError, decode_object
+from poseidon.kube.api.devices import FINALIZER, MOST_CONSUMERS, Json, ResourceClaim
+from poseidon.kube.api.metadata import PodRef
+from poseidon.kube.client.errors import ApiError, KubeError
+from poseidon.kube.client.media_types import MERGE_PATCH, STRATEGIC_MERGE_PATCH
+from poseidon.kube.environment import Environment
+from poseidon.kube.write.workqueue import RetryOptions, Tries, WorkerPool
+
+_log = logging.getLogger(__name__)
+_AT_A_TIME = 64
+_CONFLICTS = 5
+"""How often a write is made again upon a claim that somebody else has changed meanwhile."""
+
+
+class DeviceClaimWrite(NamedTuple):
+    """Reserve a claim for pods, or give reservations back. A claim that is reserved for nobody any more gets free."""
+
+    claim: ResourceClaim
+    """The claim as it was seen."""
+    allocation: Json | None
+    """The devices that it gets if it has none yet; None if it is to have some already."""
+    join: tuple[PodRef, ...]
+    """The pods that it is to be reserved for."""
+    leave: tuple[str, ...]
+    """Uids of the pods that give it back."""
+    read_first: bool = False
+    """Whether the claim may have changed without having been seen yet."""
+
+    @property
+    def key(self) -> str:
+        """``namespace/name`` of the claim."""
+        return f"{self.claim.metadata.namespace}/{self.claim.metadata.name}"
+
+    @property
+    def path(self) -> str:
+        """The claim's path on the API server."""
+        metadata = self.claim.metadata
+        return f"/apis/resource.k8s.io/v1/namespaces/{metadata.namespace}/resourceclaims/{metadata.name}"
+
+
+class WriteEnd(NamedTuple):
+    """How a write has ended."""
+
+    write: DeviceClaimWrite
+    """The write."""
+    reason: str = ""
+    """Why it has failed for good, "" if it is done."""
+    claim: ResourceClaim | None = None
+    """The claim as it is since then, None if that is not known."""
+    unsure: bool = False
+    """Whether a failed write may have been made all the same, because no answer came."""
+
+
+class RefusedWriteError(Exception):
+    """A write that the claim, as it is now, does not allow."""
+
+
+def build_status(claim: ResourceClaim, write: DeviceClaimWrite) -> Json | None:
+    """Return what to change in a claim's status, None if it is as it should be. Raises ``RefusedWriteError``."""
+    name, status = claim.metadata.name, claim.status
+    if claim.metadata.uid != write.claim.metadata.uid:
+        raise RefusedWriteError(f'resourceclaim "{name}" not found')
+    stay = [each for each in status.reserved_for if each.uid not in write.leave]
+    there = {each.uid for each in stay}
+    reserved = [msgspec.to_builtins(each) for each in stay]
+    reserved += [
+        {"resource": "pods", "name": each.name, "uid": each.uid}
+        for each in write.join
+        if each.uid not in there
+    ]
+    changed: Json = {}
+    if write.join:
+        if claim.metadata.deletion_timestamp is not None:
+            raise RefusedWriteError(f'resourceclaim "{name}" is being deleted')
+        if len(reserved) > MOST_CONSUMERS:
+            raise RefusedWriteError("resourceclaim in use")
+        if status.allocation is None and write.allocation is None:
+            raise RefusedWriteError(f'resourceclaim "{name}" has lost its devices')
+        if status.allocation is None:
+            changed["allocation"] = write.allocation
+        elif write.allocation is not None and _results(status.allocation) != _results(write.allocation):
+            raise RefusedWriteError(f'resourceclaim "{name}" has got other devices meanwhile')
+    elif not reserved and status.allocation is not None:
+        changed["allocation"] = None
+    if changed or len(stay) != len(status.reserved_for) or len(reserved) != len(stay):
+        changed["reservedFor"] = reserved or None
+    return changed or None
+
+
+def _results(allocation: Json) -> list[tuple[Any, ...]]:
+    """Return the devices of an allocation for comparison; servers may add to the rest of it."""
+    devices = allocation.get("devices")
+    results = devices.get("results") if isinstance(devices, dict) else None
+    return sorted(
+        tuple(str(each.get(part)) for part in ("request", "driver", "pool", "device", "shareID"))
+        for each in results or ()
+        if isinstance(each, dict)
+    )
+
+
+class DeviceClaimWriter(WorkerPool[DeviceClaimWrite]):
+    """Writes until cancelled, and calls ``on_ended`` with the end of each write.
+
+    Each write is made upon one resource version of the claim. If somebody else has changed the claim, it is read
+    again, and the write is made upon what it is now, if that still allows it. So no write is made twice, not even one
+    whose answer was lost.
+    """
+
+    def __init__(
+        self,
+        environment: Environment,
+        on_ended: Callable[[WriteEnd], None],
+        options: RetryOptions | None = None,
+    ) -> None:
+        super().__init__(self._carry_out, lambda: _AT_A_TIME)
+        self._environment = environment
+        self._on_ended = on_ended
+        self._options = options or RetryOptions()
+
+    async def _carry_out(self, write: DeviceClaimWrite) -> None:
+        try:
+            end = await self._write(write)
+        except RefusedWriteError as error:
+            end = WriteEnd(write, str(error))
+        except KubeError as error:
+            unsure = not isinstance(error, ApiError) or error.transient
+            end = WriteEnd(write, _explain(write, error), unsure=unsure)
+        except Exception as error:  # noqa: BLE001 - one write that cannot be made must not end the others
+            end = WriteEnd(write, f"cannot be written: {error!r}", unsure=True)
+        if end.reason:
+            _log.debug('claim of devices not written claim=%s reason="%s"', write.key, end.reason)
+        self._on_ended(end)
+
+    async def _write(self, write: DeviceClaimWrite) -> WriteEnd:
+        claim = await self._read(write) if write.read_first else write.claim
+        for _ in range(_CONFLICTS):
+            try:
+                change = build_status(claim, write)
+            except RefusedWriteError as error:
+                return WriteEnd(write, str(error), claim)
+            if change is None:
+                break
+            try:
+                if change.get("allocation") and FINALIZER not in claim.metadata.finalizers:
+                    claim = await self._patch(write, claim, {"finalizers": [FINALIZER]}, None)
+                claim = await self._patch(write, claim, {}, change)
+                break
+            except ApiError as error:
+                if not error.conflict:
+                    raise
+            claim = await self._read(write)
+        else:
+            return WriteEnd(write, f'resourceclaim "{claim.metadata.name}" keeps changing')
+        return WriteEnd(write, claim=claim)
+
+    async def _patch(
+        self, write: DeviceClaimWrite, claim: ResourceClaim, more: Json, status: Json | None
+    ) -> ResourceClaim:
+        """Patch the claim's metadata, or its status; return the claim as it is since then."""
+        metadata = {"uid": claim.metadata.uid, "resourceVersion": claim.metadata.resource_version, **more}
+        if status is None:  # a strategic merge patch keeps other finalizers
+            path, form, body = write.path, STRATEGIC_MERGE_PATCH, {"metadata": metadata}
+        else:
+            path, form, body = f"{write.path}/status", MERGE_PATCH, {"metadata": metadata, "status": status}
+        transport, text = self._environment.transport, msgspec.json.encode(body)
+        return _decode(await self._persist(lambda: transport.patch(path, text, form)))
+
+    async def _read(self, write: DeviceClaimWrite) -> ResourceClaim:
+        return _decode(await self._persist(lambda: self._environment.transport.get(write.path)))
+
+    async def _persist(self, attempt: Callable[[], Any]) -> bytes:
+        tries = Tries(self._options, self._environment.random)
+        answer: bytes = await tries.persist(attempt, self._environment.sleep)
+        return answer
+
+
+def _decode(answer: bytes) -> ResourceClaim:
+    try:
+        return decode_object(answer, ResourceClaim)
+    except MalformedObjectError as error:
+        raise RefusedWriteError(f"the API server's answer cannot be read: {error}") from None
+
+
+def _explain(write: DeviceClaimWrite, error: KubeError) -> str:
+    name = write.claim.metadata.name
+    if not isinstance(error, ApiError):
+        return f'resourceclaim "{name}" cannot be written: {error}'
+    if error.not_found:
+        return f'resourceclaim "{name}" not found'
+    return f'resourceclaim "{name}" cannot be written: {error}'
