@@ -33,6 +33,8 @@ def admit(residual: Residual, proposed: Assignments) -> Assignments:
         shapes = residual.problem.shape[turn_entries.cls]
         count = np.minimum(turn_entries.count, residual.units(shapes, turn_entries.machine))
         count = _limit_to_shared_rows(shared, shapes, turn_entries.machine, count, standing[this_turn])
+        if residual.quotas is not None:
+            count = residual.quotas.limit_in_turn(shapes, turn_entries.machine, count, standing[this_turn])
         fitting = Assignments(turn_entries.cls, turn_entries.machine, count).select(count > 0)
         residual.book_assignments(fitting)
         admitted.append(fitting)

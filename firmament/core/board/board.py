@@ -123,7 +123,8 @@ class Board:
 
     def limit_refusals(self, cls: int) -> list[tuple[AnyReason, Bool]]:
         """Return the same of limits of models and of pairs alone."""
-        limits = ModelLimits.sharing(self.residual.joint, self.residual.ledgers, self.problem.shape)
+        residual = self.residual
+        limits = ModelLimits.sharing(residual.joint, residual.quotas, residual.ledgers, self.problem.shape)
         return Constraints([limits, self.pairs]).refusals(cls)
 
     # --- tasks of one class --------------------------------------------------------------------------------------
@@ -168,6 +169,7 @@ class Board:
             counts=counts,
             free=residual.free.T.copy(),
             joint=tuple(joint.as_limit() for joint in residual.joint),
+            quotas=None if residual.quotas is None else residual.quotas.as_terms(),
             ledgers=tuple(ledger.copy() for ledger in residual.ledgers),
             rules=self._rules_now(),
         )

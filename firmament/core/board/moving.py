@@ -121,6 +121,9 @@ class ExchangeRoom:
             # How others use a row that machines share is not known here: what it holds must not change.
             amounts, row = joint.amount.take(shapes), joint.row_of.take(rows)
             allowed &= (amounts[0] == amounts[1]) | (row[0] == row[1])
+        if self._problem.quotas is not None:
+            draws, kinds = self._problem.quotas.draw.take(shapes), self._problem.quotas.kind.take(rows)
+            allowed &= (draws[0] == draws[1]) | (kinds[0] == kinds[1])
         return allowed
 
     def exchange(self, shapes: Int64, machines: Int64) -> None:

@@ -20,9 +20,10 @@ import numpy as np
 from cost_models.interface import Assessment, Bool, Int64, JointRows
 from firmament.core.configuration import WeightedModel
 from firmament.core.constraints.model_limits import ModelLimits
+from firmament.core.constraints.quota_room import QuotaTerms
 from firmament.core.flow.problem import Assignments
 from firmament.core.rules.framework.limit_rule import RoundDemand
-from firmament.core.rules.registry import limit_anew
+from firmament.core.rules.registry import find_quotas, limit_anew
 from firmament.core.scoring.round_assessment import assess_shapes
 from firmament.core.snapshot.grouping import RoundContext
 from firmament.core.snapshot.snapshot import Snapshot, model_columns
@@ -36,9 +37,16 @@ class LimitsNow:
     Machines go by their row now.
     """
 
-    def __init__(self, shape: Int64, answers: Sequence[Assessment], limited: Sequence[JointRows]) -> None:
-        """``limited``: the rows of rules."""
+    def __init__(
+        self,
+        shape: Int64,
+        answers: Sequence[Assessment],
+        limited: Sequence[JointRows],
+        quotas: QuotaTerms | None,
+    ) -> None:
+        """``limited``: the rows of rules; ``quotas``: what tasks share of them wherever they are."""
         self._shape = shape
+        self._quotas = quotas
         self._filters = [each.feasible for each in answers if each.feasible is not None]
         self._joint = [*limited, *(rows for each in answers for rows in each.joint)]
         self._ledgers = [each.ledger for each in answers if each.ledger is not None]
@@ -52,7 +60,7 @@ class LimitsNow:
 
     def rooms(self) -> ModelLimits:
         """Return what joint rows and ledgers leave to tasks of which none has come yet."""
-        return ModelLimits(self._joint, self._ledgers, self._shape)
+        return ModelLimits(self._joint, self._ledgers, self._shape, self._quotas)
 
 
 def limits_now(context: RoundContext, snapshot: Snapshot, placed: Assignments) -> LimitsNow | None:
@@ -73,16 +81,17 @@ def limits_now(context: RoundContext, snapshot: Snapshot, placed: Assignments) -
     shapes, of_entry = np.unique(shape_of[placed.cls], return_inverse=True)
     counts = np.bincount(of_entry, weights=placed.count).astype(np.int64)
     demand = RoundDemand(shapes.tolist(), counts, cluster.requests.rows(shapes.tolist())[0])
-    limited = limit_anew(cluster, demand)
+    limited, quotas = limit_anew(cluster, demand), find_quotas(cluster, demand)
     joint = (*snapshot.problem.joint, *limited)
-    if not (asked or limited) or (
-        all(map(by_machine, joint)) and not find_disturbed(cluster, snapshot)[placed.machine].any()
+    apart = quotas is None and all(map(by_machine, joint))
+    if not (asked or limited or quotas is not None) or (
+        apart and not find_disturbed(cluster, snapshot)[placed.machine].any()
     ):
         return None
     answers = _ask_again(context, snapshot, asked, shapes.tolist(), counts.tolist()) if asked else ()
     place = {shape: place for place, shape in enumerate(shapes.tolist())}
     of_class = np.array([place.get(shape, -1) for shape in shape_of.tolist()], dtype=np.int64)
-    return LimitsNow(of_class, answers, limited)
+    return LimitsNow(of_class, answers, limited, quotas)
 
 
 def newly_limited(context: RoundContext, snapshot: Snapshot, classes: Collection[int]) -> bool:

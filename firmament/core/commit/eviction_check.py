@@ -176,7 +176,8 @@ class EvictionCheck:
         problem, machine = self._snapshot.problem, decided.machine
         shape = int(problem.shape[decided.cls])
         limited = [rows for rows in problem.joint if rows.row_of[machine] >= 0 and rows.holds()[shape]]
-        if not all(map(by_machine, limited)):
+        drawing = problem.quotas is not None and problem.quotas.draw[shape] >= 0
+        if drawing or not all(map(by_machine, limited)):
             return False  # too much may have changed elsewhere
         others = self._newly_limited or any(
             each.feasible is not None or each.ledger is not None

@@ -9,6 +9,7 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64, JointRows, Ledger
 from cost_models.task_constraints import TaskConstraint
+from firmament.core.constraints.quota_room import QuotaRoom, QuotaTerms
 from firmament.core.reasons import AnyReason, by_limit
 
 
@@ -79,21 +80,30 @@ class JointRoom:
 class ModelLimits:
     """What is left of models' limits as tasks come.
 
-    ``shape``: int64[C], the shape by which joint rows and ledgers know each class, -1 for classes that they do not.
-    Neither ``joint`` nor ``ledgers`` are changed. Ledgers count on the order in which tasks come, so that none of their
+    ``shape``: int64[C], the shape by which joint rows, quotas and ledgers know each class, -1 for classes that they do
+    not. None of these are changed. Ledgers count on the order in which tasks come, so that none of their
     tasks can be taken back.
     """
 
-    def __init__(self, joint: Sequence[JointRows], ledgers: Sequence[Ledger], shape: Int64) -> None:
+    def __init__(
+        self,
+        joint: Sequence[JointRows],
+        ledgers: Sequence[Ledger],
+        shape: Int64,
+        quotas: QuotaTerms | None = None,
+    ) -> None:
         self._shape = shape
         self._joint = [JointRoom.from_rows(rows) for rows in joint]
+        self._quotas = None if quotas is None else QuotaRoom(quotas)
         self._ledgers = [ledger.copy() for ledger in ledgers]
 
     @classmethod
-    def sharing(cls, joint: list[JointRoom], ledgers: list[Ledger], shape: Int64) -> ModelLimits:
+    def sharing(
+        cls, joint: list[JointRoom], quotas: QuotaRoom | None, ledgers: list[Ledger], shape: Int64
+    ) -> ModelLimits:
         """Return limits as others book them: what is added here is added there, and the other way round."""
         limits = cls((), (), shape)
-        limits._joint, limits._ledgers = joint, ledgers
+        limits._joint, limits._quotas, limits._ledgers = joint, quotas, ledgers
         return limits
 
     def involves(self, cls: int) -> bool:
@@ -110,6 +120,8 @@ class ModelLimits:
             open_to = np.ones(len(joint.rows.row_of), dtype=np.bool_)
             joint.close_full(open_to, shape)
             found.append((by_limit(joint.rows.reason), ~(open_to if at is None else open_to[at])))
+        for reason, refused in () if self._quotas is None else self._quotas.refusals(shape):
+            found.append((reason, refused if at is None else refused[at]))
         for ledger in self._ledgers:
             room = ledger.count_room(shape)
             found.append((by_limit(ledger.reason), (room if at is None else room[at]) <= 0))
@@ -120,6 +132,8 @@ class ModelLimits:
         if not self.involves(cls):
             return True
         shape, at = int(self._shape[cls]), np.array([machine])
+        if self._quotas is not None and not self._quotas.lets_in(shape, machine):
+            return False
         return all(joint.takes(shape, machine) for joint in self._joint) and all(
             ledger.room_at(self._shape[[cls]], at)[0] > 0 for ledger in self._ledgers
         )
@@ -137,6 +151,8 @@ class ModelLimits:
         shape = self._shape[cls]
         for joint in self._joint:
             joint.book(shape, machine, count)
+        if self._quotas is not None:
+            self._quotas.book(shape, machine, count)
         for ledger in self._ledgers:
             ledger.book(shape, machine, count)
 
@@ -150,6 +166,8 @@ class ModelLimits:
             after = joint.copy()
             after.book(shape, machine, np.ones_like(shape))
             crowded[on_row] |= (after.left < 0)[row[on_row]]
+        if self._quotas is not None:
+            crowded |= self._quotas.find_crowded(shape, machine)
         for ledger in self._ledgers:
             lost = ledger.copy().book(shape, machine, np.ones_like(shape)) == 0
             crowded |= np.isin(machine, machine[lost])

@@ -14,6 +14,7 @@ from firmament.core.configuration import CoreConfiguration
 from firmament.core.constraints.counters import RuleState
 from firmament.core.constraints.model_limits import ModelLimits
 from firmament.core.constraints.preferences import SoftCost, soft_cost
+from firmament.core.constraints.quota_room import QuotaTerms
 from firmament.core.diagnosis.listing import state_name
 from firmament.core.filters.root_causes import RootCauses
 from firmament.core.filters.static_rows import verdict
@@ -22,7 +23,7 @@ from firmament.core.results import Explanation, MachineVerdict, ModelVerdict
 from firmament.core.rules.framework.limit_rule import RoundDemand
 from firmament.core.rules.framework.node_rule import MODEL_NAME, MachineRefusal
 from firmament.core.rules.framework.task_verdict import AskedTask
-from firmament.core.rules.registry import add_spared, compile_rules, judge_task, limit_anew
+from firmament.core.rules.registry import add_spared, compile_rules, find_quotas, judge_task, limit_anew
 from firmament.core.scoring.round_assessment import RoundAssessment, assess_shapes, raw_rows
 from firmament.core.snapshot.grouping import RoundContext
 from firmament.core.snapshot.snapshot import model_columns
@@ -48,7 +49,9 @@ def explain(context: RoundContext, uid: str, now: float) -> Explanation:
     state = RuleState(compile_rules(cluster, [cls], without=task))
     demand = RoundDemand([shape], np.ones(1, dtype=np.int64), assessed.batch.requests, without=task)
     joint = (*assessed.joint(), *limit_anew(cluster, demand))
-    limits = (*_limits(joint, assessed.ledgers()), *(refusal for each in judged for refusal in each.refusals))
+    quotas = find_quotas(cluster, demand)
+    beyond = (refusal for each in judged for refusal in each.refusals)
+    limits = (*_limits(joint, assessed.ledgers(), quotas), *beyond)
     others = [MachineRefusal(Cause(reason), refused) for reason, refused in limits]
     causes = verdict(cluster, cls, assessed.static[0], free, state, 0, others)
     soft = soft_cost(state, 0, ~causes.find_refused())
@@ -70,9 +73,11 @@ def explain(context: RoundContext, uid: str, now: float) -> Explanation:
     )
 
 
-def _limits(joint: Sequence[JointRows], ledgers: Sequence[Ledger]) -> list[tuple[AnyReason, Bool]]:
-    """Return what models' limits refuse the one task of a assessment."""
-    return ModelLimits(joint, ledgers, np.zeros(1, dtype=np.int64)).refusals(0)
+def _limits(
+    joint: Sequence[JointRows], ledgers: Sequence[Ledger], quotas: QuotaTerms | None = None
+) -> list[tuple[AnyReason, Bool]]:
+    """Return what models' limits, and quotas, refuse the one task of a assessment."""
+    return ModelLimits(joint, ledgers, np.zeros(1, dtype=np.int64), quotas).refusals(0)
 
 
 def _verdicts(

@@ -11,6 +11,7 @@ import numpy as np
 from cost_models.interface import Bool, Int64, JointRows, Ledger, Opening
 from firmament.core.constraints.default_spread import NO_SPREAD, SpreadTerms
 from firmament.core.constraints.pairs import NO_PAIRS, PairRules
+from firmament.core.constraints.quota_room import QuotaTerms
 from firmament.core.constraints.ruleset import NO_RULES, RuleSet
 from firmament.core.flow.terms import NO_HEIGHTS, DualPrices, RoundHeights
 from firmament.core.ranks import distinct
@@ -62,6 +63,8 @@ class PlacementProblem:
     """The only allowed machine rows, sorted, for classes with a pinned set."""
     joint: tuple[JointRows, ...] = ()
     """Joint rows beside the machines' resource vectors, amounts per shape."""
+    quotas: QuotaTerms | None = None
+    """Amounts that tasks share wherever they are, and give back; None for none."""
     ledgers: tuple[Ledger, ...] = ()
     """Room that no joint row can express, by rows of ``model_shape``; never booked on themselves."""
     openings: tuple[Opening | None, ...] = ()

@@ -117,6 +117,8 @@ def merge_alike(residual: Residual, fits: dict[int, Bool], tuning: ReductionTuni
 
 def _limits_are_shared(residual: Residual) -> bool:
     """Return whether tasks on different machines may take room from each other."""
+    if residual.quotas is not None:
+        return True
     return bool(residual.ledgers) or any(rows.shared for rows in residual.problem.joint)
 
 
@@ -136,6 +138,7 @@ def restrict(
         crowd=problem.crowd[machines],
         free=problem.free[machines],
         joint=tuple(joint.part(shapes, machines).as_limit() for joint in residual.joint),
+        quotas=None if residual.quotas is None else residual.quotas.as_terms().part(shapes, machines),
         **changes,
     )
     few = Residual(derived)

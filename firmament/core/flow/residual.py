@@ -9,6 +9,7 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.core.constraints.model_limits import JointRoom
+from firmament.core.constraints.quota_room import QuotaRoom
 from firmament.core.flow.problem import Assignments, PlacementProblem, take_oldest
 
 UNLIMITED = int(np.iinfo(np.int64).max) // 4
@@ -20,7 +21,8 @@ class Residual:
 
     ``remaining``: int64[C, WAIT_BUCKETS]; ``free``: int64[K, M] (resource-major: rows are scanned whole);
     ``placed``: int64[M], tasks admitted per machine in this round; ``joint``: what is left of each block of joint rows;
-    ``ledgers``: copies of the problem's, booked with what was admitted.
+    ``quotas``: what is left of the problem's, None for none; ``ledgers``: copies of the problem's, booked with what was
+    admitted.
     """
 
     def __init__(self, problem: PlacementProblem) -> None:
@@ -29,6 +31,7 @@ class Residual:
         self.free = problem.free.T.copy()  # a contiguous array of its own, also if there is one machine
         self.placed = np.zeros(problem.machines, dtype=np.int64)
         self.joint = [JointRoom.from_rows(rows) for rows in problem.joint]
+        self.quotas = None if problem.quotas is None else QuotaRoom(problem.quotas)
         self.ledgers = [ledger.copy() for ledger in problem.ledgers]
         #: what single tasks of a shape ask for: columns and amounts, looked up once
         self.amounts: dict[int, list[tuple[int, int]]] = {}
@@ -46,6 +49,8 @@ class Residual:
         twin.joint = [
             JointRoom(rows, room.left.copy()) for rows, room in zip(problem.joint, self.joint, strict=True)
         ]
+        if self.quotas is not None:
+            twin.quotas = None if problem.quotas is None else self.quotas.copy(problem.quotas)
         twin.ledgers = [ledger.copy() for ledger in self.ledgers]
         return twin
 
@@ -79,6 +84,8 @@ class Residual:
                     if (limit, amount) not in enough:
                         enough[limit, amount] = left >= amount
                     room &= enough[limit, amount]
+            if self.quotas is not None:
+                self.quotas.close_full(room, shape)
             fits[shape] = room
         return fits
 
@@ -105,6 +112,8 @@ class Residual:
             machines &= self.free[column] >= amount
         for joint in self.joint:
             joint.close_full(machines, shape)
+        if self.quotas is not None:
+            self.quotas.close_full(machines, shape)
         if self.ledgers:
             known_as = int(self.problem.map_to_ledgers(np.array([shape]))[0])
             for ledger in self.ledgers:
@@ -131,6 +140,8 @@ class Residual:
         units = np.maximum(units, 0)
         if self.problem.multiplicity is not None:
             units = np.minimum(units, int(self.remaining.sum())) * self.problem.multiplicity[machines]
+        if self.quotas is not None:
+            self.quotas.limit_units(units, shapes, machines)
         return units
 
     def has_room_on(self, shape: int, machine: int) -> bool:
@@ -141,6 +152,8 @@ class Residual:
         for joint in self.joint:
             if not joint.takes(shape, machine):
                 return False
+        if self.quotas is not None and not self.quotas.lets_in(shape, machine):
+            return False
         if not self.ledgers:
             return True
         known_as, at = self.problem.map_to_ledgers(np.array([shape])), np.array([machine])
@@ -182,6 +195,8 @@ class Residual:
         self.placed[machine] += count
         for joint in self.joint:
             joint.add(shape, machine, count)
+        if self.quotas is not None:
+            self.quotas.add(shape, machine, count)
 
     def book(self, shapes: Int64, machines: Int64, counts: Int64) -> None:
         """Book room and crowding of ``counts[i]`` tasks of ``shapes[i]``; negative, if no ledgers are: give it back."""
@@ -190,6 +205,8 @@ class Residual:
         np.add.at(self.placed, machines, counts)
         for joint in self.joint:
             joint.book(shapes, machines, counts)
+        if self.quotas is not None:
+            self.quotas.book(shapes, machines, counts)
         for ledger in self.ledgers:
             ledger.book(self.problem.map_to_ledgers(shapes), machines, counts)
 

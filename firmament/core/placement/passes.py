@@ -193,7 +193,7 @@ def _place_class(residual: Residual, cls: int) -> Assignments | None:
     chosen = machines[_least(cost, waiting)]
     ones = np.ones(len(chosen), dtype=np.int64)
     proposed = Assignments(ones * cls, chosen, ones)
-    if not problem.ledgers and not any(rows.shared for rows in problem.joint):
+    if problem.quotas is None and not problem.ledgers and not any(rows.shared for rows in problem.joint):
         residual.book_assignments(proposed)  # nobody competes for a machine, and each has room
         return proposed
     admitted = admit(residual, proposed)

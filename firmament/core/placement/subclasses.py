@@ -110,6 +110,7 @@ def derive(residual: Residual, parts: list[ClassPart], pinned_up_to: int) -> Wav
             if bundle.parts[0].most
         },
         joint=tuple(replace(rows, amount=rows.amount[base], returned=None) for rows in problem.joint),
+        quotas=None if problem.quotas is None else problem.quotas.part(base),
         model_shape=problem.map_to_ledgers(base),
     )
     wave = residual.from_problem(derived)

@@ -30,8 +30,8 @@ class Prospect:
     * ``chosen``: the tasks chosen to go, by machine;
     * ``allowed``: int64[B], what is left of the budgets, negative where overdrawn; ``spare``: int64[G], what gangs can
       still lose, negative where they go as a whole; ``gangs``: who is in them;
-    * ``limits``: the other joint rows; ``ledgers``: the models' room as in ``Residual``; ``kept``: machines where order
-      counts for them;
+    * ``limits``: the other joint rows; ``quotas``: as they are before anybody goes; ``ledgers``: the models' room as in
+      ``Residual``; ``kept``: machines where order counts for them;
     * ``constraints``: between tasks; of them ``state``: rules, and ``pairs``: None where these keep nobody out. Pairs
       count tasks that go as there: limits and links may seem tighter than they will be, never wider.
     """
@@ -51,6 +51,7 @@ class Prospect:
         self.remaining: Int64 = residual.remaining.sum(axis=1)
         self.waiting = residual.remaining
         self.limits = [each for n, each in enumerate(residual.joint) if n not in preemption.returning]
+        self.quotas = residual.quotas
         self.ledgers = residual.ledgers
         self.kept = KeptRooms(problem, preemption, placed)
         self.requests, self.heeded, self.sizes, self.room = columns(problem, preemption, residual)
@@ -80,6 +81,7 @@ class Prospect:
         for name in ("remaining", "room", "gone", "allowed", "spare"):
             setattr(twin, name, getattr(self, name).copy())
         twin.limits = [limit.copy() for limit in self.limits]
+        twin.quotas = None if self.quotas is None else self.quotas.copy()
         twin.ledgers = [ledger.copy() for ledger in self.ledgers]
         twin.kept = self.kept.copy()
         twin.taken = list(self.taken)
@@ -138,6 +140,8 @@ class Prospect:
         usable = problem.limit_to_pins(cls, usable)
         for limit in self.limits:
             limit.close_full(usable, shape)
+        if self.quotas is not None:
+            self.quotas.close_full(usable, shape)
         for _, refused in self.pairs.refusals(cls):
             usable &= ~refused
         return usable
@@ -149,6 +153,8 @@ class Prospect:
         problem = self.problem
         shape = int(problem.shape[cls])
         if not all(limit.takes(shape, machine) for limit in self.limits):
+            return False
+        if self.quotas is not None and not self.quotas.lets_in(shape, machine):
             return False
         at = np.array([machine])
         known_as = problem.map_to_ledgers(np.array([shape]))
@@ -282,6 +288,8 @@ class Prospect:
         self.remaining[cls] -= count
         for limit in self.limits:
             limit.add(int(self.problem.shape[cls]), machine, count)
+        if self.quotas is not None:
+            self.quotas.add(int(self.problem.shape[cls]), machine, count)
         self.constraints.add(cls, machine, count)
 
     def _book(self, victim: int, count: int) -> None:

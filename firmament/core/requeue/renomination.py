@@ -191,6 +191,8 @@ def _needs_room_alone(snapshot: Snapshot, task: int, name: str) -> bool:
         return False
     if any(rows.row_of[machine] >= 0 and rows.amount[shape] > 0 for rows in problem.joint):
         return False
+    if problem.quotas is not None and problem.quotas.draw[shape] >= 0:
+        return False
     if problem.rules.rules(cls).binding:
         return False
     return not keeps_order(snapshot, np.array([cls]), np.array([machine]))[0]

@@ -28,6 +28,7 @@ from firmament.core.rules.registry import (
     list_awaited,
     list_helped_by_labels,
     list_kept_off,
+    list_pools,
     list_ruled,
     spare_amounts,
 )
@@ -171,10 +172,12 @@ class QueueingHints:
 
     def __init__(self, cluster: Cluster, touched: Collection[int], *, domains_changed: bool) -> None:
         """``touched``: rows of the classes of which tasks came or left; ``domains_changed``: as in `DirtySet`."""
+        self._cluster = cluster
         self._rows = cluster.classes.rows
         self._selector = cluster.selector()
         ruled = list_ruled(cluster)
         self._touched = frozenset(touched) if any_waits(cluster) else frozenset()
+        self._pools = {pool for row in self._touched for pool in list_pools(cluster, self._rows[row].content)}
         self._domains_changed = domains_changed
         self._kind_labels = cluster.needs.kind_labels
         self._partners_moved = bool(self._kind_labels) and any(
@@ -191,6 +194,8 @@ class QueueingHints:
     def may_help(self, cls: int) -> bool:
         """Return whether it may matter to tasks of class row ``cls``."""
         content = self._rows[cls].content
+        if self._pools and not self._pools.isdisjoint(list_pools(self._cluster, content)):
+            return True
         if cls in self._kept_off or (self._partners_moved and self._is_paired(content)):
             return True
         watched = list_awaited(content)

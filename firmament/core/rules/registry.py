@@ -15,6 +15,7 @@ import numpy as np
 from cost_models.interface import Bool, Int64, JointRows, Needs
 from firmament.core.changes import ChangedMachine, CureProposal
 from firmament.core.constraints.preferences import SoftCost
+from firmament.core.constraints.quota_room import QuotaTerms
 from firmament.core.constraints.ruleset import NO_RULES, RuleSet
 from firmament.core.model import Machine, TaskClass, TaskSelector
 from firmament.core.reasons import AnyReason, Cause
@@ -33,6 +34,7 @@ from firmament.core.rules.node_resources import NodeResources
 from firmament.core.rules.node_unschedulable import NodeReady, NodeUnschedulable
 from firmament.core.rules.pairs import judge_pairs
 from firmament.core.rules.pod_affinity import PodAffinity
+from firmament.core.rules.quotas.rule import Quotas
 from firmament.core.rules.taint_toleration import TaintToleration
 from firmament.core.rules.topology_spread import TopologySpread
 from firmament.core.rules.tree_groups.compilation import list_ruled_members
@@ -189,7 +191,7 @@ def default_rules() -> NodeRules:
 
 # --- Rules about amounts that tasks take together.
 
-LIMIT_RULES: tuple[LimitRule, ...] = (AttachedVolumes(),)
+LIMIT_RULES: tuple[LimitRule, ...] = (AttachedVolumes(), Quotas())
 
 
 def _list_limiting(shapes: Iterable[TaskClass]) -> list[LimitRule]:
@@ -213,6 +215,12 @@ def limit_amounts(cluster: Cluster, demand: RoundDemand, free: Int64) -> tuple[I
         free, rows = rule.limit(cluster, demand, free)
         found += rows
     return free, found
+
+
+def find_quotas(cluster: Cluster, demand: RoundDemand) -> QuotaTerms | None:
+    """Return amounts that tasks of a round's shapes share wherever they are; None: there are none."""
+    asked = _list_limiting(cluster.classes.shapes[shape] for shape in demand.shapes)
+    return next((terms for rule in asked if (terms := rule.find_quotas(cluster, demand)) is not None), None)
 
 
 def limit_anew(cluster: Cluster, demand: RoundDemand) -> list[JointRows]:
@@ -305,7 +313,18 @@ def constraint_behind(reason: AnyReason) -> str:
 
 def any_waits(cluster: Cluster) -> bool:
     """Return whether tasks that come or go may matter elsewhere than where they are."""
-    return bool(list_ruled(cluster)) or any(type(rule).awaits is not LimitRule.awaits for rule in LIMIT_RULES)
+    if list_ruled(cluster) or any(type(rule).awaits is not LimitRule.awaits for rule in LIMIT_RULES):
+        return True
+    return any(cluster.classes.list_stating(rule.for_tasks_with) for rule in _POOLING)
+
+
+_POOLING = [rule for rule in LIMIT_RULES if type(rule).get_pool is not LimitRule.get_pool]
+
+
+def list_pools(cluster: Cluster, content: TaskClass) -> set[tuple[str, str]]:
+    """Return what tasks of a class share wherever they are: one that goes may let in another with the same."""
+    stated = [rule for rule in _POOLING if any(getattr(content, name) for name in rule.for_tasks_with)]
+    return {(rule.name, pool) for rule in stated if (pool := rule.get_pool(cluster, content))}
 
 
 def list_awaited(content: TaskClass) -> list[TaskSelector]:

@@ -26,8 +26,11 @@ def find_staying(problem: PlacementProblem, *, sharing: bool) -> dict[Unsupporte
     if problem.pins:
         staying[Unsupported.PINS] = _mark(problem, list(problem.pins))
     shared = [rows for rows in problem.joint if rows.shared] if sharing else []
-    if problem.most or shared:
+    quotas = problem.quotas if sharing else None
+    if problem.most or shared or quotas is not None:
         limited = _mark(problem, list(problem.most))
+        if quotas is not None:
+            limited |= quotas.draw[problem.shape] >= 0
         for rows in shared:
             limited |= rows.amount[problem.shape] > 0
         staying[Unsupported.LIMITS] = limited

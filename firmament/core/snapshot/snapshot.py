@@ -24,7 +24,7 @@ from firmament.core.rules.framework.limit_rule import RoundDemand
 from firmament.core.rules.gangs.lifecycle import AdmittedTasks
 from firmament.core.rules.node_name import list_pinned_rows
 from firmament.core.rules.pairs import compile_pairs
-from firmament.core.rules.registry import compile_rules, limit_amounts
+from firmament.core.rules.registry import compile_rules, find_quotas, limit_amounts
 from firmament.core.rules.tree_groups.compilation import Called, compile_groups, in_natural_order
 from firmament.core.scoring.arc_costs import charges, collect_heights
 from firmament.core.scoring.kept_rows import Charges
@@ -190,6 +190,7 @@ def _problem(
         rotation=configuration.options.seed % max(1, columns.count),
         pins=_pins(cluster, cls),
         joint=(*assessed.joint(), *limited),
+        quotas=find_quotas(cluster, demand),
         ledgers=assessed.ledgers(),
         openings=assessed.openings(),
         held=held,

@@ -132,6 +132,8 @@ class Cluster:
         if kind == FOREIGN_NOMINATION_RECORD:
             for machine in self.promises.others.keep(name, self.records.payloads.get(kind, {}).get(name)):
                 self.mark(machine)
+        if kind in (QUOTA_RECORD, FLAVOR_RECORD):
+            self.dirty.everywhere = True
         if kind in self.needs.arrivals:
             self.mark(name)
         else:

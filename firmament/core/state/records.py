@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 class RecordTable(Collection[tuple[str, str]]):
@@ -24,6 +26,7 @@ class RecordTable(Collection[tuple[str, str]]):
         self.payloads: dict[str, dict[str, bytes]] = {}
         self.came: dict[str, dict[str, int]] = {}
         self.changes: Counter[str] = Counter()
+        self._read: dict[tuple[str, ...], tuple[tuple[int, ...], Any]] = {}
         self.removals: Counter[str] = Counter()
 
     def __len__(self) -> int:
@@ -46,6 +49,15 @@ class RecordTable(Collection[tuple[str, str]]):
         self.payloads.setdefault(kind, {})[name] = payload if sound else b""
         self.came.setdefault(kind, {})[name] = came
         self.changes[kind] += 1
+
+    def read(self, kinds: tuple[str, ...], reader: Callable[[], T]) -> T:
+        """Return what ``reader``, of which there is one for these kinds, makes of them; asked anew if they change."""
+        version = tuple(self.changes[kind] for kind in kinds)
+        known = self._read.get(kinds)
+        if known is None or known[0] != version:
+            known = self._read[kinds] = version, reader()
+        found: T = known[1]
+        return found
 
     def notes(self) -> Iterator[str]:
         """Say which records cannot be read, and why."""

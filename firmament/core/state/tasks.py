@@ -151,6 +151,12 @@ class TaskTable:
             self._grow()
         return np.append(np.array(free, dtype=np.int64), np.arange(first, first + new))
 
+    def find_placed(self) -> Bool:
+        """Return bool[N]: tasks that are bound or assumed, whether or not their machine is known."""
+        state = self.state[: len(self.uid)]
+        placed: Bool = (state == TaskPhase.BOUND) | (state == TaskPhase.ASSUMED)
+        return placed
+
     def remove(self, row: int) -> None:
         """Forget the task in ``row``; what it used on a machine must have been given back."""
         del self.row_of[self.uid[row]]

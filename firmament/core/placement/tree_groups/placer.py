@@ -156,7 +156,8 @@ class GroupPlacer:
 
     def shares_machines_only(self) -> bool:
         """Return whether tasks that are on different machines cannot be in each other's way."""
-        return not self.board.ruled and not (self._problem.joint or self._problem.ledgers)
+        problem = self._problem
+        return not self.board.ruled and not (problem.joint or problem.ledgers or problem.quotas is not None)
 
     # --- room ----------------------------------------------------------------------------------------------------
 

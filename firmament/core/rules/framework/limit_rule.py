@@ -2,8 +2,9 @@
 cluster.
 
 Such a rule states joint rows for a round: a row has a limit, machines have a row, and each task takes of the row of its
-machine. The flow, admission, preemption, explanations and the check at the end of a round all keep to them. A quota is
-one row that all machines share.
+machine. The flow, admission, preemption, explanations and the check at the end of a round all keep to them. A limit of
+the whole cluster is one row that all machines share. Limits that form a tree, and give back what tasks took, are stated
+as `find_quotas` says.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import ClassVar, NamedTuple
 
 from cost_models.interface import Int64, JointRows, Needs
+from firmament.core.constraints.quota_room import QuotaTerms
 from firmament.core.model import TaskClass, TaskSelector
 from firmament.core.state.cluster import Cluster
 
@@ -54,6 +56,20 @@ class LimitRule(ABC):
         int64[len(rows), K]
         """
         return None
+
+    def find_quotas(self, cluster: Cluster, demand: RoundDemand) -> QuotaTerms | None:  # noqa: ARG002
+        """Return amounts that tasks share wherever they are, and give back when they go; None: there are none.
+
+        The flow, admission, preemption, explanations and the check at the end of a round keep to them as to rows.
+        """
+        return None
+
+    def get_pool(self, cluster: Cluster, content: TaskClass) -> str:  # noqa: ARG002
+        """Return a name for what tasks of a class share wherever they are, "" for nothing.
+
+        One that goes may let in another with the same, on any machine.
+        """
+        return ""
 
     def awaits(self, content: TaskClass) -> Iterable[TaskSelector]:  # noqa: ARG002  # for those who need it
         """Return whose going may open a machine to a class, wherever it is."""

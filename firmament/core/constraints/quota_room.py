@@ -1,0 +1,296 @@
+"""What is left of quotas while a round's tasks are placed: room that tasks share wherever they go, and give back.
+
+A task *draws* on the quota of its queue. For each group of resources it takes one flavor, which covers the machine that
+it goes to; of several flavors that cover one machine the first that has enough left. So whether a task may go to a
+machine depends on the flavors of the machine alone: machines that the same flavors cover are of one *kind*.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from cost_models.interface import Bool, Float64, Int64
+from firmament.core.constraints.quota_tree import QuotaTree, TreeUse
+from firmament.core.reasons import AnyReason, by_limit
+
+ENDLESS = 2**40
+"""More tasks than there are: where no quota limits them."""
+
+
+@dataclass(frozen=True, slots=True)
+class DrawGroup:
+    """What a task asks for of one group of resources, all of it in one flavor."""
+
+    flavors: tuple[int, ...]
+    """In order of preference."""
+    columns: tuple[tuple[int, ...], ...]
+    """Of each flavor: the column of each resource that is asked for."""
+    amounts: tuple[int, ...]
+    """Of each resource, positive."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """What tasks take of quotas that are equal in this."""
+
+    node: int
+    """The quota that they draw on; -1: none that admits them."""
+    groups: tuple[DrawGroup, ...] = ()
+    """What they ask for."""
+    refused: str = ""
+    """Why they are not admitted at all, "" if they may be."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaTerms:
+    """The quotas of a round: N quotas, J columns, F flavors, M machines of D kinds, S shapes; never written to."""
+
+    tree: QuotaTree
+    """The quotas."""
+    names: tuple[str, ...]
+    """Of the quotas."""
+    columns: tuple[tuple[str, str], ...]
+    """Flavor and resource of each column."""
+    flavor: Int64
+    """int64[J], the flavor of each column."""
+    resource: Int64
+    """int64[J], a number for the resource of each column."""
+    own: Int64
+    """int64[N, J], what tasks on machines use when the round begins, by the quota that they draw on."""
+    weight: Float64
+    """float64[N], the shares of quotas that borrow."""
+    fair: Bool
+    """bool[N], quotas among which who borrows least comes first."""
+    kind: Int64
+    """int64[M], kind of each machine."""
+    covers: Bool
+    """bool[D, F], which flavors cover machines of a kind."""
+    draws: tuple[Draw, ...]
+    """Kinds of tasks."""
+    draw: Int64
+    """int64[S], what tasks of each shape take; -1: nothing."""
+    booked: tuple[tuple[int, int, int, int, int], ...] = ()
+    """Where tasks have taken one of several flavors: draw, kind, group, flavor (by place), tasks."""
+
+    def part(self, shapes: Int64 | slice, machines: Int64 | slice = slice(None)) -> QuotaTerms:
+        """Return the same for some shapes and machines alone, which count anew."""
+        return replace(self, draw=self.draw[shapes], kind=self.kind[machines])
+
+
+@dataclass(slots=True)
+class QuotaRoom:
+    """Quotas with what has been placed so far."""
+
+    terms: QuotaTerms
+    """The quotas as they were."""
+    use: TreeUse = field(init=False)
+    """What is used now."""
+    booked: dict[tuple[int, int, int, int], int] = field(init=False)
+    """Tasks that have taken one of several flavors: by draw, kind, group and flavor (by place)."""
+    known_units: dict[int, Int64] = field(init=False)
+    """What `units_by_kind` has found, as long as nothing is booked."""
+
+    def __post_init__(self) -> None:
+        self.use = TreeUse(self.terms.tree, self.terms.own)
+        self.booked = {entry[:4]: entry[4] for entry in self.terms.booked}
+        self.known_units = {}
+
+    def copy(self, terms: QuotaTerms | None = None) -> QuotaRoom:
+        """Return an independent copy; ``terms``: the same quotas, with other shapes or machines."""
+        twin = copy(self)
+        twin.terms = self.terms if terms is None else terms
+        twin.use, twin.booked, twin.known_units = self.use.copy(), self.booked.copy(), self.known_units.copy()
+        return twin
+
+    def as_terms(self) -> QuotaTerms:
+        """Return the quotas as they are now, for another round to begin with."""
+        booked = tuple((*key, count) for key, count in self.booked.items() if count)
+        return replace(self.terms, own=self.use.own.copy(), booked=booked)
+
+    # --- how many more tasks -------------------------------------------------------------------------------------
+
+    def units_by_kind(self, draw: int) -> Int64:
+        """Return int64[D]: how many more tasks of a draw machines of each kind take together."""
+        found = self.known_units.get(draw)
+        if found is None:
+            found = self.known_units[draw] = self._count_units(self.terms.draws[draw])
+        return found
+
+    def _count_units(self, draw: Draw) -> Int64:
+        kinds = len(self.terms.covers)
+        if draw.node < 0 or draw.refused:
+            return np.zeros(kinds, dtype=np.int64)
+        units = np.full(kinds, ENDLESS, dtype=np.int64)
+        for group in draw.groups:
+            each = np.array([self.units_in(draw, group, place) for place in range(len(group.flavors))])
+            together = self.terms.covers[:, list(group.flavors)] @ each.astype(np.int64)
+            np.minimum(units, together, out=units)
+        return units
+
+    def units_in(self, draw: Draw, group: DrawGroup, place: int) -> int:
+        """Return how many more tasks find enough of a group in one flavor, by its place."""
+        left = (
+            self.use.get_left(draw.node, column) // amount
+            for column, amount in zip(group.columns[place], group.amounts, strict=True)
+        )
+        return max(0, min(left, default=ENDLESS))
+
+    def close_full(self, machines: Bool, shape: int) -> None:
+        """Take those out of ``machines`` (bool[M]) where quotas leave no room for one more task of a shape."""
+        draw = int(self.terms.draw[shape])
+        if draw >= 0:
+            machines &= (self.units_by_kind(draw) > 0)[self.terms.kind]
+
+    def lets_in(self, shape: int, machine: int) -> bool:
+        """Return whether quotas leave room for one more task of a shape on a machine."""
+        draw = int(self.terms.draw[shape])
+        return draw < 0 or bool(self.units_by_kind(draw)[self.terms.kind[machine]] > 0)
+
+    def limit_units(self, units: Int64, shapes: Int64, machines: Int64) -> None:
+        """Lower ``units`` to how many tasks of ``shapes[i]`` have room on ``machines[i]``: int64[A] each."""
+        draw, kind = self.terms.draw[shapes], self.terms.kind[machines]
+        drawing = np.flatnonzero(draw >= 0)
+        if not len(drawing):
+            return
+        pairs, entry = np.unique(draw[drawing] * len(self.terms.covers) + kind[drawing], return_inverse=True)
+        numbers, kinds = np.divmod(pairs, len(self.terms.covers))
+        most = [
+            self.units_by_kind(number)[of]
+            for number, of in zip(numbers.tolist(), kinds.tolist(), strict=True)
+        ]
+        units[drawing] = np.minimum(units[drawing], np.array(most, dtype=np.int64)[entry])
+
+    # --- tasks that come, or go ----------------------------------------------------------------------------------
+
+    def add(self, shape: int, machine: int, count: int) -> None:
+        """Book tasks of a shape on a machine; negative: give back."""
+        self.draw_on(int(self.terms.draw[shape]), int(self.terms.kind[machine]), count)
+
+    def book(self, shapes: Int64, machines: Int64, counts: Int64) -> None:
+        """Book ``counts[i]`` tasks of ``shapes[i]`` on ``machines[i]``; negative: give back."""
+        for draw, kind, count in self._gather(shapes, machines, counts):
+            self.draw_on(draw, kind, count)
+
+    def _gather(self, shapes: Int64, machines: Int64, counts: Int64) -> list[tuple[int, int, int]]:
+        """Return draw, kind and number of tasks, each draw and kind once."""
+        draw, kind, kinds = self.terms.draw[shapes], self.terms.kind[machines], len(self.terms.covers)
+        drawing = draw >= 0
+        pairs, entry = np.unique(draw[drawing] * kinds + kind[drawing], return_inverse=True)
+        sums = np.bincount(entry, weights=counts[drawing], minlength=len(pairs)).astype(np.int64)
+        numbers, of = np.divmod(pairs, max(1, kinds))
+        return list(zip(numbers.tolist(), of.tolist(), sums.tolist(), strict=True))
+
+    def draw_on(self, draw: int, kind: int, count: int) -> None:
+        """Book ``count`` tasks of a draw on machines of a kind, whether or not there is enough; negative: give back."""
+        if draw < 0 or not count or self.terms.draws[draw].node < 0:
+            return
+        if self.terms.draws[draw].groups:
+            self.known_units.clear()
+        for number, group in enumerate(self.terms.draws[draw].groups):
+            for place, tasks in self._deal_out(draw, kind, number, count):
+                for column, amount in zip(group.columns[place], group.amounts, strict=True):
+                    self.use.add(self.terms.draws[draw].node, column, amount * tasks)
+
+    def _deal_out(self, draw: int, kind: int, number: int, count: int) -> list[tuple[int, int]]:
+        """Return of which flavors (by place) so many tasks take, or give back; none where none covers the machine."""
+        group = self.terms.draws[draw].groups[number]
+        open_to = [place for place, flavor in enumerate(group.flavors) if self.terms.covers[kind, flavor]]
+        if len(open_to) < 2:
+            return [(place, count) for place in open_to]
+        dealt = []
+        for place in open_to if count > 0 else reversed(open_to):
+            key = draw, kind, number, place
+            taken = self.booked.get(key, 0)
+            most = self.units_in(self.terms.draws[draw], group, place) if count > 0 else 0
+            part = min(count, most) if count > 0 else max(count, -taken)
+            if part:
+                self.booked[key] = taken + part
+                dealt.append((place, part))
+            count -= part
+        if count:  # more than there is
+            key = draw, kind, number, open_to[0]
+            self.booked[key] = self.booked.get(key, 0) + count
+            dealt.append((open_to[0], count))
+        return dealt
+
+    def limit_in_turn(self, shapes: Int64, machines: Int64, counts: Int64, standing: Int64) -> Int64:
+        """Return ``counts`` (int64[A]) cut down to what quotas have room for if entries come in order of
+        ``standing``.
+        """
+        drawing = np.flatnonzero((self.terms.draw[shapes] >= 0) & (counts > 0))
+        if not len(drawing) or self.has_room_for(shapes[drawing], machines[drawing], counts[drawing]):
+            return counts
+        trial, cut = self.copy(), counts.copy()
+        for entry in drawing[np.argsort(standing[drawing], kind="stable")].tolist():
+            draw, kind = int(self.terms.draw[shapes[entry]]), int(self.terms.kind[machines[entry]])
+            cut[entry] = min(int(counts[entry]), int(trial.units_by_kind(draw)[kind]))
+            trial.draw_on(draw, kind, int(cut[entry]))
+        return cut
+
+    def has_room_for(self, shapes: Int64, machines: Int64, counts: Int64) -> bool:
+        """Return whether there is room for all of several tasks together, in whatever order they come."""
+        trial = self.copy()
+        for draw, kind, count in self._gather(shapes, machines, counts):
+            if trial.units_by_kind(draw)[kind] < count:
+                return False
+            trial.draw_on(draw, kind, count)
+        return True
+
+    def find_crowded(self, shapes: Int64, machines: Int64) -> Bool:
+        """Return bool[A]: tasks, one of each entry, that draw on quotas while there is not room for all of them."""
+        if self.has_room_for(shapes, machines, np.ones_like(shapes)):
+            return np.zeros(len(shapes), dtype=np.bool_)
+        return np.asarray(self.terms.draw[shapes] >= 0)
+
+    # --- why not -------------------------------------------------------------------------------------------------
+
+    def refusals(self, shape: int) -> list[tuple[AnyReason, Bool]]:
+        """Return reasons, and the machines that quotas close to one more task of a shape."""
+        number = int(self.terms.draw[shape])
+        if number < 0:
+            return []
+        draw = self.terms.draws[number]
+        if draw.refused:
+            return [(by_limit(draw.refused), np.ones(len(self.terms.kind), dtype=np.bool_))]
+        of_kinds: dict[str, list[int]] = {}
+        for kind in np.flatnonzero(self.units_by_kind(number) <= 0).tolist():
+            of_kinds.setdefault(self._explain(draw, kind), []).append(kind)
+        return [(by_limit(why), np.isin(self.terms.kind, kinds)) for why, kinds in of_kinds.items()]
+
+    def _explain(self, draw: Draw, kind: int) -> str:
+        """Return why no more tasks of a draw may go to machines of a kind: the first group that lacks something."""
+        queue = self.terms.names[draw.node]
+        for group in draw.groups:
+            open_to = [place for place, flavor in enumerate(group.flavors) if self.terms.covers[kind, flavor]]
+            if not open_to:
+                return f"quota: node(s) of no flavor of {queue}"
+            if any(self.units_in(draw, group, place) > 0 for place in open_to):
+                continue
+            place = open_to[0]
+            for column, amount in zip(group.columns[place], group.amounts, strict=True):
+                if self.use.get_left(draw.node, column) < amount:
+                    return self._explain_lack(draw.node, column, amount)
+        return f"quota: {queue} has nothing left"
+
+    def _explain_lack(self, node: int, column: int, amount: int) -> str:
+        """Return which quota on the way to the root has not enough left."""
+        terms, use = self.terms, self.use
+        flavor, resource = terms.columns[column]
+        lacks = f"quota: {terms.names[node]} has not enough {resource} left of flavor {flavor}"
+        for each in use.list_path(node):
+            if terms.tree.limit.item(each, column) - use.total.item(each, column) < amount:
+                return f"{lacks} (limit of {terms.names[each]})"
+        root = use.list_path(node)[-1]
+        if root == node:
+            return lacks
+        passed = amount
+        for each in use.list_path(node)[:-1]:
+            local, used = terms.tree.local.item(each, column), use.used.item(each, column)
+            passed -= min(passed, max(local - used, 0))
+            beyond = terms.tree.subtree.item(each, column) - max(used, local)
+            if beyond + terms.tree.borrowing.item(each, column) < passed:
+                return f"{lacks} (most that {terms.names[each]} may borrow)"
+        return f"{lacks} (nor has {terms.names[root]})"

@@ -1,0 +1,184 @@
+"""A tree of quotas with lending and borrowing, and what is used of it: columns by node, flavor and resource.
+
+What a node lends to the tree passes through its parent. So each node has a *local quota*, which it never lends, and a
+*subtree quota*, all that it and those below bring in. Use counts first against the local quota; only what goes beyond
+it counts at the parent, too. With ``S`` the subtree quota, ``L`` the local quota, ``U`` the use, and ``B`` the most
+that a node may borrow, what is available is
+
+* at a root ``S - U``,
+* at any other node ``max(0, L - U) + min(available at its parent, (S - L) - max(0, U - L) + B)``,
+
+and never more than what upper limits, its own and those of the nodes above, leave of all that is used below them. It
+may be negative. Adding to the use of a node lowers what is available there by just as much, and elsewhere by no more;
+so several amounts fit together if afterwards nothing is negative at the nodes to which they were added, in whatever
+order they came.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from cost_models.interface import Int64
+
+UNBOUNDED = 2**60
+"""Stands for no limit; no sum of amounts reaches it."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaTree:
+    """N nodes, each after its parent, and J columns, of a flavor and a resource each; never written to."""
+
+    parent: Int64
+    """int64[N], -1 for roots."""
+    subtree: Int64
+    """int64[N, J], what a node and those below it bring in."""
+    local: Int64
+    """int64[N, J], of that, what it never lends."""
+    borrowing: Int64
+    """int64[N, J], the most that it may use beyond its own; `UNBOUNDED` for no limit."""
+    limit: Int64
+    """int64[N, J], the most that may be used at it and below it; `UNBOUNDED` for no limit."""
+
+    @classmethod
+    def build(
+        cls,
+        parent: Int64,
+        nominal: Int64,
+        lending: Int64,
+        borrowing: Int64,
+        limit: Int64 | None = None,
+        guarantee: Int64 | None = None,
+    ) -> QuotaTree:
+        """Return the tree of quotas as they are stated, int64[N, J] each.
+
+        ``lending``: how much of its own a node lends; ``guarantee``: what of its own it never lends, whatever it
+        lends otherwise. `UNBOUNDED` for no limit, 0 for no guarantee.
+        """
+        subtree = nominal.astype(np.int64)
+        local = np.zeros_like(subtree)
+        for level in reversed(list_levels(parent)):
+            own = subtree[level]
+            kept = np.where(lending[level] < UNBOUNDED, np.maximum(own - lending[level], 0), 0)
+            if guarantee is not None:
+                kept = np.maximum(kept, np.minimum(guarantee[level], own))
+            local[level] = kept
+            below = parent[level] >= 0
+            _add_up_to_bound(subtree, parent[level][below], (own - kept)[below])
+        most = np.full_like(subtree, UNBOUNDED) if limit is None else limit
+        return cls(parent, subtree, local, borrowing, most)
+
+    def compute_potential(self) -> Int64:
+        """Return int64[N, J]: what would be available if nothing were used."""
+        return TreeUse(self, np.zeros_like(self.subtree)).compute_available()
+
+
+def _add_up_to_bound(sums: Int64, rows: Int64, amounts: Int64) -> None:
+    """Add ``amounts`` (int64[A, J]) to rows of ``sums`` (int64[N, J]), of which none gets beyond `UNBOUNDED`."""
+    exact = sums.astype(np.float64)
+    np.add.at(exact, rows, amounts)
+    np.add.at(sums, rows, amounts)
+    sums[exact >= UNBOUNDED] = UNBOUNDED
+
+
+def list_levels(parent: Int64) -> list[Int64]:
+    """Return the nodes of a tree by their depth, roots first: int64 each."""
+    depth = np.zeros(len(parent), dtype=np.int64)
+    for node in np.flatnonzero(parent >= 0).tolist():
+        depth[node] = depth[parent[node]] + 1
+    order = np.argsort(depth, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(depth[order])) + 1) if len(order) else []
+
+
+@dataclass(slots=True)
+class TreeUse:
+    """What is used of a tree: written to as tasks come and go."""
+
+    tree: QuotaTree
+    """The tree."""
+    own: Int64
+    """int64[N, J], used by those that draw on a node itself."""
+    used: Int64 = field(init=False)
+    """int64[N, J], the same with what those below use beyond their local quotas."""
+    total: Int64 = field(init=False)
+    """int64[N, J], all that is used at a node and below it."""
+    _levels: list[Int64] = field(init=False)
+    _paths: dict[int, tuple[int, ...]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._levels = list_levels(self.tree.parent)
+        self._paths = {}
+        self.own = self.own.copy()
+        self._sum_up()
+
+    def copy(self) -> TreeUse:
+        """Return an independent copy."""
+        twin = copy(self)
+        twin.own, twin.used, twin.total = self.own.copy(), self.used.copy(), self.total.copy()
+        return twin
+
+    def _sum_up(self) -> None:
+        tree = self.tree
+        self.used, self.total = self.own.copy(), self.own.copy()
+        for level in reversed(self._levels[1:]):
+            above = tree.parent[level]
+            np.add.at(self.used, above, np.maximum(self.used[level] - tree.local[level], 0))
+            np.add.at(self.total, above, self.total[level])
+
+    # --- all nodes -----------------------------------------------------------------------------------------------
+
+    def compute_available(self) -> Int64:
+        """Return int64[N, J]: what is available at each node."""
+        tree = self.tree
+        available = tree.subtree - self.used  # so it is at roots; others follow
+        most = tree.limit - self.total
+        for level in self._levels[1:]:
+            local, used, above = tree.local[level], self.used[level], tree.parent[level]
+            beyond = tree.subtree[level] - np.maximum(used, local) + tree.borrowing[level]
+            available[level] = np.maximum(local - used, 0) + np.minimum(available[above], beyond)
+            most[level] = np.minimum(most[level], most[above])
+        return np.minimum(available, most)
+
+    def add_at(self, nodes: Int64, columns: Int64, amounts: Int64) -> None:
+        """Add ``amounts[i]`` at ``nodes[i]`` and ``columns[i]``: int64[A] each; negative: give back."""
+        np.add.at(self.own, (nodes, columns), amounts)
+        self._sum_up()
+
+    # --- one node ------------------------------------------------------------------------------------------------
+
+    def list_path(self, node: int) -> tuple[int, ...]:
+        """Return a node and those above it, up to its root."""
+        found = self._paths.get(node)
+        if found is None:
+            above = int(self.tree.parent[node])
+            found = self._paths[node] = (node, *self.list_path(above)) if above >= 0 else (node,)
+        return found
+
+    def get_left(self, node: int, column: int) -> int:
+        """Return what is available at a node."""
+        tree = self.tree
+        path = self.list_path(node)
+        available = tree.subtree.item(path[-1], column) - self.used.item(path[-1], column)
+        for each in path[-2::-1]:
+            local, used = tree.local.item(each, column), self.used.item(each, column)
+            beyond = tree.subtree.item(each, column) - max(used, local) + tree.borrowing.item(each, column)
+            available = max(local - used, 0) + min(available, beyond)
+        most = [tree.limit.item(each, column) - self.total.item(each, column) for each in path]
+        return min(available, *most)
+
+    def get_own_left(self, node: int, column: int) -> int:
+        """Return what a node has left of its own subtree quota; less than 0: it borrows."""
+        return self.tree.subtree.item(node, column) - self.used.item(node, column)
+
+    def add(self, node: int, column: int, amount: int) -> None:
+        """Add to what is used at a node; negative: give back."""
+        self.own[node, column] += amount
+        passed = amount
+        for each in self.list_path(node):
+            self.total[each, column] += amount
+            if passed:
+                local, before = self.tree.local.item(each, column), self.used.item(each, column)
+                self.used[each, column] = before + passed
+                passed = max(before + passed - local, 0) - max(before - local, 0)

@@ -1,0 +1,267 @@
+"""Makes the quotas of a round out of records, machines, and the tasks that have machines.
+
+All that tasks with machines ask for counts as used, also of those whose machine is not known (yet, or any more). Which
+of several flavors of its machine a task takes is written down nowhere; tasks with the least choice take theirs first,
+then those that came first, so that it comes out as it was decided, or better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from cost_models.interface import Bool, Int64
+from firmament.core.constraints.quota_room import Draw, DrawGroup, QuotaRoom, QuotaTerms
+from firmament.core.constraints.quota_tree import UNBOUNDED, QuotaTree
+from firmament.core.model import FLAVOR_RECORD, PODS, QUOTA_RECORD, TaskClass
+from firmament.core.rules.quotas.records import (
+    Amounts,
+    FlavorGroup,
+    StatedFlavor,
+    StatedQuota,
+    read_flavors,
+    read_quotas,
+)
+from firmament.core.rules.taint_toleration import mark_tolerated, tolerates
+from firmament.core.state.cluster import Cluster
+
+QUEUE = ("queue",)
+"""The field by which tasks draw on quotas."""
+
+
+@dataclass(frozen=True)
+class StatedQuotas:
+    """The quotas and flavors as their records state them, as arrays."""
+
+    quotas: dict[str, StatedQuota]
+    """By name, faulty ones too."""
+    flavors: dict[str, StatedFlavor]
+    """By name."""
+
+    @cached_property
+    def nodes(self) -> list[StatedQuota]:
+        """The quotas without fault, each after its parent."""
+        sound = [quota for quota in self.quotas.values() if not quota.fault]
+        return sorted(sound, key=lambda quota: (len(self._path(quota)), quota.name))
+
+    def _path(self, quota: StatedQuota) -> list[str]:
+        above = [quota.name]
+        while quota.parent:
+            quota = self.quotas[quota.parent]
+            above.append(quota.name)
+        return above
+
+    def root_of(self, name: str) -> str:
+        """Return the quota at the top of the tree that one is in; "" if it is none, or faulty."""
+        quota = self.quotas.get(name)
+        return "" if quota is None or quota.fault else self._path(quota)[-1]
+
+    @cached_property
+    def row_of(self) -> dict[str, int]:
+        """The node of each quota without fault."""
+        return {quota.name: row for row, quota in enumerate(self.nodes)}
+
+    @cached_property
+    def columns(self) -> dict[tuple[str, str], int]:
+        """The column of each flavor and resource that some quota speaks of."""
+        stated = {
+            (flavor, resource)
+            for quota in self.nodes
+            for group in quota.groups
+            for flavor in group.flavors
+            for resource in group.resources
+        }
+        for quota in self.nodes:
+            stated |= quota.nominal.keys()
+        return {pair: column for column, pair in enumerate(sorted(stated))}
+
+    @cached_property
+    def flavor_names(self) -> tuple[str, ...]:
+        """Names of the flavors of columns."""
+        return tuple(dict.fromkeys(flavor for flavor, _ in self.columns))
+
+    @cached_property
+    def resource_names(self) -> tuple[str, ...]:
+        """Names of the resources of columns."""
+        return tuple(dict.fromkeys(resource for _, resource in self.columns))
+
+    @cached_property
+    def tree(self) -> QuotaTree:
+        """The quotas as a tree."""
+        parent = np.array([self.row_of.get(quota.parent, -1) for quota in self.nodes], dtype=np.int64)
+
+        def fill(name: str, absent: int) -> Int64:
+            table = np.full((len(self.nodes), len(self.columns)), absent, dtype=np.int64)
+            for row, quota in enumerate(self.nodes):
+                amounts: Amounts = getattr(quota, name)
+                for pair, amount in amounts.items():
+                    if pair in self.columns:
+                        table[row, self.columns[pair]] = amount
+            return table
+
+        return QuotaTree.build(
+            parent,
+            fill("nominal", 0),
+            fill("lending", UNBOUNDED),
+            fill("borrowing", UNBOUNDED),
+            fill("limit", UNBOUNDED),
+            fill("guarantee", 0),
+        )
+
+    def find_draw(self, content: TaskClass) -> Draw:
+        """Return what a task of a class takes of quotas."""
+        quota = self.quotas.get(content.queue)
+        if quota is None:
+            return Draw(-1, refused=f"quota: queue {content.queue} does not exist")
+        if quota.fault:
+            return Draw(-1, refused=f"quota: queue {content.queue} admits nobody ({quota.fault})")
+        asked = {resource: amount for resource, amount in content.requests if amount > 0}
+        groups = tuple(
+            self._ask(group, {name: asked[name] for name in group.resources if name in asked}, content)
+            for group in quota.groups
+            if not asked.keys().isdisjoint(group.resources)
+        )
+        covered = {resource for group in quota.groups for resource in group.resources} | {PODS}
+        beyond = sorted(asked.keys() - covered)
+        node = self.row_of[quota.name]
+        if beyond and not quota.uncovered:
+            return Draw(node, groups, f"quota: queue {content.queue} has no flavor for {beyond[0]}")
+        if not all(group.flavors for group in groups):
+            return Draw(node, groups, f"quota: no flavor of queue {content.queue} is for such a task")
+        return Draw(node, groups)
+
+    def _ask(self, group: FlavorGroup, asked: Mapping[str, int], content: TaskClass) -> DrawGroup:
+        known = [name for name in group.flavors if name in self.flavors and self._suits(name, content)]
+        return DrawGroup(
+            tuple(self.flavor_names.index(name) for name in known),
+            tuple(tuple(self.columns[name, resource] for resource in asked) for name in known),
+            tuple(asked.values()),
+        )
+
+    def _suits(self, name: str, content: TaskClass) -> bool:
+        """Return whether a task tolerates the taints of a flavor."""
+        return all(tolerates(content, taint) for taint in self.flavors[name].marks)
+
+
+def read_book(cluster: Cluster) -> StatedQuotas:
+    """Return the quotas of a cluster, read anew where records have changed."""
+
+    def read() -> StatedQuotas:
+        payloads = cluster.records.payloads
+        return StatedQuotas(
+            read_quotas(payloads.get(QUOTA_RECORD, {})), read_flavors(payloads.get(FLAVOR_RECORD, {}))
+        )
+
+    return cluster.records.read((QUOTA_RECORD, FLAVOR_RECORD), read)
+
+
+def compile_quotas(cluster: Cluster, shapes: Sequence[int], without: int = -1) -> QuotaTerms | None:
+    """Return the quotas of a round of such shapes (rows of the table); None if none of them draws on any.
+
+    ``without``: row of a task that is not counted where it is.
+    """
+    contents = [cluster.classes.shapes[shape] for shape in shapes]
+    if not any(content.queue for content in contents):
+        return None
+    book, draws = read_book(cluster), _Draws()
+    draw = np.array([draws.number(book, content) for content in contents], dtype=np.int64)
+    residents = list(_list_residents(cluster, book, draws, without))
+    kind, covers = _find_kinds(cluster, book)
+    terms = QuotaTerms(
+        tree=book.tree,
+        names=tuple(quota.name for quota in book.nodes),
+        columns=tuple(book.columns),
+        flavor=_number([flavor for flavor, _ in book.columns], book.flavor_names),
+        resource=_number([resource for _, resource in book.columns], book.resource_names),
+        own=np.zeros_like(book.tree.subtree),
+        weight=np.array([quota.weight for quota in book.nodes], dtype=np.float64),
+        fair=np.array([quota.fair for quota in book.nodes], dtype=np.bool_),
+        kind=kind,
+        covers=covers,
+        draws=tuple(draws.known),
+        draw=draw,
+    )
+    return _book_residents(terms, residents)
+
+
+def _number(names: Sequence[str], among: Sequence[str]) -> Int64:
+    row_of = {name: row for row, name in enumerate(among)}
+    return np.array([row_of[name] for name in names], dtype=np.int64)
+
+
+class _Draws:
+    """Numbers what tasks take; classes that take the same have one number."""
+
+    def __init__(self) -> None:
+        self.known: dict[Draw, int] = {}
+        self._of_content: dict[tuple[object, ...], int] = {}
+
+    def number(self, book: StatedQuotas, content: TaskClass) -> int:
+        """Return the number of what a task of a class takes; -1: nothing."""
+        if not content.queue:
+            return -1
+        key = content.queue, content.requests, mark_tolerated(content)
+        found = self._of_content.get(key)
+        if found is None:
+            found = self._of_content[key] = self.known.setdefault(book.find_draw(content), len(self.known))
+        return found
+
+
+def _find_kinds(cluster: Cluster, book: StatedQuotas) -> tuple[Int64, Bool]:
+    """Return int64[M], the kind of each machine, and bool[D, F], which flavors cover those of a kind.
+
+    The last kind is that of machines which are not known, of which any flavor may be.
+    """
+    machines = cluster.machines
+    covering = np.zeros((len(book.flavor_names), len(machines)), dtype=np.bool_)
+    for row, name in enumerate(book.flavor_names):
+        if name in book.flavors:
+            covering[row] = machines.selectors().pairs(book.flavors[name].labels)
+    covers, kind = np.unique(covering.T, axis=0, return_inverse=True)
+    everything = np.ones((1, len(book.flavor_names)), dtype=np.bool_)
+    return kind.reshape(-1).astype(np.int64), np.concatenate([covers, everything])
+
+
+def _list_residents(
+    cluster: Cluster, book: StatedQuotas, draws: _Draws, without: int
+) -> Iterator[tuple[int, int, int]]:
+    """Yield draw, machine (-1: not known) and number of the tasks that have machines, the first to come first."""
+    classes = cluster.classes.list_stating(QUEUE)
+    tasks = cluster.tasks
+    size = len(tasks.uid)
+    rows = np.flatnonzero(np.isin(tasks.cls[:size], classes) & tasks.find_placed())
+    rows = rows[rows != without]
+    if not len(rows):
+        return
+    number = {row: draws.number(book, cluster.classes.rows[row].content) for row in classes}
+    draw = np.array([number[cls] for cls in tasks.cls[rows].tolist()], dtype=np.int64)
+    order = np.argsort(tasks.came[rows], kind="stable")
+    width = len(cluster.machines) + 1
+    pairs, first, count = np.unique(
+        draw[order] * width + tasks.machine[rows][order] + 1, return_index=True, return_counts=True
+    )
+    for place in np.argsort(first, kind="stable").tolist():
+        number_of, machine = divmod(int(pairs[place]), width)
+        yield number_of, machine - 1, int(count[place])
+
+
+def _book_residents(terms: QuotaTerms, residents: Sequence[tuple[int, int, int]]) -> QuotaTerms:
+    """Return the quotas with what tasks on machines use."""
+    room = QuotaRoom(terms)
+    unknown = len(terms.covers) - 1
+    sums: dict[tuple[int, int], int] = {}
+    for draw, machine, count in residents:
+        key = draw, unknown if machine < 0 else int(terms.kind[machine])
+        sums[key] = sums.get(key, 0) + count
+
+    def choice(key: tuple[int, int]) -> int:
+        draw, kind = key
+        covered = (terms.covers[kind, list(group.flavors)].sum() for group in terms.draws[draw].groups)
+        return max((int(each) for each in covered), default=0)
+
+    for draw, kind in sorted(sums, key=choice):
+        room.draw_on(draw, kind, sums[draw, kind])
+    return replace(terms, own=room.use.own, booked=room.as_terms().booked)

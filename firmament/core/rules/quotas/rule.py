@@ -1,0 +1,32 @@
+"""The rule of quotas: tasks of a queue are placed as long as its quota, and those above it, have enough left."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cost_models.interface import Int64, JointRows
+from firmament.core.constraints.quota_room import QuotaTerms
+from firmament.core.model import TaskClass
+from firmament.core.rules.framework.limit_rule import LimitRule, RoundDemand
+from firmament.core.rules.quotas.compilation import QUEUE, compile_quotas, read_book
+from firmament.core.state.cluster import Cluster
+
+
+class Quotas(LimitRule):
+    """What the tasks of queues take together, wherever they are."""
+
+    name = "Quotas"
+    for_tasks_with = QUEUE
+    asked_again = False
+
+    def limit(self, cluster: Cluster, demand: RoundDemand, free: Int64) -> tuple[Int64, Sequence[JointRows]]:  # noqa: ARG002
+        """Return no rows: quotas are not of machines."""
+        return free, ()
+
+    def find_quotas(self, cluster: Cluster, demand: RoundDemand) -> QuotaTerms | None:
+        """Return the quotas on which the shapes draw."""
+        return compile_quotas(cluster, demand.shapes, demand.without)
+
+    def get_pool(self, cluster: Cluster, content: TaskClass) -> str:
+        """Return the quota at the top of the tree that a class draws on."""
+        return read_book(cluster).root_of(content.queue) if content.queue else ""

@@ -1,0 +1,135 @@
+"""Quotas in rounds: what is placed keeps to them, jointly with machines, and who waits is told why."""
+
+from __future__ import annotations
+
+import pytest
+
+from firmament.core.events import ClassDefined, RecordRemoved, TaskRemoved, TasksBound
+from firmament.core.model import QUOTA_RECORD
+from tests.firmament.core.rules.quotas.quota_scene import flavor, quota
+from tests.support.core import machine, messages, placed, scheduler, task_class, tasks, uids
+
+TEAM = task_class(1000, queue="team")
+OTHER = task_class(1000, queue="other")
+
+
+def test_a_queue_gets_its_quota_and_no_more():
+    core = scheduler(
+        machine("a", cpu=9000),
+        flavor("any"),
+        quota("team", {"any": {"cpu": 2000}}),
+        tasks(1, *uids("t", 5), content=TEAM),
+        tasks(2, "free", content=task_class(1000)),
+    )
+    result = core.run_round()
+    assert len(placed(result)) == 3
+    (text,) = set(messages(result).values())
+    assert text.startswith("0/1 nodes are available: 1 quota: team has not enough cpu left of flavor any. ")
+
+
+def test_tasks_with_machines_count_and_give_back():
+    core = scheduler(
+        machine("a", cpu=9000),
+        flavor("any"),
+        quota("team", {"any": {"cpu": 2000}}),
+        ClassDefined(1, TEAM),
+        TasksBound("a", 1, ("x", "y")),
+        tasks(1, "t", content=TEAM),
+    )
+    assert placed(core.run_round()) == {}
+    assert core.next_round_in() is None
+    core.apply([TaskRemoved("x")])
+    assert core.next_round_in() == 0
+    assert placed(core.run_round()) == {"t": "a"}
+
+
+def test_one_that_goes_lets_in_another_of_the_cohort():
+    core = scheduler(
+        machine("a", cpu=9000),
+        machine("b", cpu=9000),
+        flavor("any"),
+        quota("cohort"),
+        quota("team", {"any": {"cpu": 0}}, parent="cohort"),
+        quota("other", {"any": {"cpu": 1000}}, parent="cohort"),
+        ClassDefined(2, OTHER),
+        TasksBound("a", 2, ("x",)),
+        tasks(1, "t", content=TEAM),
+    )
+    assert placed(core.run_round()) == {}
+    core.apply([TaskRemoved("x")])
+    assert set(placed(core.run_round())) == {"t"}
+
+
+@pytest.mark.parametrize(
+    ("records", "why"),
+    [
+        ([], "quota: queue team does not exist"),
+        (
+            [quota("team", active=False, message="stopped by its owner")],
+            "quota: queue team admits nobody (stopped by its owner)",
+        ),
+        (
+            [quota("team", parent="gone")],
+            "quota: queue team admits nobody (gone, above team, does not exist)",
+        ),
+        ([quota("team", {"any": {"memory": 1}})], "quota: queue team has no flavor for cpu"),
+        ([quota("team", {"other": {"cpu": 1000}})], "quota: no flavor of queue team is for such a task"),
+        ([quota("team", {"any": {"cpu": 999}})], "quota: team has not enough cpu left of flavor any"),
+    ],
+)
+def test_who_waits_is_told_why_and_comes_in_once_it_is_otherwise(records: list[object], why: str):
+    core = scheduler(machine("a"), flavor("any"), *records, tasks(1, "t", content=TEAM))  # type: ignore[arg-type]
+    assert messages(core.run_round())["t"] == f"0/1 nodes are available: 1 {why}."
+    assert [each.reasons for each in core.explain("t").machines] == [(why,)]
+    core.apply([quota("team", {"any": {"cpu": 1000}})])
+    assert placed(core.run_round()) == {"t": "a"}
+
+
+def test_flavors_are_taken_in_order_and_with_the_machines_that_they_cover():
+    core = scheduler(
+        machine("spot", labels={"kind": "spot"}),
+        machine("reserved", labels={"kind": "reserved"}),
+        machine("none"),
+        flavor("reserved", kind="reserved"),
+        flavor("spot", kind="spot"),
+        quota("team", {"reserved": {"cpu": 2000}, "spot": {"cpu": 1000}}),
+        tasks(1, *uids("t", 5), content=TEAM),
+    )
+    where = placed(core.run_round())
+    assert sorted(where.values()) == ["reserved", "reserved", "spot"]
+
+
+def test_quota_without_a_machine_does_not_keep_another_flavor_from_a_task():
+    core = scheduler(
+        machine("spot", labels={"kind": "spot"}),
+        machine("reserved", cpu=500, labels={"kind": "reserved"}),
+        flavor("reserved", kind="reserved"),
+        flavor("spot", kind="spot"),
+        quota("team", {"reserved": {"cpu": 2000}, "spot": {"cpu": 1000}}),
+        tasks(1, "t", content=TEAM),
+    )
+    assert placed(core.run_round()) == {"t": "spot"}
+
+
+def test_what_is_used_while_a_round_is_solved_counts_when_it_is_closed():
+    core = scheduler(
+        machine("a", cpu=9000),
+        machine("b", cpu=9000),
+        flavor("any"),
+        quota("team", {"any": {"cpu": 3000}}),
+        tasks(1, *uids("t", 3), content=TEAM),
+    )
+    opened = core.open_round()
+    placement = opened.solve()
+    core.apply([TasksBound("b", 1, ("x", "y"))])
+    assert len(placed(core.close_round(opened, placement))) == 1
+
+
+def test_a_quota_that_goes_while_a_round_is_solved_admits_nobody():
+    core = scheduler(
+        machine("a"), flavor("any"), quota("team", {"any": {"cpu": 3000}}), tasks(1, "t", content=TEAM)
+    )
+    opened = core.open_round()
+    placement = opened.solve()
+    core.apply([RecordRemoved(QUOTA_RECORD, "team")])
+    assert placed(core.close_round(opened, placement)) == {}
