@@ -159,10 +159,10 @@ def compare_with_limits(terms: PairTerms, limits: Float64) -> dict[float, Int64]
     return found
 
 
-class Arms:
-    """What the pairs mean for single kinds: arm i of kind ``kind[i]`` looks at tasks of ``other[i]``.
+class PairEnds:
+    """What the pairs mean for single kinds: end i of kind ``kind[i]`` looks at tasks of ``other[i]``.
 
-    ``outward``: the kind is the source. Inward arms are left out if only own pairs count for anything.
+    ``outward``: the kind is the source. Inward ends are left out if only own pairs count for anything.
     """
 
     def __init__(self, terms: PairTerms) -> None:
@@ -177,8 +177,8 @@ class Arms:
         self.pair, self.outward = self.pair[order], self.outward[order]
         self._starts = np.searchsorted(self.kind, np.arange(terms.kinds + 1))
 
-    def list_arms(self, kinds: Int64) -> tuple[Int64, Int64]:
-        """Return arms of several kinds, and for each the position of its kind in ``kinds``."""
+    def list_ends(self, kinds: Int64) -> tuple[Int64, Int64]:
+        """Return ends of several kinds, and for each the position of its kind in ``kinds``."""
         lengths = np.diff(self._starts)[kinds]
         owner = np.repeat(np.arange(len(kinds)), lengths)
         return np.repeat(self._starts[kinds], lengths) + counting(lengths), owner
@@ -203,7 +203,7 @@ class PairState:
         self.rules = rules
         self.terms = rules.terms
         self.hard, self.linked = rules.hard, rules.linked
-        self.arms = Arms(rules.terms)
+        self.ends = PairEnds(rules.terms)
         self.counts = rules.counts()
         self.load = link_load(rules.terms, self.counts)
         self._limits = compare_with_limits(rules.terms, rules.terms.limit)
@@ -270,9 +270,9 @@ class PairState:
     def view(self, kinds: Int64) -> DomainView:
         """Return cost and verdict of one more task of each of ``kinds`` in each domain, as tasks are now."""
         terms = self.terms
-        arms, owner = self.arms.list_arms(kinds)
-        there = self.counts[self.arms.other[arms]]
-        outward = self.arms.outward[arms]
+        ends, owner = self.ends.list_ends(kinds)
+        there = self.counts[self.ends.other[ends]]
+        outward = self.ends.outward[ends]
         cost = np.zeros((len(kinds), terms.domains))
         if terms.steers:
             np.add.at(cost, owner[outward], there[outward] @ terms.cost.T)
@@ -280,7 +280,7 @@ class PairState:
                 np.add.at(cost, owner[~outward], there[~outward] @ terms.cost)
         allowed = np.ones((len(kinds), terms.domains), dtype=np.bool_)
         if terms.steers:
-            allowed &= ~self._find_refused(len(kinds), arms, owner, there)
+            allowed &= ~self._find_refused(len(kinds), ends, owner, there)
             if self.linked:
                 allowed &= self.link_room(kinds) > 0
         return DomainView(cost * self.rules.units, allowed)
@@ -293,13 +293,13 @@ class PairState:
 
     def find_refused(self, kinds: Int64) -> Bool:
         """Return bool[B, D]: domains that limits close to one more task of each kind; links aside."""
-        arms, owner = self.arms.list_arms(kinds)
-        return self._find_refused(len(kinds), arms, owner, self.counts[self.arms.other[arms]])
+        ends, owner = self.ends.list_ends(kinds)
+        return self._find_refused(len(kinds), ends, owner, self.counts[self.ends.other[ends]])
 
-    def _find_refused(self, kinds: int, arms: Int64, owner: Int64, there: Int64) -> Bool:
+    def _find_refused(self, kinds: int, ends: Int64, owner: Int64, there: Int64) -> Bool:
         terms = self.terms
         excess = np.zeros((kinds, terms.domains), dtype=np.int64)
-        limits, outward = terms.limit[self.arms.pair[arms]], self.arms.outward[arms]
+        limits, outward = terms.limit[self.ends.pair[ends]], self.ends.outward[ends]
         for limit, matrix in self._limits.items():
             out = outward & (limits == limit)
             np.add.at(excess, owner[out], there[out] @ matrix.T)
@@ -325,9 +325,9 @@ class PairState:
 
     def _compute_added(self, kind: int, domain: int) -> Int64:
         """Return int64[R]: what one more task of a kind in a domain takes from each link."""
-        arms, _ = self.arms.list_arms(np.array([kind]))
-        amount = self.terms.amount[self.arms.pair[arms]][:, None] * self.counts[self.arms.other[arms]]
-        outward = self.arms.outward[arms]
+        ends, _ = self.ends.list_ends(np.array([kind]))
+        amount = self.terms.amount[self.ends.pair[ends]][:, None] * self.counts[self.ends.other[ends]]
+        outward = self.ends.outward[ends]
         added = np.zeros(len(self.load), dtype=np.int64)
         for link, taken in (
             (self.terms.link[domain], amount[outward].sum(axis=0)),
@@ -339,7 +339,7 @@ class PairState:
     def self_paired(self, kinds: Int64) -> Bool:
         """Return bool[B]: kinds whose tasks are paired with others of the same kind."""
         own = np.zeros(self.terms.kinds, dtype=np.bool_)
-        own[self.arms.kind[self.arms.kind == self.arms.other]] = True
+        own[self.ends.kind[self.ends.kind == self.ends.other]] = True
         return own[kinds]
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.core.flow.generation import generate_columns
-from firmament.core.flow.network.arc_columns import Offers, starting_columns
+from firmament.core.flow.network.arc_columns import OfferedArcs, starting_columns
 from firmament.core.flow.network.network import (
     Network,
     build_network,
@@ -148,7 +148,7 @@ class _Generation:
     def __post_init__(self) -> None:
         residual, options, tuning = self.residual, self.options, self.tuning
         self._spread = estimate_spread(residual, self.fits, tuning.prices)
-        self._offers = Offers(residual, self.fits, self._spread.candidates)
+        self._offers = OfferedArcs(residual, self.fits, self._spread.candidates)
         self.columns = starting_columns(
             residual,
             self._offers,
@@ -318,7 +318,7 @@ def find_unfilled_machines(network: Network, flows: Int64, merged: Int64) -> Int
 
 
 @dataclass(frozen=True, slots=True)
-class Near:
+class CutOptimum:
     """An optimal flow of a network at costs that may be cut off.
 
     ``cut``: the network with those costs, if the flow may be no optimum at the true ones; None: it is one.
@@ -330,7 +330,7 @@ class Near:
 
 def solve_near(
     network: Network, spread: Spread, solver: Solver, time_limit: float | None, tuning: TruncationTuning
-) -> Near:
+) -> CutOptimum:
     """Solve with costs relative to the expected prices, cut off on both sides at so many temperatures.
 
     Cutting a cost off from above makes it no dearer to use the arc, from below no cheaper, so a flow that is optimal
@@ -339,7 +339,7 @@ def solve_near(
     """
     arcs = network.problem
     if not spread.sharp or len(arcs.tails) < tuning.small:
-        return Near(solver.solve(arcs, time_limit=time_limit), cut=None)
+        return CutOptimum(solver.solve(arcs, time_limit=time_limit), cut=None)
     price = _node_prices(network, spread)
     relative = arcs.costs + price[arcs.heads] - price[arcs.tails]
     limit = max(1, int(tuning.cut_off * spread.temperature))
@@ -348,8 +348,8 @@ def solve_near(
     found = solver.solve(cut, time_limit=time_limit)
     decided = np.where(relative > limit, found.flows == 0, found.flows == arcs.capacities)
     if decided[np.abs(relative) > limit].all():
-        return Near(found, cut=None)
-    return Near(found, cut=replace(network, problem=replace(arcs, costs=arcs.costs + costs - relative)))
+        return CutOptimum(found, cut=None)
+    return CutOptimum(found, cut=replace(network, problem=replace(arcs, costs=arcs.costs + costs - relative)))
 
 
 def _node_prices(network: Network, spread: Spread) -> Int64:

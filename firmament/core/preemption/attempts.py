@@ -19,7 +19,7 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.core.flow.problem import Assignments, PlacementProblem
-from firmament.core.preemption.node_state import Prospect
+from firmament.core.preemption.node_state import PreemptionState
 from firmament.core.preemption.problem import NOBODY, PreemptionDecision, PreemptionProblem, PreemptionTuning
 from firmament.core.preemption.reprieve import evictions
 from firmament.core.preemption.stages import Stages
@@ -42,14 +42,14 @@ def preempt(
     ``shortages``: by gang, why groups found no place; what evicting would not change is added to that.
     Deterministic for equal arguments. Raises ``SolverError``; after a time-out what has been decided stands.
     """
-    prospect = Prospect(problem, preemption, placed, tuning)
-    able = (prospect.remaining > 0) & preemption.may
+    now = PreemptionState(problem, preemption, placed, tuning)
+    able = (now.remaining > 0) & preemption.may
     # Of applications only some take part: each workload is a class of its own.
     paired = np.flatnonzero(able & problem.pairs.find_paired(problem.classes))
     first = np.lexsort((paired, -preemption.priority[paired]))
     able[paired[first][tuning.most_paired :]] = False
     gang, need = _whole_gangs(problem, placed)
-    attempts = Attempts(Stages(prospect, solver, time_limit), tuning.attempts)
+    attempts = Attempts(Stages(now, solver, time_limit), tuning.attempts)
     for priority in np.unique(preemption.priority[able])[::-1].tolist():
         band = able & (preemption.priority == priority)
         in_vain: set[bytes] = set()
@@ -57,22 +57,22 @@ def preempt(
             members = np.flatnonzero(band & (gang == number))
             if number in problem.topology.groups:
                 if len(members) == np.count_nonzero(gang == number):
-                    found = preempt_for_group(prospect, problem.topology, number, solver)
+                    found = preempt_for_group(now, problem.topology, number, solver)
                     if not isinstance(found, str):
-                        prospect = found
+                        now = found
                     elif found not in shortages.get(number, ""):
                         shortages[number] += f"; without less important pods: {found}"
                 continue
-            alike = np.append(problem.shape[members], [*prospect.remaining[members], need[number]]).tobytes()
-            if alike in in_vain and not prospect.ruled:  # with rules, equal shapes do not say all
+            alike = np.append(problem.shape[members], [*now.remaining[members], need[number]]).tobytes()
+            if alike in in_vain and not now.ruled:  # with rules, equal shapes do not say all
                 continue
-            trial = attempts.best(prospect, members)
-            if len(trial.taken) - len(prospect.taken) >= need[number]:
-                prospect = trial
+            trial = attempts.best(now, members)
+            if len(trial.taken) - len(now.taken) >= need[number]:
+                now = trial
             else:
                 in_vain.add(alike)
-        prospect = attempts.best(prospect, np.flatnonzero(band & (gang < 0)))
-    return waiting_together(problem, evictions(prospect))
+        now = attempts.best(now, np.flatnonzero(band & (gang < 0)))
+    return waiting_together(problem, evictions(now))
 
 
 def _whole_gangs(problem: PlacementProblem, placed: Assignments) -> tuple[Int64, Int64]:
@@ -119,26 +119,26 @@ class Attempts:
         self._stages = stages
         self._attempts = attempts
 
-    def best(self, prospect: Prospect, classes: Int64) -> Prospect:
-        """Return a copy of a prospect on which some classes of one priority have got what places can be found
+    def best(self, now: PreemptionState, classes: Int64) -> PreemptionState:
+        """Return a copy of a now on which some classes of one priority have got what places can be found
         for them.
         """
-        best, way = prospect.copy(), Way()
+        best, way = now.copy(), Way()
         self._stages.run(best, classes, closely=True)
-        few = prospect.few(len(best.taken) - len(prospect.taken))
-        if not (few and self._worth_more(prospect, best, classes)):
+        few = now.few(len(best.taken) - len(now.taken))
+        if not (few and self._worth_more(now, best, classes)):
             return best
-        best, way = self._better(prospect, best, way, classes, _add_gang(prospect, best, classes))
-        while self._attempts > 0 and self._worth_more(prospect, best, classes):
-            better, way = self._better(prospect, best, way, classes, _drop_one(prospect, best, way))
+        best, way = self._better(now, best, way, classes, _add_gang(now, best, classes))
+        while self._attempts > 0 and self._worth_more(now, best, classes):
+            better, way = self._better(now, best, way, classes, _drop_one(now, best, way))
             if better is best:
                 break
             best = better
         return best
 
     def _better(
-        self, before: Prospect, best: Prospect, way: Way, classes: Int64, ways: Iterator[Way]
-    ) -> tuple[Prospect, Way]:
+        self, before: PreemptionState, best: PreemptionState, way: Way, classes: Int64, ways: Iterator[Way]
+    ) -> tuple[PreemptionState, Way]:
         """Return the best of ``best``, found in some ``way``, and of what comes of ``ways`` to go on from
         ``before``.
         """
@@ -157,14 +157,14 @@ class Attempts:
                 best, way, worth = trial, other, outcome
         return best, way
 
-    def _worth_more(self, before: Prospect, after: Prospect, classes: Int64) -> bool:
+    def _worth_more(self, before: PreemptionState, after: PreemptionState, classes: Int64) -> bool:
         """Return whether another attempt might do better."""
         placed = len(after.taken) - len(before.taken)
         worth = _outcome(before, after, classes)
         return placed > 1 and (worth.over > 0 or worth.victims > placed)
 
 
-def _outcome(before: Prospect, after: Prospect, classes: Int64) -> AttemptOutcome:
+def _outcome(before: PreemptionState, after: PreemptionState, classes: Int64) -> AttemptOutcome:
     preemption = before.preemption
     gone = np.flatnonzero(after.gone & ~before.gone)
     top = np.full(before.problem.machines, NOBODY, dtype=np.int64)
@@ -179,7 +179,7 @@ def _outcome(before: Prospect, after: Prospect, classes: Int64) -> AttemptOutcom
     )
 
 
-def _add_gang(before: Prospect, after: Prospect, classes: Int64) -> Iterator[Way]:
+def _add_gang(before: PreemptionState, after: PreemptionState, classes: Int64) -> Iterator[Way]:
     """Yield choices with one more gang that leaves at once."""
     if len(before.spare):
         for gang in np.flatnonzero(before.whole(int(classes[0])) & (after.spare >= 0)).tolist():
@@ -187,7 +187,7 @@ def _add_gang(before: Prospect, after: Prospect, classes: Int64) -> Iterator[Way
             yield Way(first=tuple(members[~before.gone[members]].tolist()))
 
 
-def _drop_one(before: Prospect, after: Prospect, way: Way) -> Iterator[Way]:
+def _drop_one(before: PreemptionState, after: PreemptionState, way: Way) -> Iterator[Way]:
     """Yield without one more of the tasks that were chosen."""
     for victim in np.flatnonzero(after.gone & ~before.gone).tolist():
         if victim not in way.first:

@@ -17,7 +17,7 @@ from firmament.core.preemption.models_room import KeptRooms, columns
 from firmament.core.preemption.problem import PreemptionProblem, PreemptionTuning, VictimGangs
 
 
-class Prospect:
+class PreemptionState:
     """The outlook of a round after its placements, and after the evictions chosen so far.
 
     * ``room``: int64[M, K], free once those in ``gone`` (bool[V]: leaving, or chosen to go) are gone; ``requests``:
@@ -75,7 +75,7 @@ class Prospect:
             for victim in np.flatnonzero(self.gone).tolist():
                 self._count(victim, -1)
 
-    def copy(self) -> Prospect:
+    def copy(self) -> PreemptionState:
         """Return an independent copy."""
         twin = copy(self)
         for name in ("remaining", "room", "gone", "allowed", "spare"):
@@ -307,7 +307,7 @@ class Prospect:
 
 
 def _alike(preemption: PreemptionProblem) -> Int64:
-    """See ``Prospect``; the numbers ascend, the last one stands for no task."""
+    """See ``PreemptionState``; the numbers ascend, the last one stands for no task."""
     new = np.ones(preemption.victims + 1, dtype=np.bool_)
     columns = (preemption.machine, preemption.victim_priority, preemption.started)
     new[1:-1] = np.logical_or.reduce([each[1:] != each[:-1] for each in columns])

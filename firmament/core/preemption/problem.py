@@ -132,7 +132,7 @@ class VictimGangs:
 
 @dataclass(frozen=True, slots=True)
 class PreemptionTuning:
-    """Handed down with ``Prospect``."""
+    """Handed down with ``PreemptionState``."""
 
     most_paired: int = 256
     """Classes of tasks that belong to pairs which are tried in a round, the most important first."""

@@ -18,11 +18,11 @@ import numpy as np
 from cost_models.interface import Bool, Int64
 from firmament.core.preemption.bundle_network import choose_bundles
 from firmament.core.preemption.bundles import Bundles
-from firmament.core.preemption.node_state import Prospect
+from firmament.core.preemption.node_state import PreemptionState
 from firmament.core.preemption.problem import PreemptionTuning
 from firmament.core.preemption.reprieve import consolidate
 from firmament.core.preemption.victims.choosing import bundles, describe, reprieve_order
-from firmament.core.preemption.victims.covering import Covering, covering
+from firmament.core.preemption.victims.covering import CoverProblem, pose_cover_problem
 from firmament.solvers.base import Solver, SolverTimeoutError
 
 
@@ -38,34 +38,34 @@ class _BundleOffer:
 class Stages:
     """Deals with some classes after others; what work may be done is counted over all of them."""
 
-    def __init__(self, prospect: Prospect, solver: Solver, time_limit: float | None) -> None:
-        self._prospect = prospect
+    def __init__(self, now: PreemptionState, solver: Solver, time_limit: float | None) -> None:
+        self._now = now
         self._solver = solver
         self._time_limit = time_limit
-        self._openings = Openings(prospect.tuning)
+        self._openings = Openings(now.tuning)
         self._passes = 0
         self._closely = False
-        self._blocked = self._nobody = np.zeros(prospect.preemption.victims, dtype=np.bool_)
+        self._blocked = self._nobody = np.zeros(now.preemption.victims, dtype=np.bool_)
 
     def run(
-        self, prospect: Prospect, classes: Int64, blocked: Bool | None = None, *, closely: bool = False
+        self, now: PreemptionState, classes: Int64, blocked: Bool | None = None, *, closely: bool = False
     ) -> None:
-        """Find places on a prospect for some classes of one priority.
+        """Find places on a now for some classes of one priority.
 
         First only bundles that every disruption budget allows, then the others as well. ``blocked``: bool[V], tasks
         that must not go; None: all may. ``closely``: few bundles at a time, where there is little to do.
         """
-        self._prospect = prospect
-        self._closely = closely and prospect.few(int(prospect.remaining[classes].sum()))
-        oldest = np.argmax(self._prospect.waiting[classes] > 0, axis=1)
+        self._now = now
+        self._closely = closely and now.few(int(now.remaining[classes].sum()))
+        oldest = np.argmax(self._now.waiting[classes] > 0, axis=1)
         order = classes[np.lexsort((classes, oldest))].tolist()
-        begin = len(self._prospect.taken)
+        begin = len(self._now.taken)
         self._blocked = self._nobody if blocked is None else blocked
         offers = {cls: _BundleOffer() for cls in order}
         for lenient in (False, True):
             for offer in offers.values():
                 offer.refused.clear()
-            while self._passes < self._prospect.tuning.most_passes and self._waiting(order):
+            while self._passes < self._now.tuning.most_passes and self._waiting(order):
                 self._passes += 1
                 moved = self._fill(offers)
                 try:
@@ -74,10 +74,10 @@ class Stages:
                     return
                 if not moved:
                     break
-        consolidate(self._prospect, begin)
+        consolidate(self._now, begin)
 
     def _waiting(self, classes: list[int]) -> list[int]:
-        return [cls for cls in classes if self._prospect.remaining[cls] > 0]
+        return [cls for cls in classes if self._now.remaining[cls] > 0]
 
     # --- filling -------------------------------------------------------------------------------------------------
 
@@ -87,15 +87,15 @@ class Stages:
         for cls in self._waiting(list(offers)):
             found = self._bundles(cls, offers[cls])
             for machine in found.rows[found.count == 0].tolist():
-                while self._prospect.remaining[cls] > 0 and self._fits(cls, machine):
+                while self._now.remaining[cls] > 0 and self._fits(cls, machine):
                     self._give(offers, cls, machine, [])
                     moved = True
-                if self._prospect.remaining[cls] == 0:
+                if self._now.remaining[cls] == 0:
                     break
         return moved
 
     def _fits(self, cls: int, machine: int) -> bool:
-        return self._prospect.fits(cls, machine) and self._prospect.takes(cls, machine)
+        return self._now.fits(cls, machine) and self._now.takes(cls, machine)
 
     # --- the network ---------------------------------------------------------------------------------------------
 
@@ -111,10 +111,10 @@ class Stages:
                 offered[cls] = found.select(good)
         if not offered:
             return False
-        tasks = {cls: int(self._prospect.remaining[cls]) for cls in offered}
-        machines = self._prospect.problem.machines
+        tasks = {cls: int(self._now.remaining[cls]) for cls in offered}
+        machines = self._now.problem.machines
         chosen = choose_bundles(
-            offered, tasks, machines, self._solver, self._time_limit, self._prospect.tuning.spare_arcs
+            offered, tasks, machines, self._solver, self._time_limit, self._now.tuning.spare_arcs
         )
         return self._carry_out(offers, offered, chosen)
 
@@ -138,9 +138,9 @@ class Stages:
             if carried_out is not None and (number >= most or worth > carried_out):
                 break
             victims = bundles.list_tasks(place)
-            going = self._prospect.add_gangs(victims)
-            more = self._prospect.count_beyond(going) > worth[0] or len(going) > int(bundles.count[place])
-            if more or self._prospect.splits(cls, going):
+            going = self._now.add_gangs(victims)
+            more = self._now.count_beyond(going) > worth[0] or len(going) > int(bundles.count[place])
+            if more or self._now.splits(cls, going):
                 offers[cls].stale = None  # somebody before has used up what a budget or a gang could spare
             elif self._try(offers, cls, int(bundles.rows[place]), going):
                 carried_out = worth
@@ -148,11 +148,11 @@ class Stages:
 
     def _try(self, offers: dict[int, _BundleOffer], cls: int, machine: int, victims: list[int]) -> bool:
         """Evict a bundle for a task, if it still helps after the bundles before it."""
-        prospect = self._prospect
-        prospect.evict(victims)
+        now = self._now
+        now.evict(victims)
         if not self._fits(cls, machine):
             for victim in victims:
-                prospect.spare_victim(victim)
+                now.spare_victim(victim)
             offers[cls].refused.add(machine)
             return False
         self._give(offers, cls, machine, victims)
@@ -160,10 +160,10 @@ class Stages:
 
     def _give(self, offers: dict[int, _BundleOffer], cls: int, machine: int, victims: list[int]) -> None:
         """Give a place, and note whose bundles that may change."""
-        self._prospect.put(cls, machine)
-        preemption = self._prospect.preemption
-        far = self._prospect.coupled or any(preemption.budgets[preemption.kind[victim]] for victim in victims)
-        far |= len(self._prospect.spare) > 0 and bool((preemption.gang[victims] >= 0).any())
+        self._now.put(cls, machine)
+        preemption = self._now.preemption
+        far = self._now.coupled or any(preemption.budgets[preemption.kind[victim]] for victim in victims)
+        far |= len(self._now.spare) > 0 and bool((preemption.gang[victims] >= 0).any())
         for offer in offers.values():
             if far:
                 offer.stale = None
@@ -177,13 +177,13 @@ class Stages:
         """Return the bundles of a class on all machines that may take it, as of now."""
         known = offer.bundles
         if known is None or offer.stale is None:
-            usable = np.flatnonzero(self._prospect.usable(cls))
+            usable = np.flatnonzero(self._now.usable(cls))
             known = self._add_openings(cls, self._compute(cls, usable))
         elif offer.stale:
             rows = np.array(sorted(offer.stale), dtype=np.int64)
-            usable = rows[self._prospect.usable(cls)[rows]]
+            usable = rows[self._now.usable(cls)[rows]]
             kept = known.select(~np.isin(known.rows, rows))
-            known = Bundles.join([kept, self._compute(cls, usable)], self._prospect.preemption.victims)
+            known = Bundles.join([kept, self._compute(cls, usable)], self._now.preemption.victims)
             if not len(known.rows):
                 known = self._add_openings(cls, known)
         offer.bundles, offer.stale = known, set()
@@ -191,18 +191,18 @@ class Stages:
 
     def _add_openings(self, cls: int, known: Bundles) -> Bundles:
         """Return bundles on machines that have to be asked for, beside the others."""
-        rows = np.flatnonzero(self._prospect.openable(cls))
+        rows = np.flatnonzero(self._now.openable(cls))
         if not len(rows):
             return known
-        found = self._openings.bundles(self._prospect, cls, rows, self._blocked)
-        return Bundles.join([known, found], self._prospect.preemption.victims)
+        found = self._openings.bundles(self._now, cls, rows, self._blocked)
+        return Bundles.join([known, found], self._now.preemption.victims)
 
     def _compute(self, cls: int, rows: Int64) -> Bundles:
-        parts, chunk = [], self._prospect.tuning.chunk
+        parts, chunk = [], self._now.tuning.chunk
         for begin in range(0, max(1, len(rows)), chunk):
-            problem = covering(self._prospect, cls, rows[begin : begin + chunk], self._blocked)
-            parts.append(bundles(self._prospect, problem))
-        return Bundles.join(parts, self._prospect.preemption.victims)
+            problem = pose_cover_problem(self._now, cls, rows[begin : begin + chunk], self._blocked)
+            parts.append(bundles(self._now, problem))
+        return Bundles.join(parts, self._now.preemption.victims)
 
 
 # --- Bundles on machines whose room a model's ledger keeps: who has to go for the ledger to have room as well.
@@ -219,45 +219,45 @@ class Openings:
         self._most_found = tuning.most_found
         self._questions = tuning.most_questions
 
-    def bundles(self, prospect: Prospect, cls: int, rows: Int64, blocked: Bool) -> Bundles:
+    def bundles(self, now: PreemptionState, cls: int, rows: Int64, blocked: Bool) -> Bundles:
         """Return bundles of a class on some of the machines ``rows``, all of which are kept."""
-        problem = covering(prospect, cls, rows, blocked)
-        lonely = np.append(prospect.preemption.gang < 0, True) if len(prospect.spare) else None
+        problem = pose_cover_problem(now, cls, rows, blocked)
+        lonely = np.append(now.preemption.gang < 0, True) if len(now.spare) else None
         if lonely is not None:
             alone = problem.open & lonely[problem.slots]
             problem = problem.narrow(np.arange(len(problem.rows)), alone, np.zeros_like(alone))
-        wanted = int(prospect.remaining[cls]) + self._most_found
+        wanted = int(now.remaining[cls]) + self._most_found
         victims = np.zeros_like(problem.open)
         places: list[int] = []
-        order = reprieve_order(prospect, problem, np.arange(problem.slots.shape[1]))
-        for place in _most_promising_first(prospect, cls, problem).tolist():
+        order = reprieve_order(now, problem, np.arange(problem.slots.shape[1]))
+        for place in _most_promising_first(now, cls, problem).tolist():
             if len(places) >= wanted or self._questions <= 0:
                 break
             turn = order if order.ndim == 1 else order[place]
-            found = self._bundle(prospect, cls, problem, place, turn)
+            found = self._bundle(now, cls, problem, place, turn)
             if found is not None:
                 victims[place] = found
                 places.append(place)
         known: Bool = np.zeros(len(problem.rows), dtype=np.bool_)
         known[places] = True
-        return describe(prospect, problem, victims).select(known)
+        return describe(now, problem, victims).select(known)
 
     def _bundle(
-        self, prospect: Prospect, cls: int, problem: Covering, place: int, turn: Int64
+        self, now: PreemptionState, cls: int, problem: CoverProblem, place: int, turn: Int64
     ) -> Bool | None:
         """Return bool[J]: who has to go from a machine; None if it does not open. ``turn``: int64[J], order
         of reprieve.
         """
         open_to, slots = problem.open[place], problem.slots[place]
         machine = int(problem.rows[place])
-        leaving = prospect.list_gone(machine)
+        leaving = now.list_gone(machine)
 
         def suffices(victims: Bool) -> bool:
             covered = (problem.deficit[place] <= problem.size[place][victims].sum(axis=0)).all()
             if not covered:
                 return False
             self._questions -= 1
-            return prospect.kept.opens(cls, machine, [*leaving, *slots[victims].tolist()])
+            return now.kept.opens(cls, machine, [*leaving, *slots[victims].tolist()])
 
         nobody = np.zeros_like(open_to)
         if suffices(nobody):
@@ -287,14 +287,14 @@ def _most_staying(victims: Bool, candidates: Int64, suffices: Callable[[Bool], b
     return low
 
 
-def _most_promising_first(prospect: Prospect, cls: int, problem: Covering) -> Int64:
+def _most_promising_first(now: PreemptionState, cls: int, problem: CoverProblem) -> Int64:
     """Return places of a problem: those first where the least important tasks would do if it were for
     resources alone.
 
     Of equals those where one task that may go has the largest part of a request.
     """
-    request = prospect.request(cls)
+    request = now.request(cls)
     wanted = np.flatnonzero(request)
-    sizes = prospect.sizes[:, wanted][problem.slots] * problem.open[:, :, None]
+    sizes = now.sizes[:, wanted][problem.slots] * problem.open[:, :, None]
     share = np.minimum(sizes / request[wanted], 1.0).min(axis=2, initial=1.0)
-    return np.lexsort((-share.max(axis=1, initial=0.0), bundles(prospect, problem).top))
+    return np.lexsort((-share.max(axis=1, initial=0.0), bundles(now, problem).top))

@@ -65,7 +65,7 @@ def requeue(
     free = cluster.free()[rows]
     requeued_classes: list[int] = []
     takers: dict[int, Int64] = {}
-    weaker = Weaker(cluster)
+    standings = TaskStandings(cluster)
     for cls in np.unique(tasks.cls[unschedulable]).tolist():
         if hints.may_help(cls):
             requeued_classes.append(cls)
@@ -76,7 +76,7 @@ def requeue(
         takes = feasible.find_feasible(rows, free, cls, members)
         if len(takes):
             takers[cls] = takes
-        elif feasible.by_evictions(rows, free, cls, members, weaker):
+        elif feasible.by_evictions(rows, free, cls, members, standings):
             requeued_classes.append(cls)
     requeued_classes += _list_allowed(cluster, takers)
     requeued = unschedulable[np.isin(tasks.cls[unschedulable], requeued_classes)]
@@ -86,7 +86,7 @@ def requeue(
     return bool(len(requeued))
 
 
-class Weaker:
+class TaskStandings:
     """How important the tasks of a cluster are, as they are now: put together once for all that ask."""
 
     def __init__(self, cluster: Cluster) -> None:
@@ -138,15 +138,17 @@ class FeasibleMachines:
             closed = set.intersection(*kept_off)
         return np.setdiff1d(takes, np.array(sorted(closed), dtype=np.int64)) if closed else takes
 
-    def by_evictions(self, rows: Int64, free: Int64, cls: int, members: Int64, weaker: Weaker) -> bool:
+    def by_evictions(
+        self, rows: Int64, free: Int64, cls: int, members: Int64, standings: TaskStandings
+    ) -> bool:
         """Return whether one of the machines would take one once less important tasks are gone."""
         cluster = self.cluster
         if cluster.classes.rows[cls].content.never_preempts:
             return False
-        reach = int(weaker.importance.reach_of(cluster.tasks, members).max())
-        if weaker.lowest >= reach:
+        reach = int(standings.importance.reach_of(cluster.tasks, members).max())
+        if standings.lowest >= reach:
             return False
-        given, _ = evictable(cluster, weaker.importance, rows, reach)
+        given, _ = evictable(cluster, standings.importance, rows, reach)
         some = (given > 0).any(axis=1)
         return bool(len(self.find_feasible(rows[some], (free + given)[some], cls, members)))
 

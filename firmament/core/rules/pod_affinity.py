@@ -163,7 +163,7 @@ def _note_unsettled(compilation: Compilation, number: int, matching: Sequence[in
     lone = (counter.start > 0) & (counter.settled == 0)
     if not lone.any():
         return
-    for task in compilation.inhabitants.tasks(matching).tolist():
+    for task in compilation.residents.tasks(matching).tolist():
         domain = int(counter.domain[tasks.machine[task]])
         if domain >= 0 and lone[domain]:
             compilation.note_unsettled(number, domain, tasks.uid[task])

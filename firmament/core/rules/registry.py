@@ -23,7 +23,7 @@ from firmament.core.rules.framework.compilation import Compilation
 from firmament.core.rules.framework.limit_rule import LimitRule, RoundDemand
 from firmament.core.rules.framework.node_rule import MachineRefusal, NodeRule
 from firmament.core.rules.framework.pod_rule import PodRule
-from firmament.core.rules.framework.rule_counters import Inhabitants
+from firmament.core.rules.framework.rule_counters import ResidentTasks
 from firmament.core.rules.framework.task_verdict import AskedTask, TaskVerdict
 from firmament.core.rules.image_locality import ImageLocality
 from firmament.core.rules.model_constraints import model_constraints
@@ -378,12 +378,12 @@ def _compile_counted(cluster: Cluster, waiting: Sequence[int], without: int) -> 
     stating = list_ruled(cluster)
     if not stating:
         return NO_RULES
-    inhabitants = Inhabitants(cluster, without=without)
-    present = {*waiting, *inhabitants.classes.tolist()}
+    residents = ResidentTasks(cluster, without=without)
+    present = {*waiting, *residents.classes.tolist()}
     ruled = [row for row in stating if row in present]
     if not ruled:
         return NO_RULES
-    compilation = Compilation(cluster, waiting, inhabitants, ruled)
+    compilation = Compilation(cluster, waiting, residents, ruled)
     for rule in POD_RULES:
         rule.compile(compilation)
     rules = compilation.finish()

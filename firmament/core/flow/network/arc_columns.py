@@ -65,7 +65,7 @@ class ArcColumns:
 
 def starting_columns(
     residual: Residual,
-    offers: Offers,
+    offers: OfferedArcs,
     spread: Spread,
     *,
     base: int,
@@ -143,7 +143,7 @@ def _cheapest(
     )
 
 
-def _list_pinned(residual: Residual, offers: Offers) -> ArcColumns:
+def _list_pinned(residual: Residual, offers: OfferedArcs) -> ArcColumns:
     """Return all machines of waiting classes with pins."""
     problem, parts = residual.problem, []
     for cls in np.setdiff1d(residual.active(), offers.classes, assume_unique=True).tolist():
@@ -158,7 +158,7 @@ def _chunks(rows: Int64, width: int) -> list[Int64]:
     return np.array_split(rows, -(-len(rows) * max(1, width) // AT_ONCE)) if len(rows) else []
 
 
-def _keys(offers: Offers, rows: Int64, machines: Int64, price: Int32) -> Int32:
+def _keys(offers: OfferedArcs, rows: Int64, machines: Int64, price: Int32) -> Int32:
     """Return int32[C', M']: cost plus ``price`` (int32[M]) of classes on ``machines``, ``UNWANTED`` where
     they do not fit.
     """
@@ -168,7 +168,7 @@ def _keys(offers: Offers, rows: Int64, machines: Int64, price: Int32) -> Int32:
     return key
 
 
-def _lacks_candidates(offers: Offers, rows: Int64, key: Int32, enough: int) -> Bool:
+def _lacks_candidates(offers: OfferedArcs, rows: Int64, key: Int32, enough: int) -> Bool:
     """Return bool[C']: classes that fit too few of the candidates, and more machines than those."""
     few: Bool = (key.max(axis=1, initial=0) == UNWANTED) | (key.shape[1] < enough)
     for row in np.flatnonzero(few).tolist():
@@ -246,7 +246,7 @@ def _in_turn(row: Int64, place: Int64, at_limit: Bool, want: Int64, begin: Int64
 # on those machines that are likely to be used, from which columns are chosen and most left-out arcs are priced.
 
 
-class Offers:
+class OfferedArcs:
     """The arcs of waiting classes without pins (all machines of a pinned set are columns from the start).
 
     ``classes``: int64[U], ascending; ``shapes``: int64[U], theirs; ``fits``: maps each waiting shape to

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cost_models.interface import Bool, Int64
-from firmament.core.flow.network.arc_columns import ArcColumns, Offers
+from firmament.core.flow.network.arc_columns import ArcColumns, OfferedArcs
 from firmament.core.flow.network.network import Network, crowding_cost
 from firmament.core.flow.optimality.node_prices import Prices
 from firmament.core.flow.residual import Residual, machine_units
@@ -78,7 +78,7 @@ def price_out(
     network: Network,
     flows: Int64,
     prices: FullPrices,
-    offers: Offers,
+    offers: OfferedArcs,
     *,
     limit: int,
     settled: FullPrices | None = None,
@@ -143,7 +143,7 @@ class _Sale:
 
 
 def _sales(
-    network: Network, prices: FullPrices, offers: Offers, settled: FullPrices | None
+    network: Network, prices: FullPrices, offers: OfferedArcs, settled: FullPrices | None
 ) -> Iterator[_Sale]:
     """Yield all left-out arcs to machines that could violate, class by class, as many at once as suit the
     cache.
@@ -161,7 +161,7 @@ def _sales(
 
 
 def _sales_of(
-    offers: Offers, network: Network, price: Int64, level: Int64, rows: Int64, machines: Int64
+    offers: OfferedArcs, network: Network, price: Int64, level: Int64, rows: Int64, machines: Int64
 ) -> Iterator[_Sale]:
     """Yield the left-out arcs of classes ``rows`` to ``machines``; ``price``: of all classes, ``level``: of
     ``machines``.

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.core.flow.price_estimate.market import Float32, Market, MarketDemand, Stairs
+from firmament.core.flow.price_estimate.market import CrowdingSteps, Float32, Market, MarketDemand
 from firmament.core.flow.price_estimate.newton import MarketPoint, continue_from, smooth_loads
 from firmament.core.flow.tuning import ContinuationTuning, PriceTuning, Smoothing
 
@@ -76,7 +76,7 @@ class _Pricing:
     _tuning: ContinuationTuning
     _finest: Smoothing
 
-    def common_level(self, stairs: Stairs, paid: Float32, tasks: float) -> np.float32 | None:
+    def common_level(self, stairs: CrowdingSteps, paid: Float32, tasks: float) -> np.float32 | None:
         """Return how far prices have to move for machines to take ``tasks``; ``paid``: float32[M], offers at
         earlier prices.
 
@@ -96,11 +96,11 @@ class _Pricing:
                 high = level
         return np.float32(high)
 
-    def _takes_fewer(self, stairs: Stairs, paid: Float32, level: float, tasks: float) -> bool:
+    def _takes_fewer(self, stairs: CrowdingSteps, paid: Float32, level: float, tasks: float) -> bool:
         """Return whether machines take fewer than ``tasks`` if ``level`` more than ``paid`` is offered."""
         return float(self._load(stairs, paid + np.float32(level)).sum()) < tasks
 
-    def price_beside(self, stairs: Stairs, paid: Float32, cost: Float32, tasks: float) -> np.float32:
+    def price_beside(self, stairs: CrowdingSteps, paid: Float32, cost: Float32, tasks: float) -> np.float32:
         """Price at which ``tasks`` tasks of a shape find places beside those who offer ``paid``, all float32[M], M > 0.
 
         A machine takes as many tasks as the better offer pays for, and shares them out between the two by the smoothed
@@ -124,7 +124,7 @@ class _Pricing:
                 high = price
         return np.float32(high)
 
-    def _load(self, stairs: Stairs, price: Float32) -> Float32:
+    def _load(self, stairs: CrowdingSteps, price: Float32) -> Float32:
         """Return tasks that machines take at ``price``; slopes would let them take parts of steps that nobody
         pays for.
         """

@@ -19,7 +19,7 @@ import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
 from firmament.core.flow.price_estimate.continuation import continue_prices
-from firmament.core.flow.price_estimate.market import FORBIDDEN, Float32, Market, MarketDemand, Stairs
+from firmament.core.flow.price_estimate.market import FORBIDDEN, CrowdingSteps, Float32, Market, MarketDemand
 from firmament.core.flow.price_estimate.newton import MarketPoint, balance, refine
 from firmament.core.flow.problem import PlacementProblem
 from firmament.core.flow.residual import Residual, machine_units
@@ -80,7 +80,7 @@ def estimate_spread(residual: Residual, fits: dict[int, Bool], tuning: PriceTuni
         price = base + problem.crowd * load // problem.times()
         return Spread(price, load, used, 1.0, load[used].astype(np.float32))
     demand = MarketDemand(
-        problem, fits, Stairs.from_problem(problem, base, room, tuning.flattest), shapes, weight
+        problem, fits, CrowdingSteps.from_problem(problem, base, room, tuning.flattest), shapes, weight
     )
     whole = len(shapes) == np.count_nonzero(per_shape)
     return _settle(demand, room, base, tuning, whole=whole)

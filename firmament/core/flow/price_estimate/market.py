@@ -24,7 +24,7 @@ HIGHEST = 2**29
 
 
 @dataclass(frozen=True, slots=True)
-class Stairs:
+class CrowdingSteps:
     """What machines charge beside the tasks' own costs, and how many tasks they take: float32[M] each.
 
     A machine takes its first task at the price ``base`` and one more per ``growth`` (> 0) above; ``ahead`` of the
@@ -38,7 +38,9 @@ class Stairs:
     step: float
 
     @classmethod
-    def from_problem(cls, problem: PlacementProblem, base: Int64, room: Int64, flattest: float) -> Stairs:
+    def from_problem(
+        cls, problem: PlacementProblem, base: Int64, room: Int64, flattest: float
+    ) -> CrowdingSteps:
         """Return the stairs of all machines; ``base``, ``room``: int64[M], units that the next task pays, and
         tasks.
 
@@ -54,11 +56,11 @@ class Stairs:
             step=step,
         )
 
-    def select(self, machines: Int64) -> Stairs:
+    def select(self, machines: Int64) -> CrowdingSteps:
         """Return the same for some machines."""
         whole = self.base, self.growth, self.ahead, self.room
         base, growth, ahead, room = (each[machines] for each in whole)
-        return Stairs(base, growth, ahead, room, self.step)
+        return CrowdingSteps(base, growth, ahead, room, self.step)
 
     def find_near(self, paid: Float32, reach: float) -> Int64:
         """Return machines with room that are wanted at ``paid`` (float32[M]), or miss that by at most
@@ -79,7 +81,7 @@ class Market:
 
     cost: Float32
     tasks: Float32
-    stairs: Stairs
+    stairs: CrowdingSteps
 
     def select(self, machines: Int64) -> Market:
         """Return the same tasks with some of the machines (indices into those of the market)."""
@@ -95,7 +97,7 @@ class MarketDemand:
 
     problem: PlacementProblem
     fits: Mapping[int, Bool]
-    stairs: Stairs
+    stairs: CrowdingSteps
     shapes: Int64
     tasks: Float64
 

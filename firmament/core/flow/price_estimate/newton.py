@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from firmament.core.flow.price_estimate.market import Float32, Market, Stairs
+from firmament.core.flow.price_estimate.market import CrowdingSteps, Float32, Market
 from firmament.core.flow.tuning import NewtonTuning, Smoothing
 
 TINY = 1e-12
@@ -141,7 +141,7 @@ class SmoothedMarket:
         )
 
 
-def smooth_loads(stairs: Stairs, price: Float32, width: np.float32) -> tuple[Float32, Float32]:
+def smooth_loads(stairs: CrowdingSteps, price: Float32, width: np.float32) -> tuple[Float32, Float32]:
     """Return tasks that machines take at their prices, and how these grow with the price.
 
     Up to a step's edge minus half of ``width`` none more, from there evenly up to the edge plus half of it.

@@ -17,7 +17,7 @@ import numpy as np
 from cost_models.interface import Bool, Float64, Int64
 from firmament.core.flow.problem import PlacementProblem
 from firmament.core.placement.tree_groups.placer import IN_THE_WAY, UNLIKE_PLACES, deal
-from firmament.core.preemption.node_state import Prospect
+from firmament.core.preemption.node_state import PreemptionState
 from firmament.core.preemption.problem import PreemptionDecision
 from firmament.core.preemption.tree_groups.slots import LeafSlots
 from firmament.core.ranks import counting
@@ -29,19 +29,21 @@ VICTIM = 2**24
 """Charged, to break ties, for each task that would go for a place, and as much for each step of its priority."""
 
 
-def preempt_for_group(prospect: Prospect, terms: GroupTerms, gang: int, solver: Solver) -> Prospect | str:
-    """Return a copy of the prospect on which a group has places for all its tasks, and others go; or why
+def preempt_for_group(
+    now: PreemptionState, terms: GroupTerms, gang: int, solver: Solver
+) -> PreemptionState | str:
+    """Return a copy of the now on which a group has places for all its tasks, and others go; or why
     nothing helps.
 
     Disruption budgets are exceeded only if there is no other way. Raises what the solver raises.
     """
     group = terms.groups[gang]
     classes = np.unique(group.order)
-    if group.refused or _loses_members(prospect, int(classes[0])):
+    if group.refused or _loses_members(now, int(classes[0])):
         return ""
-    found: Prospect | str = ""
-    for lenient in (False, True) if len(prospect.allowed) else (True,):
-        found = _Attempt(prospect, terms, group, classes, lenient=lenient).carry_out(solver)
+    found: PreemptionState | str = ""
+    for lenient in (False, True) if len(now.allowed) else (True,):
+        found = _Attempt(now, terms, group, classes, lenient=lenient).carry_out(solver)
         if not isinstance(found, str):
             break
     return found
@@ -67,32 +69,32 @@ def waiting_together(
     )
 
 
-def _loses_members(prospect: Prospect, cls: int) -> bool:
+def _loses_members(now: PreemptionState, cls: int) -> bool:
     """Return whether tasks of the group itself have been chosen to go for others."""
-    own = prospect.preemption.own
+    own = now.preemption.own
     if not len(own) or own[cls] < 0:
         return False
-    return bool(prospect.gone[prospect.gangs.members(int(own[cls]))].any())
+    return bool(now.gone[now.gangs.members(int(own[cls]))].any())
 
 
 class _Attempt:
     """A search for the victims of one group."""
 
     def __init__(
-        self, prospect: Prospect, terms: GroupTerms, group: TreeGroup, classes: Int64, *, lenient: bool
+        self, now: PreemptionState, terms: GroupTerms, group: TreeGroup, classes: Int64, *, lenient: bool
     ) -> None:
-        self._prospect = prospect
+        self._now = now
         self._terms = terms
         self._group = group
         self._classes = classes
-        self._slots = LeafSlots(prospect, classes, terms.tree.rows)
-        self._calls = prospect.tuning.group_calls
+        self._slots = LeafSlots(now, classes, terms.tree.rows)
+        self._calls = now.tuning.group_calls
         cls = int(classes[0])
-        self._units = units_for(prospect, cls, self._help(cls), lenient=lenient)
+        self._units = units_for(now, cls, self._help(cls), lenient=lenient)
         self._cost = self._costs()
 
-    def carry_out(self, solver: Solver) -> Prospect | str:
-        """Return the prospect with the group on it; or why it cannot be placed."""
+    def carry_out(self, solver: Solver) -> PreemptionState | str:
+        """Return the now with the group on it; or why it cannot be placed."""
         places = self._places(np.arange(len(self._units)))
         if isinstance(places, Shortage):
             return places.message
@@ -108,7 +110,7 @@ class _Attempt:
         )
         if placed is None:
             return UNLIKE_PLACES
-        twin = self._prospect.copy()
+        twin = self._now.copy()
         twin.evict(self._units.members(victims).tolist())
         for cls, machine, _ in placed.tasks().entries():
             if not (twin.fits(cls, machine) and twin.takes(cls, machine)):
@@ -162,7 +164,7 @@ class _Attempt:
             return place(tree, most, group.size, group.rules, self._cost, group.held)
         return found
 
-    def _let_off(self, twin: Prospect, victims: Int64) -> None:
+    def _let_off(self, twin: PreemptionState, victims: Int64) -> None:
         """Let victims stay that nobody needs on the places that were chosen, the most important first."""
         needed = np.logical_or.reduce([twin.heeds(cls) for cls in self._classes.tolist()])
         for unit in victims.tolist():
@@ -184,11 +186,11 @@ class _Attempt:
 
     def _help(self, cls: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
         """Return float64[M]: places that a machine gains for each task that goes if all that may go do."""
-        going = np.flatnonzero(self._prospect.may_go(cls))
+        going = np.flatnonzero(self._now.may_go(cls))
         nobody = going[:0]
         gained = (self._slots.count_after(going) - self._slots.count_after(nobody)).max(axis=0)
-        machines = self._prospect.problem.machines
-        number = np.bincount(self._prospect.preemption.machine[going], minlength=machines)
+        machines = self._now.problem.machines
+        number = np.bincount(self._now.preemption.machine[going], minlength=machines)
         help_ = np.zeros(machines)
         rows = self._terms.tree.rows
         help_[rows] = gained / np.maximum(number[rows], 1)
@@ -196,8 +198,8 @@ class _Attempt:
 
     def _costs(self) -> Int64:
         """Return int64[L]: what a place on each leaf costs: who would go for it, then what the models charge."""
-        prospect, rows = self._prospect, self._terms.tree.rows
-        problem, preemption = prospect.problem, prospect.preemption
+        now, rows = self._now, self._terms.tree.rows
+        problem, preemption = now.problem, now.preemption
         going = self._units.tasks
         step = np.unique(preemption.victim_priority[going], return_inverse=True)[1] + 1
         weight = np.bincount(preemption.machine[going], weights=step, minlength=problem.machines)[rows]
@@ -230,7 +232,7 @@ class Units:
         return Units(self.members(units), np.cumsum([0, *sizes.tolist()], dtype=np.int64))
 
 
-def units_for(prospect: Prospect, cls: int, help_: Float64, *, lenient: bool) -> Units:
+def units_for(now: PreemptionState, cls: int, help_: Float64, *, lenient: bool) -> Units:
     """Return the units that could go for a class, in the order in which they are let off.
 
     First what budgets protect, then the most important; of equals those that help least for each task that goes, then
@@ -238,8 +240,8 @@ def units_for(prospect: Prospect, cls: int, help_: Float64, *, lenient: bool) ->
     ``lenient`` only so many tasks take part that no disruption budget would be exceeded if all of them went: the least
     important.
     """
-    preemption = prospect.preemption
-    units = _units(prospect, cls)
+    preemption = now.preemption
+    units = _units(now, cls)
     start, sizes = units.first[:-1], np.diff(units.first)
     if not len(start):
         return units
@@ -247,21 +249,21 @@ def units_for(prospect: Prospect, cls: int, help_: Float64, *, lenient: bool) ->
     helps = np.add.reduceat(help_[preemption.machine[units.tasks]], start) / sizes
     started = np.minimum.reduceat(preemption.started[units.tasks], start)
     order = np.lexsort((np.arange(len(start)), started, helps, -top))
-    within = _find_within_budgets(prospect, units, order)
+    within = _find_within_budgets(now, units, order)
     order = np.concatenate([order[~within], order[within]]) if lenient else order[within]
     return units.select(order)
 
 
-def _units(prospect: Prospect, cls: int) -> Units:
+def _units(now: PreemptionState, cls: int) -> Units:
     """Return gangs that may go as wholes, then single tasks that may go."""
-    may_go = prospect.may_go(cls)
+    may_go = now.may_go(cls)
     alone = np.ones(len(may_go), dtype=np.bool_)
     found: list[Int64] = []
-    if len(prospect.spare):
-        alone = prospect.preemption.gang < 0
-        for gang in np.flatnonzero(prospect.whole(cls)).tolist():
-            members = prospect.gangs.members(gang)
-            members = members[~prospect.gone[members]]
+    if len(now.spare):
+        alone = now.preemption.gang < 0
+        for gang in np.flatnonzero(now.whole(cls)).tolist():
+            members = now.gangs.members(gang)
+            members = members[~now.gone[members]]
             if len(members) and may_go[members].all():
                 found.append(members)
     singles = np.flatnonzero(may_go & alone)
@@ -269,15 +271,15 @@ def _units(prospect: Prospect, cls: int) -> Units:
     return Units(np.concatenate([*found, singles]), np.cumsum([0, *sizes], dtype=np.int64))
 
 
-def _find_within_budgets(prospect: Prospect, units: Units, order: Int64) -> Bool:
+def _find_within_budgets(now: PreemptionState, units: Units, order: Int64) -> Bool:
     """Return bool[U], in ``order``: units that could go together without exceeding a budget; the last in
     order come first.
     """
     within: Bool = np.ones(len(order), dtype=np.bool_)
-    if not len(prospect.allowed):
+    if not len(now.allowed):
         return within
-    left = np.maximum(prospect.allowed, 0)
-    preemption = prospect.preemption
+    left = np.maximum(now.allowed, 0)
+    preemption = now.preemption
     for place in range(len(order) - 1, -1, -1):
         wanted = np.zeros_like(left)
         for kind in preemption.kind[units.members(order[[place]])].tolist():

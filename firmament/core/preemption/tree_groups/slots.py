@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.preemption.node_state import Prospect
+from firmament.core.preemption.node_state import PreemptionState
 from firmament.core.ranks import places_in
 
 MANY = 2**31
@@ -19,26 +19,26 @@ class LeafSlots:
     and rules between tasks let in. Evicting opens no machine that these refuse, those aside whose room a ledger keeps.
     """
 
-    def __init__(self, prospect: Prospect, classes: Int64, leaves: Int64) -> None:
-        self._prospect = prospect
-        self._leaf_of = places_in(leaves, prospect.problem.machines)
+    def __init__(self, now: PreemptionState, classes: Int64, leaves: Int64) -> None:
+        self._now = now
+        self._leaf_of = places_in(leaves, now.problem.machines)
         # Of resources all ask for the same, of joint rows perhaps not.
-        request = np.max([prospect.request(cls) for cls in classes.tolist()], axis=0)
-        self._wanted = np.flatnonzero(np.logical_or.reduce([prospect.heeds(cls) for cls in classes.tolist()]))
+        request = np.max([now.request(cls) for cls in classes.tolist()], axis=0)
+        self._wanted = np.flatnonzero(np.logical_or.reduce([now.heeds(cls) for cls in classes.tolist()]))
         self._request = request[self._wanted]
-        self._room = prospect.room[np.ix_(leaves, self._wanted)]
+        self._room = now.room[np.ix_(leaves, self._wanted)]
         self.open: Bool = np.stack(
-            [_apply_rules(prospect, cls, prospect.usable(cls))[leaves] for cls in classes.tolist()]
+            [_apply_rules(now, cls, now.usable(cls))[leaves] for cls in classes.tolist()]
         )
         self._most = np.stack([self._by_models(cls, leaves) for cls in classes.tolist()])
-        self._kept = _KeptLeaves(prospect, classes, leaves)
+        self._kept = _KeptLeaves(now, classes, leaves)
 
     def count_after(self, victims: Int64) -> Int64:
         """Return int64[B, L]: slots once ``victims`` (tasks) are gone."""
         room = self._room.copy()
-        at = self._leaf_of[self._prospect.preemption.machine[victims]]
+        at = self._leaf_of[self._now.preemption.machine[victims]]
         there = at >= 0
-        np.add.at(room, at[there], self._prospect.sizes[victims[there]][:, self._wanted])
+        np.add.at(room, at[there], self._now.sizes[victims[there]][:, self._wanted])
         # Where nothing is asked for, what is owed has to be back.
         units = np.where(self._request > 0, room // np.maximum(self._request, 1), MANY)
         fitting = np.where((room >= 0).all(axis=1), units.min(axis=1, initial=MANY), 0)
@@ -48,15 +48,13 @@ class LeafSlots:
         """Return int64[L]: tasks that limits, ledgers, and being kept apart from their like let in, by
         themselves.
         """
-        problem = self._prospect.problem
+        problem = self._now.problem
         shape = int(problem.shape[cls])
         shapes = np.full(len(leaves), shape)
-        most = np.full(
-            len(leaves), 1 if self._prospect.rules(cls).excludes_itself() else MANY, dtype=np.int64
-        )
-        for limit in self._prospect.limits:
+        most = np.full(len(leaves), 1 if self._now.rules(cls).excludes_itself() else MANY, dtype=np.int64)
+        for limit in self._now.limits:
             limit.limit_units(most, shapes, leaves)
-        for ledger in self._prospect.ledgers:
+        for ledger in self._now.ledgers:
             most = np.minimum(most, ledger.room_at(problem.map_to_ledgers(shapes), leaves))
         return np.maximum(most, 0)
 
@@ -69,16 +67,16 @@ class _KeptLeaves:
 
     ``classes``: int64[B]; ``leaves``: int64[L], machine rows. What models have answered is remembered."""
 
-    def __init__(self, prospect: Prospect, classes: Int64, leaves: Int64) -> None:
-        self._prospect = prospect
+    def __init__(self, now: PreemptionState, classes: Int64, leaves: Int64) -> None:
+        self._now = now
         self._classes = classes.tolist()
         self._leaves = leaves
         self._open: Bool = np.stack(
-            [_apply_rules(prospect, cls, prospect.openable(cls))[leaves] for cls in self._classes]
+            [_apply_rules(now, cls, now.openable(cls))[leaves] for cls in self._classes]
         )
         self._places = np.flatnonzero(self._open.any(axis=0)).tolist()
         self._known: dict[tuple[int, int, tuple[int, ...]], bool] = {}
-        self._questions = prospect.tuning.most_questions
+        self._questions = now.tuning.most_questions
 
     def slots(self, victims: Int64, roomy: Bool) -> Int64:
         """Return int64[B, L]: 1 where a leaf takes a task of a class once ``victims`` (tasks) are gone, else
@@ -89,7 +87,7 @@ class _KeptLeaves:
         found = np.zeros(self._open.shape, dtype=np.int64)
         if not self._places:
             return found
-        machine = self._prospect.preemption.machine[victims]
+        machine = self._now.preemption.machine[victims]
         order = np.lexsort((victims, machine))
         going, machine = victims[order], machine[order]
         for place in self._places:
@@ -97,7 +95,7 @@ class _KeptLeaves:
                 continue
             at = int(self._leaves[place])
             first, last = np.searchsorted(machine, [at, at + 1]).tolist()
-            gone = (*self._prospect.list_gone(at), *going[first:last].tolist())
+            gone = (*self._now.list_gone(at), *going[first:last].tolist())
             for row, cls in enumerate(self._classes):
                 found[row, place] = self._open[row, place] and self._opens(cls, at, gone)
         return found
@@ -108,11 +106,11 @@ class _KeptLeaves:
             if self._questions <= 0:
                 return False
             self._questions -= 1
-            self._known[key] = self._prospect.kept.opens(cls, machine, gone)
+            self._known[key] = self._now.kept.opens(cls, machine, gone)
         return self._known[key]
 
 
-def _apply_rules(prospect: Prospect, cls: int, machines: Bool) -> Bool:
+def _apply_rules(now: PreemptionState, cls: int, machines: Bool) -> Bool:
     """Return ``machines`` (bool[M]) into which rules between tasks let a class."""
-    allowed = prospect.state.find_allowed(cls)
+    allowed = now.state.find_allowed(cls)
     return machines if allowed is None else machines & allowed

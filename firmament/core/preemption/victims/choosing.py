@@ -14,32 +14,30 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.core.preemption.bundles import Bundles
-from firmament.core.preemption.node_state import Prospect
+from firmament.core.preemption.node_state import PreemptionState
 from firmament.core.preemption.problem import NOBODY
-from firmament.core.preemption.victims.covering import Covering
+from firmament.core.preemption.victims.covering import CoverProblem
 from firmament.core.ranks import rank
 
 
-def bundles(prospect: Prospect, problem: Covering) -> Bundles:
+def bundles(now: PreemptionState, problem: CoverProblem) -> Bundles:
     """Return the best bundle found for each machine of a covering problem; machines without any are left out."""
-    return Bundles.best(
-        [_bundles(prospect, choice) for choice in choices(prospect, problem)], prospect.preemption.victims
-    )
+    return Bundles.best([_bundles(now, choice) for choice in choices(now, problem)], now.preemption.victims)
 
 
-def _bundles(prospect: Prospect, problem: Covering) -> Bundles:
+def _bundles(now: PreemptionState, problem: CoverProblem) -> Bundles:
     """Return a bundle for each machine, whatever becomes of gangs."""
-    important = _reprieve(prospect, problem, np.arange(problem.slots.shape[1]))
+    important = _reprieve(now, problem, np.arange(problem.slots.shape[1]))
     several = important.count > 1
-    alike = prospect.alike[problem.slots]
+    alike = now.alike[problem.slots]
     if not (several & _ties(problem, alike)).any():
         return important
     helpful = problem.most_helpful_first()
     turn = np.argsort(np.take_along_axis(alike, helpful, axis=1), axis=1, kind="stable")
-    return important.or_better(_reprieve(prospect, problem, np.take_along_axis(helpful, turn, axis=1)))
+    return important.or_better(_reprieve(now, problem, np.take_along_axis(helpful, turn, axis=1)))
 
 
-def _ties(problem: Covering, alike: Int64) -> Bool:
+def _ties(problem: CoverProblem, alike: Int64) -> Bool:
     """Return bool[R]: machines with equals among those that may go; ``alike``: int64[R, J], numbers that
     equals share.
     """
@@ -48,18 +46,18 @@ def _ties(problem: Covering, alike: Int64) -> Bool:
     return tied
 
 
-def describe(prospect: Prospect, problem: Covering, victims: Bool) -> Bundles:
+def describe(now: PreemptionState, problem: CoverProblem, victims: Bool) -> Bundles:
     """Return the bundles that ``victims`` (bool[R, J]) stand for, with those who have to go elsewhere because
     of them.
     """
-    preemption = prospect.preemption
+    preemption = now.preemption
     priority = np.append(preemption.victim_priority, 0)[problem.slots]
     started = np.append(preemption.started, 0.0)[problem.slots]
     top = np.where(victims, priority, NOBODY).max(axis=1, initial=NOBODY)
     weight = np.append(preemption.weight, 0)
     total = np.where(victims, weight[problem.slots], 0).sum(axis=1)
     count = victims.sum(axis=1)
-    others = find_dragged(prospect, problem, victims)
+    others = find_also_evicted(now, problem, victims)
     np.maximum.at(top, others.row, preemption.victim_priority[others.task])
     np.add.at(total, others.row, weight[others.task])
     np.add.at(count, others.row, 1)
@@ -71,7 +69,7 @@ def describe(prospect: Prospect, problem: Covering, victims: Bool) -> Bundles:
         rows=problem.rows,
         slots=problem.slots,
         victims=victims,
-        over=_count_over(prospect, problem, victims, others),
+        over=_count_over(now, problem, victims, others),
         top=top,
         total=total,
         count=count,
@@ -79,55 +77,55 @@ def describe(prospect: Prospect, problem: Covering, victims: Bool) -> Bundles:
     )
 
 
-def _count_over(prospect: Prospect, problem: Covering, victims: Bool, others: Dragged) -> Int64:
-    """Return int64[R]: how many of those that go some budget does not allow, see ``Prospect.count_beyond``."""
-    rows, budgets = len(problem.rows), len(prospect.allowed)
+def _count_over(now: PreemptionState, problem: CoverProblem, victims: Bool, others: AlsoEvicted) -> Int64:
+    """Return int64[R]: how many of those that go some budget does not allow, see ``PreemptionState.count_beyond``."""
+    rows, budgets = len(problem.rows), len(now.allowed)
     if not budgets:
         return np.zeros(rows, dtype=np.int64)
     row = np.concatenate([np.nonzero(victims)[0], others.row])
-    kind = prospect.preemption.kind[np.concatenate([problem.slots[victims], others.task])]
-    covered_by = _budgets_of_kinds(prospect)[kind]
+    kind = now.preemption.kind[np.concatenate([problem.slots[victims], others.task])]
+    covered_by = _budgets_of_kinds(now)[kind]
     entry, place = np.nonzero(covered_by >= 0)
     budget = covered_by[entry, place]
-    exceeded = rank(row[entry] * budgets + budget) >= np.maximum(prospect.allowed, 0)[budget]
+    exceeded = rank(row[entry] * budgets + budget) >= np.maximum(now.allowed, 0)[budget]
     beyond: Bool = np.zeros(len(row), dtype=np.bool_)
     beyond[entry[exceeded]] = True
     return np.bincount(row[beyond], minlength=rows)
 
 
-def _budgets_of_kinds(prospect: Prospect) -> Int64:
+def _budgets_of_kinds(now: PreemptionState) -> Int64:
     """Return int64[H + 1, P]: the budgets that cover each kind, -1 for no further one; the last row stands
     for no kind.
     """
-    budgets = (*prospect.preemption.budgets, ())
+    budgets = (*now.preemption.budgets, ())
     most = max(map(len, budgets))
     return np.array([[*each, *([-1] * (most - len(each)))] for each in budgets], dtype=np.int64)
 
 
-def _find_protected(prospect: Prospect, problem: Covering, going: Int64) -> Bool:
+def _find_protected(now: PreemptionState, problem: CoverProblem, going: Int64) -> Bool:
     """Return bool[R, J]: tasks that their budgets do not allow to go, if those before them in the order of
     ``going`` do.
 
     Who is better reprieved early, that is; what a bundle exceeds is counted in the end. kube-scheduler lets the most
     important use up budgets, so that of two that one budget covers the more important one may have to go.
     """
-    if not len(prospect.allowed):
+    if not len(now.allowed):
         return np.zeros(problem.slots.shape, dtype=np.bool_)
-    kind = np.append(prospect.preemption.kind, -1)[problem.slots]
-    budget = np.where(problem.open[:, :, None], _budgets_of_kinds(prospect)[kind], -1)
+    kind = np.append(now.preemption.kind, -1)[problem.slots]
+    budget = np.where(problem.open[:, :, None], _budgets_of_kinds(now)[kind], -1)
     rows, slots, most = budget.shape
     budget = budget.reshape(rows, slots * most)
-    left = np.append(np.maximum(prospect.allowed, 0), 2**31)[budget]
+    left = np.append(np.maximum(now.allowed, 0), 2**31)[budget]
     turn = (going[:, :, None] * most + np.arange(most)).reshape(budget.shape) if going.ndim > 1 else None
     exceeded: Bool = nth_of_its_kind(budget, turn) >= left
     return np.logical_or.reduce(exceeded.reshape(rows, slots, most), axis=2)
 
 
-def reprieve_order(prospect: Prospect, problem: Covering, going: Int64) -> Int64:
+def reprieve_order(now: PreemptionState, problem: CoverProblem, going: Int64) -> Int64:
     """Return places in order of reprieve, as ``going``: what budgets protect, then from the end of that order
     on.
     """
-    protected = _find_protected(prospect, problem, going)
+    protected = _find_protected(now, problem, going)
     backwards = going[..., ::-1]
     if not protected.any():
         return backwards
@@ -136,13 +134,13 @@ def reprieve_order(prospect: Prospect, problem: Covering, going: Int64) -> Int64
     return np.take_along_axis(each, first, axis=1)
 
 
-def _reprieve(prospect: Prospect, problem: Covering, going: Int64) -> Bundles:
+def _reprieve(now: PreemptionState, problem: CoverProblem, going: Int64) -> Bundles:
     """Return what is left after reprieving those that would go last as long as the others suffice.
 
     ``going``: places in the order in which tasks would go, int64[R, J], or int64[J] where it is the same everywhere.
     Column by column, as there are few of them and many machines.
     """
-    order = reprieve_order(prospect, problem, going)
+    order = reprieve_order(now, problem, going)
     columns = range(problem.deficit.shape[1])
     surplus = [problem.size[:, :, d].sum(axis=1) - np.maximum(problem.deficit[:, d], 0) for d in columns]
     victims = problem.open.copy()
@@ -156,7 +154,7 @@ def _reprieve(prospect: Prospect, problem: Covering, going: Int64) -> Bundles:
         for d in columns:
             surplus[d] -= np.where(stays, sizes[d], 0)
         victims[at] &= ~stays
-    return describe(prospect, problem, victims | problem.forced)
+    return describe(now, problem, victims | problem.forced)
 
 
 # --- What becomes of gangs on a machine: they lose what they can spare, or go as a whole, each a choice of its own.
@@ -166,12 +164,12 @@ def _reprieve(prospect: Prospect, problem: Covering, going: Int64) -> Bundles:
 # where there are several of those, one in which all of them go.
 
 
-def choices(prospect: Prospect, problem: Covering) -> list[Covering]:
+def choices(now: PreemptionState, problem: CoverProblem) -> list[CoverProblem]:
     """Return the covering problems that a problem with gangs stands for; a machine may be in several."""
-    if not len(prospect.spare):
+    if not len(now.spare):
         return [problem]
-    gang = _gang_of(prospect, problem, problem.open)
-    spare = np.append(prospect.spare, 0)[gang]
+    gang = _gang_of(now, problem, problem.open)
+    spare = np.append(now.spare, 0)[gang]
     tied = (gang >= 0) & (nth_of_its_kind(gang) >= spare)
     if not tied.any():
         return [problem]
@@ -181,7 +179,7 @@ def choices(prospect: Prospect, problem: Covering) -> list[Covering]:
     if (tied & (spare > 0)).any():  # others of a gang than those that would go first may be of more help
         also_tied = (gang >= 0) & (nth_of_its_kind(gang, problem.most_helpful_first()) >= spare)
         found.append(problem.narrow(every, problem.open & ~also_tied, nobody))
-    row, number = _could_go(prospect, problem, gang, tied)
+    row, number = _could_go(now, problem, gang, tied)
     forced = gang[row] == number[:, None]
     found.append(problem.narrow(row, problem.open[row] & ~tied[row] & ~forced, forced))
     several = np.flatnonzero(np.bincount(row, minlength=len(every)) > 1)
@@ -194,43 +192,43 @@ def choices(prospect: Prospect, problem: Covering) -> list[Covering]:
     return [each for each in found if len(each.rows)] or found[:1]
 
 
-def _gang_of(prospect: Prospect, problem: Covering, where: Bool) -> Int64:
+def _gang_of(now: PreemptionState, problem: CoverProblem, where: Bool) -> Int64:
     """Return int64[R, J]: the gang of each task for which ``where`` holds, -1 for none."""
-    return np.where(where, np.append(prospect.preemption.gang, -1)[problem.slots], -1)
+    return np.where(where, np.append(now.preemption.gang, -1)[problem.slots], -1)
 
 
-def _could_go(prospect: Prospect, problem: Covering, gang: Int64, tied: Bool) -> tuple[Int64, Int64]:
+def _could_go(now: PreemptionState, problem: CoverProblem, gang: Int64, tied: Bool) -> tuple[Int64, Int64]:
     """Return machine (place) and gang of the gangs that would have to go as a whole, and could.
 
     A gang one of whose tasks on the machine has to stay cannot.
     """
     row, number, _ = _pairs_of(gang, tied)
-    there = np.append(~prospect.gone, False)[problem.slots]
-    stays = _gang_of(prospect, problem, there & ~problem.open)
+    there = np.append(~now.gone, False)[problem.slots]
+    stays = _gang_of(now, problem, there & ~problem.open)
     could = problem.whole[number] & ~(stays[row] == number[:, None]).any(axis=1)
     return row[could], number[could]
 
 
 @dataclass(frozen=True, slots=True)
-class Dragged:
+class AlsoEvicted:
     """Tasks on other machines that go with a bundle: ``row``, ``task``: int64[N], place of the bundle and task."""
 
     row: Int64
     task: Int64
 
 
-def find_dragged(prospect: Prospect, problem: Covering, victims: Bool) -> Dragged:
+def find_also_evicted(now: PreemptionState, problem: CoverProblem, victims: Bool) -> AlsoEvicted:
     """Return which tasks on other machines leave because of ``victims`` (bool[R, J])."""
     none: Int64 = np.empty(0, dtype=np.int64)
-    if not len(prospect.spare):
-        return Dragged(none, none)
-    gang = _gang_of(prospect, problem, victims)
+    if not len(now.spare):
+        return AlsoEvicted(none, none)
+    gang = _gang_of(now, problem, victims)
     row, number, count = _pairs_of(gang, gang >= 0)
-    broken = count > prospect.spare[number]
-    place, task = prospect.gangs.expand(number[broken])
+    broken = count > now.spare[number]
+    place, task = now.gangs.expand(number[broken])
     row = row[broken][place]
-    elsewhere = ~prospect.gone[task] & (prospect.preemption.machine[task] != problem.rows[row])
-    return Dragged(row[elsewhere], task[elsewhere])
+    elsewhere = ~now.gone[task] & (now.preemption.machine[task] != problem.rows[row])
+    return AlsoEvicted(row[elsewhere], task[elsewhere])
 
 
 def nth_of_its_kind(kind: Int64, turn: Int64 | None = None) -> Int64:

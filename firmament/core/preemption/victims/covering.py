@@ -14,11 +14,11 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.core.constraints.counters import RuleState
-from firmament.core.preemption.node_state import Prospect
+from firmament.core.preemption.node_state import PreemptionState
 
 
 @dataclass(frozen=True, slots=True)
-class Covering:
+class CoverProblem:
     """Which tasks may leave R machines, and what must become free: at most J tasks per machine, D columns.
 
     Only machines are listed where all that may leave is enough.
@@ -49,7 +49,7 @@ class Covering:
         given = np.minimum(self.size, lacking[:, None, :]) / np.maximum(lacking, 1)[:, None, :]
         return np.argsort(-given.sum(axis=2), axis=1, kind="stable")
 
-    def narrow(self, rows: Int64, open_to: Bool, forced: Bool) -> Covering:
+    def narrow(self, rows: Int64, open_to: Bool, forced: Bool) -> CoverProblem:
         """Return the problems of some ``rows`` (places, int64[N]) where these may go and those do too, if
         that is enough.
         """
@@ -58,7 +58,7 @@ class Covering:
         size = size * open_to[:, :, None]
         fits = (deficit <= size.sum(axis=1)).all(axis=1)
         where = rows[fits]
-        return Covering(
+        return CoverProblem(
             self.rows[where],
             self.slots[where],
             open_to[fits],
@@ -69,40 +69,42 @@ class Covering:
         )
 
 
-def covering(prospect: Prospect, cls: int, rows: Int64, blocked: Bool) -> Covering:
+def pose_cover_problem(now: PreemptionState, cls: int, rows: Int64, blocked: Bool) -> CoverProblem:
     """Return the covering problems of a class on the machines ``rows`` (which it may use).
 
     ``blocked``: bool[V], tasks that must not be chosen, beside those that are gone or not less important.
     """
-    may_go = np.append(prospect.may_go(cls) & ~blocked, False)
-    slots = _slots(prospect, rows)
-    request = prospect.request(cls)
-    wanted = np.flatnonzero(prospect.heeds(cls))
+    may_go = np.append(now.may_go(cls) & ~blocked, False)
+    slots = _slots(now, rows)
+    request = now.request(cls)
+    wanted = np.flatnonzero(now.heeds(cls))
     open_to = may_go[slots]
     columns: list[tuple[Int64, Int64]] = []
     possible: Bool = np.ones(len(rows), dtype=np.bool_)
-    if prospect.rules(cls).binding:
-        open_to, possible = _keep_for_attraction(prospect, prospect.state, cls, rows, slots, open_to)
-        for spreading in prospect.rules(cls).spreadings:
+    if now.rules(cls).binding:
+        open_to, possible = _keep_for_attraction(now, now.state, cls, rows, slots, open_to)
+        for spreading in now.rules(cls).spreadings:
             possible &= spreading.key_domain[rows] >= 0
-        columns = _rule_columns(prospect, prospect.state, cls, rows, slots, open_to)
-    room = request[wanted] - prospect.room[np.ix_(rows, wanted)]
+        columns = _rule_columns(now, now.state, cls, rows, slots, open_to)
+    room = request[wanted] - now.room[np.ix_(rows, wanted)]
     lacking = np.concatenate([room, *(each[:, None] for each, _ in columns)], axis=1)
-    sizes = prospect.sizes[:, wanted][slots] * open_to[:, :, None]
+    sizes = now.sizes[:, wanted][slots] * open_to[:, :, None]
     given = np.concatenate([sizes, *(each[:, :, None] for _, each in columns)], axis=2)
     possible &= (lacking <= given.sum(axis=1)).all(axis=1)
     if not possible.all():
         rows, slots, open_to = rows[possible], slots[possible], open_to[possible]
         lacking, given = lacking[possible], given[possible]
     nobody = np.zeros(slots.shape, dtype=np.bool_)
-    problem = Covering(rows, slots, open_to, given, lacking, prospect.whole(cls), nobody)
-    if not prospect.rules(cls).modelled:
+    problem = CoverProblem(rows, slots, open_to, given, lacking, now.whole(cls), nobody)
+    if not now.rules(cls).modelled:
         return problem
-    forced, opened = _find_forced(prospect, prospect.state, cls, problem)
+    forced, opened = _find_forced(now, now.state, cls, problem)
     return problem.narrow(np.flatnonzero(opened), (open_to & ~forced)[opened], forced[opened])
 
 
-def _find_forced(prospect: Prospect, state: RuleState, cls: int, problem: Covering) -> tuple[Bool, Bool]:
+def _find_forced(
+    now: PreemptionState, state: RuleState, cls: int, problem: CoverProblem
+) -> tuple[Bool, Bool]:
     """Return the tasks that must leave because of models' constraints, whose columns cannot say what each
     task gives: bool[R, J].
 
@@ -115,12 +117,12 @@ def _find_forced(prospect: Prospect, state: RuleState, cls: int, problem: Coveri
     for place in np.flatnonzero(np.logical_or.reduce(closed) if closed else ~opened).tolist():
         machine = int(rows[place])
         kinds = {
-            slot: prospect.problem.classes + int(prospect.preemption.kind[slots[place, slot]])
+            slot: now.problem.classes + int(now.preemption.kind[slots[place, slot]])
             for slot in np.flatnonzero(problem.open[place]).tolist()
         }
         gone: list[int] = []
         for slot, kind in kinds.items():
-            if prospect.rules(kind).modelled:
+            if now.rules(kind).modelled:
                 state.add(kind, machine, -1)
                 gone.append(slot)
                 if _allow_by_models(state, cls, machine):
@@ -140,37 +142,37 @@ def _allow_by_models(state: RuleState, cls: int, machine: int) -> bool:
     return all(each.allows(cls, machine) for each in state.modelled)
 
 
-def _slots(prospect: Prospect, rows: Int64) -> Int64:
+def _slots(now: PreemptionState, rows: Int64) -> Int64:
     """Return int64[R, J]: the tasks of each machine in order, V where there are no more."""
-    first, count = prospect.first[rows], prospect.first[rows + 1] - prospect.first[rows]
+    first, count = now.first[rows], now.first[rows + 1] - now.first[rows]
     place = np.arange(int(count.max(initial=0)))
-    return np.where(place < count[:, None], first[:, None] + place, prospect.preemption.victims)
+    return np.where(place < count[:, None], first[:, None] + place, now.preemption.victims)
 
 
-def find_counted(prospect: Prospect, number: int) -> Bool:
+def find_counted(now: PreemptionState, number: int) -> Bool:
     """Return bool[V + 1]: tasks that a counter counts, wherever they are."""
-    preemption = prospect.preemption
-    classes = prospect.problem.classes
+    preemption = now.preemption
+    classes = now.problem.classes
     kinds = np.array(
-        [number in prospect.rules(classes + kind).adds for kind in range(len(preemption.requests))],
+        [number in now.rules(classes + kind).adds for kind in range(len(preemption.requests))],
         dtype=np.bool_,
     )
     return np.append(kinds[preemption.kind], False)
 
 
 def _keep_for_attraction(
-    prospect: Prospect, state: RuleState, cls: int, rows: Int64, slots: Int64, open_to: Bool
+    now: PreemptionState, state: RuleState, cls: int, rows: Int64, slots: Int64, open_to: Bool
 ) -> tuple[Bool, Bool]:
     """Return tasks that may go without leaving the class alone where it wants company, and machines where it
     has that.
     """
-    attraction = prospect.rules(cls).attraction
+    attraction = now.rules(cls).attraction
     if attraction is None:
         return open_to, np.ones(len(rows), dtype=np.bool_)
     drawn = state.find_attracted(attraction, rows)
     for number in attraction.counters:
         counter = state.rules.counters[number]
-        draws = find_counted(prospect, number)[slots]
+        draws = find_counted(now, number)[slots]
         domain = counter.domain[rows]
         there = np.append(state.counts[number], 0)[domain]
         lonely = there <= (draws & open_to).sum(axis=1)
@@ -179,7 +181,7 @@ def _keep_for_attraction(
 
 
 def _rule_columns(
-    prospect: Prospect,
+    now: PreemptionState,
     state: RuleState,
     cls: int,
     rows: Int64,
@@ -189,7 +191,7 @@ def _rule_columns(
     """Return per exclusion and per spread rule what is lacking, int64[R], and what each task gives, int64[R,
     J].
     """
-    rules = prospect.rules(cls)
+    rules = now.rules(cls)
     columns: list[tuple[int, Int64]] = []
     for number in dict.fromkeys(each.counter for each in rules.exclusions):
         domain = state.rules.counters[number].domain[rows]
@@ -202,6 +204,6 @@ def _rule_columns(
     found = []
     for number, lacking in columns:
         here = state.rules.counters[number].domain[rows] >= 0
-        counts = find_counted(prospect, number)[slots] & open_to & here[:, None]
+        counts = find_counted(now, number)[slots] & open_to & here[:, None]
         found.append((lacking.astype(np.int64), counts.astype(np.int64)))
     return found

@@ -18,7 +18,7 @@ from firmament.core.constraints.ruleset import (
 )
 from firmament.core.model import TaskClass
 from firmament.core.reasons import Reason
-from firmament.core.rules.framework.rule_counters import Inhabitants, RuleCounters
+from firmament.core.rules.framework.rule_counters import ResidentTasks, RuleCounters
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.domains import DomainsByKey
 
@@ -31,12 +31,12 @@ class Compilation:
     """
 
     def __init__(
-        self, cluster: Cluster, waiting: Sequence[int], inhabitants: Inhabitants, ruled: list[int]
+        self, cluster: Cluster, waiting: Sequence[int], residents: ResidentTasks, ruled: list[int]
     ) -> None:
         self.cluster = cluster
         self.rows = cluster.classes.rows
         self.selector = cluster.selector()
-        self.inhabitants = inhabitants
+        self.residents = residents
         self.domains_by_key = DomainsByKey(cluster.machines)
         self.ruled = ruled
         self.waiting: dict[int, list[int]] = {}
@@ -44,7 +44,7 @@ class Compilation:
             self.waiting.setdefault(row, []).append(cls)
         self.waits: Bool = np.zeros(len(self.rows), dtype=np.bool_)
         self.waits[list(self.waiting)] = True
-        self.counters = RuleCounters(inhabitants, self.selector, self.domains_by_key, self.waiting)
+        self.counters = RuleCounters(residents, self.selector, self.domains_by_key, self.waiting)
         #: bool[M] by mark, for rules that ask the same of machines again
         self.answers: dict[Hashable, Bool] = {}
         self._exclusions: dict[int, dict[int, Exclusion]] = {}

@@ -24,12 +24,12 @@ class RuleCounters:
 
     def __init__(
         self,
-        inhabitants: Inhabitants,
+        residents: ResidentTasks,
         selector: ClassSelector,
         domains_by_key: DomainsByKey,
         waiting: Collection[int],
     ) -> None:
-        self._inhabitants = inhabitants
+        self._residents = residents
         self._selector = selector
         self.domains_by_key = domains_by_key
         self.waiting = waiting
@@ -45,10 +45,10 @@ class RuleCounters:
         number = self._number.get(mark)
         if number is None:
             number = self._number[mark] = len(self.counters)
-            start = _count_per_domain(self._inhabitants.machines(rows), topology, domain)
+            start = _count_per_domain(self._residents.machines(rows), topology, domain)
             settled = start
             if start.any():
-                settled = _count_per_domain(self._inhabitants.machines(rows, settled=True), topology, domain)
+                settled = _count_per_domain(self._residents.machines(rows, settled=True), topology, domain)
             self.counters.append(Counter(domain, start, settled, topology.coarse))
             for row in rows:
                 if row in self.waiting:
@@ -71,7 +71,7 @@ class RuleCounters:
         if number is None:
             number = self._number[mark] = len(self.counters)
             topology = self.domains_by_key.get(key)
-            machines = [self._inhabitants.machines([row]) for row in weights]
+            machines = [self._residents.machines([row]) for row in weights]
             times = np.repeat(list(weights.values()), list(map(len, machines)))
             where = topology.domain[np.concatenate(machines)]
             known = where >= 0
@@ -101,7 +101,7 @@ MANY = 32
 """Classes of which it is quicker to look through all tasks than to put theirs together."""
 
 
-class Inhabitants:
+class ResidentTasks:
     """Bound and assumed tasks on known machines, grouped by row of their class."""
 
     def __init__(self, cluster: Cluster, *, without: int = -1) -> None:

@@ -163,8 +163,8 @@ class RebuildApplication:
         self._board = PairBoard(residual, pairs, app)
         self._index = np.searchsorted(app.classes, cls)
         stage = pairs.terms.stage[app.kinds[app.kind]][self._index].astype(np.float64)
-        arms = np.bincount(pairs.arms.kind, minlength=pairs.terms.kinds)
-        degree = arms[app.kinds[app.kind]][self._index].astype(np.float64)
+        ends = np.bincount(pairs.ends.kind, minlength=pairs.terms.kinds)
+        degree = ends[app.kinds[app.kind]][self._index].astype(np.float64)
         self._orders = [stage, -stage, -degree]
         self._number = 0
 

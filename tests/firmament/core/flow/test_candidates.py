@@ -7,7 +7,7 @@ import pytest
 
 from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
 from firmament.core.flow.price_estimate.equilibrium import find_wanted_machines, first_worth
-from firmament.core.flow.price_estimate.market import MarketDemand, Stairs, typical_step
+from firmament.core.flow.price_estimate.market import CrowdingSteps, MarketDemand, typical_step
 from firmament.core.flow.price_estimate.newton import balance, refine
 from firmament.core.flow.problem import PlacementProblem
 from firmament.core.flow.residual import Residual, machine_units
@@ -31,7 +31,7 @@ def cluster(machines: int, seed: int = 2, classes: int = 6) -> PlacementProblem:
 def prepared(given: PlacementProblem):
     residual = Residual(given)
     fits = {shape: residual.fits(shape) for shape in range(len(given.requests))}
-    stairs = Stairs.from_problem(
+    stairs = CrowdingSteps.from_problem(
         given,
         np.zeros(given.machines, dtype=np.int64),
         machine_units(residual, residual.active()),

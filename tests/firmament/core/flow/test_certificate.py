@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from firmament.core.board.admission import admit
 from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
-from firmament.core.flow.network.arc_columns import ArcColumns, Offers
+from firmament.core.flow.network.arc_columns import ArcColumns, OfferedArcs
 from firmament.core.flow.network.network import (
     Network,
     build_network,
@@ -145,7 +145,7 @@ def withheld(
         fewer,
         flows,
         FullPrices.from_network(residual, fewer, node_prices(fewer, flows)),
-        Offers(residual, fits_of(residual), np.arange(residual.problem.machines // 2)),
+        OfferedArcs(residual, fits_of(residual), np.arange(residual.problem.machines // 2)),
         limit=1_000_000,
     )
     return int(flows @ fewer.problem.costs), violations.total
@@ -205,7 +205,7 @@ def test_withheld_crowding_step_is_missed():
         network,
         flows,
         FullPrices.from_network(residual, network, node_prices(network, flows)),
-        Offers(residual, fits_of(residual), np.arange(residual.problem.machines // 2)),
+        OfferedArcs(residual, fits_of(residual), np.arange(residual.problem.machines // 2)),
         limit=100,
     )
     assert violations.machines.tolist() == [0]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament.core.flow.network.arc_columns import Offers, cheapest, starting_columns
+from firmament.core.flow.network.arc_columns import OfferedArcs, cheapest, starting_columns
 from firmament.core.flow.price_estimate.equilibrium import UNWANTED, Spread, estimate_spread
 from firmament.core.flow.price_estimate.sampling import FlowSample, systematic_sample
 from firmament.core.flow.residual import Residual
@@ -148,7 +148,7 @@ def test_no_machine_depends_on_one_class_alone_if_others_would_use_it():
     residual = Residual(given)
     fits = {shape: residual.fits(shape) for shape in range(classes)}
     spread = estimate_spread(residual, fits, tuning=PRICES)
-    offers = Offers(residual, fits, spread.candidates)
+    offers = OfferedArcs(residual, fits, spread.candidates)
     columns = starting_columns(
         residual, offers, spread, base=2, samples=0.1, samples_each=0.0, tuning=FLOW.columns
     )

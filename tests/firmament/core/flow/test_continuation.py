@@ -11,7 +11,7 @@ from cost_models.interface import Bool
 from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
 from firmament.core.flow.price_estimate.continuation import continue_prices
 from firmament.core.flow.price_estimate.equilibrium import estimate_spread
-from firmament.core.flow.price_estimate.market import MarketDemand, Stairs, typical_step
+from firmament.core.flow.price_estimate.market import CrowdingSteps, MarketDemand, typical_step
 from firmament.core.flow.problem import PlacementProblem
 from firmament.core.flow.residual import Residual, machine_units
 from firmament.core.flow.terms import DualPrices
@@ -52,7 +52,7 @@ def learned(given: PlacementProblem) -> DualPrices:
 def continued(given: PlacementProblem, dual_prices: DualPrices | None):
     given = replace(given, dual_prices=dual_prices)
     residual, fits = fits_of(given)
-    stairs = Stairs.from_problem(
+    stairs = CrowdingSteps.from_problem(
         given,
         np.zeros(MACHINES, dtype=np.int64),
         machine_units(residual, residual.active()),

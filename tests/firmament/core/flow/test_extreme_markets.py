@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firmament.core.flow.price_estimate.market import FORBIDDEN, Market, Stairs
+from firmament.core.flow.price_estimate.market import FORBIDDEN, CrowdingSteps, Market
 from firmament.core.flow.price_estimate.newton import balance, refine
 from tests.support.effort import examples
 from tests.support.tuning import NEWTON, PRICES
@@ -30,7 +30,7 @@ def market(random: np.random.Generator) -> Market:
     crowd *= random.random(machines) < random.choice([0.3, 1.0])
     alike = np.ceil(random.random(machines) * random.choice([1, 10, 1e4]))
     room = np.floor(random.random(machines) * random.choice([1.5, 9, 1e5]))
-    stairs = Stairs(
+    stairs = CrowdingSteps(
         base=(crowd * np.floor(random.random(machines) * random.choice([1, 5, 1e3]))).astype(np.float32),
         growth=np.maximum(crowd / alike, PRICES.flattest * step).astype(np.float32),
         ahead=(0.5 * random.choice([1, 50]) * alike).astype(np.float32),

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.comparators.networkx_solver import NetworkxSolver
 from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
-from firmament.core.flow.network.arc_columns import ArcColumns, Offers, starting_columns
+from firmament.core.flow.network.arc_columns import ArcColumns, OfferedArcs, starting_columns
 from firmament.core.flow.outcome import FlowOutcome
 from firmament.core.flow.price_estimate.equilibrium import estimate_spread
 from firmament.core.flow.problem import PlacementProblem
@@ -237,7 +237,7 @@ def starting(given: PlacementProblem, base: int, samples: float = 2.0) -> ArcCol
     spread = estimate_spread(residual, usable, tuning=PRICES)
     return starting_columns(
         residual,
-        Offers(residual, usable, spread.candidates),
+        OfferedArcs(residual, usable, spread.candidates),
         spread,
         base=base,
         samples=samples,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firmament.core.flow.network.arc_columns import ArcColumns, Offers
+from firmament.core.flow.network.arc_columns import ArcColumns, OfferedArcs
 from firmament.core.flow.network.network import (
     Network,
     build_network,
@@ -67,7 +67,7 @@ def test_all_violators_are_found_and_nothing_else(
     flows = OrToolsSolver().solve(network.problem).flows
     fits = {shape: residual.fits(shape) for shape in range(len(problem.requests))}
     full = FullPrices.from_network(residual, network, node_prices(network, flows))
-    offers = Offers(residual, fits, np.flatnonzero(random.random(machines) < 0.5))
+    offers = OfferedArcs(residual, fits, np.flatnonzero(random.random(machines) < 0.5))
     found = price_out(residual, network, flows, full, offers, limit=limit)
     expected = violating(residual, network, full)
     got = set(zip(found.columns.cls.tolist(), found.columns.machine.tolist(), strict=True))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from firmament.core.flow.price_estimate.equilibrium import estimate_spread
-from firmament.core.flow.price_estimate.market import FORBIDDEN, Market, Stairs
+from firmament.core.flow.price_estimate.market import FORBIDDEN, CrowdingSteps, Market
 from firmament.core.flow.price_estimate.newton import BLOCK, balance, refine
 from firmament.core.flow.residual import Residual
 from tests.support.core import problem
@@ -22,7 +22,7 @@ def market(classes: int, machines: int, seed: int = 3, *, tasks_each: int = 40, 
     return Market(
         cost=cost,
         tasks=np.full(classes, tasks_each, dtype=np.float32),
-        stairs=Stairs(
+        stairs=CrowdingSteps(
             base=random.integers(0, 3, machines).astype(np.float32) * 100,
             growth=random.integers(50, 200, machines).astype(np.float32),
             ahead=np.full(machines, 0.5, dtype=np.float32),
@@ -98,7 +98,7 @@ def sizes_on_nodes(seed: int, classes: int = 60, machines: int = 1_500) -> Marke
     return Market(
         cost=cost.astype(np.float32),
         tasks=np.full(classes, machines / classes, dtype=np.float32),
-        stairs=Stairs(
+        stairs=CrowdingSteps(
             base=np.zeros(machines, dtype=np.float32),
             growth=np.full(machines, 200, dtype=np.float32),
             ahead=np.full(machines, 0.5, dtype=np.float32),
@@ -152,7 +152,7 @@ def test_few_tasks_on_many_machines_that_cost_nearly_the_same_settle():
     given = Market(
         cost=random.integers(0, 40, (classes, machines)).astype(np.float32) * 8,
         tasks=np.full(classes, 20, dtype=np.float32),
-        stairs=Stairs(
+        stairs=CrowdingSteps(
             base=random.integers(0, 25, machines).astype(np.float32) * 8 + 2_000,
             growth=np.full(machines, 194, dtype=np.float32),
             ahead=np.full(machines, 0.5, dtype=np.float32),

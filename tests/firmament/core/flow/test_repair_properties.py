@@ -9,7 +9,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from cost_models.interface import Int64
-from firmament.core.flow.network.arc_columns import ArcColumns, Offers
+from firmament.core.flow.network.arc_columns import ArcColumns, OfferedArcs
 from firmament.core.flow.network.network import (
     Network,
     build_network,
@@ -109,7 +109,7 @@ def test_only_what_came_closer_needs_to_be_priced_again(
     steps = np.full(machines, 1000)
     columns = some_columns(residual, random, share)
     network = network_of(residual, columns, steps)
-    offers = Offers(residual, fits_of(residual), np.arange(machines // 2))
+    offers = OfferedArcs(residual, fits_of(residual), np.arange(machines // 2))
     flows = OrToolsSolver().solve(network.problem).flows
     before = FullPrices.from_network(residual, network, node_prices(network, flows))
     violations = price_out(residual, network, flows, before, offers, limit=limit)

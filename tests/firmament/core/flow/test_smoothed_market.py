@@ -9,7 +9,7 @@ import pytest
 
 from firmament.core.flow.price_estimate import newton
 from firmament.core.flow.price_estimate.equilibrium import estimate_spread
-from firmament.core.flow.price_estimate.market import FORBIDDEN, Market, Stairs
+from firmament.core.flow.price_estimate.market import FORBIDDEN, CrowdingSteps, Market
 from firmament.core.flow.price_estimate.newton import FARTHEST, MarketPoint, SmoothedMarket
 from firmament.core.flow.residual import Residual
 from tests.support.core import problem
@@ -26,7 +26,7 @@ def market(seed: int = 1, *, step: float = 100.0) -> Market:
     return Market(
         cost=cost,
         tasks=random.integers(5, 20, CLASSES).astype(np.float32),
-        stairs=Stairs(
+        stairs=CrowdingSteps(
             base=random.integers(0, 200, MACHINES).astype(np.float32),
             growth=random.integers(80, 120, MACHINES).astype(np.float32),
             ahead=np.full(MACHINES, 0.5, dtype=np.float32),

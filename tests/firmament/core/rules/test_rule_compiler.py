@@ -22,7 +22,7 @@ from firmament.core.events import (
 from firmament.core.intake.events import apply_events
 from firmament.core.model import NAMESPACE_RECORD, HostPort, Requirement, TaskClass, TaskSelector, TaskTerm
 from firmament.core.reasons import Reason
-from firmament.core.rules.framework.rule_counters import Inhabitants
+from firmament.core.rules.framework.rule_counters import ResidentTasks
 from firmament.core.rules.registry import compile_rules
 from firmament.core.state.class_selectors import own_selector
 from firmament.core.state.cluster import Cluster
@@ -445,14 +445,14 @@ def test_inhabitants_by_class():
     tasks = scene.cluster.tasks
     assume(scene.cluster, np.array([tasks.row_of["assumed"]]), ints(1))
     web, db, idle = (scene.row(name) for name in ("web", "db", "idle"))
-    found = Inhabitants(scene.cluster)
+    found = ResidentTasks(scene.cluster)
     assert found.classes.tolist() == sorted([web, db])
     assert sorted(found.machines([db]).tolist()) == [1, 2]
     assert found.machines([db], settled=True).tolist() == [2]
     assert sorted(found.machines([db, web]).tolist()) == [0, 1, 2, 3]
     assert found.machines([idle]).tolist() == found.tasks([idle]).tolist() == []
     assert {tasks.uid[row] for row in found.tasks([db])} == {"db-m2-0", "assumed"}
-    without = Inhabitants(scene.cluster, without=tasks.row_of["assumed"])
+    without = ResidentTasks(scene.cluster, without=tasks.row_of["assumed"])
     assert without.machines([db]).tolist() == [2]
 
 

@@ -14,7 +14,7 @@ from firmament.core.model import (
     Toleration,
 )
 from firmament.core.rules.framework.compilation import Compilation
-from firmament.core.rules.framework.rule_counters import Inhabitants
+from firmament.core.rules.framework.rule_counters import ResidentTasks
 from firmament.core.rules.topology_spread import find_eligible
 from firmament.core.state.cluster import Cluster
 from tests.support.core import machine, task_class
@@ -35,7 +35,7 @@ def count_for(
     rule = SpreadRule(
         "zone", TaskSelector(), 1, required=True, ignore_node_affinity=not affinity, honor_taints=taints
     )
-    compilation = Compilation(made, [], Inhabitants(made), [])
+    compilation = Compilation(made, [], ResidentTasks(made), [])
     mark, found = find_eligible(compilation, content, rule, keys)
     assert find_eligible(compilation, content, rule, keys)[1] is found, "it is worked out once"
     return mark, found.nonzero()[0].tolist()
