@@ -45,6 +45,11 @@ class Outbox(Generic[K, V]):
     def __iter__(self) -> Iterator[V]:
         return iter(self._desired.values())
 
+    @property
+    def changed(self) -> bool:
+        """Whether there may be something to take."""
+        return bool(self._changed)
+
     def get(self, key: K) -> V | None:
         """Return what the solver is to know under a key, or None."""
         return self._desired.get(key)
@@ -203,6 +208,11 @@ class CustomRecords:
     def forget_told(self) -> None:
         """Begin a stream: its solver knows no record."""
         self._outbox.begin_stream()
+
+    @property
+    def changed(self) -> bool:
+        """Whether there may be events to take."""
+        return self._outbox.changed
 
     def take_events(self) -> list[pb.Event]:
         """Return the records that are new to the solver, have changed, or are gone, once."""

@@ -183,6 +183,11 @@ class Machines:
         """
         return name in self._told_gone
 
+    @property
+    def changed(self) -> bool:
+        """Whether there may be machines to take."""
+        return self._outbox.changed
+
     def take_removed(self) -> list[str]:
         """Return the names that the solver knows and that are gone, once."""
         gone = self._outbox.take_gone()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from poseidon.app_network.spec.keys import APPLICATION_RECORDS
+from poseidon.app_network.state import NetworkBook
 from poseidon.bridge.queued_pods import move_queued_pods
 from poseidon.bridge.solver_stream.refused_events import RefusedEvents
 from poseidon.bridge.stores import Stores
@@ -72,25 +73,31 @@ class EventStream:
         with self._attempt("classes"):
             if stores.classes.refresh():
                 stores.tasks.mark_moved()
-        yield from self._events("machines", self._machine_events)
+        # Most of the time only tasks have changed, and a stream of single ones asks all of this for each.
+        if stores.machines.changed:
+            yield from self._events("machines", self._machine_events)
         if stores.history.changed:
             yield from self._events("run times", stores.history.take_events)
         # No round may place a group without its rules, or use labels of namespaces that the solver does not
         # know.
-        yield from self._events("records that tasks need", stores.first_records.take_events)
+        if stores.first_records.changed:
+            yield from self._events("records that tasks need", stores.first_records.take_events)
         if stores.jobs.changed:
             yield from self._events("jobs", lambda: (pb.Event(job=job) for job in stores.jobs.take_changed()))
         yield from self._task_events()
         # After the tasks: a record counts those that were on its machine before it, unless it says otherwise.
-        with self._attempt("applications"):
-            self._tell_applications()
-        yield from self._events("records", stores.custom_records.take_events)
+        if stores.applications is not None:
+            with self._attempt("applications"):
+                self._tell_applications(stores.applications)
+        if stores.custom_records.changed:
+            yield from self._events("records", stores.custom_records.take_events)
         if stores.samples.changed:
             yield from self._events(
                 "samples", lambda: stores.samples.take_events(stores.machines.__contains__)
             )
-        ended = stores.jobs.take_ended() if stores.jobs.ended else []
-        yield from self._events("ended jobs", lambda: (pb.Event(job_removed=job_id) for job_id in ended))
+        if stores.jobs.ended:
+            ended = stores.jobs.take_ended()
+            yield from self._events("ended jobs", lambda: (pb.Event(job_removed=job_id) for job_id in ended))
         yield from self._events("ended classes", self._remove_ended_classes)
 
     def _events(self, what: str, take: Callable[[], Iterable[pb.Event]]) -> Iterator[pb.Event]:
@@ -139,12 +146,12 @@ class EventStream:
         self._told_classes.difference_update(told)
         return [pb.Event(class_removed=number) for number in told]
 
-    def _tell_applications(self) -> None:
+    def _tell_applications(self, applications: NetworkBook) -> None:
         """Write on applications and networks what is in force, if a model uses them."""
         stores = self._stores
-        if stores.applications is None or stores.classes.visibility.records.isdisjoint(APPLICATION_RECORDS):
+        if stores.classes.visibility.records.isdisjoint(APPLICATION_RECORDS):
             return
-        for kind, name, payload in stores.applications.take_records():
+        for kind, name, payload in applications.take_records():
             stores.custom_records.tell(kind, name, payload)
 
     def _weigh_images(self) -> None:

@@ -6,7 +6,7 @@ from poseidon.kube.api.app_network import AppGroup, ConfigMap, NetworkTopology
 from poseidon.kube.api.devices import DeviceClass, ResourceClaim, ResourceSlice
 from poseidon.kube.api.metrics import NodeMetric
 from poseidon.kube.api.node_topology import NodeResourceTopology
-from poseidon.kube.api.nodes import Namespace, Node, PriorityClass, Service
+from poseidon.kube.api.nodes import Namespace, Node, NodeOutline, PriorityClass, Service
 from poseidon.kube.api.pod_groups import (
     DisruptionBudget,
     NativePodGroup,
@@ -38,7 +38,7 @@ from poseidon.kube.api.storage import (
     VolumeAttachment,
 )
 
-NODES = Resource("nodes", "/api/v1/nodes", Node, required=True)
+NODES = Resource("nodes", "/api/v1/nodes", Node, required=True, outline=NodeOutline)
 NAMESPACES = Resource("namespaces", "/api/v1/namespaces", Namespace)
 SERVICES = Resource("services", "/api/v1/services", Service)
 PODS = Resource("pods", "/api/v1/pods", Pod, required=True)

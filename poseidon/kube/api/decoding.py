@@ -15,9 +15,11 @@ import msgspec
 from msgspec import Struct
 
 from poseidon.kube.api.metadata import KubeStruct, ListMeta, ObjectMeta
+from poseidon.kube.api.resource import Outline
 from poseidon.kube.parsing.readable import readable
 
 T = TypeVar("T", bound=KubeStruct)
+S = TypeVar("S")
 
 
 class MalformedObjectError(ValueError):
@@ -123,6 +125,14 @@ def decode_object(raw: bytes | msgspec.Raw, kind: type[T]) -> T:
         return _decode_tolerant(raw, kind)
 
 
+def decode_outline(raw: msgspec.Raw, outline: type[Outline]) -> Outline | None:
+    """Decode what an object is looked at by first; None if only ``decode_object`` can say what is wrong with it."""
+    try:
+        return _decoder(outline).decode(raw)
+    except _UNREADABLE:
+        return None
+
+
 def decode_metadata(raw: bytes | msgspec.Raw) -> ObjectMeta:
     """Decode the metadata of a broken object: all of it if possible, else name, namespace and uid, else
     nothing.
@@ -226,11 +236,8 @@ _PLAIN_NAMES = {
 
 
 @lru_cache(maxsize=64)
-def _decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
+def _decoder(kind: type[S]) -> msgspec.json.Decoder[S]:
     return msgspec.json.Decoder(kind)
-
-
-S = TypeVar("S")
 
 
 def _decode(decoder: msgspec.json.Decoder[S], raw: bytes) -> S:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import msgspec
 from msgspec import field
 
 from poseidon.kube.api.metadata import Condition, Integer, KubeStruct, ObjectMeta, Resources
 from poseidon.kube.api.pod_rules import Toleration
+
+_NOTHING = msgspec.Raw()
 
 
 class Taint(KubeStruct, frozen=True):
@@ -46,6 +49,59 @@ class Node(KubeStruct, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
     spec: NodeSpec = NodeSpec()
     status: NodeStatus = NodeStatus()
+
+
+class _ConditionOutline(KubeStruct, frozen=True):
+    type: str = ""
+    status: str = ""
+
+
+class _MetadataOutline(KubeStruct, frozen=True):
+    name: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    labels: msgspec.Raw = _NOTHING
+    annotations: msgspec.Raw = _NOTHING
+    deletion_timestamp: msgspec.Raw = _NOTHING
+
+
+class _StatusOutline(KubeStruct, frozen=True):
+    capacity: msgspec.Raw = _NOTHING
+    allocatable: msgspec.Raw = _NOTHING
+    conditions: tuple[_ConditionOutline, ...] = ()
+    images: msgspec.Raw = _NOTHING
+    declared_features: msgspec.Raw = _NOTHING
+
+
+class NodeOutline(KubeStruct, frozen=True):
+    """A Node as far as anybody reads it, left encoded: kubelets report every few minutes that all is as it was."""
+
+    found: _MetadataOutline = field(default=_MetadataOutline(), name="metadata")
+    spec: msgspec.Raw = _NOTHING
+    status: _StatusOutline = _StatusOutline()
+
+    @property
+    def metadata(self) -> ObjectMeta:
+        """Name, uid and version."""
+        found = self.found
+        return ObjectMeta(name=found.name, uid=found.uid, resource_version=found.resource_version)
+
+    @property
+    def mark(self) -> int:
+        """A number that is another one if anything has changed but when conditions were reported, and how often."""
+        found, status = self.found, self.status
+        parts = (
+            found.labels,
+            found.annotations,
+            found.deletion_timestamp,
+            self.spec,
+            status.capacity,
+            status.allocatable,
+            status.images,
+            status.declared_features,
+        )
+        conditions = tuple([(each.type, each.status) for each in status.conditions])
+        return hash((found.name, conditions, *map(bytes, parts)))
 
 
 class PriorityClass(KubeStruct, frozen=True):

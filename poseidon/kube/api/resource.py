@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from poseidon.kube.api.metadata import KubeStruct
+from poseidon.kube.api.metadata import KubeStruct, ObjectMeta
 
 T = TypeVar("T", bound=KubeStruct)
 
@@ -17,6 +17,18 @@ class Change(NamedTuple, Generic[T]):
 
     uid: str
     object: T | None
+
+
+class Outline(Protocol):
+    """What an object comes to as far as anybody reads it, decoded in a fraction of the time."""
+
+    @property
+    def metadata(self) -> ObjectMeta:
+        """Name, uid and version of the object."""
+
+    @property
+    def mark(self) -> int:
+        """A number that is another one if anything has changed that is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +49,8 @@ class Resource(Generic[T]):
     """Paths of the same objects in other versions, for servers without the first."""
     required: bool = False
     """Whether reading it must be allowed. If not, 403 counts like a collection that is not served."""
+    outline: type[Outline] | None = None
+    """What its objects are looked at by first, as most changes of them matter to nobody; None: by nothing."""
 
     def versions(self) -> tuple[Resource[T], ...]:
         """Return it once per path, the preferred first."""

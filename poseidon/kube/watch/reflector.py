@@ -18,11 +18,14 @@ from contextlib import aclosing, suppress
 from http import HTTPStatus
 from typing import Any, Generic, TypeVar
 
+import msgspec
+
 from poseidon.kube.api.decoding import (
     MalformedObjectError,
     WatchEvent,
     decode_metadata,
     decode_object,
+    decode_outline,
     decode_watch_event,
 )
 from poseidon.kube.api.metadata import KubeStruct, ObjectMeta, Status
@@ -72,6 +75,7 @@ class Reflector(Generic[T]):
         self._comparison = asyncio.Event()
         self._relist_reason = "start"
         self._known: dict[str, str] = {}  # versions by uid
+        self._marks: dict[str, int] = {}  # of outlines, by uid
         self._watched = asyncio.Timeout(None)
         self._broken_in_a_row = 0
         self._absent = False
@@ -133,6 +137,7 @@ class Reflector(Generic[T]):
     async def _list_served(self) -> None:
         seen: dict[str, str] = {}
         version = ""
+        self._marks.clear()  # what is listed may be others
         async with aclosing(pages(self._transport, self._served, self._options.page_size)) as listed:
             async for page in listed:
                 version = page.resource_version
@@ -222,23 +227,35 @@ class Reflector(Generic[T]):
                 if metadata.uid == self._last_changed.uid:
                     self._last_changed = ObjectMeta()
                 self._known.pop(metadata.uid, None)
+                self._marks.pop(metadata.uid, None)
                 batch.append(Change(metadata.uid, None))
             elif is_before(metadata.resource_version, self._newest):
                 self._note_rewind(metadata.resource_version)
                 self._list_anew("rewound")
                 return
         else:
-            try:
-                item = decode_object(event.object, self._resource.kind)
-            except MalformedObjectError as problem:
-                metadata = decode_metadata(event.object)
-                self._reject(metadata, str(problem))
-            else:
-                metadata = _metadata(item)
-                batch.append(Change(metadata.uid, item))
+            metadata = self._take_object(event.object, batch)
             self._known[metadata.uid] = metadata.resource_version
             self._last_changed = metadata
         self._version = self._newest = metadata.resource_version or self._version
+
+    def _take_object(self, raw: msgspec.Raw, batch: list[Change[T]]) -> ObjectMeta:
+        """Take an object that has come or changed, unless nothing has changed that anybody reads."""
+        outline = None if self._resource.outline is None else decode_outline(raw, self._resource.outline)
+        if outline is not None:
+            metadata, mark = outline.metadata, outline.mark
+            if self._marks.get(metadata.uid) == mark:
+                return metadata
+            self._marks[metadata.uid] = mark
+        try:
+            item = decode_object(raw, self._resource.kind)
+        except MalformedObjectError as problem:
+            metadata = decode_metadata(raw)
+            self._reject(metadata, str(problem))
+        else:
+            metadata = _metadata(item)
+            batch.append(Change(metadata.uid, item))
+        return metadata
 
     # --- a server with an older state ----------------------------------------------------------------------
 

@@ -6,8 +6,10 @@ got the same name is never bound.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
@@ -145,11 +147,14 @@ class AdaptiveLimit:
 class BinderOptions(RetryOptions):
     """``concurrency`` bounds the bindings in flight.
 
-    After a binding, less urgent writes wait ``lull_seconds`` for the next one: longer than a round of the
-    solver usually takes in a burst. Writes in such a gap would delay the bindings that follow.
+    After a binding in a burst, less urgent writes wait ``lull_seconds`` for the next one: longer than a round of the
+    solver usually takes there. Writes in such a gap would delay the bindings that follow. A burst is ``burst`` bindings
+    within as much time; where pods come by ones, nothing waits longer than ``lone_seconds``.
     """
 
     lull_seconds: float = 0.2
+    lone_seconds: float = 0.02
+    burst: int = 6
     concurrency: ConcurrencyOptions = field(default_factory=ConcurrencyOptions)
 
 
@@ -180,18 +185,36 @@ class Binder(WorkerPool[BindRequest]):
         self._adaptive = AdaptiveLimit(self._clock, self._options.concurrency)
         metrics.bind_concurrency.set_function(self._adaptive)
         super().__init__(self._carry_out, self._adaptive)
-        self._ended_at = float("-inf")
+        self._ended: deque[float] = deque([float("-inf")] * self._options.burst, self._options.burst)
+        """When the last bindings ended, the latest last."""
+        self._quiet: asyncio.Task[None] | None = None
         # Looked up once: finding a series by its labels takes longer than counting in it.
         self._durations = {result: metrics.bind_duration.labels(result.value) for result in BindResult}
 
     async def wait_quiet(self) -> None:
-        """Wait until no binding has waited or been in flight for ``lull_seconds``."""
+        """Wait until no binding has waited or been in flight for ``lull_seconds``, or ``lone_seconds`` outside of
+        bursts.
+        """
+        # Hundreds of writes may wait, each of which would look anew after every binding.
+        if self._quiet is None or self._quiet.done():
+            if not self.unfinished and self._rest() <= 0:
+                return
+            self._quiet = asyncio.create_task(self._become_quiet())
+        await asyncio.shield(self._quiet)
+
+    async def _become_quiet(self) -> None:
         while True:
             await self.wait_idle()
-            rest = self._ended_at + self._options.lull_seconds - self._clock()
+            rest = self._rest()
             if rest <= 0:
                 return
             await self._sleep(rest)
+
+    def _rest(self) -> float:
+        """Return for how many seconds it is not quiet yet, if no further binding comes."""
+        first, last = self._ended[0], self._ended[-1]
+        lull = self._options.lull_seconds
+        return last + (lull if last - first <= lull else self._options.lone_seconds) - self._clock()
 
     async def _carry_out(self, request: BindRequest) -> None:
         started = self._clock()
@@ -199,8 +222,9 @@ class Binder(WorkerPool[BindRequest]):
             outcome = await self._bind(request, started)
         except Exception as error:  # noqa: BLE001 - one binding that cannot be made must not end the others
             outcome = BindOutcome(request, BindResult.FAILED, f"cannot be bound: {error!r}")
-        self._ended_at = self._clock()
-        self._durations[outcome.result].observe(self._ended_at - started)
+        ended = self._clock()
+        self._ended.append(ended)
+        self._durations[outcome.result].observe(ended - started)
         self._adaptive.note_success(self.waiting)
         self._on_outcome(outcome)
 

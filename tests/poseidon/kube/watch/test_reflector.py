@@ -12,6 +12,7 @@ import pytest
 from aiohttp import web
 from prometheus_client import CollectorRegistry
 
+from poseidon.kube.api.collections import NODES
 from poseidon.kube.api.nodes import Node
 from poseidon.kube.api.resource import Resource
 from poseidon.kube.client.metrics import KubeMetrics
@@ -24,7 +25,6 @@ from poseidon.testbed.api_server.server import SimulatedCluster
 from tests.poseidon.kube.scripted_api import listing, node, scripted, status, watch
 from tests.support.waiting import until
 
-NODES = Resource("nodes", "/api/v1/nodes", Node)
 QUICK = ReflectorOptions(page_size=3, absent_seconds=0.05, backoff_initial=0.01, backoff_cap=0.02)
 
 
@@ -123,6 +123,31 @@ async def test_lines_of_one_read_are_one_batch():
     async with scripted(answer) as (_, url), Watching(url) as watching:
         await until(lambda: len(watching.store.objects) == 100)
         assert len(watching.store.batches) <= 3
+
+
+async def test_heartbeats_of_nodes_are_handed_on_to_nobody():
+    def report(at, version, **status):
+        conditions = [{"type": "Ready", "status": "True", "lastHeartbeatTime": at}]
+        return node("a", version) | {
+            "status": {"conditions": conditions, "allocatable": {"cpu": "4"}, **status}
+        }
+
+    async def answer(request):
+        if not is_watch(request):
+            return listing(10, node("a", 9))
+        changes = [
+            report("08:00", 11),
+            report("08:05", 12),
+            report("08:10", 13, images=[{"names": ["nginx"], "sizeBytes": 1}]),
+            report("08:15", 14, images=[{"names": ["nginx"], "sizeBytes": 1}]),
+            report("08:20", 15, conditions=[{"type": "Ready", "status": "False"}]),
+            report("08:25", 16, conditions=[{"type": "Ready", "status": 7}]),
+        ]
+        return await watch(request, *(("MODIFIED", each) for each in changes), then="hang")
+
+    async with scripted(answer) as (_, url), Watching(url, NODES) as watching:
+        await until(lambda: watching.count("poseidon_rejected_objects_total") == 1)
+        assert sum(watching.store.batches) == 1 + 3
 
 
 async def test_a_list_that_expires_between_pages_begins_anew():

@@ -280,7 +280,8 @@ async def test_between_tries_it_is_looked_at_again_unless_the_first_may_have_wor
     assert len(api.requests) == posts
 
 
-async def test_it_is_quiet_only_a_while_after_the_last_binding():
+@pytest.mark.parametrize(("burst", "lull"), [(1, 0.3), (2, 0.1)], ids=["in a burst", "alone"])
+async def test_it_is_quiet_only_a_while_after_the_last_binding(burst, lull):
     now = [100.0]
     slept = []
 
@@ -300,20 +301,20 @@ async def test_it_is_quiet_only_a_while_after_the_last_binding():
         binder = Binder(
             Environment(transport, random=Random(1), clock=lambda: now[0], sleep=sleep),
             lambda _: None,
-            options=BinderOptions(lull_seconds=0.3),
+            options=BinderOptions(lull_seconds=0.3, lone_seconds=0.1, burst=burst),
         )
         # Nothing has been bound: nothing to wait for.
         await binder.wait_quiet()
         running = asyncio.create_task(binder.run())
         binder.submit(REQUEST)
         await binder.wait_quiet()
-        assert slept == [0.3]
-        # The next binding begins another lull.
+        assert slept == [lull]
+        # The next binding begins another lull, which all writes wait for together.
         binder.submit(REQUEST)
+        await asyncio.gather(*(binder.wait_quiet() for _ in range(20)))
+        assert slept == [lull, lull]
         await binder.wait_quiet()
-        assert slept == [0.3, 0.3]
-        await binder.wait_quiet()
-        assert slept == [0.3, 0.3]
+        assert slept == [lull, lull]
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
 
