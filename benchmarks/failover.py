@@ -12,19 +12,24 @@ import signal
 import tempfile
 import time
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import Any, Self
+from typing import Any
 
 import msgspec
-import yaml
 
 from benchmarks.end_to_end import EndToEndOptions, node_objects, pod_objects
+from benchmarks.failover_processes import (
+    FailoverOptions,
+    RealServer,
+    RestartedProcess,
+    SimulatedServer,
+    run_processes,
+)
 from benchmarks.judge.api import Api
-from benchmarks.judge.control_plane import ControlPlane
 from poseidon.demo.run import following
 from poseidon.demo.seeding import create_in_bulk, ensure_namespace
 from poseidon.demo.tracker import PodName, PodTracker
@@ -33,11 +38,9 @@ from poseidon.kube.client.errors import ApiError, KubeError
 from poseidon.kube.client.settings import load_settings
 from poseidon.kube.client.transport import Transport
 from poseidon.kube.environment import Environment, ReflectorOptions
-from poseidon.testbed.harness.child import Child
 
 _TICK = 0.05
 _COMPETITION = 3
-_GRACE = 20.0
 _SETTLING = 1.0
 """Seconds between a process's being back and the next end."""
 _API_SERVER = "API server killed"
@@ -47,69 +50,12 @@ _QUICK = ReflectorOptions(backoff_cap=0.5)
 """What is measured is soon seen also after an outage."""
 
 
-@dataclass(frozen=True, slots=True)
-class FailoverOptions:
-    """A measurement of processes that are killed while pods are created."""
-
-    nodes: int = 1000
-    """Nodes."""
-    ends: int = 20
-    """Processes to kill, drawn from ``seed``."""
-    bridges: int = 2
-    """Two bridges that elect a leader, or one without election that must survive everything."""
-    down: float = 0.0
-    """Seconds that a killed API server stays away, without its start."""
-    rate: int = 50
-    """Pods created per second."""
-    keep: int = 10_000
-    """Bound pods to keep; beyond, the oldest are deleted."""
-    lease: float = 15.0
-    """Duration of the Lease in seconds; the deadline is two thirds of it, the retry period an eighth."""
-    binaries: Path | None = None
-    """Folder of a real control plane, whose kube-scheduler places every third pod on the same nodes; None:
-    simulate the API server.
-    """
-    timeout: float = 120.0
-    """Seconds until it gives up."""
-    seed: int = 1
-    """Seed of the draws."""
-
-
 @dataclass(slots=True)
 class Outage:
     """One end: of what, and for how many seconds no pod was bound that was created after it."""
 
     kind: str
     seconds: float
-
-
-@dataclass(slots=True)
-class _Process:
-    """A process that is started anew under the same name, with a log for each of its lives."""
-
-    name: str
-    module: str
-    arguments: list[str]
-    folder: Path
-    lives: int = 0
-    child: Child = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._new_child()
-
-    def _new_child(self) -> None:
-        log = self.folder / f"{self.name}-{self.lives}.log"
-        self.child = Child(self.name, self.module, self.arguments, log)
-
-    async def start(self) -> None:
-        self.lives += 1
-        self._new_child()
-        await self.child.start()
-
-    def says(self, words: str) -> list[str]:
-        """Return the lines of its present life that hold some words."""
-        log = self.child.log
-        return [line for line in log.read_text("utf-8").splitlines() if words in line] if log.exists() else []
 
 
 def run_failover(
@@ -123,93 +69,17 @@ def run_failover(
         shutil.rmtree(folder, ignore_errors=True)
 
 
-class _Simulated:
-    """A simulated API server that can be killed, with a journal."""
-
-    def __init__(self, folder: Path) -> None:
-        self.kubeconfig = folder / "kubeconfig"
-        arguments = [
-            "--kubeconfig",
-            str(self.kubeconfig),
-            "--journal",
-            str(folder / "journal"),
-            "--port",
-            "0",
-        ]
-        self._process = _Process("cluster", "poseidon.testbed", arguments, folder)
-
-    async def __aenter__(self) -> Self:
-        await self._process.start()
-        url = await self._process.child.read_address()
-        self._process.arguments[-1] = url.rpartition(":")[2]  # it listens there in all its lives
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self._process.child.stop(_GRACE)
-
-    async def away(self, seconds: float) -> None:
-        """Kill it, and start it again after a while."""
-        self._process.child.signal(signal.SIGKILL)
-        await self._process.child.wait()
-        await asyncio.sleep(seconds)
-        await self._process.start()
-        await self._process.child.read_address()
-
-
-class _Real(ControlPlane):
-    """A real API server that can be killed."""
-
-    async def away(self, seconds: float) -> None:
-        """Kill it, and start it again after a while."""
-        await self.kill("kube-apiserver")
-        await asyncio.sleep(seconds)
-        await self.start_again("kube-apiserver")
-
-
 async def _run(options: FailoverOptions, folder: Path, progress: Callable[[str], None]) -> dict[str, Any]:
     async with AsyncExitStack() as stack:
-        server = _Real(options.binaries, folder) if options.binaries is not None else _Simulated(folder)
+        server = (
+            RealServer(options.binaries, folder) if options.binaries is not None else SimulatedServer(folder)
+        )
         await stack.enter_async_context(server)
         transport = await stack.enter_async_context(
             Transport(load_settings(server.kubeconfig), clock=time.monotonic, user_agent="poseidon-bench")
         )
-        pair = await stack.enter_async_context(_processes(options, folder, server.kubeconfig))
+        pair = await stack.enter_async_context(run_processes(options, folder, server.kubeconfig))
         return await _Failover(options, transport, server, *pair, progress).measure()
-
-
-@asynccontextmanager
-async def _processes(
-    options: FailoverOptions, folder: Path, kubeconfig: Path
-) -> AsyncIterator[tuple[list[_Process], list[_Process]]]:
-    """Provide two solvers at fixed addresses, and bridges that know both and are not started yet."""
-    name = f"failover-{time.time_ns():x}"
-    config = folder / "config.yaml"
-    election = {
-        "leaderElect": options.bridges > 1,
-        "leaseDuration": options.lease,
-        "renewDeadline": options.lease * 2 / 3,
-        "retryPeriod": options.lease / 8,
-        "resourceName": name,
-    }
-    document = {"apiVersion": "firmament.io/v1alpha1", "kind": "SchedulerConfiguration"}
-    config.write_text(yaml.safe_dump({**document, "leaderElection": election}))
-    solvers = []
-    for index in (1, 2):
-        solver = _Process(f"solver-{index}", "firmament", ["serve", "--listen", "127.0.0.1:0"], folder)
-        await solver.start()
-        solver.arguments[-1] = await solver.child.read_address()  # it listens there in all its lives
-        solvers.append(solver)
-    addresses = [each.arguments[-1] for each in solvers]
-    targets = [word for address in addresses for word in ("--firmament", address)]
-    common = ["run", "--kubeconfig", str(kubeconfig), "--config", str(config), "--cluster-name", name]
-    bridges = [
-        _Process(f"bridge-{index + 1}", "poseidon", [*common, *targets], folder)
-        for index in range(options.bridges)
-    ]
-    try:
-        yield solvers, bridges
-    finally:
-        await asyncio.gather(*(each.child.stop(_GRACE) for each in (*bridges, *solvers)))
 
 
 class _Failover:
@@ -217,9 +87,9 @@ class _Failover:
         self,
         options: FailoverOptions,
         transport: Transport,
-        server: _Simulated | _Real,
-        solvers: list[_Process],
-        bridges: list[_Process],
+        server: SimulatedServer | RealServer,
+        solvers: list[RestartedProcess],
+        bridges: list[RestartedProcess],
         progress: Callable[[str], None],
     ) -> None:
         self._options = options
@@ -231,7 +101,7 @@ class _Failover:
         self._tracker = PodTracker(time.monotonic)
         self._pods = pod_objects(EndToEndOptions(pods=10_000_000, seed=options.seed), self._namespace)
         self._random = Random(options.seed)  # noqa: S311 - a reproducible order
-        self._ending: _Process | None = None
+        self._ending: RestartedProcess | None = None
         self.ended_by_themselves = 0
 
     async def measure(self) -> dict[str, Any]:
@@ -374,7 +244,7 @@ class _Failover:
             bridge.child.alive and any(bridge.says(words) for words in ready) for bridge in self._bridges
         )
 
-    async def _victim(self, kind: str) -> _Process:
+    async def _victim(self, kind: str) -> RestartedProcess:
         leader = await self._leader()
         if kind.startswith("leader"):
             return leader
@@ -388,8 +258,8 @@ class _Failover:
             else next(each for each in self._solvers if each is not serves)
         )
 
-    async def _leader(self) -> _Process:
-        found: list[_Process] = []
+    async def _leader(self) -> RestartedProcess:
+        found: list[RestartedProcess] = []
 
         def look() -> bool:
             found[:] = [each for each in self._bridges if each.child.alive and each.says("stream open")]

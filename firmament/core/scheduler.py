@@ -11,28 +11,16 @@ cluster and is not thread safe; callers hold one lock around every method. The p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from cost_models.interface import Bool
 from firmament.core.commit.current_limits import limits_now
 from firmament.core.commit.evictions import evict, withdraw
 from firmament.core.commit.kept_room import keep_room
 from firmament.core.commit.placements import assume_placements, list_decided_rows
 from firmament.core.configuration import CoreConfiguration
-from firmament.core.diagnosis.explain import explain
-from firmament.core.diagnosis.listing import (
-    BoundTask,
-    Measured,
-    find_open,
-    get_bound_task,
-    get_measured,
-    iter_broken_rules,
-    machine_states,
-    task_states,
-)
 from firmament.core.diagnosis.pending_reasons import pending_reasons
 from firmament.core.events import BindingReport, Event
 from firmament.core.few_tasks.first_costs import FirstCosts
@@ -44,28 +32,22 @@ from firmament.core.intake.events import apply_events
 from firmament.core.intake.validation import check_size
 from firmament.core.model import TaskClass
 from firmament.core.placement.outcome import Stopwatch, Timer, no_timer
+from firmament.core.questions import ClusterQuestions
 from firmament.core.requeue.requeue import Requeue
 from firmament.core.requeue.set_aside import waiting_classes
 from firmament.core.results import (
-    BrokenRule,
     Counts,
     Delta,
     DeltaKind,
-    Explanation,
-    MachineState,
     PlacementDeltas,
     RoundResult,
-    TaskState,
     Unscheduled,
 )
-from firmament.core.round_flow.assembly import ClassWords, class_words
 from firmament.core.rounds import OpenRound, Placement
-from firmament.core.rules.registry import NodeRules
 from firmament.core.rules.tree_groups.compilation import MachineTrees
 from firmament.core.scoring.kept_rows import KeptRows
 from firmament.core.selectors.labels import HOSTNAME
 from firmament.core.snapshot.grouping import RoundContext
-from firmament.core.snapshot.of_running import RunningSnapshot, snapshot_of_running
 from firmament.core.snapshot.price_memory import PriceMemory
 from firmament.core.snapshot.snapshot import Snapshot, take_snapshot
 from firmament.core.state.cluster import Cluster
@@ -79,11 +61,7 @@ FEW_WAITING = 64
 """Tasks that wait, of which all together are looked at in less than a millisecond."""
 
 
-class UnknownTaskError(KeyError):
-    """No task with that uid is known."""
-
-
-class Scheduler:
+class Scheduler(ClusterQuestions):
     """Schedules the tasks of one cluster. See the module for how a round is run."""
 
     def __init__(
@@ -339,52 +317,7 @@ class Scheduler:
         """Let all that are unschedulable take part in the next round: rounds that were only tried have left traces."""
         self._cluster.dirty.everywhere = True
 
-    # --- questions -----------------------------------------------------------------------------------------------
-
-    def explain(self, uid: str) -> Explanation:
-        """Say for every machine whether the task may use it and what each model charges; ``UnknownTaskError``."""
-        if uid not in self._cluster.tasks.row_of:
-            raise UnknownTaskError(uid)
-        return explain(self._context, uid, self._clock())
-
-    def snapshot_of_running(self, uids: Sequence[str]) -> RunningSnapshot | None:
-        """Return the problem of placing bound tasks anew, all at once; None if none is bound to a known machine."""
-        return snapshot_of_running(self._context, uids, self._clock())
-
-    def get_bound_task(self, uid: str) -> BoundTask:
-        """Return what a driver would say of a task that is bound; ``UnknownTaskError``."""
-        if uid not in self._cluster.tasks.row_of:
-            raise UnknownTaskError(uid)
-        return get_bound_task(self._cluster, uid)
-
-    def get_measured(self) -> Measured:
-        """Return what machines and tasks are measured to use."""
-        return get_measured(self._cluster)
-
-    @property
-    def rules(self) -> NodeRules:
-        """The rules about machines that it goes by."""
-        return self._configuration.rules
-
-    def find_open_machines(self, uids: Sequence[str], machines: Sequence[str]) -> list[Bool]:
-        """Return for each task on which of the machines rules about machines would let it run, see ``find_open``."""
-        return find_open(self._context, uids, machines)
-
-    def iter_broken_rules(self) -> Iterator[BrokenRule]:
-        """Yield tasks that run on machines which rules about machines refuse them now."""
-        return iter_broken_rules(self._context)
-
-    def task_states(self) -> Iterator[TaskState]:
-        """Return all tasks, in order of uid."""
-        return task_states(self._cluster, self._clock())
-
-    def machine_states(self) -> Iterator[MachineState]:
-        """Return all machines, in order of name."""
-        return machine_states(self._cluster)
-
-    def class_words(self, uids: Sequence[str]) -> list[ClassWords]:
-        """Return how the classes of these tasks are told; of a task that has gone there is nothing but its uid."""
-        return class_words(self._cluster, uids)
+    # --- figures -------------------------------------------------------------------------------------------------
 
     def counts(self) -> Counts:
         """Return how many machines and tasks there are, and rounds so far."""

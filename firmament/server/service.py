@@ -13,7 +13,7 @@ import grpc
 from google.protobuf.message import DecodeError
 from google.protobuf.message_factory import GetMessageClass
 
-from firmament.core.scheduler import UnknownTaskError
+from firmament.core.questions import UnknownTaskError
 from firmament.server.cluster import NoStateError, ServedCluster
 from firmament.server.cluster_registry import (
     ClusterInUseError,

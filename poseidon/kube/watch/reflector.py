@@ -34,6 +34,7 @@ from poseidon.kube.client.backoff import Backoff
 from poseidon.kube.client.errors import ApiError, KubeError, UnreachableError
 from poseidon.kube.environment import Environment
 from poseidon.kube.rewinds import is_before
+from poseidon.kube.watch.delivery import Delivery
 from poseidon.kube.watch.listing import look, pages
 from poseidon.kube.watch.reconciliation import Known, reconcile
 
@@ -62,8 +63,7 @@ class Reflector(Generic[T]):
         self._transport = environment.transport
         self._resource = resource
         self._served = resource
-        self._take_changes = take
-        self._changed = changed
+        self._delivery = Delivery(environment, resource.name, take, changed)
         self._metrics = environment.metrics
         self._random = environment.random
         self._options = environment.reflector
@@ -79,12 +79,11 @@ class Reflector(Generic[T]):
         self._watched = asyncio.Timeout(None)
         self._broken_in_a_row = 0
         self._absent = False
-        self._synced = asyncio.Event()
 
     @property
     def has_synced(self) -> bool:
         """Whether a complete list has been passed on, or the resource is not served."""
-        return self._synced.is_set()
+        return self._delivery.synced.is_set()
 
     @property
     def path(self) -> str:
@@ -93,7 +92,7 @@ class Reflector(Generic[T]):
 
     async def wait_synced(self) -> None:
         """Wait until ``has_synced``."""
-        await self._synced.wait()
+        await self._delivery.synced.wait()
 
     async def run(self, after: Iterable[Reflector[Any]] = ()) -> None:
         """Follow the resource for ever, once the resources before it are known."""
@@ -142,7 +141,7 @@ class Reflector(Generic[T]):
             async for page in listed:
                 version = page.resource_version
                 for rejected in page.rejected:
-                    self._reject(rejected.metadata, rejected.problem)
+                    self._delivery.reject(rejected.metadata, rejected.problem)
                     # It still exists, so its last known state stays.
                     seen[rejected.metadata.uid] = rejected.metadata.resource_version
                 batch = [Change(_metadata(item).uid, item) for item in page.items]
@@ -151,10 +150,9 @@ class Reflector(Generic[T]):
                 self._compare_versions(page.resource_version, listed_here)
                 seen.update(listed_here)
                 self._known.update(listed_here)
-                self._hand_over(batch, "LISTED")
-        gone = self._known.keys() - seen.keys()
+                self._delivery.hand_over(batch, "LISTED")
+        self._delivery.report_gone(self._known.keys() - seen.keys())
         self._known = seen
-        self._hand_over([Change(uid, None) for uid in sorted(gone)], "VANISHED")
         if self._backoff.failures or self._absent:
             _log.info("list recovered resource=%s objects=%d", self._resource.name, len(seen))
         self._backoff.reset()
@@ -162,7 +160,7 @@ class Reflector(Generic[T]):
         self._broken_in_a_row = 0
         self._version = self._newest = version
         self._last_changed = ObjectMeta()
-        self._mark_synced()
+        self._delivery.mark_synced()
 
     # --- watch ---------------------------------------------------------------------------------------------
 
@@ -211,11 +209,11 @@ class Reflector(Generic[T]):
                     break
                 self._take_event(event, batch)
             except MalformedObjectError as problem:
-                self._reject(ObjectMeta(), str(problem))
+                self._delivery.reject(ObjectMeta(), str(problem))
         for kind, count in counts.items():
             self._metrics.watch_events.labels(self._resource.name, kind).inc(count)
         if batch:
-            self._deliver(batch)
+            self._delivery.deliver(batch)
         if error is not None:
             raise error
 
@@ -251,7 +249,7 @@ class Reflector(Generic[T]):
             item = decode_object(raw, self._resource.kind)
         except MalformedObjectError as problem:
             metadata = decode_metadata(raw)
-            self._reject(metadata, str(problem))
+            self._delivery.reject(metadata, str(problem))
         else:
             metadata = _metadata(item)
             batch.append(Change(metadata.uid, item))
@@ -379,46 +377,15 @@ class Reflector(Generic[T]):
             )
         self._absent = True
         self._relist("served")
-        gone, self._known = self._known, {}
-        self._hand_over([Change(uid, None) for uid in sorted(gone)], "VANISHED")
-        self._mark_synced()
+        self._delivery.report_gone(self._known.keys())
+        self._known = {}
+        self._delivery.mark_synced()
         await asyncio.sleep(self._options.absent_seconds * (0.75 + 0.5 * self._random.random()))
 
     def _relist(self, reason: str) -> None:
         self._version = ""
         self._relist_reason = reason
         self._broken_in_a_row = 0
-
-    # --- handing over --------------------------------------------------------------------------------------
-
-    def _hand_over(self, batch: Sequence[Change[T]], kind: str) -> None:
-        if batch:
-            self._metrics.watch_events.labels(self._resource.name, kind).inc(len(batch))
-            self._deliver(batch)
-
-    def _deliver(self, batch: Sequence[Change[T]]) -> None:
-        self._environment.quarantine.deliver(self._resource.name, self._tell, batch)
-
-    def _tell(self, batch: Sequence[Change[T]]) -> None:
-        self._take_changes(batch)
-        if self._changed is not None:
-            self._changed()
-
-    def _mark_synced(self) -> None:
-        if not self._synced.is_set():
-            self._synced.set()
-            if self._changed is not None:
-                self._changed()
-
-    def _reject(self, metadata: ObjectMeta, problem: str) -> None:
-        self._metrics.rejected_objects.labels(self._resource.name).inc()
-        name = f"{metadata.namespace}/{metadata.name}" if metadata.namespace else metadata.name
-        _log.warning(
-            'object cannot be decoded and is left out resource=%s name=%s error="%s"',
-            self._resource.name,
-            name or "?",
-            problem,
-        )
 
 
 def _metadata(item: KubeStruct) -> ObjectMeta:

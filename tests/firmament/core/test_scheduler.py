@@ -18,8 +18,8 @@ from firmament.core.events import (
     TasksSubmitted,
 )
 from firmament.core.model import NodeSelectorTerm, PreferredTerm, Requirement
+from firmament.core.questions import UnknownTaskError
 from firmament.core.results import Counts, DeltaKind
-from firmament.core.scheduler import UnknownTaskError
 from tests.support.core import (
     START,
     Clock,

@@ -1,0 +1,81 @@
+"""ClusterQuestions about a cluster and its tasks: they change nothing that a decision depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from cost_models.interface import Bool
+from firmament.core.diagnosis.explain import explain
+from firmament.core.diagnosis.listing import (
+    BoundTask,
+    Measured,
+    find_open,
+    get_bound_task,
+    get_measured,
+    iter_broken_rules,
+    machine_states,
+    task_states,
+)
+from firmament.core.results import BrokenRule, Explanation, MachineState, TaskState
+from firmament.core.round_flow.assembly import ClassWords, class_words
+from firmament.core.rules.registry import NodeRules
+from firmament.core.snapshot.grouping import RoundContext
+from firmament.core.snapshot.of_running import RunningSnapshot, snapshot_of_running
+from firmament.core.state.cluster import Cluster
+
+
+class UnknownTaskError(KeyError):
+    """No task with that uid is known."""
+
+
+class ClusterQuestions:
+    """What may be asked about one cluster; part of ``Scheduler``."""
+
+    _cluster: Cluster
+    _context: RoundContext
+    _clock: Callable[[], float]
+
+    def explain(self, uid: str) -> Explanation:
+        """Say for every machine whether the task may use it and what each model charges; ``UnknownTaskError``."""
+        if uid not in self._cluster.tasks.row_of:
+            raise UnknownTaskError(uid)
+        return explain(self._context, uid, self._clock())
+
+    def snapshot_of_running(self, uids: Sequence[str]) -> RunningSnapshot | None:
+        """Return the problem of placing bound tasks anew, all at once; None if none is bound to a known machine."""
+        return snapshot_of_running(self._context, uids, self._clock())
+
+    def get_bound_task(self, uid: str) -> BoundTask:
+        """Return what a driver would say of a task that is bound; ``UnknownTaskError``."""
+        if uid not in self._cluster.tasks.row_of:
+            raise UnknownTaskError(uid)
+        return get_bound_task(self._cluster, uid)
+
+    def get_measured(self) -> Measured:
+        """Return what machines and tasks are measured to use."""
+        return get_measured(self._cluster)
+
+    @property
+    def rules(self) -> NodeRules:
+        """The rules about machines that it goes by."""
+        return self._context.configuration.rules
+
+    def find_open_machines(self, uids: Sequence[str], machines: Sequence[str]) -> list[Bool]:
+        """Return for each task on which of the machines rules about machines would let it run, see ``find_open``."""
+        return find_open(self._context, uids, machines)
+
+    def iter_broken_rules(self) -> Iterator[BrokenRule]:
+        """Yield tasks that run on machines which rules about machines refuse them now."""
+        return iter_broken_rules(self._context)
+
+    def task_states(self) -> Iterator[TaskState]:
+        """Return all tasks, in order of uid."""
+        return task_states(self._cluster, self._clock())
+
+    def machine_states(self) -> Iterator[MachineState]:
+        """Return all machines, in order of name."""
+        return machine_states(self._cluster)
+
+    def class_words(self, uids: Sequence[str]) -> list[ClassWords]:
+        """Return how the classes of these tasks are told; of a task that has gone there is nothing but its uid."""
+        return class_words(self._cluster, uids)

@@ -1,0 +1,71 @@
+"""Passes on what a watch has heard: changes to whoever takes them, and what cannot be decoded to the log."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Sequence
+from typing import Generic, TypeVar
+
+from poseidon.kube.api.metadata import KubeStruct, ObjectMeta
+from poseidon.kube.api.resource import Change
+from poseidon.kube.environment import Environment
+
+T = TypeVar("T", bound=KubeStruct)
+
+_log = logging.getLogger(__name__)
+
+
+class Delivery(Generic[T]):
+    """Where the changes of one resource go; see ``Reflector`` for ``take`` and ``changed``."""
+
+    def __init__(
+        self,
+        environment: Environment,
+        resource: str,
+        take: Callable[[Sequence[Change[T]]], None],
+        changed: Callable[[], None] | None,
+    ) -> None:
+        self._metrics, self._quarantine = environment.metrics, environment.quarantine
+        self._resource = resource
+        self._take_changes = take
+        self._changed = changed
+        self.synced = asyncio.Event()
+        """Whether a complete list has been passed on, or the resource is not served."""
+
+    def hand_over(self, batch: Sequence[Change[T]], kind: str) -> None:
+        """Pass on changes that no line of a watch has told, and count them as of a kind."""
+        if batch:
+            self._metrics.watch_events.labels(self._resource, kind).inc(len(batch))
+            self.deliver(batch)
+
+    def report_gone(self, uids: Collection[str]) -> None:
+        """Pass on that objects are no longer there."""
+        self.hand_over([Change(uid, None) for uid in sorted(uids)], "VANISHED")
+
+    def deliver(self, batch: Sequence[Change[T]]) -> None:
+        """Pass on changes; those that cannot be handled go to quarantine."""
+        self._quarantine.deliver(self._resource, self._tell, batch)
+
+    def _tell(self, batch: Sequence[Change[T]]) -> None:
+        self._take_changes(batch)
+        if self._changed is not None:
+            self._changed()
+
+    def mark_synced(self) -> None:
+        """Note that a complete list has been passed on, or that there is none."""
+        if not self.synced.is_set():
+            self.synced.set()
+            if self._changed is not None:
+                self._changed()
+
+    def reject(self, metadata: ObjectMeta, problem: str) -> None:
+        """Count an object that cannot be decoded, and log it."""
+        self._metrics.rejected_objects.labels(self._resource).inc()
+        name = f"{metadata.namespace}/{metadata.name}" if metadata.namespace else metadata.name
+        _log.warning(
+            'object cannot be decoded and is left out resource=%s name=%s error="%s"',
+            self._resource,
+            name or "?",
+            problem,
+        )
