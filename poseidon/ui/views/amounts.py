@@ -5,21 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 _BYTES = ("memory", "ephemeral-storage")
+_SMALL_CPU = 10_000
 _UNITS = ("Ki", "Mi", "Gi", "Ti", "Pi")
 
 
 def amount_text(resource: str, amount: float) -> str:
-    """Return an amount in the protocol's unit: cores, or milli-cores where they are no whole number; bytes likewise."""
+    """Return an amount in the protocol's unit: cores, below ten in milli-cores if need be; bytes in Ki and so on."""
     if resource == "cpu":
-        return f"{amount / 1000:g}" if amount % 1000 == 0 else f"{amount:g}m"
+        is_small = abs(amount) < _SMALL_CPU and amount % 1000
+        return f"{_plain(amount)}m" if is_small else _plain(round(amount / 1000, 1))
     if resource not in _BYTES and not resource.startswith("hugepages-"):
-        return f"{amount:g}"
+        return _plain(amount)
     value, unit = float(amount), ""
     for each in _UNITS:
         if abs(value) < 1024:
             break
         value, unit = value / 1024, each
-    return f"{round(value, 1):g}{unit}"
+    return f"{_plain(round(value, 1))}{unit}"
+
+
+def _plain(amount: float) -> str:
+    """Return a number without an exponent, and without decimals that say nothing."""
+    return f"{amount:.3f}".rstrip("0").rstrip(".")
 
 
 def in_order(resources: Iterable[str]) -> list[str]:

@@ -353,6 +353,11 @@ def test_one_pod_that_has_ended_and_one_that_is_gone(small):
     [
         ("cpu", 4000, "4"),
         ("cpu", 1500, "1500m"),
+        ("cpu", 0.5, "0.5m"),
+        ("cpu", 166_870, "166.9"),
+        ("cpu", 12_345_678_900, "12345678.9"),
+        ("pods", 11_000_000, "11000000"),
+        ("memory", 2**80, "1073741824Pi"),
         ("memory", 8 * GI, "8Gi"),
         ("memory", 3 * GI // 2, "1.5Gi"),
         ("memory", 100, "100"),

@@ -52,6 +52,8 @@ const day = new Intl.DateTimeFormat("en-GB", {
   second: "2-digit",
 });
 
+const SEPARATOR = ", ";
+
 /** The time of day; with the date if that is not today's. */
 export function time(at) {
   if (!at) return NONE;
@@ -70,10 +72,21 @@ export function perMille(n) {
   return n === null || n === undefined ? NONE : `${Math.round(n / 10)} %`;
 }
 
-/** A name that fits: its beginning and its end. Whole names stand in titles and panels. */
+/**
+ * A text that fits: of several reasons the first ones, and how many more there are; of a name its beginning and its end.
+ * Whole texts stand in titles and panels.
+ */
 export function cut(text, most) {
   const whole = String(text);
   if (whole.length <= most) return whole;
+  const parts = whole.split(SEPARATOR);
+  let shown = "";
+  for (let kept = 1, length = parts[0].length; kept < parts.length; length += SEPARATOR.length + parts[kept].length, kept++) {
+    const more = ` and ${parts.length - kept} more`;
+    if (length + more.length > most) break;
+    shown = whole.slice(0, length) + more;
+  }
+  if (shown) return shown;
   const tail = Math.floor((most - 1) / 3);
   return `${whole.slice(0, most - 1 - tail)}…${tail ? whole.slice(-tail) : ""}`;
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.poseidon.ui.browser.fixture_server import FixtureServer
@@ -172,6 +174,26 @@ async def test_small_loads_can_be_told_apart(page):
     await page.click("label.field:has(select)", "Scale")
     await page.value("location.hash = '#/cluster?scale=50'")
     await page.until("document.querySelector('.flow-foot .scale').textContent.includes('5 %')")
+
+
+@pytest.mark.parametrize(
+    ("text", "most", "shown"),
+    [
+        ("node(s) had taints, 3 Insufficient cpu, 2 Too many pods", 30, "node(s) had taints and 2 more"),
+        (
+            "node(s) had taints, 3 Insufficient cpu, 2 Too many pods",
+            50,
+            "node(s) had taints, 3 Insufficient cpu and 1 more",
+        ),
+        ("node(s) had taints, 3 Insufficient cpu", 38, "node(s) had taints, 3 Insufficient cpu"),
+        ("a-name-that-is-long, b", 12, "a-name-t…, b"),
+        ("a-name-that-is-long", 10, "a-name…ong"),
+    ],
+)
+async def test_of_several_reasons_the_first_are_shown_whole(page, text, most, shown):
+    await page.open("#/overview")
+    said = await page.value(f"import('./data/text.js').then((m) => m.cut({json.dumps(text)}, {most}))")
+    assert said == shown
 
 
 async def test_dark_and_light_follow_the_system_until_the_switch_is_used(page):
