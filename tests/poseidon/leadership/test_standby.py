@@ -29,6 +29,8 @@ from poseidon.testbed.api_server.server import SimulatedCluster
 from protos.conventions.logs import JsonFormatter
 from tests.poseidon.bridge.scripted_solver import ScriptedSolver, running_solver
 from tests.poseidon.bridge.test_bridge import QUICK, Api, bound_pods
+from tests.poseidon.kube.scripted_api import json as answered
+from tests.poseidon.kube.scripted_api import listing, scripted, watch
 from tests.support.waiting import until
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/default/leases/poseidon"
@@ -248,6 +250,27 @@ def test_the_namespace_is_that_of_the_pod(tmp_path):
     (tmp_path / "namespace").write_text("scheduling\n")
     assert own_namespace(tmp_path / "namespace") == "scheduling"
     assert own_namespace(tmp_path / "none") == "default"
+
+
+async def test_who_gives_the_lease_back_has_ended_at_once_whatever_it_hears_of_that():
+    async def answer(request):
+        if request.method != "GET":
+            return answered(
+                {"metadata": {"name": "poseidon", "resourceVersion": "2"}, "spec": {"holderIdentity": "it"}}
+            )
+        return await watch(request, then="hang") if "watch" in request.query else listing(1)
+
+    slow = LeaderElectionOptions(lease_duration=3000, renew_deadline=2500, retry_period=2000)
+    async with (
+        scripted(answer) as (_, url),
+        Transport(ConnectionSettings(url), clock=time.monotonic) as transport,
+    ):
+        elector = Elector(Environment(transport, random=Random(1)), slow, "it")
+        running = asyncio.create_task(elector.run())
+        await elector.wait_elected()
+        await elector.release()
+        await until(running.done)
+        assert running.exception() is None
 
 
 async def test_a_renewal_under_way_does_not_keep_the_lease_from_being_given_back(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from random import Random
 
 import msgspec
@@ -257,6 +258,38 @@ async def test_watches_that_break_again_and_again_end_in_a_new_list():
 
     async with scripted(answer) as (_, url), Watching(url) as watching:
         await until(lambda: watching.relists("broken") >= 1)
+
+
+async def test_as_many_watches_break_as_are_stated_before_that():
+    watches = []
+
+    async def answer(request):
+        if is_watch(request):
+            watches.append(request)
+            return status(500, "InternalError", "no")
+        if len(watches) >= 3:
+            return await hang(request)
+        return listing(10, node("a", 1))
+
+    options = replace(QUICK, broken_watches=3)
+    async with scripted(answer) as (_, url), Watching(url, options=options) as watching:
+        await until(lambda: watching.relists("broken") >= 1)
+        assert len(watches) == 3
+
+
+async def test_what_is_no_longer_served_is_listed_anew_once_it_is():
+    asked = []
+
+    async def answer(request):
+        asked.append("watch" if is_watch(request) else "list")
+        if asked == ["list", "watch"] or asked[-2:] == ["watch", "list"]:
+            return status(404, "NotFound", "not found") if len(asked) == 2 else listing(20, node("b", 2))
+        return await hang(request) if is_watch(request) else listing(10, node("a", 1))
+
+    async with scripted(answer) as (_, url), Watching(url) as watching:
+        await until(lambda: watching.store.names == ["b"])
+        assert asked[:3] == ["list", "watch", "list"], "a version of before means nothing"
+        assert len(watching.store.gone) == 1
 
 
 async def test_one_odd_object_does_not_spoil_the_rest(caplog):
