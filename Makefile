@@ -19,13 +19,17 @@ UV_VERSION := 0.13.8
 CHART_RENDERER := build/helm
 PAGE := build/javascript
 HELM_VERSION := 0.2.2
+SBOM_CHECKER := build/cyclonedx
+CYCLONEDX_VERSION := 11.12.0
+WORKFLOW_CHECKER := build/workflows
+CHECK_JSONSCHEMA_VERSION := 0.39.0
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 # Tests and demos start hundreds of processes, which would compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-full mutants release-check lint javascript bench proto pictures site lock images chart format clean help
+.PHONY: demo test test-full mutants release-check release workflows lint javascript bench proto pictures site lock images chart format clean help
 
 demo: $(INSTALLED) ## Schedule a simulated cluster of 1,000 nodes with both processes
 	@$(BIN)/poseidon demo $(ARGS)
@@ -44,8 +48,20 @@ mutants: $(INSTALLED) ## Put small faults into the programs and see which the te
 
 # One after the other: each has the machine to itself, and the first that fails ends it.
 release-check: ## Run all that has to pass before a release, for about an hour
-	@for target in lint test-full site images chart bench; do $(MAKE) $$target ARGS= || { echo "==> not to be released: make $$target failed" >&2; exit 1; }; done
-	@echo "==> ready to be released: lint, test-full, site, images, chart and bench passed"
+	@for target in lint test-full site workflows chart bench release; do $(MAKE) $$target ARGS= || { echo "==> not to be released: make $$target failed" >&2; exit 1; }; done
+	@echo "==> ready to be released: lint, test-full, site, workflows, chart, bench and release passed; see dist"
+
+release: $(INSTALLED) ## Build all files of a release into dist: packages, images, chart, component list, notes, checksums
+	@echo "==> release"
+	@test -d $(SBOM_CHECKER) || $(BIN)/python -m pip install -qq --target $(SBOM_CHECKER) "cyclonedx-python-lib[json-validation]==$(CYCLONEDX_VERSION)"
+	@$(BIN)/python deploy/release.py dist $(ARGS)
+	@PYTHONPATH=$(SBOM_CHECKER) $(BIN)/python -m pytest -n 0 tests/deploy/test_release.py -k cyclonedx
+
+# The schemas of the checker are those that editors use; nothing else needs it.
+workflows: $(INSTALLED) ## Check the workflows of GitHub Actions against their schema
+	@echo "==> workflows"
+	@test -d $(WORKFLOW_CHECKER) || $(BIN)/python -m pip install -qq --target $(WORKFLOW_CHECKER) check-jsonschema==$(CHECK_JSONSCHEMA_VERSION)
+	@PYTHONPATH=$(WORKFLOW_CHECKER) $(BIN)/python -m check_jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 
 lint: $(INSTALLED) ## Check style, formatting, types and the layers of imports, of the dashboard's scripts too
 	@echo "==> ruff check"

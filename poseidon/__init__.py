@@ -6,14 +6,34 @@ first asked for, so that programs that do not use them start as fast as without.
 
 import logging
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _INTERFACE = frozenset({"audit", "explain", "plan", "read"})
 
 # Commands that do not log have nothing printed; those that do add handlers of their own.
 logging.getLogger(__name__).addHandler(logging.NullHandler())
+
+
+def _refuse_foreign(*names: str) -> None:
+    """Raise ``ImportError`` if a package that came with this one is another's: a folder, or another distribution.
+
+    Its names are plain words, so that others may have them, too (decision 0038).
+    """
+    here = Path(__file__).resolve().parents[1]
+    for name in names:
+        found = Path(next(iter(import_module(name).__path__)))
+        if found.resolve().parent != here:
+            raise ImportError(
+                f"the package {name!r} that Python finds first is not the one of poseidon-firmament: {found}; "
+                "start Python in another folder, or install poseidon-firmament into an environment of its own",
+                name=name,
+            )
+
+
+_refuse_foreign("protos")
 
 
 def __getattr__(name: str) -> Any:

@@ -1,5 +1,5 @@
 # Image of the solver. Build it in the repository's root:
-#   docker build -f deploy/docker/firmament.Dockerfile -t poseidon-firmament/firmament:0.1.0 .
+#   docker build -f deploy/docker/firmament.Dockerfile -t poseidon-firmament/firmament:0.2.0 .
 # To build on exactly one base, add --build-arg PYTHON_DIGEST=sha256:...
 ARG PYTHON_DIGEST
 FROM python:3.11-slim${PYTHON_DIGEST:+@$PYTHON_DIGEST} AS build

@@ -1,8 +1,8 @@
 # Image of the bridge. Build it in the repository's root:
-#   docker build -f deploy/docker/poseidon.Dockerfile -t poseidon-firmament/poseidon:0.1.0 .
+#   docker build -f deploy/docker/poseidon.Dockerfile -t poseidon-firmament/poseidon:0.2.0 .
 # To build on exactly one base, add --build-arg PYTHON_DIGEST=sha256:...
 # With the solver in it, for `poseidon reschedule`, `audit` and `plan`:
-#   docker build -f deploy/docker/poseidon.Dockerfile --build-arg ALSO=firmament.lock -t poseidon-firmament/poseidon-with-solver:0.1.0 .
+#   docker build -f deploy/docker/poseidon.Dockerfile --build-arg ALSO=firmament.lock -t poseidon-firmament/poseidon-with-solver:0.2.0 .
 ARG PYTHON_DIGEST
 FROM python:3.11-slim${PYTHON_DIGEST:+@$PYTHON_DIGEST} AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1

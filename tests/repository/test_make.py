@@ -16,6 +16,8 @@ TARGETS = (
     "test-full",
     "mutants",
     "release-check",
+    "release",
+    "workflows",
     "lint",
     "javascript",
     "bench",
