@@ -44,6 +44,7 @@ from firmament.core.results import (
     Unscheduled,
 )
 from firmament.core.rounds import OpenRound, Placement
+from firmament.core.rules.quotas.queue_states import QueueStates
 from firmament.core.rules.tree_groups.compilation import MachineTrees
 from firmament.core.scoring.kept_rows import KeptRows
 from firmament.core.selectors.labels import HOSTNAME
@@ -110,6 +111,7 @@ class Scheduler(ClusterQuestions):
             MachineTrees(),
             self._kept_rows,
         )
+        self._queue_states = QueueStates(self._cluster)
         self._notes = Notes()
         self._rounds = 0
         self._in_round = False
@@ -228,6 +230,7 @@ class Scheduler(ClusterQuestions):
             notes=notes,
             put_off=self._requeue.budgets.put_off,
             searches=placement.searches,
+            queues=self._queue_states.list_changed(),
         )
 
     def _put_into_effect(

@@ -205,6 +205,9 @@ def is_displaced(problem: PlacementProblem, waiting: Int64, placed: Assignments,
             continue
         without = Board(problem)
         without.book(placed.select(~lower))
+        if without.residual.quotas is not None:  # who comes first there is not a matter of importance alone
+            less = placed.select(lower)
+            without.residual.quotas.book(problem.shape[less.cls], less.machine, less.count)
         if any(without.takes(cls).any() for cls in waiting[problem.priority[waiting] == rank].tolist()):
             return True
     return False

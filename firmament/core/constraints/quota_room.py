@@ -64,6 +64,8 @@ class QuotaTerms:
     """float64[N], the shares of quotas that borrow."""
     fair: Bool
     """bool[N], quotas among which who borrows least comes first."""
+    strict: Bool
+    """bool[N], quotas whose tasks come strictly one after another."""
     kind: Int64
     """int64[M], kind of each machine."""
     covers: Bool
@@ -74,6 +76,11 @@ class QuotaTerms:
     """int64[S], what tasks of each shape take; -1: nothing."""
     booked: tuple[tuple[int, int, int, int, int], ...] = ()
     """Where tasks have taken one of several flavors: draw, kind, group, flavor (by place), tasks."""
+
+    def find_nodes(self, shapes: Int64) -> Int64:
+        """Return the quotas on which tasks of ``shapes`` draw, -1 for none: int64[A]."""
+        node = np.array([*(draw.node for draw in self.draws), -1], dtype=np.int64)
+        return node[self.draw[shapes]]
 
     def part(self, shapes: Int64 | slice, machines: Int64 | slice = slice(None)) -> QuotaTerms:
         """Return the same for some shapes and machines alone, which count anew."""
@@ -90,12 +97,15 @@ class QuotaRoom:
     """What is used now."""
     booked: dict[tuple[int, int, int, int], int] = field(init=False)
     """Tasks that have taken one of several flavors: by draw, kind, group and flavor (by place)."""
+    most: dict[int, int] = field(init=False)
+    """The most tasks of a draw that may come yet, where that is less than quotas have room for."""
     known_units: dict[int, Int64] = field(init=False)
     """What `units_by_kind` has found, as long as nothing is booked."""
 
     def __post_init__(self) -> None:
         self.use = TreeUse(self.terms.tree, self.terms.own)
         self.booked = {entry[:4]: entry[4] for entry in self.terms.booked}
+        self.most = {}
         self.known_units = {}
 
     def copy(self, terms: QuotaTerms | None = None) -> QuotaRoom:
@@ -103,6 +113,7 @@ class QuotaRoom:
         twin = copy(self)
         twin.terms = self.terms if terms is None else terms
         twin.use, twin.booked, twin.known_units = self.use.copy(), self.booked.copy(), self.known_units.copy()
+        twin.most = self.most.copy()
         return twin
 
     def as_terms(self) -> QuotaTerms:
@@ -116,8 +127,16 @@ class QuotaRoom:
         """Return int64[D]: how many more tasks of a draw machines of each kind take together."""
         found = self.known_units.get(draw)
         if found is None:
-            found = self.known_units[draw] = self._count_units(self.terms.draws[draw])
+            found = self._count_units(self.terms.draws[draw])
+            if draw in self.most:
+                found = np.minimum(found, self.most[draw])
+            self.known_units[draw] = found
         return found
+
+    def restrict_draws(self, most: dict[int, int]) -> None:
+        """Let at most so many tasks of each draw come from now on."""
+        self.most = most
+        self.known_units.clear()
 
     def _count_units(self, draw: Draw) -> Int64:
         kinds = len(self.terms.covers)
@@ -189,6 +208,9 @@ class QuotaRoom:
             return
         if self.terms.draws[draw].groups:
             self.known_units.clear()
+        if draw in self.most:
+            self.most[draw] = max(0, self.most[draw] - count)
+            self.known_units.pop(draw, None)
         for number, group in enumerate(self.terms.draws[draw].groups):
             for place, tasks in self._deal_out(draw, kind, number, count):
                 for column, amount in zip(group.columns[place], group.amounts, strict=True):

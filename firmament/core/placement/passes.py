@@ -8,6 +8,7 @@ earlier ones left, so their costs continue where those stopped. Every pass admit
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -21,6 +22,8 @@ from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments
 from firmament.core.flow.reduction import merge_alike, narrow
 from firmament.core.flow.residual import Residual
 from firmament.core.placement.outcome import FirstFlow, Means, Placed, StageFigures
+from firmament.core.placement.quota_parts import deal_quotas
+from firmament.core.placement.subclasses import derive
 from firmament.solvers.base import SolverTimeoutError
 
 
@@ -42,7 +45,11 @@ def place_all(residual: Residual, means: Means) -> Placed:
     any_at_all = max(1, int(residual.remaining.sum()))
     parts = solve_in_turn(
         residual,
-        lambda _: propose(residual, means, penalties=penalties),
+        lambda _: (
+            propose_within_quotas(residual, means)
+            if residual.quotas is not None
+            else propose(residual, means, penalties=penalties)
+        ),
         admit_most,
         means,
         most=means.options.max_passes,
@@ -153,6 +160,23 @@ def propose(
         time_limited=outcome.time_limited,
     )
     return Placed(proposed, figures, FirstFlow(outcome, alike, classes), outcome)
+
+
+def propose_within_quotas(residual: Residual, means: Means) -> Placed:
+    """Return the same where tasks draw on quotas: of each class as many as there is quota for, in its order.
+
+    Which tasks these are, and in which flavors, is settled before; where they go is left to the flow. Who finds no
+    machine leaves the quota to others in the next pass.
+    """
+    watch = means.stopwatch()
+    parts = deal_quotas(residual)
+    if not parts:
+        return Placed(figures=StageFigures(network_seconds=watch.seconds()))
+    wave = derive(residual, parts, means.tuning.pinned_up_to, dealt=True)
+    dealing = watch.seconds()
+    proposed = propose(wave.residual, means, classes=wave.stands_for())
+    figures = proposed.figures + StageFigures(network_seconds=dealing)
+    return replace(proposed, assignments=wave.in_round(proposed.assignments), figures=figures)
 
 
 # --- Without a network, so that nothing that stays pending fits anywhere: feasible and maximal, but not optimal.

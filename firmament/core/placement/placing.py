@@ -11,7 +11,7 @@ the cheaper one, else the trial does. Last, gangs that got nothing are tried onc
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -26,6 +26,7 @@ from firmament.core.placement.gang_search import GangSearch
 from firmament.core.placement.outcome import Means, Placed, StageFigures
 from firmament.core.placement.pairs.waves import place_pairs, place_rest_of_pairs
 from firmament.core.placement.passes import place_all, place_greedily, place_leftovers
+from firmament.core.placement.quota_parts import list_by_quota
 from firmament.core.placement.tree_groups.groups import place_with_groups
 from firmament.core.placement.tuning import PlacementTuning
 from firmament.core.placement.waves import place_in_waves
@@ -59,26 +60,30 @@ def place_whole_gangs(problem: PlacementProblem, means: Means) -> Placed:
     placed = _together(problem, means)
     if not _incomplete(problem, placed.assignments).any():
         return placed
-    tried = GangTrial(Board(problem), means.tuning).place(means)
+    trial_of = GangTrial(Board(problem), means.tuning)
+    tried = trial_of.place(means)
     trial = tried.assignments
     chosen = _gang_counts(problem, trial) > 0
-    again = _together(_drop_gangs(problem, ~chosen), means)
+    again = _together(_drop_gangs(problem, ~chosen, trial_of.withheld), means)
     joint = again.assignments
     worse = _incomplete(problem, joint)[chosen].any() or _value(problem, joint) < _value(problem, trial)
     best = trial if worse else joint
     watch = means.stopwatch()
     board = Board(problem)
     board.book(best)
-    late = GangTrial(board, means.tuning).gangs(np.flatnonzero(~chosen))
+    late = GangTrial(board, means.tuning, trial_of.closed).gangs(np.flatnonzero(~chosen))
     figures = placed.figures + tried.figures + again.figures  # bounds hold for the gangs that are let in
     return replace(again, figures=figures).replace_assignments(
         Assignments.join([best, late]), watch.seconds()
     )
 
 
-def _drop_gangs(problem: PlacementProblem, rejected: Bool) -> PlacementProblem:
-    """Return the problem without the tasks of the gangs for which ``rejected`` (bool[G]) holds."""
+def _drop_gangs(problem: PlacementProblem, rejected: Bool, withheld: Bool) -> PlacementProblem:
+    """Return the problem without the tasks of the gangs for which ``rejected`` (bool[G]) holds, and without the
+    classes that are ``withheld`` (bool[C]).
+    """
     counts = problem.counts.copy()
+    counts[withheld] = 0
     counts[(problem.gang >= 0) & np.append(rejected, False)[problem.gang]] = 0
     return replace(problem, counts=counts)
 
@@ -115,9 +120,15 @@ def _value(problem: PlacementProblem, placed: Assignments) -> tuple[int, ...]:
 class GangTrial:
     """Places gangs one by one on ``board``, as it is handed in and moves on."""
 
-    def __init__(self, board: Board, tuning: PlacementTuning) -> None:
+    def __init__(
+        self, board: Board, tuning: PlacementTuning, closed: frozenset[int] | set[int] = frozenset()
+    ) -> None:
+        """``closed``: strict queues (nodes of quotas) whose first gang has found no place: those after it wait."""
         self._tuning = tuning
         self._problem = board.residual.problem
+        self.closed = set(closed)
+        #: bool[C], classes without a gang that were not tried as they come after such a gang
+        self.withheld: Bool = np.zeros(self._problem.classes, dtype=np.bool_)
         self._board = board
         self._waiting = board.residual.remaining
         self._searches = 0
@@ -132,28 +143,56 @@ class GangTrial:
         np.maximum.at(rank_of, problem.gang[members], problem.priority[members])
         parts = []
         for rank in np.unique(problem.priority)[::-1].tolist():
+            self.withheld |= (problem.gang < 0) & (problem.priority == rank) & self._find_closed()
             parts.append(Placed(self.gangs(np.flatnonzero(rank_of == rank))))
             parts.append(self._others(rank, means))
         if self._board.ruled:
-            self._only((problem.gang < 0) & (self._waiting.sum(axis=1) > 0))
+            self._only((problem.gang < 0) & (self._waiting.sum(axis=1) > 0) & ~self.withheld)
             parts.append(Placed(place_rest(self._board)))
         return Placed.join(parts)
 
     def gangs(self, numbers: Int64) -> Assignments:
         """Place those of the gangs ``numbers`` that fit as a whole, one after another."""
         parts = []
-        for gang in numbers.tolist():
+        for gang in self._list_in_turn(numbers):
             members = np.flatnonzero((self._problem.gang == gang) & (self._waiting.sum(axis=1) > 0))
+            if self.closed and self._find_closed()[members].any():
+                continue
             # Room only shrinks while gangs are tried, unless rules between tasks are about.
             kind = self._kind(gang, members)
             if not self._board.ruled and kind in self._refused:
+                self._close(members)
                 continue
             placed = self._try(gang, members)
             if placed is None:
                 self._refused.add(kind)
+                self._close(members)
             else:
                 parts.append(placed)
         return Assignments.join(parts)
+
+    def _list_in_turn(self, numbers: Int64) -> Iterator[int]:
+        """Yield gangs in their order; where they draw on quotas, by how these stand when it is their turn."""
+        if self._problem.quotas is None:
+            yield from numbers.tolist()
+            return
+        waiting = self._waiting.sum(axis=1)
+        members = {gang: np.flatnonzero(self._problem.gang == gang) for gang in numbers.tolist()}
+        yield from list_by_quota(lambda: self._board.residual, members, waiting)
+
+    def _find_closed(self) -> Bool:
+        """Return bool[C]: classes whose queue is closed."""
+        quotas = self._problem.quotas
+        if quotas is None or not self.closed:
+            return np.zeros(self._problem.classes, dtype=np.bool_)
+        return np.isin(quotas.find_nodes(self._problem.shape), sorted(self.closed))
+
+    def _close(self, members: Int64) -> None:
+        """Note that a gang has found no place: in a strict queue those after it wait."""
+        quotas = self._problem.quotas
+        if quotas is not None:
+            nodes = quotas.find_nodes(self._problem.shape[members])
+            self.closed.update(node for node in nodes.tolist() if node >= 0 and quotas.strict[node])
 
     def _kind(self, gang: int, members: Int64) -> tuple[object, ...]:
         """Return what tells gangs apart that cannot be served alike."""
@@ -223,7 +262,7 @@ class GangTrial:
 
     def _others(self, rank: int, means: Means) -> Placed:
         """Place the tasks of a priority that belong to no gang."""
-        chosen = (self._problem.gang < 0) & (self._problem.priority == rank)
+        chosen = (self._problem.gang < 0) & (self._problem.priority == rank) & ~self.withheld
         self._only(chosen)
         placed = place_remaining(self._board, means)
         self._waiting[chosen] = self._board.residual.remaining[chosen]

@@ -74,8 +74,10 @@ def _turns(parts: list[ClassPart]) -> Int64:
     return classes[part[np.lexsort((part, counting(counts)))]]
 
 
-def derive(residual: Residual, parts: list[ClassPart], pinned_up_to: int) -> Wave:
+def derive(residual: Residual, parts: list[ClassPart], pinned_up_to: int, *, dealt: bool = False) -> Wave:
     """Return the problem of a wave; the parts of a class must not have more tasks than are left.
+
+    ``dealt``: there is quota enough for all of the parts, so that the problem has none.
 
     A part that may use at most ``pinned_up_to`` machines is pinned to them, instead of having dense rows of its own.
     Parts that nothing tells apart, as those of many small applications, are bundled to one class of the problem.
@@ -110,7 +112,7 @@ def derive(residual: Residual, parts: list[ClassPart], pinned_up_to: int) -> Wav
             if bundle.parts[0].most
         },
         joint=tuple(replace(rows, amount=rows.amount[base], returned=None) for rows in problem.joint),
-        quotas=None if problem.quotas is None else problem.quotas.part(base),
+        quotas=None if problem.quotas is None or dealt else problem.quotas.part(base),
         model_shape=problem.map_to_ledgers(base),
     )
     wave = residual.from_problem(derived)

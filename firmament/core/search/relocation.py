@@ -52,6 +52,8 @@ def _find_obstacle(problem: PlacementProblem, tasks: int, tuning: RelocationTuni
         return Unsupported.PAIRS
     if problem.ledgers:
         return Unsupported.LEDGERS
+    if problem.quotas is not None:
+        return Unsupported.LIMITS
     return Unsupported.SIZE if tasks > tuning.most_tasks else None
 
 

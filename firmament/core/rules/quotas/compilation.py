@@ -164,8 +164,11 @@ def compile_quotas(cluster: Cluster, shapes: Sequence[int], without: int = -1) -
     ``without``: row of a task that is not counted where it is.
     """
     contents = [cluster.classes.shapes[shape] for shape in shapes]
-    if not any(content.queue for content in contents):
-        return None
+    return build_terms(cluster, contents, without) if any(content.queue for content in contents) else None
+
+
+def build_terms(cluster: Cluster, contents: Sequence[TaskClass], without: int = -1) -> QuotaTerms:
+    """Return all quotas as they are used now, and what tasks of some classes take of them."""
     book, draws = read_book(cluster), _Draws()
     draw = np.array([draws.number(book, content) for content in contents], dtype=np.int64)
     residents = list(_list_residents(cluster, book, draws, without))
@@ -179,6 +182,7 @@ def compile_quotas(cluster: Cluster, shapes: Sequence[int], without: int = -1) -
         own=np.zeros_like(book.tree.subtree),
         weight=np.array([quota.weight for quota in book.nodes], dtype=np.float64),
         fair=np.array([quota.fair for quota in book.nodes], dtype=np.bool_),
+        strict=np.array([quota.strict for quota in book.nodes], dtype=np.bool_),
         kind=kind,
         covers=covers,
         draws=tuple(draws.known),

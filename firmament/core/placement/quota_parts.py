@@ -1,0 +1,202 @@
+"""Deals quota out to the classes that wait: how many tasks of each may come, and of which flavors.
+
+Classes take turns: those within their own quota first, then those that borrow, where shares count the least share
+first; of equals the more important, then who has waited longer. A class takes the first of its flavors in which there
+is quota and some machine has room. What it is given becomes a part of the class that may use the machines of the flavor
+alone; the flow says which of them. So a flow never proposes more than quotas let in.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from cost_models.interface import Bool, Int64
+from firmament.core.constraints.quota_order import QuotaOrder, Standing
+from firmament.core.constraints.quota_room import QuotaRoom
+from firmament.core.flow.residual import Residual
+from firmament.core.placement.subclasses import ClassPart
+
+MOST_SINGLE = 2_000
+"""Tasks up to which those who borrow are dealt quota one by one; of more, several at a time."""
+
+
+@dataclass(slots=True)
+class _Cell:
+    """Kinds of machines that the same flavors of a class cover; ``room``: tasks that they take by themselves."""
+
+    kinds: Int64
+    machines: Bool
+    room: int
+    dealt: int = 0
+
+
+@dataclass(slots=True)
+class _Claim:
+    """A class that waits for quota."""
+
+    cls: int
+    draw: int
+    left: int
+    cells: list[_Cell] = field(default_factory=list)
+
+
+def deal_quotas(residual: Residual) -> list[ClassPart]:
+    """Return the tasks for which there is quota, as parts of their classes; those that draw on none as they are.
+
+    Of quotas whose tasks come strictly one after another the residual lets in no others than these.
+    """
+    quotas = residual.quotas
+    assert quotas is not None
+    parts, claims = [], []
+    for cls in residual.by_importance():
+        draw, left = int(quotas.terms.draw[residual.problem.shape[cls]]), int(residual.remaining[cls].sum())
+        if draw < 0:
+            parts.append(ClassPart(cls, left))
+        elif not quotas.terms.draws[draw].refused:
+            claims.append(_Claim(cls, draw, left))
+    quotas.restrict_draws({})
+    dealing = _Dealing(residual, quotas.copy(), claims)
+    dealing.run()
+    most: dict[int, int] = {}
+    for claim in claims:
+        if quotas.terms.strict[quotas.terms.draws[claim.draw].node]:
+            most[claim.draw] = most.get(claim.draw, 0) + sum(cell.dealt for cell in claim.cells)
+        for cell in claim.cells:
+            if cell.dealt:
+                everywhere = bool(cell.machines.all())
+                parts.append(ClassPart(claim.cls, cell.dealt, None if everywhere else cell.machines))
+    quotas.restrict_draws(most)
+    return parts
+
+
+class _Dealing:
+    """Deals quota out in ``plan``, a copy of the room."""
+
+    def __init__(self, residual: Residual, plan: QuotaRoom, claims: list[_Claim]) -> None:
+        self._residual, self._plan = residual, plan
+        self._order = QuotaOrder(plan)
+        self._claims = claims
+        self._single = sum(claim.left for claim in claims) <= MOST_SINGLE
+        self._followers: dict[int, list[int]] = {}
+        self._waiting: list[tuple[Standing, int, int]] = []
+
+    def run(self) -> None:
+        """Give quota to whose turn it is, until nobody gets more."""
+        draws, strict = self._plan.terms.draws, self._plan.terms.strict
+        for place in reversed(range(len(self._claims))):
+            node = draws[self._claims[place].draw].node
+            if strict[node]:
+                self._followers.setdefault(node, []).append(place)
+            else:
+                self._enter(place)
+        for queue in self._followers.values():
+            self._enter(queue.pop())
+        while self._waiting:
+            standing, _, place = heapq.heappop(self._waiting)
+            claim = self._claims[place]
+            found = self._find_cell(claim)
+            if found is None:
+                continue  # and with it those who come strictly after it
+            now = self._find_standing(claim, found)
+            if now > standing and self._waiting and (now, place, place) > self._waiting[0]:
+                heapq.heappush(self._waiting, (now, place, place))
+                continue
+            self._deal(claim, found, now)
+            node = draws[claim.draw].node
+            if claim.left:
+                heapq.heappush(self._waiting, (now, place, place))
+            elif self._followers.get(node):
+                self._enter(self._followers[node].pop())
+
+    def _enter(self, place: int) -> None:
+        claim = self._claims[place]
+        claim.cells = self._list_cells(claim)
+        found = self._find_cell(claim)
+        if found is not None:
+            heapq.heappush(self._waiting, (self._find_standing(claim, found), place, place))
+
+    def _list_cells(self, claim: _Claim) -> list[_Cell]:
+        """Return the machines of a class by the flavors that cover them, the first of its flavors first."""
+        terms, problem = self._plan.terms, self._residual.problem
+        flavors = [flavor for group in terms.draws[claim.draw].groups for flavor in group.flavors]
+        shape = int(problem.shape[claim.cls])
+        room = self._residual.units(np.full(problem.machines, shape), np.arange(problem.machines))
+        room = np.where(problem.limit_to_pins(claim.cls, problem.feasible[shape]), room, 0)
+        present = np.flatnonzero(np.bincount(terms.kind, minlength=len(terms.covers)))
+        covers, cell_of = np.unique(~terms.covers[present][:, flavors], axis=0, return_inverse=True)
+        cells = []
+        for number in range(len(covers)):
+            kinds = present[cell_of.reshape(-1) == number]
+            machines: Bool = np.isin(terms.kind, kinds)
+            places = int(np.minimum(room[machines], claim.left).sum())
+            if places:
+                cells.append(_Cell(kinds, machines, places))
+        return cells
+
+    def _find_cell(self, claim: _Claim) -> _Cell | None:
+        """Return the first cell in which there are quota and room for one more task."""
+        units = self._plan.units_by_kind(claim.draw)
+        return next((each for each in claim.cells if each.room > 0 and units[each.kinds[0]] > 0), None)
+
+    def _find_standing(self, claim: _Claim, cell: _Cell) -> Standing:
+        return self._order.find_standing([(claim.draw, int(cell.kinds[0]), 1)])
+
+    def _deal(self, claim: _Claim, cell: _Cell, standing: Standing) -> None:
+        kind = int(cell.kinds[0])
+        count = min(claim.left, cell.room, int(self._plan.units_by_kind(claim.draw)[kind]))
+        borrows, shares = standing
+        if not borrows:
+            count = self._count_own(claim, kind, count)
+        elif shares:
+            count = 1 if self._single else max(1, count // 8)
+        self._plan.draw_on(claim.draw, kind, count)
+        cell.dealt += count
+        cell.room -= count
+        claim.left -= count
+
+    def _count_own(self, claim: _Claim, kind: int, most: int) -> int:
+        """Return how many tasks, at least one and at most so many, come without borrowing."""
+        low, high = 1, most
+        while low < high:
+            middle = (low + high + 1) // 2
+            borrows, _ = self._order.find_standing([(claim.draw, kind, middle)])
+            low, high = (low, middle - 1) if borrows else (middle, high)
+        return low
+
+
+# --- Gangs, one after another.
+
+
+def list_by_quota(see: Callable[[], Residual], members: Mapping[int, Int64], waiting: Int64) -> Iterator[int]:
+    """Yield gangs in the order in which they draw on quotas, those of one queue and of like standing in their own.
+
+    ``see``: returns what is left by now; ``members``: classes of each gang; ``waiting``: int64[C], their tasks.
+    """
+    places = {gang: place for place, gang in enumerate(members)}
+
+    def stand(gang: int) -> tuple[Standing, int, int]:
+        residual = see()
+        quotas = residual.quotas
+        assert quotas is not None
+        wanted = []
+        for cls in members[gang].tolist():
+            draw = int(quotas.terms.draw[residual.problem.shape[cls]])
+            if draw >= 0:
+                units = quotas.units_by_kind(draw)[:-1]
+                kind = int(np.argmax(units > 0)) if len(units) else 0
+                wanted.append((draw, kind, int(waiting[cls])))
+        return QuotaOrder(quotas).find_standing(wanted), places[gang], gang
+
+    heap = [stand(gang) for gang in members]
+    heapq.heapify(heap)
+    while heap:
+        before = heapq.heappop(heap)
+        now = stand(before[2])
+        if heap and now > before and now > heap[0]:
+            heapq.heappush(heap, now)
+        else:
+            yield before[2]

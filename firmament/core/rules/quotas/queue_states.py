@@ -1,0 +1,130 @@
+"""What drivers are told of quotas after each round: how much is used of those that have changed, and who waits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cost_models.interface import Bool, Int64
+from firmament.core.constraints.quota_room import QuotaRoom, QuotaTerms
+from firmament.core.model import QUOTA_RECORD
+from firmament.core.results import QueueState, QuotaUse
+from firmament.core.rules.quotas.compilation import QUEUE, build_terms, read_book
+from firmament.core.state.cluster import Cluster
+from firmament.core.state.tasks import TaskPhase
+
+
+@dataclass(frozen=True, slots=True)
+class _QuotaFigures:
+    """Figures of all quotas without fault, a row each."""
+
+    names: tuple[str, ...]
+    """Of the N quotas."""
+    columns: tuple[tuple[str, str], ...]
+    """Flavor and resource of each of the J columns."""
+    total: Int64
+    """int64[N, J], amounts used at a quota and below it."""
+    borrowed: Int64
+    """int64[N, J], amounts that it uses beyond its own."""
+    available: Int64
+    """int64[N, J], amounts that are left to it."""
+    stated: Bool
+    """bool[N, J], where it has a quota of its own."""
+    waiting: Int64
+    """int64[N], tasks without a machine."""
+    admitted: Int64
+    """int64[N], tasks with one."""
+
+    def find_changed(self, before: _QuotaFigures | None) -> Int64:
+        """Return the rows that differ from those of the same name before."""
+        every = np.arange(len(self.names))
+        if before is None or (before.names, before.columns) != (self.names, self.columns):
+            return every
+        same = (self.waiting == before.waiting) & (self.admitted == before.admitted)
+        for now, then in (
+            (self.total, before.total),
+            (self.borrowed, before.borrowed),
+            (self.available, before.available),
+            (self.stated, before.stated),
+        ):
+            same &= (now == then).all(axis=1)
+        return every[~same]
+
+    def describe(self, row: int) -> QueueState:
+        """Return one quota with its figures."""
+        shown = np.flatnonzero(self.stated[row] | (self.total[row] > 0)).tolist()
+        uses = tuple(
+            QuotaUse(
+                *self.columns[column],
+                int(self.total[row, column]),
+                int(self.borrowed[row, column]),
+                int(self.available[row, column]),
+            )
+            for column in shown
+        )
+        return QueueState(self.names[row], uses, int(self.waiting[row]), int(self.admitted[row]))
+
+
+class QueueStates:
+    """Remembers what has been told of the quotas of a cluster."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._told: _QuotaFigures | None = None
+        self._faults: dict[str, QueueState] = {}
+
+    def list_changed(self) -> tuple[QueueState, ...]:
+        """Return quotas that are not as they were when they were last told, as they are now."""
+        cluster = self._cluster
+        if not cluster.records.payloads.get(QUOTA_RECORD):
+            self._told, self._faults = None, {}
+            return ()
+        waiting, admitted = _count_tasks(cluster)
+        figures = _measure(cluster, waiting, admitted)
+        changed = [figures.describe(row) for row in figures.find_changed(self._told).tolist()]
+        self._told = figures
+        faulty = {
+            name: QueueState(name, (), waiting.get(name, 0), admitted.get(name, 0), quota.fault)
+            for name, quota in read_book(cluster).quotas.items()
+            if quota.fault
+        }
+        changed += [state for name, state in faulty.items() if self._faults.get(name) != state]
+        self._faults = faulty
+        return tuple(changed)
+
+
+def _count_tasks(cluster: Cluster) -> tuple[dict[str, int], dict[str, int]]:
+    """Return by queue how many tasks have no machine, and how many have one."""
+    classes = cluster.classes.list_stating(QUEUE)
+    tasks, rows = cluster.tasks, cluster.classes.rows
+    size = len(tasks.uid)
+    counts: list[dict[str, int]] = []
+    for chosen in (tasks.state[:size] == TaskPhase.PENDING, tasks.find_placed()):
+        found = np.bincount(tasks.cls[:size][chosen], minlength=len(rows))
+        by_queue: dict[str, int] = {}
+        for cls in classes:
+            if found[cls]:
+                name = rows[cls].content.queue
+                by_queue[name] = by_queue.get(name, 0) + int(found[cls])
+        counts.append(by_queue)
+    return counts[0], counts[1]
+
+
+def _measure(cluster: Cluster, waiting: dict[str, int], admitted: dict[str, int]) -> _QuotaFigures:
+    terms: QuotaTerms = build_terms(cluster, ())
+    use, tree = QuotaRoom(terms).use, terms.tree
+    own = np.zeros_like(tree.subtree, dtype=np.bool_)
+    book = read_book(cluster)
+    for row, quota in enumerate(book.nodes):
+        own[row, [book.columns[pair] for pair in quota.nominal]] = True
+    return _QuotaFigures(
+        names=terms.names,
+        columns=terms.columns,
+        total=use.total,
+        borrowed=np.maximum(use.used - tree.subtree, 0),
+        available=use.compute_available(),
+        stated=own,
+        waiting=np.array([waiting.get(name, 0) for name in terms.names], dtype=np.int64),
+        admitted=np.array([admitted.get(name, 0) for name in terms.names], dtype=np.int64),
+    )

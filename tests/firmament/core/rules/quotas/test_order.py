@@ -1,0 +1,134 @@
+"""Who comes first where quota is short: those within their own, then the least share; strict queues in their order."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from firmament.core.board.board import Board
+from firmament.core.events import ClassDefined, JobDefined, TasksBound, TasksSubmitted
+from firmament.core.model import Job
+from firmament.core.placement.quota_parts import deal_quotas
+from tests.firmament.core.rules.quotas.quota_scene import flavor, quota
+from tests.support.core import machine, placed, scheduler, task_class, tasks, uids
+
+
+def _class(queue: str, cpu: int = 1000):
+    return task_class(cpu, queue=queue)
+
+
+def test_who_is_within_its_quota_comes_before_who_borrows():
+    core = scheduler(
+        machine("a", cpu=9000),
+        flavor("any"),
+        quota("cohort"),
+        quota("rich", {"any": {"cpu": 2000}}, parent="cohort"),
+        quota("poor", {"any": {"cpu": 0}}, parent="cohort"),
+        tasks(1, *uids("p", 2), content=_class("poor"), priority=5),
+        tasks(2, "r", content=_class("rich")),
+    )
+    assert set(placed(core.run_round())) >= {"r"}
+
+
+def test_those_who_borrow_share_by_weight():
+    core = scheduler(
+        machine("a", cpu=20_000),
+        flavor("any"),
+        quota("cohort", {"any": {"cpu": 9000}}),
+        quota("heavy", {"any": {"cpu": 0}}, parent="cohort", fair=True, weight=2.0),
+        quota("light", {"any": {"cpu": 0}}, parent="cohort", fair=True),
+        tasks(1, *uids("l", 9), content=_class("light")),
+        tasks(2, *uids("h", 9), content=_class("heavy")),
+    )
+    there = placed(core.run_round())
+    assert sum(uid.startswith("h") for uid in there) == 6
+    assert sum(uid.startswith("l") for uid in there) == 3
+
+
+def test_shares_count_what_is_used_already_and_every_level():
+    core = scheduler(
+        machine("a", cpu=20_000),
+        machine("b", cpu=20_000),
+        flavor("any"),
+        quota("root", {"any": {"cpu": 8000}}),
+        quota("left", parent="root", fair=True),
+        quota("right", parent="root", fair=True),
+        quota("l", {"any": {"cpu": 0}}, parent="left", fair=True),
+        quota("r1", {"any": {"cpu": 0}}, parent="right", fair=True),
+        quota("r2", {"any": {"cpu": 0}}, parent="right", fair=True),
+        ClassDefined(9, _class("r1")),
+        TasksBound("b", 9, ("x", "y")),
+        *(
+            event
+            for number, name in enumerate(("l", "r1", "r2"), 1)
+            for event in tasks(number, *uids(name, 6), content=_class(name))
+        ),
+    )
+    there = [uid.rpartition("-")[0] for uid in placed(core.run_round())]
+    assert (there.count("l"), there.count("r1"), there.count("r2")) == (4, 0, 2)
+
+
+def _scene(order: str):
+    return scheduler(
+        machine("a", cpu=9000),
+        flavor("any"),
+        quota("team", {"any": {"cpu": 3000}}, order=order),
+        tasks(1, "large", content=_class("team", 4000), priority=1),
+        tasks(2, "small", content=_class("team")),
+        tasks(3, "other", content=task_class(1000)),
+    )
+
+
+def test_a_strict_queue_waits_for_its_first_and_another_does_not():
+    assert set(placed(_scene("StrictFIFO").run_round())) == {"other"}
+    assert set(placed(_scene("BestEffortFIFO").run_round())) == {"small", "other"}
+
+
+def test_a_flow_is_given_no_more_than_there_is_quota_for():
+    core = scheduler(
+        machine("red", cpu=9000, labels={"kind": "red"}),
+        machine("blue", cpu=9000, labels={"kind": "blue"}),
+        flavor("red", kind="red"),
+        flavor("blue", kind="blue"),
+        quota("team", {"red": {"cpu": 2000}, "blue": {"cpu": 3000}}),
+        tasks(1, *uids("t", 9), content=_class("team")),
+        tasks(2, *uids("o", 3), content=task_class(1000)),
+    )
+    snapshot = core.open_round().snapshot
+    assert snapshot is not None
+    parts = deal_quotas(Board(snapshot.problem).residual)
+    given = {
+        (part.cls, part.count, None if part.allowed is None else tuple(np.flatnonzero(part.allowed)))
+        for part in parts
+    }
+    names = [snapshot.machine_names.index(name) for name in ("red", "blue")]
+    team = snapshot.examples.index("t-0")
+    assert given == {(team, 2, (names[0],)), (team, 3, (names[1],)), (1 - team, 3, None)}
+
+
+def _gang(number: int, name: str, queue: str, size: int, priority: int = 0):
+    content = _class(queue)
+    job = JobDefined(Job(name, size=size, min_members=size))
+    return [
+        job,
+        ClassDefined(number, content),
+        TasksSubmitted(number, uids(name, size), job=name, priority=priority),
+    ]
+
+
+def test_gangs_that_borrow_come_by_share_and_strict_ones_in_their_order():
+    core = scheduler(
+        machine("a", cpu=20_000),
+        flavor("any"),
+        quota("cohort", {"any": {"cpu": 4000}}),
+        quota("old", {"any": {"cpu": 0}}, parent="cohort", fair=True),
+        quota("new", {"any": {"cpu": 0}}, parent="cohort", fair=True),
+        quota("strict", {"any": {"cpu": 3000}}, order="StrictFIFO"),
+        _gang(1, "o1", "old", 2),
+        _gang(2, "o2", "old", 2),
+        _gang(3, "n1", "new", 2),
+        _gang(4, "s1", "strict", 4, priority=1),
+        _gang(5, "s2", "strict", 2),
+        tasks(6, "s3", content=_class("strict"), priority=-1),
+    )
+    there = {uid.rpartition("-")[0] or uid for uid in placed(core.run_round())}
+    assert there == {"o1", "n1"}
