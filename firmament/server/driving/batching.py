@@ -25,8 +25,8 @@ class BatchingWindow:
     A burst is messages with hardly a pause between them. Once it is over, a round need not wait: whoever sent it has
     said what there was to say. If it came less than a window after other events it is taken for part of a stream of
     arrivals, whose next part is worth waiting for: then the whole window passes, from the change that brought work, so
-    that rounds are no more frequent than that; or less of it, if rounds are short (``WORTH_WAITING``). All times are
-    seconds on one monotonic clock of the caller's.
+    that rounds are no more frequent than that. Where rounds are short the window is as well (``WORTH_WAITING``): what
+    comes less often than that is not waited for. All times are seconds on one monotonic clock of the caller's.
     """
 
     def __init__(self, seconds: float, quiet_seconds: float = QUIET_SECONDS) -> None:
@@ -70,7 +70,7 @@ class BatchingWindow:
         if events:
             pause = None if self._last_events is None else self._read_at - self._last_events
             if pause is None or pause >= self._quiet:
-                self._streaming = pause is not None and pause < self._seconds
+                self._streaming = pause is not None and pause < self._worth_waiting()
             self._last_events = now
         self._reading = False
         self._silent_since = now
@@ -92,9 +92,15 @@ class BatchingWindow:
             quiet = self._silent_since + self._quiet
             if not self._streaming:
                 begin = min(begin, quiet)
-            elif self._round_seconds is not None:
-                begin = min(begin, max(quiet, self._since + WORTH_WAITING * self._round_seconds))
+            else:
+                begin = min(begin, max(quiet, self._since + self._worth_waiting()))
         return max(0.0, begin - now)
+
+    def _worth_waiting(self) -> float:
+        """Return seconds that a round waits for more of a stream."""
+        if self._round_seconds is None:
+            return self._seconds
+        return min(self._seconds, WORTH_WAITING * self._round_seconds)
 
     def spare(self, now: float) -> float:
         """Return seconds by which a round that is due may be put off if the driver is busy with earlier ones

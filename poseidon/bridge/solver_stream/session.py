@@ -89,7 +89,9 @@ class SessionOptions:
     linger: float = 0.005
     """Seconds for which changes are gathered before they are sent."""
     idle: float = 0.02
-    """After so many seconds in which nothing has been sent, a change is taken to be alone and sent at once."""
+    """Seconds within which ``few`` messages make a burst; outside of one, a change is sent at once."""
+    few: int = 4
+    """Messages, at least one."""
     busy_linger: float = 0.025
     """Seconds for which changes are gathered while the peer has plenty to do: a message costs both sides about as
     much as several bindings.
@@ -313,7 +315,7 @@ class Session:
         count = await self._send_batches(call, window, snapshot)
         await call.write(pb.ClientMessage(snapshot_end=pb.SnapshotEnd()))
         _log.info("snapshot sent events=%d seconds=%.2f", count, self._clock() - started)
-        sent = self._clock()
+        sent = deque([self._clock()], self._options.few)
         while True:
             if not self._draining:
                 await self._wake.wait()
@@ -328,13 +330,14 @@ class Session:
             if last:
                 await call.done_writing()
                 return
-            sent = self._clock()
+            sent.append(self._clock())
 
-    def _gathering_seconds(self, sent: float) -> float:
-        """Return how long changes are gathered before they are sent, where something was sent last at ``sent``."""
+    def _gathering_seconds(self, sent: deque[float]) -> float:
+        """Return how long changes are gathered before they are sent; ``sent``: when the last few messages were."""
         if self._peer.has_plenty_to_do():
             return self._options.busy_linger
-        return self._options.linger if self._clock() - sent < self._options.idle else 0.0
+        burst = len(sent) == sent.maxlen and self._clock() - sent[0] < self._options.idle
+        return self._options.linger if burst else 0.0
 
     def _batches(self, events: Iterable[pb.Event]) -> deque[pb.ClientMessage]:
         """Cut events into messages. Raises ``StreamLostError`` if that fails, so that a snapshot follows."""

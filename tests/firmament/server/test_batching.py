@@ -86,13 +86,24 @@ def test_where_rounds_are_short_a_stream_is_waited_for_as_much_shorter():
     window.look()
     window.restart(1.002)
     window.note_end(1.004)
+    message(window, 1.005, 1.006)
+    window.look()
+    assert window.compute_wait(1.006) == pytest.approx(WORTH_WAITING * 0.002)
+    message(window, 1.0114, 1.0118)
+    assert window.compute_wait(1.0118) == pytest.approx(QUIET)
+    window.reading(1.0125)
+    assert window.compute_wait(1.013) == pytest.approx(0.013)
+
+
+def test_what_comes_less_often_than_short_rounds_would_wait_is_not_waited_for():
+    window = batching()
+    message(window, 1.000, 1.001)
+    window.look()
+    window.restart(1.002)
+    window.note_end(1.004)
     message(window, 1.010, 1.011)
     window.look()
-    assert window.compute_wait(1.011) == pytest.approx(WORTH_WAITING * 0.002)
-    message(window, 1.0164, 1.0168)
-    assert window.compute_wait(1.0168) == pytest.approx(QUIET)
-    window.reading(1.0175)
-    assert window.compute_wait(1.018) == pytest.approx(0.013)
+    assert window.compute_wait(1.011) == pytest.approx(QUIET)
 
 
 def test_where_rounds_are_long_a_stream_is_waited_for_no_longer_than_the_window():

@@ -187,9 +187,21 @@ async def test_a_change_after_silence_is_sent_at_once(peer):
         await until(lambda: "pod-second" in solver.states())
 
 
+async def test_changes_that_follow_a_few_others_are_sent_at_once(peer):
+    solver = ScriptedSolver()
+    options = replace(QUICK, linger=600.0, idle=600.0, few=3)
+    async with running_solver(solver) as port, session_with(port, peer, options) as (session, _):
+        session.start()
+        await until(lambda: solver.synced)
+        for name in ("first", "second"):
+            peer.pods_changed([present(pod(name))])
+            session.wake()
+            await until(lambda name=name: f"pod-{name}" in solver.states())
+
+
 async def test_changes_that_follow_others_are_gathered(peer):
     solver = ScriptedSolver()
-    options = replace(QUICK, linger=0.3, idle=600.0)
+    options = replace(QUICK, linger=0.3, idle=600.0, few=1)
     async with running_solver(solver) as port, session_with(port, peer, options) as (session, _):
         session.start()
         await until(lambda: solver.synced)
