@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cost_models.interface import Bool, Float64, Int64
+from cost_models.interface import Bool, Float64, Int64, Ledger
 from firmament.core.board.board import Board
 from firmament.core.constraints.model_limits import JointRoom
 from firmament.core.flow.problem import Assignments, PlacementProblem, take_oldest
@@ -26,6 +26,7 @@ def admit(residual: Residual, proposed: Assignments) -> Assignments:
     admitted: list[Assignments] = []
     rank = rank_in_runs(ordered.machine)
     shared = [joint for joint in residual.joint if joint.rows.shared]
+    ledgers = [ledger for ledger in residual.ledgers if getattr(ledger, "shared", False)]
     for turn in range(int(rank.max(initial=-1)) + 1):
         # One proposal per machine and turn: within a turn nobody competes for a machine.
         this_turn = rank == turn
@@ -35,6 +36,11 @@ def admit(residual: Residual, proposed: Assignments) -> Assignments:
         count = _limit_to_shared_rows(shared, shapes, turn_entries.machine, count, standing[this_turn])
         if residual.quotas is not None:
             count = residual.quotas.limit_in_turn(shapes, turn_entries.machine, count, standing[this_turn])
+        for ledger in ledgers:
+            known_as = residual.problem.map_to_ledgers(shapes)
+            count = _limit_to_shared_ledger(
+                ledger, known_as, turn_entries.machine, count, standing[this_turn]
+            )
         fitting = Assignments(turn_entries.cls, turn_entries.machine, count).select(count > 0)
         residual.book_assignments(fitting)
         admitted.append(fitting)
@@ -93,6 +99,19 @@ def _limit_to_shared_rows(
         room = np.maximum(joint.left[row[by_row]] - before, 0)
         count[by_row] = np.minimum(count[by_row], room // amount[by_row])
     return count
+
+
+def _limit_to_shared_ledger(
+    ledger: Ledger, shapes: Int64, machine: Int64, count: Int64, standing: Int64
+) -> Int64:
+    """Cut ``count`` down to what a ledger takes of it within one turn, where machines share what it keeps.
+
+    Entries count in order of ``standing``.
+    """
+    order = np.argsort(standing, kind="stable")
+    took = np.zeros_like(count)
+    took[order] = ledger.copy().book(shapes[order], machine[order], count[order])
+    return took
 
 
 # --- Tasks that rules bind to each other: one after another, as if each were the next to be placed.

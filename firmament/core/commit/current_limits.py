@@ -17,13 +17,13 @@ from itertools import zip_longest
 
 import numpy as np
 
-from cost_models.interface import Assessment, Bool, Int64, JointRows
+from cost_models.interface import Assessment, Bool, Int64, JointRows, Ledger
 from firmament.core.configuration import WeightedModel
 from firmament.core.constraints.model_limits import ModelLimits
 from firmament.core.constraints.quota_room import QuotaTerms
 from firmament.core.flow.problem import Assignments
 from firmament.core.rules.framework.limit_rule import RoundDemand
-from firmament.core.rules.registry import find_quotas, limit_anew
+from firmament.core.rules.registry import find_quotas, keep_ledgers, limit_anew
 from firmament.core.scoring.round_assessment import assess_shapes
 from firmament.core.snapshot.grouping import RoundContext
 from firmament.core.snapshot.snapshot import Snapshot, model_columns
@@ -42,14 +42,15 @@ class LimitsNow:
         shape: Int64,
         answers: Sequence[Assessment],
         limited: Sequence[JointRows],
+        kept: Sequence[Ledger],
         quotas: QuotaTerms | None,
     ) -> None:
-        """``limited``: the rows of rules; ``quotas``: what tasks share of them wherever they are."""
+        """``limited``, ``kept``: rows and ledgers of rules; ``quotas``: what tasks share wherever they are."""
         self._shape = shape
         self._quotas = quotas
         self._filters = [each.feasible for each in answers if each.feasible is not None]
         self._joint = [*limited, *(rows for each in answers for rows in each.joint)]
-        self._ledgers = [each.ledger for each in answers if each.ledger is not None]
+        self._ledgers = [*(each.ledger for each in answers if each.ledger is not None), *kept]
 
     def open_to(self, cls: Int64, machine: Int64) -> Bool:
         """Return bool[N]: whether filters let tasks of ``cls[i]`` on ``machine[i]``."""
@@ -82,16 +83,17 @@ def limits_now(context: RoundContext, snapshot: Snapshot, placed: Assignments) -
     counts = np.bincount(of_entry, weights=placed.count).astype(np.int64)
     demand = RoundDemand(shapes.tolist(), counts, cluster.requests.rows(shapes.tolist())[0])
     limited, quotas = limit_anew(cluster, demand), find_quotas(cluster, demand)
+    kept = keep_ledgers(cluster, demand)
     joint = (*snapshot.problem.joint, *limited)
-    apart = quotas is None and all(map(by_machine, joint))
-    if not (asked or limited or quotas is not None) or (
+    apart = quotas is None and not kept and all(map(by_machine, joint))
+    if not (asked or limited or kept or quotas is not None) or (
         apart and not find_disturbed(cluster, snapshot)[placed.machine].any()
     ):
         return None
     answers = _ask_again(context, snapshot, asked, shapes.tolist(), counts.tolist()) if asked else ()
     place = {shape: place for place, shape in enumerate(shapes.tolist())}
     of_class = np.array([place.get(shape, -1) for shape in shape_of.tolist()], dtype=np.int64)
-    return LimitsNow(of_class, answers, limited, quotas)
+    return LimitsNow(of_class, answers, limited, kept, quotas)
 
 
 def newly_limited(context: RoundContext, snapshot: Snapshot, classes: Collection[int]) -> bool:

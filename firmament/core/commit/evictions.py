@@ -9,7 +9,9 @@ import numpy as np
 from cost_models.interface import Int64
 from firmament.core.commit.eviction_check import EvictionCheck
 from firmament.core.commit.placements import binding_dependencies, keeps_order
+from firmament.core.commit.settling import settle_guests
 from firmament.core.flow.problem import Assignments
+from firmament.core.model import ClaimAllocation
 from firmament.core.preemption.problem import PreemptionDecision, PreemptionProblem
 from firmament.core.ranks import rank
 from firmament.core.results import Delta, DeltaKind
@@ -43,7 +45,39 @@ def evict(
     for each, keep in zip(decided, stands.tolist(), strict=True):
         if not keep:
             cluster.mark(snapshot.machine_names[each.machine])
-    return _carry_out(cluster, context.evictions, snapshot, preemption, placed, kept), lost
+    kept, given, unserved = _settle(cluster, snapshot, preemption, kept)
+    deltas = _carry_out(cluster, context.evictions, snapshot, preemption, placed, kept)
+    if given:
+        deltas = [delta._replace(allocations=given.get(delta.uid, ())) for delta in deltas]
+    return deltas, np.append(lost, unserved)
+
+
+def _settle(
+    cluster: Cluster,
+    snapshot: Snapshot,
+    preemption: PreemptionProblem,
+    kept: list[tuple[PreemptionDecision, int]],
+) -> tuple[list[tuple[PreemptionDecision, int]], dict[str, tuple[ClaimAllocation, ...]], Int64]:
+    """Settle what those who come get; returns the decisions that hold, what tasks get by uid, and who got nothing."""
+    tasks, rows = cluster.tasks, cluster.machines.row_of
+    leaving = [
+        frozenset(tasks.uid[int(preemption.row[victim])] for victim in each.evicts) for each, _ in kept
+    ]
+    machines = [rows[snapshot.machine_names[each.machine]] for each, _ in kept]
+    given = settle_guests(cluster, [guest for _, guest in kept], machines, leaving)
+    gangs = {tasks.job[guest] for (_, guest), each in zip(kept, given, strict=True) if each is None}
+    gangs = {job for job in gangs if cluster.jobs.gang(job) is not None}
+    held, lost, found = [], [], {}
+    for pair, each in zip(kept, given, strict=True):
+        guest = pair[1]
+        if each is None or tasks.job[guest] in gangs:
+            cluster.devices.withdraw(tasks.uid[guest])
+            lost.append(guest)
+        else:
+            held.append(pair)
+            if each:
+                found[tasks.uid[guest]] = each
+    return held, found, np.array(lost, dtype=np.int64)
 
 
 def withdraw(cluster: Cluster, evictions: PendingEvictions) -> list[Delta]:

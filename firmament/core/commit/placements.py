@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import compress
 
 import numpy as np
@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 from cost_models.interface import Bool, Int64
 from firmament.core.commit.current_limits import LimitsNow
 from firmament.core.commit.revalidation import DecidedPlacements, Recheck
+from firmament.core.commit.settling import settle_assumed
 from firmament.core.constraints.ruleset import RuleSet
 from firmament.core.flow.problem import Assignments, PlacementProblem
+from firmament.core.model import ClaimAllocation
 from firmament.core.ranks import rank
 from firmament.core.results import PlacementDeltas
 from firmament.core.snapshot.grouping import RoundContext
@@ -35,9 +37,7 @@ def assume_placements(
     look.
     """
     cluster, decided = context.cluster, _decide(snapshot, placed)
-    ordered: Bool = np.zeros(len(decided.cls), dtype=np.bool_)
-    if snapshot.problem.ledgers:
-        ordered = keeps_order(snapshot, decided.cls, decided.row)
+    ordered = keeps_order(snapshot, decided.cls, decided.row)
     if cluster.version == snapshot.version:
         transitions.assume(cluster, decided.task, decided.row)
         kept = np.ones(len(decided.task), dtype=np.bool_)
@@ -45,6 +45,9 @@ def assume_placements(
         kept = Recheck(context, snapshot, decided, ordered, limits).assume()
         for index in np.flatnonzero(~kept).tolist():
             cluster.mark(decided.machine[index])  # what was kept free for the task may suit another
+    allocations: Mapping[int, tuple[ClaimAllocation, ...]] = {}
+    if snapshot.problem.ledgers:
+        kept, allocations = settle_assumed(cluster, decided.task, kept)
     where = np.flatnonzero(kept)
     if ordered.any():
         cluster.number_arrivals(decided.task[where])
@@ -59,7 +62,9 @@ def assume_placements(
     if ordered.any():
         for place, leader in chain(cluster, decided.task[where], ordered[where], snapshot.came).items():
             depends_on[place] = tuple(dict.fromkeys((*depends_on.get(place, ()), leader)))
-    return PlacementDeltas(uids, machines, depends_on)
+    at = {int(index): place for place, index in enumerate(where)} if allocations else {}
+    given = {at[index]: each for index, each in allocations.items()}
+    return PlacementDeltas(uids, machines, depends_on, given)
 
 
 def _decide(snapshot: Snapshot, placed: Assignments) -> DecidedPlacements:

@@ -23,7 +23,14 @@ from firmament.core.results import Explanation, MachineVerdict, ModelVerdict
 from firmament.core.rules.framework.limit_rule import RoundDemand
 from firmament.core.rules.framework.node_rule import MODEL_NAME, MachineRefusal
 from firmament.core.rules.framework.task_verdict import AskedTask
-from firmament.core.rules.registry import add_spared, compile_rules, find_quotas, judge_task, limit_anew
+from firmament.core.rules.registry import (
+    add_spared,
+    compile_rules,
+    find_quotas,
+    judge_task,
+    keep_ledgers,
+    limit_anew,
+)
 from firmament.core.scoring.round_assessment import RoundAssessment, assess_shapes, raw_rows
 from firmament.core.snapshot.grouping import RoundContext
 from firmament.core.snapshot.snapshot import model_columns
@@ -51,7 +58,7 @@ def explain(context: RoundContext, uid: str, now: float) -> Explanation:
     joint = (*assessed.joint(), *limit_anew(cluster, demand))
     quotas = find_quotas(cluster, demand)
     beyond = (refusal for each in judged for refusal in each.refusals)
-    limits = (*_limits(joint, assessed.ledgers(), quotas), *beyond)
+    limits = (*_limits(joint, (*assessed.ledgers(), *keep_ledgers(cluster, demand)), quotas), *beyond)
     others = [MachineRefusal(Cause(reason), refused) for reason, refused in limits]
     causes = verdict(cluster, cls, assessed.static[0], free, state, 0, others)
     soft = soft_cost(state, 0, ~causes.find_refused())

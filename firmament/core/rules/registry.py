@@ -12,15 +12,16 @@ from operator import attrgetter
 
 import numpy as np
 
-from cost_models.interface import Bool, Int64, JointRows, Needs
+from cost_models.interface import Bool, Int64, JointRows, Ledger, Needs
 from firmament.core.changes import ChangedMachine, CureProposal
 from firmament.core.constraints.preferences import SoftCost
 from firmament.core.constraints.quota_room import QuotaTerms
 from firmament.core.constraints.ruleset import NO_RULES, RuleSet
-from firmament.core.model import Machine, TaskClass, TaskSelector
+from firmament.core.model import ClaimAllocation, Machine, TaskClass, TaskSelector
 from firmament.core.reasons import AnyReason, Cause
+from firmament.core.rules.devices.rule import DynamicResources
 from firmament.core.rules.framework.compilation import Compilation
-from firmament.core.rules.framework.limit_rule import LimitRule, RoundDemand
+from firmament.core.rules.framework.limit_rule import LimitRule, PlacedTask, RoundDemand
 from firmament.core.rules.framework.node_rule import MachineRefusal, NodeRule
 from firmament.core.rules.framework.pod_rule import PodRule
 from firmament.core.rules.framework.rule_counters import ResidentTasks
@@ -191,7 +192,7 @@ def default_rules() -> NodeRules:
 
 # --- Rules about amounts that tasks take together.
 
-LIMIT_RULES: tuple[LimitRule, ...] = (AttachedVolumes(), Quotas())
+LIMIT_RULES: tuple[LimitRule, ...] = (AttachedVolumes(), Quotas(), DynamicResources())
 
 
 def _list_limiting(shapes: Iterable[TaskClass]) -> list[LimitRule]:
@@ -228,6 +229,39 @@ def limit_anew(cluster: Cluster, demand: RoundDemand) -> list[JointRows]:
     asked = _list_limiting(cluster.classes.shapes[shape] for shape in demand.shapes)
     free = cluster.free_beside(np.empty(0, dtype=np.int64))
     return [rows for rule in asked if rule.asked_again for rows in rule.limit(cluster, demand, free)[1]]
+
+
+def keep_ledgers(cluster: Cluster, demand: RoundDemand) -> tuple[Ledger, ...]:
+    """Return the ledgers of the rules for a round, in the order of the rules."""
+    asked = _list_limiting(cluster.classes.shapes[shape] for shape in demand.shapes)
+    found = (rule.keep_ledger(cluster, demand) for rule in asked)
+    return tuple([ledger for ledger in found if ledger is not None])
+
+
+_SETTLING = [rule for rule in LIMIT_RULES if type(rule).hand_out is not LimitRule.hand_out]
+
+
+def settle_placements(
+    cluster: Cluster, placed: Sequence[PlacedTask]
+) -> list[tuple[ClaimAllocation, ...] | None]:
+    """Return what tasks get as they come to machines, in this order; None for placements that do not hold."""
+    found: list[tuple[ClaimAllocation, ...] | None] = [()] * len(placed)
+    for rule in _SETTLING:
+        stated = _stating(rule.for_tasks_with)
+        concerned = [
+            place for place, each in enumerate(placed) if any(stated(cluster.classes.shapes[each.shape]))
+        ]
+        settled = rule.hand_out(cluster, [placed[place] for place in concerned]) if concerned else ()
+        for place, given in zip(concerned, settled, strict=True):
+            former = found[place]
+            found[place] = None if former is None or given is None else (*former, *given)
+    return found
+
+
+def find_settled(cluster: Cluster) -> frozenset[int]:
+    """Return the rows of the classes whose tasks get something that has to be settled as they come to machines."""
+    fields = tuple(field for rule in _SETTLING for field in rule.for_tasks_with)
+    return frozenset(cluster.classes.list_stating(fields))
 
 
 def spare_amounts(cluster: Cluster, shape: int, rows: Int64) -> Int64 | None:

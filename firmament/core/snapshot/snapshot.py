@@ -14,7 +14,7 @@ from firmament.core.constraints.default_spread import NO_SPREAD
 from firmament.core.constraints.pairs import NO_PAIRS
 from firmament.core.flow.problem import PlacementProblem
 from firmament.core.flow.terms import DualPrices
-from firmament.core.model import Machine
+from firmament.core.model import DEVICE_RECORDS, Machine
 from firmament.core.placement.gang_room import RoomSearch
 from firmament.core.preemption.problem import PreemptionProblem
 from firmament.core.queue.importance import Importance
@@ -24,7 +24,7 @@ from firmament.core.rules.framework.limit_rule import RoundDemand
 from firmament.core.rules.gangs.lifecycle import AdmittedTasks
 from firmament.core.rules.node_name import list_pinned_rows
 from firmament.core.rules.pairs import compile_pairs
-from firmament.core.rules.registry import compile_rules, find_quotas, limit_amounts
+from firmament.core.rules.registry import compile_rules, find_quotas, keep_ledgers, limit_amounts
 from firmament.core.rules.tree_groups.compilation import Called, compile_groups, in_natural_order
 from firmament.core.scoring.arc_costs import charges, collect_heights
 from firmament.core.scoring.kept_rows import Charges
@@ -112,6 +112,7 @@ def take_snapshot(
             context, problem, groups, importance, admitted.jobs, occupied=occupied
         )
     needs, records = configuration.needs, cluster.records
+    beside = {*needs.arrivals, *DEVICE_RECORDS}
     return Snapshot(
         problem=problem,
         assessed=assessed,
@@ -125,7 +126,7 @@ def take_snapshot(
         version=cluster.version,
         came=cluster.last_came,
         described=tuple(cluster.machines.specs),
-        changes={kind: records.changes[kind] for kind in needs.records if kind not in needs.arrivals},
+        changes={kind: records.changes[kind] for kind in needs.records if kind not in beside},
         removals={kind: records.removals[kind] for kind in needs.arrivals},
         configuration=configuration,
         importance=importance,
@@ -177,6 +178,7 @@ def _problem(
         spread = compile_spread(cluster, configuration.spread, groups.spread, tasks, feasible, groups.shape)
     demand = RoundDemand(groups.shapes, groups.waiting(), assessed.batch.requests)
     free, limited = limit_amounts(cluster, demand, cluster.free_beside(groups.tasks))
+    kept = keep_ledgers(cluster, demand)
     problem = PlacementProblem(
         counts=groups.counts,
         priority=ranks(cluster, groups, pairs, by_quality=configuration.options.by_quality),
@@ -191,8 +193,8 @@ def _problem(
         pins=_pins(cluster, cls),
         joint=(*assessed.joint(), *limited),
         quotas=find_quotas(cluster, demand),
-        ledgers=assessed.ledgers(),
-        openings=assessed.openings(),
+        ledgers=(*assessed.ledgers(), *kept),
+        openings=(*assessed.openings(), *[None] * len(kept)),
         held=held,
         rules=compile_rules(cluster, cls),
         spread=spread,

@@ -11,6 +11,7 @@ from cost_models.interface import Int64, Needs
 from cost_models.task_constraints import ConstrainingModel
 from firmament.core.model import (
     BUDGET_RECORD,
+    DEVICE_CLAIM_RECORD,
     FLAVOR_RECORD,
     FOREIGN_NOMINATION_RECORD,
     NAMESPACE_RECORD,
@@ -21,6 +22,7 @@ from firmament.core.resources import ResourceIndex, ShapeRequests
 from firmament.core.selectors.labels import Codes
 from firmament.core.state.class_selectors import ClassSelector
 from firmament.core.state.classes import ClassTable, Renumbered
+from firmament.core.state.device_book import DeviceBook
 from firmament.core.state.jobs import JobTable
 from firmament.core.state.machines import MachineTable
 from firmament.core.state.promised_room import ForeignNominations, PromisedRoom
@@ -101,6 +103,9 @@ class Cluster:
         self.jobs = JobTable()
         self.spread_groups = Codes("")  # of tasks that would rather be apart
         self.records = RecordTable(record_bytes, frozenset((*needs.records, *_OWN_RECORDS)))
+        self.devices = DeviceBook()
+        #: by rule: what it keeps of the cluster between rounds, which follows from everything else
+        self.rule_memory: dict[str, object] = {}
         self.dirty = DirtySet()
         self.promises = PromisedRoom(ForeignNominations(self.resources))
         self.version = 0
@@ -134,10 +139,28 @@ class Cluster:
                 self.mark(machine)
         if kind in (QUOTA_RECORD, FLAVOR_RECORD):
             self.dirty.everywhere = True
-        if kind in self.needs.arrivals:
+        if kind == DEVICE_CLAIM_RECORD:
+            self._claim_changed(name)
+        elif kind in self.needs.arrivals:
             self.mark(name)
         else:
             self.dirty.everywhere |= kind in self.needs.records
+
+    def _claim_changed(self, name: str) -> None:
+        """Take in what a claim of devices has become: tasks may fit where it was, or now that it is known."""
+        known = self.devices.known_claims.get(name)
+        freed = self.devices.keep_claim(name, self.records.payloads.get(DEVICE_CLAIM_RECORD, {}).get(name))
+        for machine in freed:
+            if machine:
+                self.mark(machine)
+            else:
+                self.dirty.everywhere = True
+        now = self.devices.known_claims.get(name)
+        if now is not None and (known is None or known.allocation != now.allocation):
+            rows = self.classes.list_stating(("claims",))
+            self.dirty.everywhere |= any(
+                claim.claim == name for row in rows for claim in self.classes.rows[row].content.claims
+            )
 
     def selector(self) -> ClassSelector:
         """Return matcher of selectors against the classes, by the namespaces as they are now."""

@@ -131,6 +131,8 @@ def arrive_bound(cluster: Cluster, task: int, cls: int, machine: str, now: float
     """
     tasks = cluster.tasks
     told_to_go = bool(tasks.leaving[task]) and cluster.where(task) == machine
+    if cluster.where(task) != machine:
+        cluster.devices.withdraw(tasks.uid[task])
     cluster.vacate(task)
     tasks.cls[task] = cls
     tasks.leaving[task] = told_to_go or cluster.classes.rows[cls].content.terminating
@@ -186,6 +188,7 @@ def release(cluster: Cluster, task: int, *, promised: bool = False) -> None:
     """
     if promised and cluster.tasks.machine[task] >= 0:
         cluster.promises.machine_of[cluster.tasks.uid[task]] = cluster.where(task)
+    cluster.devices.withdraw(cluster.tasks.uid[task])
     cluster.vacate(task)
     cluster.tasks.set_state(task, TaskPhase.PENDING)
 
@@ -217,6 +220,7 @@ def defer(cluster: Cluster, task: int, until: float) -> None:
 def forget(cluster: Cluster, task: int) -> None:
     """Forget a task that is gone, wherever it was. Its job, gang and machine have one less; its row is free."""
     tasks = cluster.tasks
+    cluster.devices.withdraw(tasks.uid[task])
     cluster.vacate(task)
     cluster.jobs.discharge(task, tasks.job[task])
     cluster.spread_groups.leave(int(tasks.spread[task]))

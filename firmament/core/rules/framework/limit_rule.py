@@ -13,9 +13,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import ClassVar, NamedTuple
 
-from cost_models.interface import Int64, JointRows, Needs
+from cost_models.interface import Int64, JointRows, Ledger, Needs
 from firmament.core.constraints.quota_room import QuotaTerms
-from firmament.core.model import TaskClass, TaskSelector
+from firmament.core.model import ClaimAllocation, TaskClass, TaskSelector
 from firmament.core.state.cluster import Cluster
 
 
@@ -30,8 +30,23 @@ class RoundDemand(NamedTuple):
     without: int = -1
 
 
+class PlacedTask(NamedTuple):
+    """A task that comes to a machine as a round takes effect: its uid, its shape and the machine as rows of their
+    tables. ``leaving``: uids of tasks that go before it comes, so that what they have is for others.
+    """
+
+    uid: str
+    shape: int
+    machine: int
+    leaving: frozenset[str] = frozenset()
+
+
 class LimitRule(ABC):
-    """A rule about amounts that tasks take together."""
+    """A rule about amounts that tasks take together.
+
+    Where rows cannot say how much that is, because what is left depends on which of several things a task has got, the
+    rule keeps a ledger for a round, and settles what the round's tasks get when the round takes effect.
+    """
 
     name: ClassVar[str]
     """What kube-scheduler calls the plugin; in words of our own where it has none."""
@@ -74,3 +89,18 @@ class LimitRule(ABC):
     def awaits(self, content: TaskClass) -> Iterable[TaskSelector]:  # noqa: ARG002  # for those who need it
         """Return whose going may open a machine to a class, wherever it is."""
         return ()
+
+    def keep_ledger(self, cluster: Cluster, demand: RoundDemand) -> Ledger | None:  # noqa: ARG002
+        """Return a ledger for the shapes of a round, which go by their places in ``demand``; None: none is needed."""
+        return None
+
+    def hand_out(
+        self,
+        cluster: Cluster,  # noqa: ARG002
+        placed: Sequence[PlacedTask],
+    ) -> Sequence[tuple[ClaimAllocation, ...] | None]:
+        """Return what tasks get, and let them hold it; None for each placement that does not hold after all.
+
+        Called under the lock, for tasks that come to machines in this order, and state any of ``for_tasks_with``.
+        """
+        return [()] * len(placed)

@@ -1,0 +1,409 @@
+"""The functions of expressions: the language's own, those of its extensions for texts, and Kubernetes' for quantities,
+versions, lists and sets. What takes more work than a step says so first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from types import MappingProxyType
+from typing import Any
+
+from firmament.core.rules.devices.cel.texts import (
+    Spend,
+    check_text,
+    convert_ascii,
+    cut_out,
+    ends_with,
+    explain_unfit,
+    find_first,
+    find_last,
+    get_character,
+    has_part,
+    join_texts,
+    matches_pattern,
+    replace_text,
+    split_text,
+    starts_with,
+    trim_text,
+)
+from firmament.core.rules.devices.cel.tree import UInt
+from firmament.core.rules.devices.cel.values import (
+    EvaluationError,
+    Optional,
+    Quantity,
+    Version,
+    are_equal,
+    compare,
+    count_size,
+    is_number,
+    kind_of,
+    parse_version,
+)
+from firmament.core.rules.devices.quantities import parse_quantity
+
+MOST_LIST_VALUES = 48
+"""Values of a list that ``includes`` looks through, as many as devices may have."""
+_LEAST, _MOST = -(2**63), 2**63 - 1
+
+
+def check_number(value: Any) -> Any:
+    """Return a number that its type can hold; raises ``EvaluationError`` for others."""
+    least, most = (0, 2**64 - 1) if isinstance(value, UInt) else (_LEAST, _MOST)
+    if isinstance(value, int) and not least <= value <= most:
+        raise EvaluationError("a number is too large")
+    return value
+
+
+# --- operators --------------------------------------------------------------------------------------------------------
+
+
+def add(spend: Spend, one: Any, other: Any) -> Any:
+    """Return a sum of numbers, or two texts or lists after each other."""
+    kind = kind_of(one)
+    if kind != kind_of(other) or kind not in {"int", "uint", "double", "string", "bytes", "list"}:
+        raise explain_unfit("+", one, other)
+    if kind in {"string", "bytes", "list"}:
+        spend(1 + (len(one) + len(other)) // (1 if kind == "list" else 10))
+    return check_number(type(one)(one + other))
+
+
+def calculate(sign: str, one: Any, other: Any) -> Any:
+    """Return ``one`` less, times, divided by or modulo ``other``."""
+    if kind_of(one) != kind_of(other) or not is_number(one) or (sign == "%" and isinstance(one, float)):
+        raise explain_unfit(sign, one, other)
+    if sign == "-":
+        return check_number(type(one)(one - other) if one - other >= 0 or not isinstance(one, UInt) else -1)
+    if sign == "*":
+        return check_number(type(one)(one * other))
+    if isinstance(one, float):
+        return one / other if other else math.copysign(math.inf, one) if one else math.nan
+    if not other:
+        raise EvaluationError("a number is divided by 0")
+    whole = abs(one) // abs(other) * (1 if (one < 0) == (other < 0) else -1)  # towards 0, as Go does
+    return check_number(type(one)(whole if sign == "/" else one - whole * other))
+
+
+def negate(sign: str, value: Any) -> Any:
+    """Return ``!value``, or ``-value``."""
+    if sign == "!x" and isinstance(value, bool):
+        return not value
+    if sign == "-x" and kind_of(value) in {"int", "double"}:
+        return check_number(-value)
+    raise explain_unfit(sign[0], value)
+
+
+def is_in(spend: Spend, item: Any, place: Any) -> bool:
+    """Return whether a list has an item, or a map a key."""
+    if isinstance(place, dict):
+        return item in place if isinstance(item, str | int | bool) else False
+    if not isinstance(place, list):
+        raise explain_unfit("in", item, place)
+    spend(count_size(place))
+    return any(are_equal(item, each) for each in place)
+
+
+# --- sizes, lists and sets --------------------------------------------------------------------------------------------
+
+
+def _size(_: Spend, value: Any) -> int:
+    if not isinstance(value, str | bytes | list | dict):
+        raise explain_unfit("size", value)
+    return len(value)
+
+
+def _reverse(spend: Spend, value: Any) -> Any:
+    if not isinstance(value, str | list):
+        raise explain_unfit("reverse", value)
+    spend(count_size(value))
+    return value[::-1]
+
+
+def _list(spend: Spend, value: Any, name: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise explain_unfit(name, value)
+    spend(count_size(value))
+    return value
+
+
+def _includes(_: Spend, value: Any, item: Any) -> bool:
+    """``includes`` of a list, or of a single value as if it were one."""
+    if not isinstance(value, list):
+        return are_equal(value, item)
+    for place, each in enumerate(value):
+        if place >= MOST_LIST_VALUES:
+            raise EvaluationError(f"'includes' looks through {MOST_LIST_VALUES} values at most")
+        if are_equal(each, item):
+            return True
+    return False
+
+
+def _extreme(sign: int, name: str) -> Callable[..., Any]:
+    def find(spend: Spend, value: Any) -> Any:
+        items = _list(spend, value, name)
+        if not items:
+            raise EvaluationError(f"{name} of an empty list")
+        best = items[0]
+        for each in items[1:]:
+            best = each if compare(each, best) == sign else best
+        return best
+
+    return find
+
+
+def _sum(spend: Spend, value: Any) -> Any:
+    items = _list(spend, value, "sum")
+    if not all(map(is_number, items)):
+        raise explain_unfit("sum", value)
+    total: Any = items[0] if items else 0
+    for each in items[1:]:
+        total = add(spend, total, each)
+    return total
+
+
+def _is_sorted(spend: Spend, value: Any) -> bool:
+    items = _list(spend, value, "isSorted")
+    return all(compare(one, other) <= 0 for one, other in pairwise(items))
+
+
+def _set_contains(spend: Spend, one: Any, other: Any) -> bool:
+    items, wanted = _list(spend, one, "sets.contains"), _list(spend, other, "sets.contains")
+    spend(len(items) * len(wanted))
+    return all(any(are_equal(each, item) for item in items) for each in wanted)
+
+
+def _set_equivalent(spend: Spend, one: Any, other: Any) -> bool:
+    return _set_contains(spend, one, other) and _set_contains(spend, other, one)
+
+
+def _set_intersects(spend: Spend, one: Any, other: Any) -> bool:
+    items, wanted = _list(spend, one, "sets.intersects"), _list(spend, other, "sets.intersects")
+    spend(len(items) * len(wanted))
+    return any(any(are_equal(each, item) for item in items) for each in wanted)
+
+
+# --- quantities and versions ------------------------------------------------------------------------------------------
+
+
+def _quantity(_: Spend, text: Any) -> Quantity:
+    amount = parse_quantity(check_text(text, "quantity"))
+    if amount is None:
+        raise EvaluationError(f"{text[:60]!r} is no quantity")
+    return Quantity(amount)
+
+
+def _is_quantity(_: Spend, text: Any) -> bool:
+    return parse_quantity(check_text(text, "isQuantity")) is not None
+
+
+def _semver(_: Spend, text: Any, *normalize: Any) -> Version:
+    version = _read_version(check_text(text, "semver"), *normalize)
+    if version is None:
+        raise EvaluationError(f"{text[:60]!r} is no semantic version")
+    return version
+
+
+def _is_semver(_: Spend, text: Any, *normalize: Any) -> bool:
+    return _read_version(check_text(text, "isSemver"), *normalize) is not None
+
+
+def _read_version(text: str, normalize: Any = False) -> Version | None:
+    if not isinstance(normalize, bool):
+        raise explain_unfit("semver", text, normalize)
+    if normalize:
+        numbers, mark, rest = text.removeprefix("v").partition("-" if "-" in text.partition("+")[0] else "+")
+        parts = [part.lstrip("0") or "0" for part in numbers.split(".")]
+        text = ".".join([*parts, "0", "0"][: max(3, len(parts))]) + mark + rest
+    return parse_version(text)
+
+
+def _order(one: Any, other: Any, name: str) -> int:
+    if isinstance(one, Quantity) and isinstance(other, Quantity):
+        return int(one.amount > other.amount) - int(one.amount < other.amount)
+    if isinstance(one, Version) and isinstance(other, Version):
+        return int(one.precedence > other.precedence) - int(one.precedence < other.precedence)
+    raise explain_unfit(name, one, other)
+
+
+def _combine(sign: int) -> Callable[..., Quantity]:
+    def combine(_: Spend, one: Any, other: Any) -> Quantity:
+        amount = other.amount if isinstance(other, Quantity) else other
+        if not isinstance(one, Quantity) or not (isinstance(other, Quantity) or kind_of(other) == "int"):
+            raise explain_unfit("add" if sign > 0 else "sub", one, other)
+        return Quantity(one.amount + sign * amount)
+
+    return combine
+
+
+def _amount(value: Any, name: str) -> Any:
+    if not isinstance(value, Quantity):
+        raise explain_unfit(name, value)
+    return value.amount
+
+
+def _as_integer(_: Spend, value: Any) -> int:
+    amount = _amount(value, "asInteger")
+    if not isinstance(amount, int):
+        raise EvaluationError("the quantity is no integer")
+    return int(check_number(amount))
+
+
+def _is_integer(_: Spend, value: Any) -> bool:
+    amount = _amount(value, "isInteger")
+    return isinstance(amount, int) and _LEAST <= amount <= _MOST
+
+
+def _part_of_version(place: int, name: str) -> Callable[..., int]:
+    def get_part(_: Spend, value: Any) -> int:
+        if not isinstance(value, Version):
+            raise explain_unfit(name, value)
+        return value.numbers[place]
+
+    return get_part
+
+
+# --- conversions ------------------------------------------------------------------------------------------------------
+
+
+def _int(_: Spend, value: Any) -> int:
+    try:
+        if kind_of(value) in {"int", "uint", "double", "string"}:
+            return int(check_number(int(str(value), 10) if isinstance(value, str) else int(value)))
+    except (ValueError, OverflowError) as error:
+        raise EvaluationError("the value is no integer") from error
+    raise explain_unfit("int", value)
+
+
+def _uint(spend: Spend, value: Any) -> UInt:
+    return UInt(check_number(UInt(max(-1, _int(spend, value) if not isinstance(value, UInt) else value))))
+
+
+def _double(_: Spend, value: Any) -> float:
+    try:
+        if kind_of(value) in {"int", "uint", "double", "string"}:
+            return float(value)
+    except (ValueError, OverflowError) as error:
+        raise EvaluationError("the value is no number") from error
+    raise explain_unfit("double", value)
+
+
+def _string(spend: Spend, value: Any) -> str:
+    kind = kind_of(value)
+    spend(count_size(value))
+    if kind == "bool":
+        return "true" if value else "false"
+    if kind == "double" and value == int(value):
+        return str(int(value))
+    if kind in {"int", "uint", "double", "string"}:
+        return str(value)
+    if kind == "semver":
+        return str(value.text)
+    raise explain_unfit("string", value)
+
+
+def _bool(_: Spend, value: Any) -> bool:
+    words = {"true": True, "false": False, "1": True, "0": False, "t": True, "f": False}
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.lower() in words:
+        return words[value.lower()]
+    raise explain_unfit("bool", value)
+
+
+# --- optional values --------------------------------------------------------------------------------------------------
+
+
+def _optional(value: Any, name: str) -> Optional:
+    if not isinstance(value, Optional):
+        raise explain_unfit(name, value)
+    return value
+
+
+def _value(_: Spend, value: Any) -> Any:
+    if not _optional(value, "value").has_value:
+        raise EvaluationError("the optional value is none")
+    return value.value
+
+
+FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
+    {
+        "size": _size,
+        "matches": matches_pattern,
+        "quantity": _quantity,
+        "isQuantity": _is_quantity,
+        "semver": _semver,
+        "isSemver": _is_semver,
+        "int": _int,
+        "uint": _uint,
+        "double": _double,
+        "string": _string,
+        "bool": _bool,
+        "dyn": lambda _, value: value,
+        "type": lambda _, value: kind_of(value),
+    }
+)
+"""By name: those that are called by themselves. The first argument is `Spend`."""
+
+METHODS: Mapping[str, Callable[..., Any]] = MappingProxyType(
+    {
+        "size": _size,
+        "matches": matches_pattern,
+        "contains": has_part,
+        "startsWith": starts_with,
+        "endsWith": ends_with,
+        "indexOf": find_first,
+        "lastIndexOf": find_last,
+        "charAt": get_character,
+        "substring": cut_out,
+        "split": split_text,
+        "replace": replace_text,
+        "join": join_texts,
+        "lowerAscii": convert_ascii(str.lower),
+        "upperAscii": convert_ascii(str.upper),
+        "trim": trim_text,
+        "reverse": _reverse,
+        "includes": _includes,
+        "min": _extreme(-1, "min"),
+        "max": _extreme(1, "max"),
+        "sum": _sum,
+        "isSorted": _is_sorted,
+        "compareTo": lambda _, one, other: _order(one, other, "compareTo"),
+        "isGreaterThan": lambda _, one, other: _order(one, other, "isGreaterThan") > 0,
+        "isLessThan": lambda _, one, other: _order(one, other, "isLessThan") < 0,
+        "add": _combine(1),
+        "sub": _combine(-1),
+        "sign": lambda _, value: (_amount(value, "sign") > 0) - (_amount(value, "sign") < 0),
+        "asInteger": _as_integer,
+        "isInteger": _is_integer,
+        "asApproximateFloat": lambda _, value: float(_amount(value, "asApproximateFloat")),
+        "major": _part_of_version(0, "major"),
+        "minor": _part_of_version(1, "minor"),
+        "patch": _part_of_version(2, "patch"),
+        "hasValue": lambda _, value: _optional(value, "hasValue").has_value,
+        "value": _value,
+        "orValue": lambda _, one, other: one.value if _optional(one, "orValue").has_value else other,
+        "or": lambda _, one, other: one if _optional(one, "or").has_value else _optional(other, "or"),
+    }
+)
+"""By name: those that are called on a value, which comes after `Spend`."""
+
+SPACED: Mapping[str, Mapping[str, Callable[..., Any]]] = MappingProxyType(
+    {
+        "sets": MappingProxyType(
+            {
+                "contains": _set_contains,
+                "equivalent": _set_equivalent,
+                "intersects": _set_intersects,
+            }
+        ),
+        "optional": MappingProxyType(
+            {
+                "of": lambda _, value: Optional(value, True),
+                "none": lambda _: Optional(),
+                "ofNonZeroValue": lambda _, value: Optional(value, True) if value else Optional(),
+            }
+        ),
+    }
+)
+"""By what stands before their names."""

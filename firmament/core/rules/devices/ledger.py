@@ -1,0 +1,259 @@
+"""The ledger of devices: how many tasks the machines' devices serve, and which of them are booked in a round.
+
+It is a `Ledger` of the problem. Machines whose devices nobody else sees are looked at by their states, in which the
+order of tasks does not matter. Devices that several machines see are given away as they are booked, and so are claims
+that tasks share: where the first task of a claim goes, the others have to follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from cost_models.interface import Bool, Int64
+from firmament.core.rules.devices.inventory import Pool, PoolName
+from firmament.core.rules.devices.requests import ClaimSpec
+from firmament.core.rules.devices.results import find_device
+from firmament.core.rules.devices.states import MOST_ROOM, Demand, Picks, StateTable
+from firmament.core.rules.devices.usage import GivenAway, usage_of
+from firmament.core.rules.devices.views import View
+
+REASON = "cannot allocate all claims"
+"""What kube-scheduler says of nodes whose devices do not serve a pod."""
+ANY = 2**31 - 1
+"""Room for tasks that need no devices."""
+NOTHING_GIVEN: GivenAway = (frozenset(), {})
+
+
+class NamedClaim(NamedTuple):
+    """A claim that exists, of a shape. ``machines``: bool[M], where it is allocated for; None: it is not yet."""
+
+    name: str
+    spec: ClaimSpec
+    machines: Bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeClaims:
+    """The claims of a shape, in the order of its tasks' specs. ``fault``: why they get no devices anywhere."""
+
+    claims: tuple[ClaimSpec | NamedClaim, ...] = ()
+    fault: str = ""
+
+
+class Served(NamedTuple):
+    """A task that is booked: its machine, the claims that got devices for it, and what they got if that is certain."""
+
+    machine: int
+    demand: Demand
+    names: tuple[str, ...]
+    """By claim of ``demand``: its name, "" for one of the task's own."""
+    picks: Picks | None
+    """None: what the machine's state says in the end, see `share_out`."""
+
+
+@dataclass(slots=True)
+class DeviceLedger:
+    """Devices behind the scheduler's ``Ledger``; see there for what the methods guarantee."""
+
+    shapes: tuple[ShapeClaims | None, ...]
+    """By shape; None: it has no claims."""
+    views: Sequence[View]
+    """By machine."""
+    pools: Mapping[PoolName, Pool]
+    """The pools of the cluster."""
+    watchers: Mapping[PoolName, Sequence[int]]
+    """By pool that several machines see: the rows of these."""
+    watched: frozenset[int]
+    """Rows of all machines that see such a pool."""
+    table: StateTable
+    """The states that machines may be in."""
+    at: Int64
+    """int64[M], the number of each machine's state."""
+    given_away: dict[tuple[str, str], GivenAway]
+    """What has been given away of the pools of watched machines, by driver and name."""
+    reason: str = REASON
+    """Why machines without room are refused."""
+    pending: dict[str, Bool] = field(default_factory=dict)
+    """Claims that have got devices in this round, and the machines that their tasks may go to: bool[M]."""
+    _rooms: dict[Demand, Int64] = field(default_factory=dict)
+    """By demand: the room in each state, -1 where it is not known."""
+
+    @property
+    def shared(self) -> bool:
+        """Whether what is booked on one machine may leave less room on others."""
+        named = any(
+            isinstance(claim, NamedClaim) and claim.machines is None
+            for shape in self.shapes
+            if shape is not None
+            for claim in shape.claims
+        )
+        return named or bool(self.watchers)
+
+    def find_ordered(self, shapes: Int64, machines: Int64) -> Bool:  # noqa: ARG002  # nobody waits for others
+        """Return bool[A]: nothing; each task gets its devices before it is bound."""
+        return np.zeros(len(shapes), dtype=np.bool_)
+
+    def count_room(self, shape: int) -> Int64:
+        """Return int64[M]: how many more tasks of a shape each machine takes by themselves."""
+        return self._count(shape, np.arange(len(self.at)))
+
+    def room_at(self, shapes: Int64, machines: Int64) -> Int64:
+        """Return int64[A]: how many more tasks of ``shapes[i]`` machine ``machines[i]`` takes by themselves."""
+        found = np.full(len(shapes), ANY, dtype=np.int64)
+        for shape in np.unique(shapes).tolist():
+            if self._claims_of(shape) is not None:
+                where = np.flatnonzero(shapes == shape)
+                found[where] = self._count(shape, machines[where])
+        return found
+
+    def _claims_of(self, shape: int) -> ShapeClaims | None:
+        return self.shapes[shape] if shape < len(self.shapes) else None
+
+    def _count(self, shape: int, machines: Int64) -> Int64:
+        claims = self._claims_of(shape)
+        if claims is None:
+            return np.full(len(machines), ANY, dtype=np.int64)
+        if claims.fault:
+            return np.zeros(len(machines), dtype=np.int64)
+        demand, names, allowed = self._demand(claims)
+        if demand:
+            room = self._count_states(demand, self.at[machines])
+            if any(names):
+                room = np.minimum(room, 1)  # the claim is one: others follow once it is known where it is
+        else:
+            room = np.full(len(machines), ANY, dtype=np.int64)
+        if allowed is not None:
+            room = np.where(allowed[machines], room, 0)
+        return room
+
+    def _demand(self, claims: ShapeClaims) -> tuple[Demand, tuple[str, ...], Bool | None]:
+        """Return the claims that need devices now with their names, and the machines that others leave: bool[M]."""
+        demand: list[ClaimSpec] = []
+        names: list[str] = []
+        allowed: Bool | None = None
+        for claim in claims.claims:
+            if isinstance(claim, ClaimSpec):
+                demand.append(claim)
+                names.append("")
+                continue
+            machines = self.pending.get(claim.name) if claim.machines is None else claim.machines
+            if machines is None and claim.name not in names:
+                demand.append(claim.spec)
+                names.append(claim.name)
+            elif machines is not None:
+                allowed = machines if allowed is None else allowed & machines
+        return tuple(demand), tuple(names), allowed
+
+    def _count_states(self, demand: Demand, states: Int64) -> Int64:
+        """Return int64[A]: the room in states for tasks with a demand."""
+        known = self._rooms.get(demand)
+        most = int(states.max(initial=-1))
+        if known is None or len(known) <= most:
+            grown = np.full(most + 1_000, -1, dtype=np.int64)
+            if known is not None:
+                grown[: len(known)] = known
+            known = self._rooms[demand] = grown
+        room = known[states]
+        unknown = states[room < 0]
+        if len(unknown):
+            for number in np.unique(unknown).tolist():
+                known[number] = self.table.count_served(self.table.states[number], demand)
+            room = known[states]
+        return room
+
+    def book(self, shapes: Int64, machines: Int64, counts: Int64) -> Int64:
+        """Book up to ``counts[i]`` tasks of ``shapes[i]`` on ``machines[i]``; int64[A] of how many each took."""
+        took = counts.copy()
+        for entry, (shape, machine, count) in enumerate(
+            zip(shapes.tolist(), machines.tolist(), counts.tolist(), strict=True)
+        ):
+            if self._claims_of(shape) is None:
+                continue
+            taken = 0
+            while taken < min(count, MOST_ROOM) and self.book_task(shape, machine) is not None:
+                taken += 1
+            took[entry] = taken
+        return took
+
+    def book_task(self, shape: int, machine: int) -> Served | None:
+        """Book one task of a shape on a machine; None if its devices do not serve it."""
+        claims = self._claims_of(shape)
+        if claims is None or claims.fault:
+            return None
+        demand, names, allowed = self._demand(claims)
+        if allowed is not None and not allowed[machine]:
+            return None
+        if not demand:
+            return Served(machine, (), (), ())
+        state = self.table.states[int(self.at[machine])]
+        following = self.table.add(state, demand)
+        if isinstance(following, str):
+            return None
+        picks: Picks | None = None
+        if machine in self.watched:
+            picks = following.picks[-1]
+            self._give_away(machine, picks)
+        else:
+            self.at[machine] = following.number
+        for name in filter(None, names):
+            self.pending[name] = np.arange(len(self.at)) == machine
+        return Served(machine, demand, names, picks)
+
+    def _give_away(self, machine: int, picks: Picks) -> None:
+        """Note who has what of pools that several machines see, and look at these machines anew."""
+        view = self.views[machine]
+        touched: set[PoolName] = set()
+        for pick in (pick for claim in picks for pick in claim if not pick.option.admin):
+            pool, device = find_device(view, pick.device, self.pools)
+            key = pool.driver, pool.name
+            own, shares = self.given_away.get(key, NOTHING_GIVEN)
+            if pick.consumption is None:
+                own = {*own, device.name}
+            else:
+                held = dict(shares.get(device.name, {}))
+                for name, amount in pick.consumption:
+                    held[name] = held.get(name, 0) + amount
+                shares = {**shares, device.name: held}
+            self.given_away[key] = own, shares
+            touched.add(view.places[view.kind.devices[pick.device].pool].pool)
+        rows = {machine, *(row for pool in touched for row in self.watchers.get(pool, ()))}
+        place_machines(self, sorted(rows))
+
+    def copy(self) -> DeviceLedger:
+        """Return an independent copy."""
+        twin = copy(self)
+        twin.at, twin.pending, twin.given_away = self.at.copy(), dict(self.pending), dict(self.given_away)
+        return twin
+
+
+def place_machines(ledger: DeviceLedger, rows: Sequence[int]) -> None:
+    """Set the states of machines (rows) by what has been given away."""
+    known: dict[int, int] = {}
+    for row in rows:
+        view = ledger.views[row]
+        number = known.get(id(view))
+        if number is None:
+            use = usage_of(view, ledger.pools, lambda *pool: ledger.given_away.get(pool, NOTHING_GIVEN))
+            number = known[id(view)] = ledger.table.begin(view.kind, use).number
+        ledger.at[row] = number
+
+
+def share_out(ledger: DeviceLedger, served: Sequence[Served]) -> list[Picks]:
+    """Return the devices of tasks that were booked one after another on a ledger that was new."""
+    left: dict[int, list[tuple[Demand, Picks]]] = {}
+    found: list[Picks] = []
+    for each in served:
+        if each.picks is not None:
+            found.append(each.picks)
+            continue
+        if each.machine not in left:
+            state = ledger.table.states[int(ledger.at[each.machine])]
+            left[each.machine] = list(zip(state.tasks, state.picks, strict=True))
+        at = next(at for at, (demand, _) in enumerate(left[each.machine]) if demand == each.demand)
+        found.append(left[each.machine].pop(at)[1])
+    return found

@@ -1,0 +1,205 @@
+"""Which devices an option of a request would take, by themselves: expressions, taints, and capacities.
+
+Each expression is compiled once, and evaluated once for devices that do not differ in what matters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from firmament.core.rules.devices.cel.evaluation import MOST_WORK, Expression
+from firmament.core.rules.devices.cel.tree import ExpressionError
+from firmament.core.rules.devices.cel.values import DomainMap, EvaluationError, Quantity, parse_version
+from firmament.core.rules.devices.inventory import Capacity, Policy, PublishedDevice, qualify
+from firmament.core.rules.devices.quantities import Amount
+from firmament.core.rules.devices.requests import ClaimSpec, Option, tolerates
+from firmament.core.rules.devices.views import Relevant, SeenDevice, ViewKind, join_relevant
+
+FIELDS = frozenset({"driver", "attributes", "capacity", "allowMultipleAllocations"})
+"""What expressions see of a device."""
+WORK_IN_ALL = 1_000_000
+WORK_PER_DEVICE = 2_000
+"""An expression that takes more than the first, and the second for each device that was looked at, is given up."""
+_BLOCKING = frozenset({"NoSchedule", "NoExecute"})
+
+Consumption = tuple[tuple[str, Amount], ...]
+"""What a claim takes of the capacities of a device that several share."""
+
+
+class Candidates(NamedTuple):
+    """Devices of a view that an option would take, as bits of their places there."""
+
+    mask: int
+    """Those that match and are not kept off by taints."""
+    blocked: int
+    """Those that match, but have taints that are not tolerated."""
+    faults: Mapping[int, str]
+    """By place: why the expressions have no answer for a device."""
+
+
+class DeviceSelector:
+    """An expression, or what is wrong with it."""
+
+    def __init__(self, text: str) -> None:
+        self.fault = ""
+        self.relevant: Relevant = frozenset()
+        self._answers: dict[int, bool | str] = {}
+        self._work = 0
+        try:
+            self._expression = Expression(text, FIELDS)
+            self.relevant = self._expression.attributes
+        except ExpressionError as error:
+            self.fault = f"CEL compile error: {error}"
+
+    def forget(self) -> None:
+        """Forget the answers: devices have other keys from now on."""
+        self._answers.clear()
+
+    def matches(self, seen: SeenDevice) -> bool | str:
+        """Return whether a device matches, or why there is no answer."""
+        found = self._answers.get(seen.key)
+        if found is None:
+            found = self._answers[seen.key] = self.fault or self._ask(seen)
+        return found
+
+    def _ask(self, seen: SeenDevice) -> bool | str:
+        try:
+            value, work = self._expression.evaluate(show_device(seen.device, seen.driver))
+        except EvaluationError as error:
+            self._spend(MOST_WORK // 10)
+            return self.fault or f"CEL runtime error: {error}"
+        self._spend(work)
+        return value if isinstance(value, bool) else "CEL runtime error: the result is neither true nor false"
+
+    def _spend(self, work: int) -> None:
+        self._work += max(0, work - WORK_PER_DEVICE)
+        if self._work > WORK_IN_ALL:
+            self.fault = "CEL runtime error: the expression takes too much work"
+
+
+class DeviceSelectors:
+    """The expressions of a cluster."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, DeviceSelector] = {}
+        self._relevant: Any = None
+
+    def get(self, text: str) -> DeviceSelector:
+        """Return the selector of an expression."""
+        found = self._known.get(text)
+        if found is None:
+            found = self._known[text] = DeviceSelector(text)
+        return found
+
+    def keep(self, texts: frozenset[str], relevant: Relevant) -> None:
+        """Forget other expressions once there are many more, and answers where other attributes matter."""
+        if len(self._known) > 2 * len(texts) + 1_000:
+            self._known = {text: each for text, each in self._known.items() if text in texts}
+        if relevant != self._relevant:
+            self._relevant = relevant
+            for each in self._known.values():
+                each.forget()
+
+    def find_relevant(self, claims: Iterable[ClaimSpec]) -> Relevant:
+        """Return the attributes that decide about some claims."""
+        parts: list[Relevant] = []
+        for claim in claims:
+            parts += [self.get(text).relevant for text in claim.expressions]
+            parts.append(frozenset(each.attribute for each in claim.constraints))
+        return join_relevant(parts)
+
+    def find_candidates(self, kind: ViewKind, option: Option) -> Candidates:
+        """Return which devices of a view an option would take."""
+        found = kind.memory.get(option)
+        if found is None:
+            found = kind.memory[option] = self._find(kind, option)
+        return found
+
+    def _find(self, kind: ViewKind, option: Option) -> Candidates:
+        selectors = [self.get(text) for text in (*option.device_class.expressions, *option.expressions)]
+        mask = blocked = 0
+        faults: dict[int, str] = {}
+        for place, seen in enumerate(kind.devices):
+            answer: bool | str = True
+            for selector in selectors:
+                answer = selector.matches(seen)
+                if answer is not True:
+                    break
+            if isinstance(answer, str):
+                faults[place] = answer
+            elif answer and find_consumption(option, seen) is not None:
+                if any(
+                    taint[2] in _BLOCKING and not tolerates(option.tolerated, taint)
+                    for taint in seen.device.device_taints
+                ):
+                    blocked |= 1 << place
+                else:
+                    mask |= 1 << place
+        return Candidates(mask, blocked, faults)
+
+
+def show_device(device: PublishedDevice, driver: str) -> dict[str, Any]:
+    """Return a device as expressions see it."""
+    attributes, capacity = DomainMap(), DomainMap()
+    for name, value in device.attributes.items():
+        domain, _, own = name.partition("/")
+        attributes.setdefault(domain, {})[own] = _show(value)
+    for name, each in device.capacity.items():
+        domain, _, own = qualify(name, driver).partition("/")
+        capacity.setdefault(domain, {})[own] = Quantity(each.amount)
+    return {
+        "driver": driver,
+        "allowMultipleAllocations": device.shared,
+        "attributes": attributes,
+        "capacity": capacity,
+    }
+
+
+def _show(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_show(each) for each in value]
+    if value is None:
+        raise EvaluationError("an attribute has no value of a known type")
+    if isinstance(value, tuple):
+        return parse_version(value[1])
+    return value
+
+
+# --- capacities -------------------------------------------------------------------------------------------------------
+
+
+def find_consumption(option: Option, seen: SeenDevice) -> Consumption | None:
+    """Return what an option takes of each capacity of a device; None if the device never has that."""
+    wanted = {qualify(name, seen.driver): amount for name, amount in option.capacity}
+    taken = []
+    for name, capacity in seen.device.capacity.items():
+        amount = _round_up(wanted.pop(qualify(name, seen.driver), None), capacity)
+        if _is_against(amount, capacity.policy) or amount > capacity.amount:
+            return None
+        taken.append((name, amount))
+    return None if wanted else tuple(taken)
+
+
+def _round_up(wanted: Amount | None, capacity: Capacity) -> Amount:
+    """Return what is taken where so much is wanted; None: nothing is said."""
+    policy = capacity.policy
+    if wanted is None:
+        return capacity.amount if policy is None or policy.default is None else policy.default
+    if policy is None:
+        return wanted
+    if policy.least is not None:
+        if wanted < policy.least or not policy.step:
+            return max(wanted, policy.least)
+        return policy.least + -(-(wanted - policy.least) // policy.step) * policy.step
+    return next((value for value in policy.values if value >= wanted), wanted)
+
+
+def _is_against(amount: Amount, policy: Policy | None) -> bool:
+    if policy is None or amount == policy.default:
+        return False
+    if policy.least is not None or policy.most is not None or policy.step is not None:
+        if policy.most is not None and amount > policy.most:
+            return True
+        return bool(policy.step and (amount - (policy.least or 0)) % policy.step)
+    return bool(policy.values) and amount not in policy.values

@@ -1,0 +1,197 @@
+"""What claims ask for: their specs and the classes behind them, read once (resource.k8s.io/v1)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from firmament.core.rules.devices.inventory import BadDevicesError, read_amount
+from firmament.core.rules.devices.quantities import Amount
+
+MOST_RESULTS = 32
+"""Devices that a claim may get, as the API allows them."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DeviceTerms:
+    """A DeviceClass. ``configurations``: JSON of its ``config``."""
+
+    name: str
+    expressions: tuple[str, ...]
+    configurations: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Option:
+    """One way to satisfy a request: an exact request, or a sub-request."""
+
+    name: str
+    """As results name it: ``request`` or ``request/subrequest``."""
+    device_class: DeviceTerms
+    """The class of its devices."""
+    expressions: tuple[str, ...]
+    """Beside those of the class."""
+    count: int
+    """How many devices; 0: all that match."""
+    admin: bool = False
+    """Whether devices are looked at that others have."""
+    tolerated: tuple[tuple[str, str, str, str], ...] = ()
+    """Key, operator, value and effect of each."""
+    tolerations_text: str = ""
+    """JSON of the same, as given."""
+    capacity: tuple[tuple[str, Amount], ...] = ()
+    """What is asked for of capacities, by their names as given."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Request:
+    """A request. ``options``: in order of preference."""
+
+    name: str
+    options: tuple[Option, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeConstraint:
+    """All devices of the requests (names; (): of all) agree in an attribute, or all differ in it."""
+
+    attribute: str
+    distinct: bool
+    requests: tuple[str, ...]
+
+    def covers(self, option: str) -> bool:
+        """Return whether the devices of an option are meant."""
+        return not self.requests or option in self.requests or option.partition("/")[0] in self.requests
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClaimSpec:
+    """A claim's spec, with the classes as they are."""
+
+    requests: tuple[Request, ...]
+    constraints: tuple[AttributeConstraint, ...] = ()
+    configurations: tuple[tuple[tuple[str, ...], str], ...] = ()
+    """Requests, and JSON of the configuration."""
+
+    @property
+    def expressions(self) -> frozenset[str]:
+        """All expressions that decide about devices."""
+        options = [option for request in self.requests for option in request.options]
+        return frozenset(
+            text for each in options for text in (*each.device_class.expressions, *each.expressions)
+        )
+
+
+def read_class(name: str, payload: bytes) -> DeviceTerms:
+    """Return what a record of a DeviceClass says; raises ``BadDevicesError``."""
+    try:
+        spec = json.loads(payload)
+        return DeviceTerms(
+            name,
+            _read_expressions(spec.get("selectors")),
+            tuple(json.dumps(each, sort_keys=True) for each in spec.get("config") or ()),
+        )
+    except BadDevicesError:
+        raise
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise BadDevicesError(f"device class {name}: it is no DeviceClass ({error})") from error
+
+
+def read_claim(spec: Any, classes: Mapping[str, DeviceTerms]) -> ClaimSpec:
+    """Return what a claim's spec says; raises ``BadDevicesError``, as for a class that there is not."""
+    try:
+        devices = spec.get("devices") or {}
+        requests = tuple(_read_request(each, classes) for each in devices.get("requests") or ())
+        constraints = tuple(_read_constraint(each) for each in devices.get("constraints") or ())
+        configurations = tuple(
+            (
+                tuple(map(str, each.get("requests") or ())),
+                json.dumps({key: value for key, value in each.items() if key != "requests"}, sort_keys=True),
+            )
+            for each in devices.get("config") or ()
+        )
+    except BadDevicesError:
+        raise
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise BadDevicesError(f"the claim's spec cannot be read ({type(error).__name__}: {error})") from error
+    least = sum(min(option.count for option in request.options) for request in requests)
+    if least > MOST_RESULTS:
+        raise BadDevicesError(f"the claim asks for {least} devices; at most {MOST_RESULTS} are possible")
+    return ClaimSpec(requests, constraints, configurations)
+
+
+def _read_request(given: Mapping[str, Any], classes: Mapping[str, DeviceTerms]) -> Request:
+    name = str(given["name"])
+    listed = given.get("firstAvailable")
+    if listed:
+        options = tuple(_read_option(f"{name}/{each['name']}", each, classes) for each in listed)
+    elif given.get("exactly") is not None:
+        options = (_read_option(name, given["exactly"], classes),)
+    else:
+        raise BadDevicesError(f"request {name}: it is of an unknown type")
+    return Request(name, options)
+
+
+def _read_option(name: str, given: Mapping[str, Any], classes: Mapping[str, DeviceTerms]) -> Option:
+    wanted = str(given.get("deviceClassName") or "")
+    if not wanted:
+        raise BadDevicesError(f"request {name}: missing device class name (unsupported request type?)")
+    if wanted not in classes:
+        raise BadDevicesError(f"request {name}: device class {wanted} does not exist")
+    mode = given.get("allocationMode") or "ExactCount"
+    if mode not in {"ExactCount", "All"}:
+        raise BadDevicesError(f"request {name}: unsupported allocation mode {str(mode)[:40]}")
+    count = 0 if mode == "All" else int(given.get("count") or 1)
+    if count < 0:
+        raise BadDevicesError(f"request {name}: count {count} is negative")
+    tolerations = given.get("tolerations") or ()
+    requested = (given.get("capacity") or {}).get("requests") or {}
+    return Option(
+        name=name,
+        device_class=classes[wanted],
+        expressions=_read_expressions(given.get("selectors")),
+        count=count,
+        admin=bool(given.get("adminAccess")),
+        tolerated=tuple(
+            (
+                str(each.get("key") or ""),
+                str(each.get("operator") or "Equal"),
+                str(each.get("value") or ""),
+                str(each.get("effect") or ""),
+            )
+            for each in tolerations
+        ),
+        tolerations_text=json.dumps(tolerations, sort_keys=True) if tolerations else "",
+        capacity=tuple(sorted((str(key), read_amount(value)) for key, value in requested.items())),
+    )
+
+
+def _read_expressions(selectors: Any) -> tuple[str, ...]:
+    found = []
+    for each in selectors or ():
+        if not each.get("cel"):
+            raise BadDevicesError("a selector has no CEL expression (unsupported selector type?)")
+        found.append(str(each["cel"]["expression"]))
+    return tuple(found)
+
+
+def _read_constraint(given: Mapping[str, Any]) -> AttributeConstraint:
+    requests = tuple(map(str, given.get("requests") or ()))
+    if given.get("matchAttribute"):
+        return AttributeConstraint(str(given["matchAttribute"]), distinct=False, requests=requests)
+    if given.get("distinctAttribute"):
+        return AttributeConstraint(str(given["distinctAttribute"]), distinct=True, requests=requests)
+    raise BadDevicesError("a constraint is empty (unsupported constraint type?)")
+
+
+def tolerates(tolerations: tuple[tuple[str, str, str, str], ...], taint: tuple[str, str, str]) -> bool:
+    """Return whether one of the tolerations tolerates a taint of a device."""
+    key, value, effect = taint
+    return any(
+        (not wanted_effect or wanted_effect == effect)
+        and (not wanted_key or wanted_key == key)
+        and (operator == "Exists" or (operator == "Equal" and wanted_value == value))
+        for wanted_key, operator, wanted_value, wanted_effect in tolerations
+    )

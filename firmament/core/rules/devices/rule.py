@@ -1,0 +1,331 @@
+"""The rule of devices: kube-scheduler's plugin DynamicResources.
+
+What drivers publish and who has it is known by records; the ledger of a round is made of both. When a round takes
+effect, its tasks get their devices by the same ledger, made anew.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from cost_models.interface import Int64, JointRows, Ledger, Needs
+from firmament.core.model import (
+    DEVICE_CLAIM_RECORD,
+    DEVICE_CLASS_RECORD,
+    DEVICE_SLICE_RECORD,
+    ClaimAllocation,
+    TaskClaim,
+    TaskClass,
+)
+from firmament.core.rules.devices.inventory import BadDevicesError, read_amount, read_terms
+from firmament.core.rules.devices.ledger import (
+    NOTHING_GIVEN,
+    DeviceLedger,
+    NamedClaim,
+    Served,
+    ShapeClaims,
+    place_machines,
+    share_out,
+)
+from firmament.core.rules.devices.matching import DeviceSelectors
+from firmament.core.rules.devices.quantities import Amount
+from firmament.core.rules.devices.requests import ClaimSpec, DeviceTerms, read_claim, read_class
+from firmament.core.rules.devices.results import write_allocation
+from firmament.core.rules.devices.states import MOST_STATES, StateTable
+from firmament.core.rules.devices.usage import GivenAway, usage_of
+from firmament.core.rules.devices.views import DeviceInventory, View
+from firmament.core.rules.framework.limit_rule import LimitRule, PlacedTask, RoundDemand
+from firmament.core.state.cluster import Cluster
+from firmament.core.state.device_book import PoolOfDevices
+
+NAME = "DynamicResources"
+
+
+class _Memory:
+    """What is kept of a cluster's devices from round to round."""
+
+    def __init__(self) -> None:
+        self.inventory = DeviceInventory()
+        self.selectors = DeviceSelectors()
+        self.table = StateTable(self.selectors)
+        self.classes: dict[str, DeviceTerms] = {}
+        self.class_faults: dict[str, str] = {}
+        self.specs: dict[str, ClaimSpec | str] = {}
+        self.given: dict[PoolOfDevices, tuple[int, GivenAway]] = {}
+        self.begun: dict[int, tuple[View, tuple[int, ...], int]] = {}
+        self._changes = (-1, -1)
+
+    def update(self, cluster: Cluster) -> None:
+        """Take in the records as they are now."""
+        records = cluster.records
+        changes = records.changes[DEVICE_SLICE_RECORD], records.changes[DEVICE_CLASS_RECORD]
+        if changes[0] != self._changes[0]:
+            self.inventory.update(records.payloads.get(DEVICE_SLICE_RECORD, {}))
+        if changes[1] != self._changes[1]:
+            self._read_classes(records.payloads.get(DEVICE_CLASS_RECORD, {}))
+        self._changes = changes
+
+    def _read_classes(self, payloads: dict[str, bytes]) -> None:
+        self.classes, self.class_faults = {}, {}
+        self.specs.clear()
+        for name, payload in payloads.items():
+            try:
+                self.classes[name] = read_class(name, payload)
+            except BadDevicesError as error:
+                self.class_faults[name] = str(error)
+
+    def forget_findings(self) -> None:
+        """Forget what has been found out, and begin anew; rounds in the making keep what they know."""
+        self.inventory.forget_findings()
+        self.table = StateTable(self.selectors)
+        self.begun.clear()
+
+    def read_spec(self, text: str) -> ClaimSpec | str:
+        """Return what the JSON of a spec says, or what is wrong with it."""
+        found = self.specs.get(text)
+        if found is None:
+            if len(self.specs) > 10_000:
+                self.specs.clear()
+            try:
+                found = read_claim(json.loads(text), self.classes)
+            except (BadDevicesError, ValueError, RecursionError) as error:
+                found = str(error)
+            self.specs[text] = found
+        return found
+
+
+def _recall(cluster: Cluster) -> _Memory:
+    memory = cluster.rule_memory.get(NAME)
+    if not isinstance(memory, _Memory):
+        memory = cluster.rule_memory[NAME] = _Memory()
+    memory.update(cluster)
+    return memory
+
+
+class DynamicResources(LimitRule):
+    """The devices that tasks claim."""
+
+    name = NAME
+    for_tasks_with = ("claims",)
+    needs = Needs(records=(DEVICE_SLICE_RECORD, DEVICE_CLASS_RECORD, DEVICE_CLAIM_RECORD))
+    asked_again = False
+
+    def limit(
+        self,
+        cluster: Cluster,  # noqa: ARG002  # all is in the ledger
+        demand: RoundDemand,  # noqa: ARG002
+        free: Int64,
+    ) -> tuple[Int64, Sequence[JointRows]]:
+        """Return what machines offer as it is: no row says what devices are."""
+        return free, ()
+
+    def keep_ledger(self, cluster: Cluster, demand: RoundDemand) -> Ledger | None:
+        """Return the ledger of devices, for the shapes of a round."""
+        shapes = [cluster.classes.shapes[shape] for shape in demand.shapes]
+        without = frozenset({cluster.tasks.uid[demand.without]} if demand.without >= 0 else ())
+        return make_ledger(cluster, shapes, without)
+
+    def hand_out(self, cluster: Cluster, placed: Sequence[PlacedTask]) -> list[Any]:
+        """Return what each task gets, in their order; None: there is nothing left for it."""
+        return give_devices(cluster, placed)
+
+
+def make_ledger(
+    cluster: Cluster, shapes: Sequence[TaskClass], without: frozenset[str] = frozenset()
+) -> DeviceLedger | None:
+    """Return a ledger for shapes, of which the n-th has the number n; None if none of them has claims.
+
+    What only the tasks ``without`` (uids) have does not count.
+    """
+    if not any(shape.claims for shape in shapes):
+        return None
+    memory = _recall(cluster)
+    claims = tuple(_read_shape(cluster, memory, shape.claims) if shape.claims else None for shape in shapes)
+    specs = [
+        claim.spec if isinstance(claim, NamedClaim) else claim
+        for shape in claims
+        if shape is not None
+        for claim in shape.claims
+    ]
+    relevant = memory.selectors.find_relevant(specs)
+    memory.selectors.keep(frozenset(text for spec in specs for text in spec.expressions), relevant)
+    if len(memory.table.states) > MOST_STATES:
+        memory.forget_findings()
+    views = memory.inventory.see(cluster.machines, relevant)
+    ledger = DeviceLedger(
+        shapes=claims,
+        views=views,
+        pools=memory.inventory.pools,
+        watchers=memory.inventory.watchers,
+        watched=memory.inventory.watched,
+        table=memory.table,
+        at=np.zeros(len(views), dtype=np.int64),
+        given_away={},
+    )
+    _begin(cluster, memory, ledger, without)
+    return ledger
+
+
+def _begin(cluster: Cluster, memory: _Memory, ledger: DeviceLedger, without: frozenset[str]) -> None:
+    """Set the states of all machines by what is in use now."""
+    book = cluster.devices
+    given, begun = ({}, {}) if without else (memory.given, memory.begun)
+
+    def recall_given(driver: str, pool: str) -> GivenAway:
+        key = driver, pool
+        changed = book.changes.get(key, -1)
+        known = given.get(key)
+        if known is None or known[0] != changed:
+            known = given[key] = changed, _sum_given(cluster, key, without)
+        return known[1]
+
+    changes = book.changes
+    for row, view in enumerate(ledger.views):
+        if row in ledger.watched:
+            for place in view.places:
+                ledger.given_away[place.pool[:2]] = recall_given(*place.pool[:2])
+            continue
+        mark = tuple([changes.get(place.pool[:2], -1) for place in view.places])
+        known = begun.get(row)
+        if known is None or known[0] is not view or known[1] != mark:
+            use = usage_of(view, ledger.pools, recall_given)
+            known = begun[row] = view, mark, ledger.table.begin(view.kind, use).number
+        ledger.at[row] = known[2]
+    place_machines(ledger, sorted(ledger.watched))
+
+
+def _sum_given(cluster: Cluster, pool: PoolOfDevices, without: frozenset[str]) -> GivenAway:
+    """Return what has been given away of a pool: each share once, whoever says so."""
+    own: set[str] = set()
+    shares: dict[str, dict[str, Amount]] = {}
+    holders = cluster.devices.get_holders(pool)
+    if not holders:
+        return NOTHING_GIVEN
+    for device, held in holders.items():
+        seen: set[str] = set()
+        for holder, holding in held.items():
+            if without and cluster.devices.is_only_for(holder, without):
+                continue
+            if not holding.share:
+                own.add(device)
+            elif holding.share not in seen:
+                seen.add(holding.share)
+                amounts = shares.setdefault(device, {})
+                for name, value in holding.consumed:
+                    amounts[name] = amounts.get(name, 0) + _read_consumed(value)
+    return own, shares
+
+
+def _read_consumed(value: object) -> Amount:
+    try:
+        return read_amount(value)
+    except BadDevicesError:
+        return 0
+
+
+def _read_shape(cluster: Cluster, memory: _Memory, claims: Sequence[TaskClaim]) -> ShapeClaims:
+    found: list[ClaimSpec | NamedClaim] = []
+    for claim in claims:
+        text = claim.spec
+        allocation = None
+        if claim.claim:
+            known = cluster.devices.known_claims.get(claim.claim)
+            if known is None:
+                return ShapeClaims(fault=f"claim {claim.claim} does not exist")
+            text = json.dumps(known.spec, sort_keys=True)
+            allocation = cluster.devices.find_allocation(claim.claim)
+        if allocation is not None:
+            found.append(NamedClaim(claim.claim, _NOTHING, _find_reached(cluster, allocation)))
+            continue
+        spec = memory.read_spec(text)
+        if isinstance(spec, str):
+            return ShapeClaims(fault=spec)
+        found.append(NamedClaim(claim.claim, spec) if claim.claim else spec)
+    return ShapeClaims(tuple(found))
+
+
+_NOTHING = ClaimSpec(())
+
+
+def _find_reached(cluster: Cluster, allocation: Any) -> Any:
+    """Return bool[M]: the machines that an allocation is for."""
+    selector = allocation.get("nodeSelector")
+    if not selector:
+        return np.ones(len(cluster.machines), dtype=np.bool_)
+    try:
+        return cluster.machines.selectors().terms(read_terms(selector))
+    except (TypeError, KeyError, AttributeError):
+        return np.zeros(len(cluster.machines), dtype=np.bool_)
+
+
+# --- taking effect ----------------------------------------------------------------------------------------------------
+
+
+def give_devices(cluster: Cluster, placed: Sequence[PlacedTask]) -> list[tuple[ClaimAllocation, ...] | None]:
+    """Return the devices of tasks that come to machines in this order; None where they are gone.
+
+    The tasks hold them from now on.
+    """
+    number: dict[int, int] = {}
+    for each in placed:
+        number.setdefault(each.shape, len(number))
+    leaving = frozenset(uid for each in placed for uid in each.leaving)
+    ledger = make_ledger(cluster, [cluster.classes.shapes[shape] for shape in number], leaving)
+    if ledger is None:
+        return [()] * len(placed)
+    outcomes = [ledger.book_task(number[each.shape], each.machine) for each in placed]
+    booked = [(task, served) for task, served in zip(placed, outcomes, strict=True) if served is not None]
+    picks = iter(share_out(ledger, [served for _, served in booked]))
+    found: list[tuple[ClaimAllocation, ...] | None] = []
+    named: dict[str, str] = {}
+    for task, served in zip(placed, outcomes, strict=True):
+        if served is None:
+            found.append(None)
+            continue
+        claims = cluster.classes.shapes[task.shape].claims
+        allocations = _write_all(cluster, ledger, task, claims, served, next(picks), named)
+        cluster.devices.promise(task.uid, allocations)
+        found.append(allocations)
+    return found
+
+
+def _write_all(
+    cluster: Cluster,
+    ledger: DeviceLedger,
+    task: PlacedTask,
+    claims: Sequence[TaskClaim],
+    served: Served,
+    picks: Any,
+    named: dict[str, str],
+) -> tuple[ClaimAllocation, ...]:
+    """Return the allocations of a task: of its own claims, and of those that no record says to be allocated."""
+    view, machine = ledger.views[served.machine], cluster.machines.specs[served.machine].name
+    written: list[ClaimAllocation] = []
+    at = 0
+    for claim in claims:
+        if claim.claim and (claim.claim in named or claim.claim not in served.names):
+            text = named.get(claim.claim) or _repeat(cluster, claim.claim)
+            if text:
+                written.append(ClaimAllocation(claim.name, claim.claim, text))
+            continue
+        mark = claim.claim or f"{task.uid}/{claim.name}"
+        content = write_allocation(served.demand[at], picks[at], view, ledger.pools, machine, mark)
+        text = json.dumps(content, separators=(",", ":"))
+        if claim.claim:
+            named[claim.claim] = text
+        written.append(ClaimAllocation(claim.name, claim.claim, text))
+        at += 1
+    return tuple(written)
+
+
+def _repeat(cluster: Cluster, claim: str) -> str:
+    """Return the allocation of a claim that another task has got, and no record says yet; "" if one does."""
+    known = cluster.devices.known_claims.get(claim)
+    if known is not None and known.allocation is not None:
+        return ""
+    allocation = cluster.devices.find_allocation(claim)
+    return "" if allocation is None else json.dumps(allocation, separators=(",", ":"))

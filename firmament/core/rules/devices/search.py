@@ -1,0 +1,322 @@
+"""Finds devices for the claims of tasks on one machine: exactly, and with a bound on the work.
+
+Requests are taken in their order, options by preference, devices in the order of pools, slices and lists; the first
+solution stands, as in Kubernetes' allocator. What is left out cannot contain one: devices that do not differ in
+anything that the claims look at are interchangeable, so of these one is tried; requests that need more devices than are
+left have no solution; and a rest that has failed with the same devices left fails again. The search gives up after
+`MOST_PICKS` devices have been tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from firmament.core.rules.devices.matching import Consumption, DeviceSelectors, find_consumption
+from firmament.core.rules.devices.plan import NO_VALUES, AttributeIndex, SearchPlan, Values
+from firmament.core.rules.devices.quantities import Amount
+from firmament.core.rules.devices.requests import MOST_RESULTS, AttributeConstraint, ClaimSpec, Option
+from firmament.core.rules.devices.views import SeenDevice, ViewKind, list_bits
+
+MOST_PICKS = 20_000
+"""Devices that a search tries at most: some hundredths of a second."""
+
+
+class ViewUse(NamedTuple):
+    """What is in use of the devices of a view, which go by their places there."""
+
+    taken: int = 0
+    """Bits of the devices that somebody has to himself."""
+    shares: tuple[tuple[int, Consumption], ...] = ()
+    """By device that several share, ascending: what they have taken of its capacities."""
+    counters: tuple[Amount, ...] = ()
+    """What is left of each counter."""
+
+
+class Pick(NamedTuple):
+    """A device that an option has got; ``consumption``: of one that several share."""
+
+    option: Option
+    device: int
+    consumption: Consumption | None
+
+
+class SearchOutcome(NamedTuple):
+    """The outcome of a search."""
+
+    picks: tuple[tuple[Pick, ...], ...] | None
+    """By claim; None: there are none."""
+    fault: str = ""
+    """Why nothing was found, if it is not that devices are taken: an expression without an answer, a pool that is not
+    complete, a search that was given up."""
+
+
+class _StopError(Exception):
+    """The search ends without a solution."""
+
+
+class _Search:
+    def __init__(self, kind: ViewKind, plan: SearchPlan, use: ViewUse, most_picks: int) -> None:
+        self._kind, self._plan = kind, plan
+        self._devices: tuple[SeenDevice, ...] = kind.devices
+        self._taken = use.taken
+        self._shares: dict[int, dict[str, Amount]] = {place: dict(amounts) for place, amounts in use.shares}
+        self._counters = list(use.counters)
+        self._own = [0] * len(plan.claims)
+        self._states: list[list[Values | None]] = [[None] * len(each.constraints) for each in plan.claims]
+        self.picks: list[list[Pick]] = [[] for _ in plan.claims]
+        self._left = most_picks
+        self._failed: set[Any] = set()
+        self._all: dict[Option, list[int]] = {}
+        for claim in plan.claims:
+            for request in claim.requests:
+                for option in request.options:
+                    if not option.count:
+                        self._all[option] = self._list_all(option)
+
+    def _list_all(self, option: Option) -> list[int]:
+        """Return the devices that are all for an option."""
+        found = self._plan.candidates[option]
+        if self._kind.incomplete:
+            raise _StopError("asks for all devices, but a resource pool is currently being updated")
+        if self._kind.faulty:
+            raise _StopError("asks for all devices, but a resource pool is currently invalid")
+        if found.faults:
+            raise _StopError(next(iter(found.faults.values())))
+        return [
+            place
+            for place in list_bits(found.mask | found.blocked)
+            if not self._plan.shared >> place & 1 or self._consume(option, place) is not None
+        ]
+
+    def run(self) -> bool:
+        """Return whether all claims have got devices."""
+        return self._request(0, 0)
+
+    def _request(self, number: int, place: int) -> bool:
+        """Satisfy the requests from one on, and the claims after it."""
+        while number < len(self._plan.claims) and place == len(self._plan.claims[number].requests):
+            number, place = number + 1, 0
+        if number == len(self._plan.claims):
+            return True
+        for mask, need in self._plan.needs[number, place]:
+            if (mask & ~self._taken).bit_count() < need:
+                return False
+        key = self._describe(number, place)
+        if key in self._failed:
+            return False
+        for option in self._plan.claims[number].requests[place].options:
+            count = option.count or len(self._all[option])
+            if not count or len(self.picks[number]) + count > MOST_RESULTS:
+                continue
+            done = (
+                self._pick(number, place, option, count, 0)
+                if option.count
+                else self._pick_all(number, place, option)
+            )
+            if done:
+                return True
+        self._failed.add(key)
+        return False
+
+    def _describe(self, number: int, place: int) -> Any:
+        """Return all that the rest of the search depends on."""
+        free = ~self._taken
+        return (
+            number,
+            place,
+            tuple([(group & free).bit_count() for group in self._plan.groups]),
+            tuple(self._states[number]),
+            tuple(self._counters),
+            len(self.picks[number]),
+            tuple(sorted((at, tuple(each.items())) for at, each in self._shares.items())),
+            (self._own[number], self._taken) if self._plan.has_admin else None,
+        )
+
+    def _pick(self, number: int, place: int, option: Option, left: int, start: int) -> bool:
+        """Give ``left`` more devices, from ``start`` on, to an option, and satisfy the rest."""
+        if not left:
+            return self._request(number, place + 1)
+        found = self._plan.candidates[option]
+        open_to = self._own[number] if option.admin else self._taken
+        faults = sum(1 << at for at in found.faults if not open_to >> at & 1 and at >= start)
+        devices = (found.mask & ~open_to & self._allow(number, option)) >> start << start
+        if not faults and devices.bit_count() < left:
+            return False
+        tried: set[Any] = set()
+        for device in list_bits(devices | faults):
+            if device in found.faults:
+                raise _StopError(found.faults[device])
+            sign = self._sign(device)
+            if sign in tried:
+                continue
+            undo = self._take(number, option, device)
+            if undo is None:
+                continue
+            if self._pick(number, place, option, left - 1, device + 1):
+                return True
+            self._give_back(number, device, undo)
+            tried.add(sign)
+        return False
+
+    def _pick_all(self, number: int, place: int, option: Option) -> bool:
+        done: list[tuple[int, Any]] = []
+        blocked = self._plan.candidates[option].blocked
+        for device in self._all[option]:
+            in_use = (self._own[number] if option.admin else self._taken) >> device & 1
+            undo = None
+            if not in_use and not blocked >> device & 1:
+                if not self._allow(number, option) >> device & 1:
+                    raise _StopError("cannot add a device because a claim constraint would not be satisfied")
+                undo = self._take(number, option, device)
+            if undo is None:
+                break
+            done.append((device, undo))
+        else:
+            if self._request(number, place + 1):
+                return True
+        for device, undo in reversed(done):
+            self._give_back(number, device, undo)
+        return False
+
+    def _sign(self, device: int) -> Any:
+        share = self._shares.get(device)
+        return self._plan.signature[device], None if share is None else tuple(share.items())
+
+    # --- constraints ---------------------------------------------------------------------------------------------
+
+    def _covering(
+        self, number: int, option: Option
+    ) -> Iterator[tuple[int, AttributeConstraint, AttributeIndex]]:
+        claim = self._plan.claims[number]
+        for index, constraint in enumerate(claim.constraints):
+            if constraint.covers(option.name):
+                yield index, constraint, self._plan.attributes[number][index]
+
+    def _allow(self, number: int, option: Option) -> int:
+        """Return the devices (bits) that the claim's constraints leave to an option."""
+        allowed = (1 << len(self._devices)) - 1
+        for index, constraint, attribute in self._covering(number, option):
+            state = self._states[number][index]
+            if state is None or constraint.distinct:
+                having = 0
+                for devices in attribute.having.values():
+                    having |= devices
+                allowed &= having & ~attribute.any_of(state or NO_VALUES)
+            else:
+                allowed &= attribute.any_of(state)
+        return allowed
+
+    def _constrain(self, number: int, option: Option, device: int) -> None:
+        for index, constraint, attribute in self._covering(number, option):
+            state, values = self._states[number][index], attribute.of[device]
+            if state is None:
+                self._states[number][index] = values
+            else:
+                self._states[number][index] = state | values if constraint.distinct else state & values
+
+    # --- taking and giving back ----------------------------------------------------------------------------------
+
+    def _take(self, number: int, option: Option, device: int) -> Any:
+        """Give a device to an option; returns what takes it back, None if there is not enough of it."""
+        self._left -= 1
+        if self._left < 0:
+            raise _StopError("the search for devices was given up")
+        seen = self._devices[device]
+        share = self._shares.get(device)
+        consumption: Consumption | None = None
+        if seen.device.shared:
+            consumption = self._consume(option, device)
+            if consumption is None:
+                return None
+        counted = bool(seen.device.takes) and share is None
+        first = self._kind.counters[seen.pool]
+        if counted:
+            for counter, amount in seen.device.takes:
+                if self._counters[first + counter] < amount:
+                    return None
+            self._count(device, -1)
+        undo = (self._taken, self._own[number], list(self._states[number]), share, counted)
+        if seen.device.shared:
+            held = dict(share or {})
+            for name, amount in consumption or ():
+                held[name] = held.get(name, 0) + amount
+            self._shares[device] = held
+        else:
+            self._taken |= 1 << device
+            self._own[number] |= 1 << device
+        self._constrain(number, option, device)
+        self.picks[number].append(Pick(option, device, consumption))
+        return undo
+
+    def _give_back(self, number: int, device: int, undo: Any) -> None:
+        self._taken, self._own[number], self._states[number], share, counted = undo
+        if counted:
+            self._count(device, 1)
+        if self._devices[device].device.shared:
+            if share is None:
+                del self._shares[device]
+            else:
+                self._shares[device] = share
+        self.picks[number].pop()
+
+    def _count(self, device: int, sign: int) -> None:
+        seen = self._devices[device]
+        first = self._kind.counters[seen.pool]
+        for counter, amount in seen.device.takes:
+            self._counters[first + counter] += sign * amount
+
+    def _consume(self, option: Option, device: int) -> Consumption | None:
+        """Return what an option takes of a device that several share; None if that is not left."""
+        seen = self._devices[device]
+        wanted = find_consumption(option, seen)
+        share = self._shares.get(device)
+        if wanted is not None and share is not None:
+            for name, amount in wanted:
+                if share.get(name, 0) + amount > seen.device.capacity[name].amount:
+                    return None
+        return wanted
+
+
+def find_devices(
+    kind: ViewKind,
+    use: ViewUse,
+    claims: tuple[ClaimSpec, ...],
+    selectors: DeviceSelectors,
+    most_picks: int = MOST_PICKS,
+) -> SearchOutcome:
+    """Return devices for all claims, on a machine of a kind of whose devices so much is in use."""
+    plan = kind.memory.get(claims)
+    if plan is None:
+        plan = kind.memory[claims] = SearchPlan(kind, claims, selectors)
+    try:
+        search = _Search(kind, plan, use, most_picks)
+        if search.run():
+            return SearchOutcome(tuple(map(tuple, search.picks)))
+    except _StopError as stopped:
+        return SearchOutcome(None, str(stopped))
+    return SearchOutcome(None, "invalid resource pools were encountered" if kind.faulty else "")
+
+
+def use_after(kind: ViewKind, use: ViewUse, picks: Sequence[Sequence[Pick]]) -> ViewUse:
+    """Return what is in use once devices have been given away."""
+    taken = use.taken
+    shares = {place: dict(amounts) for place, amounts in use.shares}
+    counters = list(use.counters)
+    for claim in picks:
+        for option, device, consumption in claim:
+            if option.admin:
+                continue
+            seen = kind.devices[device]
+            if not seen.device.shared or device not in shares:
+                for counter, amount in seen.device.takes:
+                    counters[kind.counters[seen.pool] + counter] -= amount
+            if seen.device.shared:
+                held = shares.setdefault(device, {})
+                for name, amount in consumption or ():
+                    held[name] = held.get(name, 0) + amount
+            else:
+                taken |= 1 << device
+    return ViewUse(
+        taken, tuple((place, tuple(shares[place].items())) for place in sorted(shares)), tuple(counters)
+    )

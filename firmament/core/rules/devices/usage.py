@@ -1,0 +1,46 @@
+"""What is in use of the devices that a machine sees, from what has been given away of each pool."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from firmament.core.rules.devices.inventory import Pool, PoolName
+from firmament.core.rules.devices.quantities import Amount
+from firmament.core.rules.devices.search import ViewUse
+from firmament.core.rules.devices.views import View, list_bits
+
+GivenAway = tuple[frozenset[str] | set[str], Mapping[str, Mapping[str, Amount]]]
+"""Names of devices that somebody has to himself, and of those that are shared, with what is taken of each."""
+
+
+def usage_of(
+    view: View, pools: Mapping[PoolName, Pool], given_away: Callable[[str, str], GivenAway]
+) -> ViewUse:
+    """Return what is in use of the devices of a view; ``given_away``: by driver and pool."""
+    taken = 0
+    shares = []
+    counters: list[Amount] = []
+    offset = 0
+    for place in view.places:
+        pool = pools[place.pool]
+        if pool.incomplete or pool.fault:
+            counters += pool.counters
+            continue
+        own, shared = given_away(place.pool[0], place.pool[1])
+        left = list(pool.counters)
+        numbers = list_bits(place.devices)
+        if own or shared:
+            if left:
+                for device in pool.devices:
+                    if device.name in own or device.name in shared:
+                        for counter, amount in device.takes:
+                            left[counter] -= amount
+            for at, number in enumerate(numbers):
+                device = pool.devices[number]
+                if device.name in own:
+                    taken |= 1 << offset + at
+                if device.name in shared:
+                    shares.append((offset + at, tuple(shared[device.name].items())))
+        counters += left
+        offset += len(numbers)
+    return ViewUse(taken, tuple(shares), tuple(counters))

@@ -1,0 +1,200 @@
+"""Which devices have been given away, and to whom: by the claims that are known, and by placements in the making.
+
+A claim that is allocated comes as a record (`DEVICE_CLAIM_RECORD`). Between a round that gives devices to a task and
+the record that says so, the task itself holds them here. Who holds the same devices twice, by both, holds them once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeAlias
+
+from firmament.core.model import ClaimAllocation
+from firmament.core.selectors.labels import NAME_FIELD
+
+PoolOfDevices: TypeAlias = tuple[str, str]
+"""Driver and name of a pool."""
+Holder: TypeAlias = tuple[str, str]
+"""Who holds devices: ("", name of a claim), or (uid of a task, what it calls the claim)."""
+
+
+class Holding(NamedTuple):
+    """What a holder has of a device: all of it, or the share of this id, with JSON values by capacity."""
+
+    share: str = ""
+    consumed: tuple[tuple[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class KnownClaim:
+    """A claim as its record says: see `DEVICE_CLAIM_RECORD`."""
+
+    spec: Mapping[str, Any]
+    allocation: Mapping[str, Any] | None = None
+    reserved_for: tuple[str, ...] = ()
+    in_use_by: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class DeviceBook:
+    """Holders of devices. ``version`` grows whenever somebody gets devices, or claims become others."""
+
+    known_claims: dict[str, KnownClaim] = field(default_factory=dict)
+    """By name."""
+    promised: dict[str, tuple[ClaimAllocation, ...]] = field(default_factory=dict)
+    """By uid: what tasks have got that are not known by records yet."""
+    version: int = 0
+    """How often holders or claims have changed."""
+    changes: dict[PoolOfDevices, int] = field(default_factory=dict)
+    """By pool: the version when holders of its devices changed last."""
+    _held: dict[PoolOfDevices, dict[str, dict[Holder, Holding]]] = field(default_factory=dict)
+    """By pool, then by device."""
+    _of_holder: dict[Holder, tuple[tuple[PoolOfDevices, str], ...]] = field(default_factory=dict)
+    """Pools and devices of each holder."""
+    _promised_claims: dict[str, dict[str, ClaimAllocation]] = field(default_factory=dict)
+    """By name of a claim, then by uid."""
+
+    def get_holders(self, pool: PoolOfDevices) -> Mapping[str, Mapping[Holder, Holding]]:
+        """Return who holds which devices of a pool, by device."""
+        return self._held.get(pool, {})
+
+    def find_allocation(self, claim: str) -> Mapping[str, Any] | None:
+        """Return the allocation of a claim that exists, or that has been given devices meanwhile; None: none yet."""
+        known = self.known_claims.get(claim)
+        if known is not None and known.allocation is not None:
+            return known.allocation
+        for promised in self._promised_claims.get(claim, {}).values():
+            found: Mapping[str, Any] = json.loads(promised.allocation)
+            return found
+        return None
+
+    def is_only_for(self, holder: Holder, uids: Collection[str]) -> bool:
+        """Return whether nobody but these tasks has what a holder holds."""
+        if holder[0]:
+            return holder[0] in uids
+        claim = self.known_claims.get(holder[1])
+        users = {*claim.reserved_for, *claim.in_use_by} if claim is not None else ()
+        return bool(users) and all(user in uids for user in users)
+
+    # --- records -------------------------------------------------------------------------------------------------
+
+    def keep_claim(self, name: str, payload: bytes | None) -> frozenset[str]:
+        """Take in the record of a claim, None if it is gone; returns the machines where devices are free again.
+
+        "" stands for machines that the claim does not name.
+
+        A record that cannot be read counts as one that is gone. Devices of tasks for which the claim is reserved are
+        held by it from now on.
+        """
+        found = None if payload is None else _read_claim(payload)
+        former, before = self._of_holder.get(("", name), ()), self.known_claims.get(name)
+        self._drop(("", name))
+        self.version += 1
+        if found is None:
+            self.known_claims.pop(name, None)
+        else:
+            self.known_claims[name] = found
+            if found.allocation is not None:
+                self._hold(("", name), found.allocation)
+                self._settle(name, found)
+        now = self._of_holder.get(("", name), ())
+        if before is None or before.allocation is None or not set(former) - set(now):
+            return frozenset()
+        return frozenset(_list_machines(before.allocation))
+
+    def _settle(self, name: str, claim: KnownClaim) -> None:
+        """Let tasks no longer hold by themselves what a claim holds for them."""
+        held = set(self._of_holder.get(("", name), ()))
+        for uid in {*claim.reserved_for, *claim.in_use_by}:
+            for each in self.promised.get(uid, ()):
+                if set(self._of_holder.get((uid, each.name), ())) == held:
+                    self._withdraw(uid, each)
+
+    # --- placements in the making --------------------------------------------------------------------------------
+
+    def promise(self, uid: str, allocations: tuple[ClaimAllocation, ...]) -> None:
+        """Let a task hold what it has got, until records say so or the task loses its place."""
+        self.withdraw(uid)
+        self.version += 1
+        self.promised[uid] = allocations
+        for each in allocations:
+            self._hold((uid, each.name), json.loads(each.allocation))
+            if each.claim:
+                self._promised_claims.setdefault(each.claim, {})[uid] = each
+
+    def withdraw(self, uid: str) -> None:
+        """Take back what a task holds, if it holds anything."""
+        for each in self.promised.get(uid, ()):
+            self._withdraw(uid, each)
+
+    def _withdraw(self, uid: str, allocation: ClaimAllocation) -> None:
+        rest = tuple(each for each in self.promised[uid] if each is not allocation)
+        if rest:
+            self.promised[uid] = rest
+        else:
+            del self.promised[uid]
+        self._drop((uid, allocation.name))
+        if allocation.claim:
+            self._promised_claims.get(allocation.claim, {}).pop(uid, None)
+
+    # --- holders -------------------------------------------------------------------------------------------------
+
+    def _hold(self, holder: Holder, allocation: Mapping[str, Any]) -> None:
+        places = []
+        for pool, device, holding in list_results(allocation):
+            self._held.setdefault(pool, {}).setdefault(device, {})[holder] = holding
+            self.changes[pool] = self.version
+            places.append((pool, device))
+        if places:
+            self._of_holder[holder] = tuple(places)
+
+    def _drop(self, holder: Holder) -> None:
+        places = self._of_holder.pop(holder, ())
+        if places:
+            self.version += 1
+        for pool, device in places:
+            self.changes[pool] = self.version
+            holders = self._held[pool][device]
+            holders.pop(holder, None)
+            if not holders:
+                del self._held[pool][device]
+                if not self._held[pool]:
+                    del self._held[pool]
+
+
+def list_results(allocation: Mapping[str, Any]) -> Iterable[tuple[PoolOfDevices, str, Holding]]:
+    """Yield pool, device and holding of each result of an allocation that takes something: not by admin access."""
+    for each in (allocation.get("devices") or {}).get("results") or ():
+        if not each.get("adminAccess"):
+            consumed = tuple(sorted((each.get("consumedCapacity") or {}).items()))
+            pool = str(each.get("driver", "")), str(each.get("pool", ""))
+            yield pool, str(each.get("device", "")), Holding(str(each.get("shareID") or ""), consumed)
+
+
+def _list_machines(allocation: Mapping[str, Any]) -> list[str]:
+    """Return the machines that an allocation names; [""] if it is for others as well."""
+    terms = (allocation.get("nodeSelector") or {}).get("nodeSelectorTerms") or ()
+    fields = [field for term in terms[:1] for field in term.get("matchFields") or ()]
+    named = [field.get("values") or () for field in fields if field.get("key") == NAME_FIELD]
+    return [str(name) for names in named for name in names] if len(terms) == 1 and named else [""]
+
+
+def _read_claim(payload: bytes) -> KnownClaim | None:
+    """Return what a record says; None if it says something else."""
+    try:
+        content = json.loads(payload)
+        allocation = content.get("allocation")
+        if allocation is not None:
+            allocation = dict(allocation)
+            list(list_results(allocation))
+            _list_machines(allocation)
+        return KnownClaim(
+            dict(content.get("spec") or {}),
+            allocation,
+            tuple(map(str, content.get("reserved_for") or ())),
+            tuple(map(str, content.get("in_use_by") or ())),
+        )
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        return None

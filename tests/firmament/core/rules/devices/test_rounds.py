@@ -1,0 +1,172 @@
+"""Devices in rounds: given once, held until records say so, and given back."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from firmament.core.events import BindingReport, ClassDefined, RecordRemoved, TaskRemoved, TasksBound
+from firmament.core.model import DEVICE_CLAIM_RECORD, TaskClaim, TaskClass
+from firmament.core.results import RoundResult
+from firmament.core.scheduler import Scheduler
+from tests.support.core import machine, messages, placed, scheduler, task_class, tasks
+from tests.support.devices import (
+    claim_record,
+    claim_spec,
+    class_record,
+    device,
+    exactly,
+    list_devices,
+    own_claim,
+    slice_record,
+)
+
+
+def with_claims(*claims: TaskClaim) -> TaskClass:
+    return replace(task_class(100), claims=claims)
+
+
+ONE = with_claims(own_claim(exactly("gpu")))
+
+
+@pytest.fixture
+def core() -> Scheduler:
+    """Two machines with two devices each."""
+    made = scheduler()
+    made.apply([machine("a", cpu=4000), machine("b", cpu=4000), class_record("gpu")])
+    for name in ("a", "b"):
+        made.apply([slice_record(name, [device("d0"), device("d1")])])
+    return made
+
+
+def given(result: RoundResult) -> dict[str, list[tuple[str, str]]]:
+    """Devices by task, of all its claims."""
+    return {
+        delta.uid: [each for claim in delta.allocations for each in list_devices(claim.allocation)]
+        for delta in result.deltas
+    }
+
+
+def test_tasks_get_devices_of_their_machines_and_none_is_given_twice(core: Scheduler):
+    core.apply(tasks(1, "t0", "t1", "t2", "t3", "t4", content=ONE))
+    result = core.run_round()
+    found = given(result)
+    assert len(found) == 4
+    assert sorted(each for devices in found.values() for each in devices) == [
+        ("a", "d0"),
+        ("a", "d1"),
+        ("b", "d0"),
+        ("b", "d1"),
+    ]
+    assert all(devices[0][0] == placed(result)[uid] for uid, devices in found.items())
+    (text,) = messages(result).values()
+    assert text.startswith("0/2 nodes are available: 2 cannot allocate all claims.")
+
+
+def test_an_allocation_names_the_claim_the_device_and_the_machine(core: Scheduler):
+    core.apply(tasks(1, "t0", content=ONE))
+    (delta,) = core.run_round().deltas
+    (allocation,) = delta.allocations
+    assert (allocation.name, allocation.claim) == ("c", "")
+    content = json.loads(allocation.allocation)
+    assert content["devices"]["results"] == [
+        {"request": "r", "driver": "gpu.example.com", "pool": delta.machine, "device": "d0"}
+    ]
+    (term,) = content["nodeSelector"]["nodeSelectorTerms"]
+    assert term == {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [delta.machine]}]}
+
+
+def test_devices_stay_with_a_task_until_its_placement_fails(core: Scheduler):
+    core.apply(tasks(1, "t0", "t1", "t2", "t3", content=ONE))
+    result = core.run_round()
+    core.apply(tasks(1, "t4", content=ONE))
+    assert not placed(core.run_round())
+    lost = placed(result)["t0"]
+    core.report([BindingReport("t0", lost, bound=False, retry=False)])
+    assert placed(core.run_round()) == {"t4": lost}
+
+
+def test_devices_come_back_when_the_task_and_its_claim_are_gone(core: Scheduler):
+    core.apply(tasks(1, "t0", "t1", "t2", "t3", content=ONE))
+    result = core.run_round()
+    there = placed(result)
+    for uid, machine_name in there.items():
+        (allocation,) = next(delta for delta in result.deltas if delta.uid == uid).allocations
+        core.report([BindingReport(uid, machine_name, bound=True)])
+        core.apply(
+            [claim_record(f"ns/{uid}", claim_spec(exactly("gpu")), json.loads(allocation.allocation), uid)]
+        )
+    core.apply(tasks(1, "t4", content=ONE))
+    assert not placed(core.run_round())
+    core.apply([TaskRemoved("t0")])
+    assert not placed(core.run_round()), "the claim still has the device"
+    core.apply([RecordRemoved(DEVICE_CLAIM_RECORD, "ns/t0")])
+    assert placed(core.run_round()) == {"t4": there["t0"]}
+
+
+def test_what_claims_have_is_known_after_a_restart(core: Scheduler):
+    allocation = {
+        "devices": {"results": [{"driver": "gpu.example.com", "pool": "a", "device": "d0", "request": "r"}]}
+    }
+    core.apply([claim_record("ns/old", claim_spec(exactly("gpu")), allocation, "old")])
+    core.apply(
+        [ClassDefined(1, ONE), TasksBound("a", 1, ("old",)), *tasks(1, "t0", "t1", "t2", "t3", content=ONE)]
+    )
+    found = given(core.run_round())
+    assert sorted(each for devices in found.values() for each in devices) == [
+        ("a", "d1"),
+        ("b", "d0"),
+        ("b", "d1"),
+    ]
+
+
+def test_a_claim_of_several_tasks_is_allocated_once_and_keeps_them_together(core: Scheduler):
+    shared = with_claims(TaskClaim("c", "ns/shared"))
+    core.apply(
+        [
+            claim_record("ns/shared", claim_spec(exactly("gpu", 2))),
+            *tasks(1, "t0", "t1", "t2", content=shared),
+        ]
+    )
+    result = core.run_round()
+    there = placed(result)
+    assert len(there) == 3
+    assert len(set(there.values())) == 1
+    allocations = {each for delta in result.deltas for each in delta.allocations}
+    assert len(allocations) == 1
+    (allocation,) = allocations
+    assert allocation.claim == "ns/shared"
+    core.apply(
+        [claim_record("ns/shared", claim_spec(exactly("gpu", 2)), json.loads(allocation.allocation), "t0")]
+    )
+    core.apply(tasks(1, "t3", content=shared))
+    later = core.run_round()
+    assert placed(later) == {"t3": there["t0"]}
+    assert later.deltas[0].allocations == ()
+
+
+def test_a_task_whose_claim_does_not_exist_waits_for_it(core: Scheduler):
+    core.apply(tasks(1, "t0", content=with_claims(TaskClaim("c", "ns/late"))))
+    assert not placed(core.run_round())
+    core.apply([claim_record("ns/late", claim_spec(exactly("gpu")))])
+    assert placed(core.run_round()).keys() == {"t0"}
+
+
+def test_new_slices_and_classes_let_tasks_in(core: Scheduler):
+    core.apply(tasks(1, "t0", content=with_claims(own_claim(exactly("nic")))))
+    assert not placed(core.run_round())
+    core.apply([class_record("nic", 'device.attributes["gpu.example.com"].kind == "nic"')])
+    assert not placed(core.run_round())
+    core.apply([slice_record("b", [device("n0", attributes={"kind": "nic"})])])
+    assert placed(core.run_round()) == {"t0": "b"}
+
+
+def test_explain_says_where_devices_would_serve_a_task(core: Scheduler):
+    core.apply(tasks(1, "t0", "t1", content=with_claims(own_claim(exactly("gpu", 2)))))
+    assert len(placed(core.run_round())) == 2
+    core.apply(tasks(1, "t2", content=with_claims(own_claim(exactly("gpu", 2)))))
+    core.run_round()
+    assert {each.reasons for each in core.explain("t2").machines} == {("cannot allocate all claims",)}
+    assert any(each.feasible for each in core.explain("t0").machines)
