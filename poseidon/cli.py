@@ -21,6 +21,7 @@ _COMMANDS = MappingProxyType(
         "netperf-probe": "Measure latencies between zones and regions, or answer those who do.",
         "plan": "Say what would be bound where, and why the rest would wait.",
         "reschedule": "Move running pods to where they cost less.",
+        "simulate": "Run hours of a cluster in minutes, with the solver itself.",
         "shadow": "Watch another scheduler, and tell where its pods would have been cheaper.",
         "support-bundle": "Gather what somebody needs who helps from afar, without secrets.",
         "top": "Show how a running pair is doing.",

@@ -241,6 +241,10 @@ class EmbeddedScheduler:
         """Return whether a round now could place something."""
         return self._scheduler.next_round_in() == 0.0
 
+    def next_round_in(self) -> float | None:
+        """Return the seconds after which a round could place something: 0.0 for now, None for not without events."""
+        return self._scheduler.next_round_in()
+
     def run_round(self) -> pb.RoundResult:
         """Run one round; its placements are assumed until they are reported."""
         from firmament.wire.rounds import round_to_proto

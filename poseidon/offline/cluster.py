@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from msgspec.structs import replace
@@ -151,14 +151,16 @@ def build(
     now: float,
     *,
     scheduler_names: frozenset[str] = frozenset(),
+    clock: Callable[[], float] | None = None,
 ) -> OfflineCluster:
     """Tell a bridge's state about everything in the input, and by it a new scheduler.
 
     Every pending pod takes part, or only those of ``scheduler_names`` if any are given. ``now`` (seconds since the
-    epoch) stands still, and is the age of whatever has no creation time. Pods that run on a node outside the input are
-    left out with a warning. So is what the solver refuses of a live cluster; of files it raises ``ManifestError``.
+    epoch) stands still unless the solver is given another ``clock``, and is the age of whatever has no creation time.
+    Pods that run on a node outside the input are left out with a warning. So is what the solver refuses of a live
+    cluster; of files it raises ``ManifestError``.
     """
-    scheduler = EmbeddedScheduler(configuration, lambda: now)
+    scheduler = EmbeddedScheduler(configuration, clock or (lambda: now))
     unhurried = configuration.evictions.model_copy(update={"burst": sys.maxsize})
     names = tuple(scheduler_names) or (ANY_SCHEDULER,)
     queues = configuration.queues

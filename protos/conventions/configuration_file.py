@@ -92,8 +92,8 @@ class _Loader(CountedDocuments, yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-def read_document(path: Path) -> dict[str, Any]:
-    """Return the one mapping that a file holds. Raises ``ConfigurationError``."""
+def read_document(path: Path, kind: str = KIND) -> dict[str, Any]:
+    """Return the one mapping that a file holds, which should be of a ``kind``. Raises ``ConfigurationError``."""
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
@@ -111,7 +111,7 @@ def read_document(path: Path) -> dict[str, Any]:
     except (ValueError, TypeError, AttributeError) as error:  # of values that YAML allows and Python does not
         raise ConfigurationError([f"{path}: holds a value that cannot be read: {error}"]) from error
     if len(documents) != 1 or not isinstance(documents[0], dict):
-        raise ConfigurationError([f"{path}: must hold exactly one YAML mapping of kind {KIND}"])
+        raise ConfigurationError([f"{path}: must hold exactly one YAML mapping of kind {kind}"])
     return documents[0]
 
 

@@ -1,0 +1,150 @@
+"""``poseidon simulate``: hours of a cluster in minutes, decided by the solver itself."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING
+
+import click
+
+from poseidon.commands.endings import bad_input, fault, print_json, warn, write_page
+from poseidon.commands.options import output_option
+from poseidon.commands.progress import show_progress
+
+if TYPE_CHECKING:
+    from poseidon.simulate.engine import Simulation
+    from poseidon.simulate.report import SimulationReport
+
+
+@click.command("simulate")
+@click.argument("scenario", type=click.Path(path_type=Path), required=False)
+@click.option(
+    "--resume", type=click.Path(path_type=Path), metavar="FILE", help="Go on with a saved simulation."
+)
+@click.option(
+    "--checkpoint",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Save the simulation there when it is interrupted (Ctrl-C), or at --until.",
+)
+@click.option("--until", metavar="DURATION", help="Stop after so much simulated time, such as 6h.")
+@click.option(
+    "--html", type=click.Path(path_type=Path), metavar="FILE", help="Also write a page with charts."
+)
+@click.option(
+    "--parquet",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Also write the curves as columns; needs `pip install 'poseidon-firmament[simulate]'`.",
+)
+@output_option
+def simulate(
+    *,
+    scenario: Path | None,
+    resume: Path | None,
+    checkpoint: Path | None,
+    until: str | None,
+    html: Path | None,
+    parquet: Path | None,
+    output: str,
+) -> None:
+    """Run the work of SCENARIO (a YAML file) on a cluster that it describes, and say how that went.
+
+    The solver decides, with the scheduler's configuration that the scenario names; nothing is a model of it.
+    """
+    simulation = _begin(scenario, resume)
+    from poseidon.simulate.presentation import format_span
+
+    warn(simulation.warnings)
+    end = _parse_end(until)
+    whole = format_span(simulation.horizon)
+    with show_progress() as show, interruption() as interrupted:
+        over = simulation.run(
+            end,
+            note=lambda now: show(
+                f"{format_span(now)} of {whole} simulated, {simulation.record.rounds:,} rounds"
+            ),
+            stop=interrupted.is_set,
+        )
+    if not over and checkpoint is not None:
+        from poseidon.simulate.checkpoint import save
+
+        save(simulation, checkpoint)
+        click.echo(f"Saved. Go on with: poseidon simulate --resume {checkpoint}", err=True)
+    from poseidon.simulate.report import make_report
+
+    _show(make_report(simulation), output, html, parquet, scenario or resume)
+
+
+@contextmanager
+def interruption() -> Iterator[Event]:
+    """Yield what is set once the command is interrupted: a round that is under way ends before it stops."""
+    interrupted = Event()
+    before = signal.signal(signal.SIGINT, lambda *_: interrupted.set())
+    try:
+        yield interrupted
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _begin(scenario: Path | None, resume: Path | None) -> Simulation:
+    """Return the simulation to run, or end the command."""
+    if (scenario is None) == (resume is None):
+        raise click.UsageError("name one scenario, or --resume FILE")
+    from poseidon.simulate.checkpoint import CheckpointError
+    from poseidon.simulate.checkpoint import resume as go_on
+    from poseidon.simulate.scenario.document import load_scenario
+    from poseidon.simulate.setup import SimulationError, set_up
+    from protos.conventions.configuration_file import ConfigurationError
+
+    try:
+        if resume is not None:
+            return go_on(resume)
+        assert scenario is not None
+        return set_up(load_scenario(scenario), scenario.parent)
+    except (ConfigurationError, SimulationError) as error:
+        raise bad_input(error.lines) from None
+    except CheckpointError as error:
+        raise bad_input([str(error)]) from None
+
+
+def _parse_end(until: str | None) -> float | None:
+    from protos.conventions.configuration import parse_duration
+
+    try:
+        return None if until is None else parse_duration(until)
+    except ValueError as error:
+        raise bad_input([f"--until: {error}"]) from None
+
+
+def _show(
+    report: SimulationReport, output: str, html: Path | None, parquet: Path | None, source: Path | None
+) -> None:
+    from poseidon.offline.tables import print_rows
+    from poseidon.simulate.presentation import (
+        HEADINGS,
+        simulation_page,
+        summary_lines,
+        wait_rows,
+        write_curves,
+    )
+
+    if html is not None:
+        write_page(html, simulation_page(report, f"Simulation of {source.name if source else 'a cluster'}"))
+    if parquet is not None:
+        try:
+            write_curves(report, parquet)
+        except ImportError:
+            raise fault("--parquet: polars is missing; pip install 'poseidon-firmament[simulate]'") from None
+        except OSError as error:
+            raise fault(f"--parquet: {parquet}: {error.strerror}") from None
+    if output == "json":
+        print_json(report.as_json())
+        return
+    print_rows(HEADINGS, wait_rows(report.waits))
+    for line in summary_lines(report):
+        click.echo(line)

@@ -1,0 +1,56 @@
+"""Saves a simulation under way to a file, and resumes it: what follows is the same as without the pause.
+
+The file is Python's own form of objects: only files that one has written oneself are to be read.
+"""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from poseidon.simulate.engine import Simulation
+
+_BEGINS = b"poseidon simulation 1\n"
+
+
+class CheckpointError(ValueError):
+    """A file that holds no simulation, or one of another version; the text is one line."""
+
+
+def _freeze(content: dict[Any, Any]) -> MappingProxyType[Any, Any]:
+    return MappingProxyType(content)
+
+
+class _Pickler(pickle.Pickler):
+    """Takes maps that cannot be changed as well, which Python's own refuses."""
+
+    def reducer_override(self, value: Any) -> Any:
+        """Return how such a map is made again."""
+        return (_freeze, (dict(value),)) if isinstance(value, MappingProxyType) else NotImplemented
+
+
+def save(simulation: Simulation, path: Path) -> None:
+    """Write a simulation, whole or not at all. Raises ``OSError``."""
+    beside = path.with_name(f"{path.name}.part")
+    with beside.open("wb") as file:
+        file.write(_BEGINS)
+        _Pickler(file, protocol=pickle.HIGHEST_PROTOCOL).dump(simulation)
+    beside.replace(path)
+
+
+def resume(path: Path) -> Simulation:
+    """Read a simulation that was saved. Raises ``CheckpointError``."""
+    try:
+        with path.open("rb") as file:
+            if file.readline() != _BEGINS:
+                raise CheckpointError(f"{path}: is no simulation of this version; begin anew")
+            found = pickle.load(file)  # noqa: S301  # the user's own file; the guide says so
+    except OSError as error:
+        raise CheckpointError(f"{path}: cannot be read: {error.strerror}") from error
+    except (pickle.UnpicklingError, AttributeError, EOFError, ImportError, IndexError) as error:
+        raise CheckpointError(f"{path}: is cut off, or of another version: {error}; begin anew") from error
+    assert isinstance(found, Simulation)
+    found.record.resume()
+    return found

@@ -1,0 +1,246 @@
+"""Lets time pass in a simulation: events happen, the solver decides, what it decides takes effect at once.
+
+The solver is the real one, in this process, and hears what a bridge would tell it. Events are gathered for
+``round_every`` seconds; then a round decides about all that waits. Bindings succeed at once, and victims go at once.
+All times are seconds since the beginning; the solver's clock begins at `BEGIN`. Equal scenarios run equally, byte for
+byte.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from poseidon.embedding import EmbeddedScheduler
+from poseidon.simulate.classes import TaskKinds
+from poseidon.simulate.events import Change, Changes, NodeEvents
+from poseidon.simulate.nodes import Machines
+from poseidon.simulate.record import Record
+from poseidon.simulate.tasks import State, TaskColumns
+from poseidon.simulate.workloads.columns import ALONE, Int64
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+BEGIN = 1_767_225_600.0
+"""The first moment of a simulation, in seconds since the epoch: 2026-01-01T00:00:00Z."""
+_MOST_ROUNDS = 20
+"""Rounds at one moment. One is the rule, and one more for each wave of victims."""
+
+
+class Clock:
+    """The time of a simulation, for the solver: seconds since the epoch."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        """Return it."""
+        return BEGIN + self.now
+
+
+@dataclass(slots=True)
+class Simulation:
+    """A simulation under way; everything that it needs to go on is in it, so that it can be saved and resumed."""
+
+    scheduler: EmbeddedScheduler
+    """The solver."""
+    clock: Clock
+    """Its clock."""
+    machines: Machines
+    """The nodes."""
+    kinds: TaskKinds
+    """What tasks are."""
+    tasks: TaskColumns
+    """The tasks."""
+    uids: dict[int, str]
+    """Uids of the tasks that have names of their own; the others are called after their number."""
+    jobs: dict[int, str]
+    """Jobs of tasks that do not arrive, by number."""
+    node_events: NodeEvents
+    """How nodes come and go."""
+    record: Record
+    """What is noted for the report."""
+    horizon: float
+    """Seconds that are simulated."""
+    round_every: float
+    """Seconds for which events are gathered."""
+    keeps_work: bool
+    """Whether tasks that are stopped go on where they were."""
+    arrived: int = 0
+    """Tasks that have arrived: the first so many."""
+    wakes: float | None = None
+    """When a round could achieve something without events, None for never."""
+    warnings: list[str] = field(default_factory=list)
+    """Lines for people."""
+    _defined: set[int] = field(default_factory=set)
+    _number_of: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._number_of = {uid: task for task, uid in self.uids.items()}
+
+    @property
+    def now(self) -> float:
+        """Seconds since the beginning."""
+        return self.clock.now
+
+    def run(
+        self,
+        until: float | None = None,
+        *,
+        note: Callable[[float], object] = lambda _: None,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> bool:
+        """Let time pass until the horizon, or ``until``; returns whether the simulation is over.
+
+        ``note`` is told the time after each round; where ``stop`` then returns True, time stops.
+        """
+        end = self.horizon if until is None else min(until, self.horizon)
+        while (moment := self._next_moment()) is not None and moment <= end:
+            self.record.sample_until(moment, self.tasks, self.machines)
+            self.clock.now = moment
+            self._happen()
+            self._decide()
+            note(moment)
+            if stop():
+                return False
+        if end < self.horizon:
+            return False
+        self.record.sample_until(self.horizon, self.tasks, self.machines, last=True)
+        self.clock.now = self.horizon
+        return True
+
+    def _next_moment(self) -> float | None:
+        """Return when the next round is: the end of the span in which the next event falls; None for never."""
+        arrival = self.tasks.work.arrival
+        candidates = [
+            self.tasks.next_end(),
+            float(arrival[self.arrived]) if self.arrived < len(arrival) else None,
+            self.node_events.next_time(),
+            self.wakes,
+        ]
+        times = [each for each in candidates if each is not None]
+        if not times:
+            return None
+        spans = math.ceil(max(min(times), 0.0) / self.round_every - 1e-9)
+        moment = spans * self.round_every
+        return max(moment, self.now + self.round_every) if self.now > 0.0 or self.record.rounds else moment
+
+    def _happen(self) -> None:
+        """Tell the solver everything that has happened until now."""
+        ended = self.tasks.take_ended(self.now)
+        events = [pb.Event(task_removed=self.uid(task)) for task in ended]
+        waiting = self.tasks.find(State.WAITING)
+        changes = self.node_events.take(self.now, self.machines, self.tasks, self.kinds, waiting)
+        events += self._change_nodes(changes)
+        reach = int(np.searchsorted(self.tasks.work.arrival, self.now, side="right"))
+        if reach > self.arrived:
+            coming = np.arange(self.arrived, reach)
+            self.arrived = reach
+            self.tasks.arrive(coming)
+            events += self._submit(coming)
+        if events:
+            self.scheduler.apply(events)
+
+    def _change_nodes(self, changes: Changes) -> list[pb.Event]:
+        """Let nodes come and go; what ran on those that go waits again."""
+        events = []
+        for change, number in changes:
+            if change in (Change.FAIL, Change.DRAIN):
+                gone = self.tasks.find_on(number)
+                events += [pb.Event(task_removed=self.uid(task)) for task in gone]
+                for task in gone:
+                    self.tasks.stop(task, self.now, keeps_work=self.keeps_work)
+                events.append(
+                    self.machines.remove(number) if change is Change.FAIL else self.machines.cordon(number)
+                )
+                events += self._submit(np.array(gone, dtype=np.int64))
+                self.record.displaced += len(gone)
+            elif change is Change.REMOVE:
+                events.append(self.machines.remove(number))
+            elif change is Change.ADD:
+                events.append(self.machines.describe(number))
+            else:
+                events.append(self.machines.bring_back(number))
+        return events
+
+    def _submit(self, tasks: Int64) -> list[pb.Event]:
+        """Return the events that submit tasks, those of one kind and gang together, in order."""
+        events: list[pb.Event] = []
+        groups: dict[tuple[int, int, str], list[int]] = {}
+        work = self.tasks.work
+        for task in tasks.tolist():
+            key = int(work.template[task]), int(work.gang[task]), self.jobs.get(task, "")
+            groups.setdefault(key, []).append(task)
+        for (kind, gang, standing), members in groups.items():
+            message = self.kinds.classes[kind]
+            if message.id not in self._defined:
+                self._defined.add(message.id)
+                events.append(pb.Event(task_class=message))
+            job = standing
+            if gang != ALONE:
+                job = f"gang/{gang}"
+                events.append(
+                    pb.Event(job=pb.Job(id=job, name=job, size=len(members), min_members=len(members)))
+                )
+            events.append(
+                pb.Event(
+                    tasks=pb.TaskBatch(
+                        task_class=message.id,
+                        job=job,
+                        priority=self.kinds.priorities[kind],
+                        uids=[self.uid(task) for task in members],
+                        created=[BEGIN + float(work.arrival[task]) for task in members],
+                        spread_group=self.kinds.spread[kind],
+                    )
+                )
+            )
+        return events
+
+    def _decide(self) -> None:
+        """Run rounds until nothing more can be placed now, and let what they decide take effect."""
+        for _ in range(_MOST_ROUNDS):
+            after = self.scheduler.next_round_in()
+            if after != 0.0:
+                self.wakes = None if after is None else self.now + after
+                return
+            result = self.scheduler.run_round()
+            self.record.take_round(result)
+            self._carry_out(result.deltas)
+        self.wakes = self.now + self.round_every
+
+    def _carry_out(self, deltas: Iterable[pb.Delta]) -> None:
+        """Let victims go and placed tasks begin."""
+        events: list[pb.Event] = []
+        reports: list[pb.BindingReport] = []
+        victims: list[int] = []
+        for delta in deltas:
+            task = self.number(delta.task)
+            if delta.kind == pb.Delta.PLACE:
+                self.tasks.place(task, self.machines.number[delta.machine], self.now)
+                reports.append(pb.BindingReport(task=delta.task, machine=delta.machine, bound=True))
+            elif (
+                delta.kind == pb.Delta.PREEMPT
+                and not delta.withdrawn
+                and self.tasks.state[task] == State.RUNNING
+            ):
+                victims.append(task)
+                events.append(pb.Event(task_removed=delta.task))
+                self.tasks.stop(task, self.now, keeps_work=self.keeps_work)
+        self.record.preempted += len(victims)
+        if events:
+            self.scheduler.apply(events)
+        if reports:
+            self.scheduler.report(reports)
+        if victims:
+            self.scheduler.apply(self._submit(np.array(victims, dtype=np.int64)))
+
+    def uid(self, task: int) -> str:
+        """Return the uid of a task."""
+        return self.uids.get(task) or f"t{task}"
+
+    def number(self, uid: str) -> int:
+        """Return the number of a task."""
+        known = self._number_of.get(uid)
+        return int(uid[1:]) if known is None else known

@@ -1,0 +1,153 @@
+"""What happens to the nodes of a simulation by itself: failures, drains, and pools that grow and shrink."""
+
+from __future__ import annotations
+
+from enum import Enum
+from heapq import heappop, heappush
+from typing import TypeAlias
+
+import numpy as np
+
+from poseidon.nodes.machines import machine
+from poseidon.simulate.classes import TaskKinds
+from poseidon.simulate.nodes import Machines, nodes_of
+from poseidon.simulate.scenario.document import Autoscaling, Drain, Failures, NodePool
+from poseidon.simulate.tasks import State, TaskColumns
+from poseidon.simulate.workloads.columns import Int64
+
+
+class Change(Enum):
+    """What happens to a node."""
+
+    FAIL = "fail"
+    RETURN = "return"
+    DRAIN = "drain"
+    ADD = "add"
+    REMOVE = "remove"
+
+
+Changes: TypeAlias = list[tuple[Change, int]]
+"""What happens, to which machines."""
+_LOOK = "look"
+
+
+class NodeEvents:
+    """Failures, drains and pools of a scenario; ``members``: the numbers of each pool's machines."""
+
+    def __init__(
+        self,
+        pools: dict[str, NodePool],
+        members: dict[str, list[int]],
+        failures: Failures | None,
+        drains: tuple[Drain, ...],
+        random: np.random.Generator,
+    ) -> None:
+        self._pools, self._members = pools, members
+        self._failures, self._random = failures, random
+        self._due: list[tuple[float, int, str, int]] = []
+        self._count = 0
+        self._ordered = dict.fromkeys(pools, 0)
+        self._made = {name: len(numbers) for name, numbers in members.items()}
+        self._idle_since: dict[int, float] = {}
+        for name, pool in pools.items():
+            for number in members[name]:
+                self._expect_failure(number, 0.0)
+            if pool.autoscaling is not None:
+                self._add(pool.autoscaling.every, f"{_LOOK} {name}", 0)
+        for drain in drains:
+            for number in members[drain.pool][: drain.nodes]:
+                self._add(drain.at, Change.DRAIN.value, number)
+                self._add(drain.at + drain.lasts, Change.RETURN.value, number)
+
+    def next_time(self) -> float | None:
+        """Return when something happens next, in seconds since the beginning; None for never."""
+        return self._due[0][0] if self._due else None
+
+    def take(
+        self, now: float, machines: Machines, tasks: TaskColumns, kinds: TaskKinds, waiting: Int64
+    ) -> Changes:
+        """Return what happens until ``now``, in order."""
+        found: Changes = []
+        while self._due and self._due[0][0] <= now:
+            when, _, what, number = heappop(self._due)
+            if what.startswith(_LOOK):
+                pool = self._pools[what.removeprefix(_LOOK).strip()]
+                assert pool.autoscaling is not None
+                found += self._scale(pool, pool.autoscaling, when, machines, tasks, kinds, waiting)
+                self._add(when + pool.autoscaling.every, what, 0)
+            elif what in self._pools:
+                found += [
+                    (Change.ADD, each) for each in self._grow(self._pools[what], number, when, machines)
+                ]
+            elif what == Change.RETURN.value:
+                found.append((Change.RETURN, number))
+                self._expect_failure(number, when)
+            elif machines.there[number]:
+                change = Change(what)
+                found.append((change, number))
+                if change is Change.FAIL:
+                    assert self._failures is not None
+                    away = float(self._failures.repair.draw(1, self._random)[0])
+                    self._add(when + away, Change.RETURN.value, number)
+        return found
+
+    def _scale(
+        self,
+        pool: NodePool,
+        scaling: Autoscaling,
+        now: float,
+        machines: Machines,
+        tasks: TaskColumns,
+        kinds: TaskKinds,
+        waiting: Int64,
+    ) -> Changes:
+        """Order as many nodes as what waits would fill, and let those go that were empty for long."""
+        mine = [number for number in self._members[pool.name] if machines.there[number]]
+        room = scaling.most - len(mine) - self._ordered[pool.name]
+        wanted = min(_count_nodes(waiting, tasks, kinds, machines.offered[self._members[pool.name][0]]), room)
+        if wanted - self._ordered[pool.name] > 0:
+            count = wanted - self._ordered[pool.name]
+            self._ordered[pool.name] += count
+            self._add(now + scaling.delay, pool.name, count)
+        busy = set(tasks.machine[tasks.state == State.RUNNING].tolist())
+        gone: Changes = []
+        for number in mine:
+            if number in busy:
+                self._idle_since.pop(number, None)
+            else:
+                empty_for = now - self._idle_since.setdefault(number, now)
+                if empty_for >= scaling.idle and len(mine) - len(gone) > scaling.least:
+                    gone.append((Change.REMOVE, number))
+                    del self._idle_since[number]
+        return gone
+
+    def _grow(self, pool: NodePool, count: int, now: float, machines: Machines) -> list[int]:
+        """Return the numbers of so many new machines of a pool."""
+        first = self._made[pool.name]
+        self._made[pool.name] += count
+        self._ordered[pool.name] -= count
+        numbers = machines.add(machine(node)[0] for node in nodes_of(pool, first, count))
+        self._members[pool.name] += numbers
+        for number in numbers:
+            self._expect_failure(number, now)
+        return numbers
+
+    def _expect_failure(self, number: int, now: float) -> None:
+        if self._failures is not None:
+            after = float(self._random.exponential(self._failures.every))
+            self._add(now + after, Change.FAIL.value, number)
+
+    def _add(self, when: float, what: str, number: int) -> None:
+        self._count += 1
+        heappush(self._due, (when, self._count, what, number))
+
+
+def _count_nodes(waiting: Int64, tasks: TaskColumns, kinds: TaskKinds, size: Int64) -> int:
+    """Return how many nodes of a size hold what waits and would fit on one of them, by each resource alone."""
+    if not len(waiting):
+        return 0
+    requests = kinds.requests[tasks.work.template[waiting]]
+    fits = (requests <= size).all(axis=1)
+    total = requests[fits].sum(axis=0)
+    offered = size > 0
+    return int(np.ceil(total[offered] / size[offered]).max(initial=0))

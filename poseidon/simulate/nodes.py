@@ -1,0 +1,109 @@
+"""The nodes of a simulation: which there are, what they offer, and how they come and go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+import numpy as np
+
+from poseidon.kube.api.nodes import Node
+from poseidon.nodes.machines import machine
+from poseidon.simulate.scenario.document import NodePool
+from poseidon.simulate.workloads.columns import Int64
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+ZONE = "topology.kubernetes.io/zone"
+
+
+class PoolError(ValueError):
+    """A pool whose nodes make no sense: which field, and what is wrong."""
+
+
+def nodes_of(pool: NodePool, first: int, count: int) -> Iterator[Node]:
+    """Yield ``count`` nodes of a pool, from the number ``first`` on. Raises ``PoolError``."""
+    offered = {"pods": "110"} | {name: str(amount) for name, amount in pool.allocatable.items()}
+    for number in range(first, first + count):
+        name = f"{pool.name}-{number}"
+        labels = {"kubernetes.io/hostname": name} | pool.labels
+        if pool.zones:
+            labels[ZONE] = pool.zones[number % len(pool.zones)]
+        value = {
+            "metadata": {"name": name, "labels": labels},
+            "spec": {"taints": list(pool.taints)},
+            "status": {"allocatable": offered},
+        }
+        try:
+            yield msgspec.convert(value, Node)
+        except msgspec.ValidationError as error:
+            raise PoolError(f"cluster.pools ({pool.name}): {error}") from None
+
+
+def check_pool(pool: NodePool) -> None:
+    """Raise ``PoolError`` for what is wrong with the nodes of a pool."""
+    for node in nodes_of(pool, 0, 1):
+        for defect in machine(node)[1]:
+            raise PoolError(f"cluster.pools ({pool.name}): {defect}")
+
+
+class Machines:
+    """The machines by number; numbers of those that are gone are not used again.
+
+    ``offered``: int64[M, K], what each offers of ``resources``; ``there``: bool[M], which the solver knows;
+    ``open``: bool[M], which are not cordoned either.
+    """
+
+    def __init__(self, messages: Sequence[pb.Machine]) -> None:
+        names = {each.resource for message in messages for each in message.allocatable}
+        self.resources = tuple(sorted(names | {"cpu", "memory", "pods"}))
+        self.names: list[str] = []
+        self.messages: list[pb.Machine] = []
+        self.number: dict[str, int] = {}
+        self.offered: Int64 = np.zeros((0, len(self.resources)), dtype=np.int64)
+        self.there = np.zeros(0, dtype=np.bool_)
+        self.open = np.zeros(0, dtype=np.bool_)
+        self.add(messages)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def add(self, messages: Iterable[pb.Machine]) -> list[int]:
+        """Learn of machines, and return their numbers."""
+        new = list(messages)
+        numbers = list(range(len(self.names), len(self.names) + len(new)))
+        rows = np.zeros((len(new), len(self.resources)), dtype=np.int64)
+        column = {name: place for place, name in enumerate(self.resources)}
+        for row, message in enumerate(new):
+            for each in message.allocatable:
+                if each.resource in column:
+                    rows[row, column[each.resource]] = each.amount
+        for number, message in zip(numbers, new, strict=True):
+            self.names.append(message.name)
+            self.messages.append(message)
+            self.number[message.name] = number
+        self.offered = np.concatenate([self.offered, rows])
+        here = np.ones(len(new), dtype=np.bool_)
+        self.there, self.open = np.concatenate([self.there, here]), np.concatenate([self.open, here])
+        return numbers
+
+    def describe(self, number: int) -> pb.Event:
+        """Return the event that says how a machine is now."""
+        message = pb.Machine()
+        message.CopyFrom(self.messages[number])
+        message.unschedulable = message.unschedulable or not bool(self.open[number])
+        return pb.Event(machine=message)
+
+    def remove(self, number: int) -> pb.Event:
+        """Let a machine be gone."""
+        self.there[number] = False
+        return pb.Event(machine_removed=self.names[number])
+
+    def bring_back(self, number: int) -> pb.Event:
+        """Let a machine be there, and open."""
+        self.there[number] = self.open[number] = True
+        return self.describe(number)
+
+    def cordon(self, number: int) -> pb.Event:
+        """Let nothing more come to a machine."""
+        self.open[number] = False
+        return self.describe(number)

@@ -1,0 +1,109 @@
+"""What a simulation notes while it runs: points of curves, and sums over rounds."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from poseidon.simulate.classes import TaskKinds
+from poseidon.simulate.nodes import Machines
+from poseidon.simulate.tasks import State, TaskColumns
+from poseidon.simulate.workloads.columns import Float64, Int64
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+
+class Record:
+    """Points every so many seconds, and sums.
+
+    ``weights``: float64[T], how large a part of all tasks each kind is; fragmentation is an expectation over them.
+    """
+
+    def __init__(self, every: float, kinds: TaskKinds, weights: Float64) -> None:
+        self.every = every
+        self._kinds, self._weights = kinds, weights
+        self.at: list[float] = []
+        """Times of the points, in seconds since the beginning."""
+        self.requested: list[list[int]] = []
+        """By point, what running tasks request of each resource."""
+        self.offered: list[list[int]] = []
+        """By point, what the nodes offer of each resource."""
+        self.fragmented: list[float] = []
+        """By point, the part of free CPU on nodes that a task drawn from the work does not fit on, 0 to 1."""
+        self.running: list[int] = []
+        self.waiting: list[int] = []
+        self.nodes: list[int] = []
+        self.empty: list[int] = []
+        """By point: tasks that run, that wait, nodes, and nodes on which nothing runs."""
+        self.rounds = self.uncertified = self.cost = 0
+        """Rounds, those without a certificate, and the cost of all placements in points."""
+        self.preempted = self.displaced = 0
+        """Evictions for more important tasks, and because of nodes that failed or were drained."""
+        self.round_seconds: list[float] = []
+        """Seconds of each round; they differ from run to run."""
+        self._began = time.process_time()
+        self.processor_seconds = 0.0
+
+    def take_round(self, result: pb.RoundResult) -> None:
+        """Add a round."""
+        stats = result.stats
+        self.rounds += 1
+        self.uncertified += not stats.certified
+        self.cost += stats.cost
+        parts = stats.snapshot_seconds, stats.network_seconds, stats.solve_seconds, stats.admit_seconds
+        self.round_seconds.append(sum(parts))
+
+    def sample_until(
+        self, moment: float, tasks: TaskColumns, machines: Machines, *, last: bool = False
+    ) -> None:
+        """Note points as things are now, for the times since the last point and before ``moment``."""
+        while (when := len(self.at) * self.every) < moment or (last and when <= moment):
+            self._sample(when, tasks, machines)
+        now = time.process_time()
+        self.processor_seconds += now - self._began
+        self._began = now
+
+    def resume(self) -> None:
+        """Count processor seconds from here on."""
+        self._began = time.process_time()
+
+    def _sample(self, when: float, tasks: TaskColumns, machines: Machines) -> None:
+        used = _count_used(tasks, machines, self._kinds.requests)
+        there = machines.there
+        self.at.append(when)
+        self.requested.append(used[there].sum(axis=0).tolist())
+        self.offered.append(machines.offered[there].sum(axis=0).tolist())
+        self.running.append(int((tasks.state == State.RUNNING).sum()))
+        self.waiting.append(int((tasks.state == State.WAITING).sum()))
+        self.nodes.append(int(there.sum()))
+        self.empty.append(int((used[there, machines.resources.index("pods")] == 0).sum()))
+        free = (machines.offered - used)[there]
+        self.fragmented.append(
+            measure_fragmentation(free, self._kinds.requests, self._weights, machines.resources.index("cpu"))
+        )
+
+
+def _count_used(tasks: TaskColumns, machines: Machines, requests: Int64) -> Int64:
+    """Return int64[M, K], what the tasks that run request."""
+    used = np.zeros_like(machines.offered)
+    running = np.flatnonzero(tasks.state == State.RUNNING)
+    np.add.at(used, tasks.machine[running], requests[tasks.work.template[running]])
+    return used
+
+
+def measure_fragmentation(free: Int64, requests: Int64, weights: Float64, column: int) -> float:
+    """Return which part of what is free of a resource is on nodes that a task of the work does not fit on.
+
+    An expectation over the kinds of tasks, as the fragmentation of Weng et al., "Beware of Fragmentation" (USENIX ATC
+    2023), section 3, for any resource. ``free``: int64[M, K]; ``requests``: int64[T, K]; ``weights``: float64[T], which
+    add up to 1. 0 where nothing is free.
+    """
+    amounts = np.maximum(free[:, column], 0).astype(np.float64)
+    total = float(amounts.sum())
+    if total <= 0.0 or not len(weights):
+        return 0.0
+    lost = 0.0
+    for request, weight in zip(requests, weights.tolist(), strict=True):
+        fits = (free >= request).all(axis=1)
+        lost += weight * float(amounts[~fits].sum())
+    return lost / total

@@ -1,0 +1,183 @@
+"""What came of a simulation, as values: for programs, for tables, for a page."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from poseidon.simulate.engine import Simulation
+from poseidon.simulate.tasks import State
+from poseidon.simulate.workloads.columns import Float64
+
+PERCENTILES = (50, 90, 99, 100)
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingTimes:
+    """How long tasks of one kind waited for their first node; percentiles are in seconds, None where none got one."""
+
+    kind: str
+    """What the tasks are."""
+    arrived: int
+    """Tasks that came."""
+    placed: int
+    """Those of them that got a node."""
+    waiting: int
+    """Those that wait at the end."""
+    p50: float | None
+    """Half of the placed ones waited at most so long."""
+    p90: float | None
+    """Nine in ten did."""
+    p99: float | None
+    """99 in 100 did."""
+    longest: float | None
+    """All did."""
+    evictions: int
+    """Times that tasks of the kind lost their node."""
+
+
+@dataclass(frozen=True, slots=True)
+class Curves:
+    """Points over time, parallel to ``at``."""
+
+    at: tuple[float, ...]
+    """Seconds since the beginning."""
+    utilisation: dict[str, tuple[float, ...]]
+    """By resource, requested as a part of what the nodes offer, 0 to 1."""
+    fragmentation: tuple[float, ...]
+    """Part of the free CPU that the mean task does not fit on, 0 to 1."""
+    running: tuple[int, ...]
+    """Tasks that run."""
+    waiting: tuple[int, ...]
+    """Tasks that wait."""
+    nodes: tuple[int, ...]
+    """Nodes."""
+    empty: tuple[int, ...]
+    """Nodes on which nothing runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class SimulationReport:
+    """Everything that a run can be judged by. Equal scenarios give equal reports, but for ``seconds``."""
+
+    horizon: float
+    """Simulated seconds."""
+    utilisation: dict[str, float]
+    """Mean over time, by resource, 0 to 1."""
+    fragmentation: float
+    """Mean over time, 0 to 1."""
+    nodes: float
+    """Mean number of nodes."""
+    empty: float
+    """Mean number of nodes on which nothing runs."""
+    waits: tuple[WaitingTimes, ...]
+    """By kind of task, and of all at the end."""
+    makespan: float | None
+    """Seconds from the first arrival until the last task ended; None if not all did."""
+    rounds: int
+    """Rounds."""
+    uncertified: int
+    """Rounds whose flow was not proved optimal."""
+    cost: int
+    """Cost of all placements, in points."""
+    preempted: int
+    """Evictions for more important tasks."""
+    displaced: int
+    """Evictions from nodes that failed or were drained."""
+    curves: Curves
+    """The same over time."""
+    seconds: dict[str, float]
+    """Processor seconds of the run, and percentiles of the rounds' durations: those of this machine."""
+
+    def as_json(self, *, timed: bool = True) -> dict[str, Any]:
+        """Return it for programs; without ``timed``, only what is equal in every run."""
+        found = asdict(self)
+        if not timed:
+            del found["seconds"]
+        return found
+
+
+def make_report(simulation: Simulation) -> SimulationReport:
+    """Return what came of a simulation until now."""
+    record, tasks = simulation.record, simulation.tasks
+    resources = simulation.machines.resources
+    requested = np.array(record.requested, dtype=np.float64).reshape(-1, len(resources))
+    offered = np.array(record.offered, dtype=np.float64).reshape(-1, len(resources))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        used = np.where(offered > 0, requested / offered, 0.0)
+    told = [place for place in range(len(resources)) if requested[:, place].any()]
+    ended = tasks.state == State.ENDED
+    arrived = simulation.arrived
+    makespan = None
+    if arrived and ended[:arrived].all() and arrived == len(tasks.work):
+        makespan = float((tasks.begun + tasks.left).max() - tasks.work.arrival.min())
+    rounds = np.array(record.round_seconds)
+    return SimulationReport(
+        horizon=simulation.now,
+        utilisation={resources[place]: _round(used[:, place].mean()) for place in told},
+        fragmentation=_mean(record.fragmented),
+        nodes=_mean(record.nodes),
+        empty=_mean(record.empty),
+        waits=tuple(_waits(simulation)),
+        makespan=makespan,
+        rounds=record.rounds,
+        uncertified=record.uncertified,
+        cost=record.cost,
+        preempted=record.preempted,
+        displaced=record.displaced,
+        curves=Curves(
+            at=tuple(record.at),
+            utilisation={resources[place]: tuple(map(_round, used[:, place].tolist())) for place in told},
+            fragmentation=tuple(map(_round, record.fragmented)),
+            running=tuple(record.running),
+            waiting=tuple(record.waiting),
+            nodes=tuple(record.nodes),
+            empty=tuple(record.empty),
+        ),
+        seconds={
+            "processor": record.processor_seconds,
+            "roundP50": float(np.percentile(rounds, 50)) if len(rounds) else 0.0,
+            "roundP99": float(np.percentile(rounds, 99)) if len(rounds) else 0.0,
+        },
+    )
+
+
+def _waits(simulation: Simulation) -> list[WaitingTimes]:
+    """Return waiting times by kind, and of all at the end."""
+    tasks, arrived = simulation.tasks, simulation.arrived
+    kind = tasks.work.template[:arrived]
+    waited = tasks.first_begun[:arrived] - tasks.work.arrival[:arrived]
+    placed = tasks.first_begun[:arrived] >= 0.0
+    waiting = tasks.state[:arrived] == State.WAITING
+    evictions = tasks.evictions[:arrived]
+    found = []
+    groups = [(name, kind == place) for place, name in enumerate(simulation.kinds.names)]
+    for name, mine in (*groups, ("all", np.ones(arrived, dtype=np.bool_))):
+        if not mine.any():
+            continue
+        p50, p90, p99, longest = _percentiles(waited[mine & placed])
+        found.append(
+            WaitingTimes(
+                name, int(mine.sum()), int((mine & placed).sum()), int((mine & waiting).sum()),
+                p50, p90, p99, longest, int(evictions[mine].sum()),
+            )
+        )  # fmt: skip
+    return found
+
+
+def _percentiles(waited: Float64) -> tuple[float | None, ...]:
+    """Return the percentiles of waiting times, rounded to milliseconds; None of no times."""
+    if not len(waited):
+        return (None,) * len(PERCENTILES)
+    return tuple(round(float(each), 3) for each in np.percentile(waited, PERCENTILES, method="higher"))
+
+
+def _mean(values: list[int] | list[float]) -> float:
+    return _round(float(np.mean(values))) if values else 0.0
+
+
+def _round(value: float) -> float:
+    """Return a figure as reports have it: six digits after the point are more than anybody reads."""
+    return round(float(value), 6)

@@ -1,0 +1,1 @@
+"""What a simulation is told: cluster, work, and how time passes."""

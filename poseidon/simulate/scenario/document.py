@@ -1,0 +1,217 @@
+"""The scenario file: one YAML mapping of kind ``Simulation``, checked completely before anything runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, Self, TypeAlias
+
+from pydantic import Field, ValidationError, model_validator
+
+from poseidon.simulate.scenario.durations import Durations, PositiveSpan, Span
+from protos.conventions.configuration import Section
+from protos.conventions.configuration_faults import schema_fault
+from protos.conventions.configuration_file import ConfigurationError, read_document
+
+API_VERSION: Final = "firmament.io/v1alpha1"
+KIND: Final = "Simulation"
+
+Count: TypeAlias = Annotated[int, Field(ge=1, le=1_000_000)]
+Name: TypeAlias = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")]
+
+
+class Autoscaling(Section):
+    """Nodes of a pool come while pods wait, and go when they are empty."""
+
+    least: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+    """Nodes that always stay."""
+    most: Count
+    """Nodes at most."""
+    delay: Span = 180.0
+    """Seconds from the decision until a node is ready."""
+    idle: PositiveSpan = 600.0
+    """Seconds after which an empty node goes."""
+    every: PositiveSpan = 30.0
+    """Seconds between looks."""
+
+
+class NodePool(Section):
+    """Nodes that are alike."""
+
+    name: Name
+    """Begins the names of its nodes."""
+    count: Annotated[int, Field(ge=0, le=1_000_000)] = 1
+    """Nodes at the beginning."""
+    allocatable: dict[str, str | int | float]
+    """What a node offers, as in ``status.allocatable``; 110 pods unless it says otherwise."""
+    labels: dict[str, str] = Field(default={})
+    """Labels, beside the name and the zone."""
+    taints: tuple[dict[str, str], ...] = ()
+    """Taints, as in ``spec.taints``."""
+    zones: tuple[str, ...] = ()
+    """Zones over which nodes are dealt in turn."""
+    autoscaling: Autoscaling | None = None
+    """How the pool grows and shrinks; None: it stays as it is."""
+
+
+class Failures(Section):
+    """Nodes fail by themselves, independently of each other."""
+
+    every: PositiveSpan
+    """Mean seconds between failures of one node."""
+    repair: Durations = Durations(mean=3600.0)
+    """How long one is away."""
+
+
+class Drain(Section):
+    """Nodes are emptied for maintenance."""
+
+    at: Span
+    """When, in seconds from the beginning."""
+    nodes: Count
+    """How many, the first of the pool by name."""
+    pool: Name
+    """Of which pool."""
+    lasts: PositiveSpan = 3600.0
+    """Seconds until they come back."""
+
+
+class ClusterPart(Section):
+    """The cluster at the beginning."""
+
+    files: tuple[str, ...] = ()
+    """Manifests: nodes, pods that run or wait, priority classes, budgets, anything that ``poseidon plan`` reads."""
+    pools: tuple[NodePool, ...] = ()
+    """Nodes by the number."""
+    failures: Failures | None = None
+    """How nodes fail; None: they do not."""
+    drains: tuple[Drain, ...] = ()
+    """When nodes are emptied."""
+
+
+class WorkKind(Section):
+    """Tasks that are alike: a pod template, and how long they run."""
+
+    name: Name
+    """Begins the names of its pods, and stands in the report."""
+    share: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
+    """Part of the load, beside those of the other kinds; the parts need not add up to 1."""
+    duration: Durations
+    """How long a task runs."""
+    requests: dict[str, str | int | float] = Field(default={})
+    """Requests of the one container, where ``pod`` says nothing."""
+    pod: dict[str, Any] = Field(default={})
+    """A pod template: metadata and spec, as in Kubernetes."""
+    priority: Annotated[int, Field(ge=-(2**31), le=2**31 - 1)] | None = None
+    """Its priority, where the template says nothing."""
+    members: Count = 1
+    """Tasks that come, are placed and end together: a gang."""
+
+
+class Generator(Section):
+    """Work drawn from distributions: each kind arrives as a Poisson process."""
+
+    load: Annotated[float, Field(gt=0, le=10, allow_inf_nan=False)]
+    """Offered work, as a part of what the pools have of ``resource``: arrivals per second times mean duration times
+    request."""
+    resource: str = "cpu"
+    """The resource by which the load is counted."""
+    kinds: Annotated[tuple[WorkKind, ...], Field(min_length=1)]
+    """What arrives."""
+    daily: Annotated[float, Field(ge=0, le=1)] = 0.0
+    """How much more arrives at the busiest time of the day, and less at the quietest, as a part of the mean."""
+    warm: bool = True
+    """Whether the work that would be under way at the beginning of such a day waits then; else the cluster is idle."""
+
+
+class Trace(Section):
+    """Work as it was recorded."""
+
+    format: Literal["openb", "swf", "azure-llm", "kueue"]
+    """How the file is written."""
+    path: str
+    """The file, or the folder of openb, relative to the scenario."""
+    first: Annotated[int, Field(ge=1)] | None = None
+    """How many tasks are taken; None: all."""
+    faster: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
+    """How many times faster work arrives than it did."""
+    kind: WorkKind | None = None
+    """What a task is, for formats that say only when it came and how long it took."""
+
+
+class WorkPart(Section):
+    """What arrives: drawn, recorded, or nothing."""
+
+    generator: Generator | None = None
+    """Work drawn from distributions."""
+    trace: Trace | None = None
+    """Work as recorded."""
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        if self.generator is not None and self.trace is not None:
+            raise ValueError("generator and trace are both given; keep one")
+        return self
+
+
+class Scenario(Section):
+    """A whole simulation."""
+
+    api_version: Literal["firmament.io/v1alpha1"] = API_VERSION
+    kind: Literal["Simulation"] = KIND
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
+    """Decides everything that is drawn."""
+    horizon: PositiveSpan
+    """Seconds that are simulated."""
+    round_every: PositiveSpan = 1.0
+    """Seconds for which events are gathered before the solver decides."""
+    sample_every: PositiveSpan = 600.0
+    """Seconds between points of the report's curves."""
+    configuration: str | None = None
+    """The scheduler's configuration, relative to the scenario; None: the defaults."""
+    restart: Literal["anew", "where-it-was"] = "anew"
+    """Whether what was evicted, or was on a node that failed, has lost its work."""
+    cluster: ClusterPart
+    """The cluster at the beginning."""
+    workload: WorkPart = WorkPart()
+    """What arrives."""
+
+
+def load_scenario(path: Path) -> Scenario:
+    """Read and check a scenario. Raises ``ConfigurationError`` with a line per fault."""
+    document = read_document(path, KIND)
+    faults = []
+    scenario = None
+    try:
+        scenario = Scenario.model_validate(document, by_alias=True, by_name=False)
+    except ValidationError as error:
+        faults = [schema_fault(each, Scenario) for each in error.errors()]
+    header = (("apiVersion", API_VERSION), ("kind", KIND))
+    faults += [f"{key}: is missing; write {key}: {value}" for key, value in header if key not in document]
+    if scenario is not None:
+        faults += list(_contradictions(scenario))
+    if faults or scenario is None:
+        raise ConfigurationError(f"{path}: {fault}" for fault in faults)
+    return scenario
+
+
+def _contradictions(scenario: Scenario) -> list[str]:
+    """Return what single fields do not show to be wrong."""
+    names = [pool.name for pool in scenario.cluster.pools]
+    found = [
+        f"cluster.pools: {name} is there twice; rename one"
+        for name in sorted({*names})
+        if names.count(name) > 1
+    ]
+    for index, drain in enumerate(scenario.cluster.drains):
+        if drain.pool not in names:
+            found.append(
+                f"cluster.drains[{index}].pool: there is no pool {drain.pool}; name one of cluster.pools"
+            )
+    if scenario.workload.generator is not None and not names:
+        found.append("workload.generator: its load is a part of cluster.pools, and there are none; give one")
+    trace = scenario.workload.trace
+    if trace is not None and trace.format in ("swf", "azure-llm") and trace.kind is None:
+        found.append(
+            f"workload.trace.kind: is missing; {trace.format} says only when work came: say what a task is"
+        )
+    return found

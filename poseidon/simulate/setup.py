@@ -1,0 +1,182 @@
+"""Builds a simulation from a scenario: the cluster of its files and pools, the work, and the solver."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from poseidon.embedding import load_configuration
+from poseidon.kube.api.nodes import Node
+from poseidon.manifests.loader import ManifestError, Manifests, load_manifests
+from poseidon.nodes.machines import machine
+from poseidon.offline.cluster import OfflineCluster, build
+from poseidon.pods.tasks import workload_of
+from poseidon.simulate.classes import TaskKinds, TemplateError, request_row, translate_templates
+from poseidon.simulate.engine import BEGIN, Clock, Simulation
+from poseidon.simulate.events import NodeEvents
+from poseidon.simulate.nodes import Machines, PoolError, check_pool, nodes_of
+from poseidon.simulate.record import Record
+from poseidon.simulate.scenario.document import Generator, NodePool, Scenario
+from poseidon.simulate.tasks import TaskColumns
+from poseidon.simulate.workloads.columns import ALONE, Work, no_work
+from poseidon.simulate.workloads.generator import generate, template_of
+from poseidon.simulate.workloads.traces import Recorded, TraceError, read_trace
+from protos.conventions.configuration_file import ConfigurationError
+
+
+class SimulationError(ValueError):
+    """A scenario that cannot be run. ``lines``: one per fault."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        self.lines = tuple(lines)
+        super().__init__("\n".join(lines))
+
+
+def set_up(scenario: Scenario, folder: Path) -> Simulation:
+    """Return a simulation at its beginning; paths in the scenario are relative to ``folder``.
+
+    Raises ``SimulationError``.
+    """
+    try:
+        return _set_up(scenario, folder)
+    except (ConfigurationError, ManifestError) as error:
+        raise SimulationError(error.lines) from error
+    except (TraceError, PoolError, TemplateError, ValueError) as error:
+        raise SimulationError([str(error)]) from error
+
+
+def _set_up(scenario: Scenario, folder: Path) -> Simulation:
+    named = scenario.configuration
+    configuration = load_configuration(folder / named if named else None)
+    trace = scenario.workload.trace
+    recorded = read_trace(trace, folder) if trace is not None else Recorded(no_work())
+    for pool in scenario.cluster.pools:
+        check_pool(pool)
+    manifests = _describe_cluster(scenario, folder, recorded.nodes)
+    clock = Clock()
+    cluster = build(manifests, configuration, BEGIN, clock=clock)
+    return _assemble(scenario, cluster, manifests, clock, recorded.work)
+
+
+def _assemble(
+    scenario: Scenario,
+    cluster: OfflineCluster,
+    manifests: Manifests,
+    clock: Clock,
+    recorded: Work,
+) -> Simulation:
+    messages = [machine(node)[0] for node in manifests.nodes]
+    machines = Machines(messages)
+    random = np.random.default_rng(scenario.seed)
+    work = recorded.come_before(scenario.horizon)
+    generator = scenario.workload.generator
+    if generator is not None:
+        work = _draw(generator, scenario, machines, cluster, random)
+    kinds = translate_templates(work.templates, cluster.state, machines.resources)
+    work, kinds, standing = _add_standing(cluster, work, kinds, machines)
+    tasks = TaskColumns(work)
+    counts = np.bincount(work.template, minlength=len(kinds.names)).astype(np.float64)
+    record = Record(scenario.sample_every, kinds, counts / max(counts.sum(), 1.0))
+    pools = {pool.name: pool for pool in scenario.cluster.pools}
+    events = NodeEvents(
+        pools, _members(pools, machines), scenario.cluster.failures, scenario.cluster.drains, random
+    )
+    simulation = Simulation(
+        cluster.scheduler, clock, machines, kinds, tasks,
+        uids=dict(enumerate(uid for uid, _, _ in standing)),
+        jobs={place: job for place, (_, job, _) in enumerate(standing) if job},
+        node_events=events, record=record, horizon=scenario.horizon, round_every=scenario.round_every,
+        keeps_work=scenario.restart == "where-it-was", arrived=len(standing), warnings=list(cluster.warnings),
+    )  # fmt: skip
+    for place, (_, _, where) in enumerate(standing):
+        if where:
+            tasks.place(place, machines.number[where], 0.0)
+        else:
+            tasks.arrive(np.array([place]))
+    return simulation
+
+
+def _describe_cluster(scenario: Scenario, folder: Path, nodes: Sequence[dict[str, Any]]) -> Manifests:
+    """Return the manifests of the scenario's files, with the nodes of its pools and of its trace."""
+    files = [str(folder / each) for each in scenario.cluster.files]
+    manifests = load_manifests(files) if files else Manifests((), (), (), (), ())
+    made = [node for pool in scenario.cluster.pools for node in nodes_of(pool, 0, pool.count)]
+    traced = [msgspec.convert(node, Node) for node in nodes] if not made and not manifests.nodes else []
+    found = replace(manifests, nodes=(*manifests.nodes, *made, *traced))
+    if not found.nodes and not any(pool.autoscaling for pool in scenario.cluster.pools):
+        raise ValueError("cluster: has no nodes, so that nothing could be placed; give files or pools")
+    return found
+
+
+def _draw(
+    generator: Generator,
+    scenario: Scenario,
+    machines: Machines,
+    cluster: OfflineCluster,
+    random: np.random.Generator,
+) -> Work:
+    """Return drawn work; its load is a part of what the nodes offer at the beginning."""
+    if generator.resource not in machines.resources:
+        raise ValueError(f"workload.generator.resource: no node offers {generator.resource}; name another")
+    column = machines.resources.index(generator.resource)
+    templates = [template_of(kind) for kind in generator.kinds]
+    kinds = translate_templates(templates, cluster.state, machines.resources)
+    offered = float(machines.offered[:, column].sum())
+    return generate(
+        generator, kinds.requests[:, column].astype(np.float64), offered, scenario.horizon, random
+    )
+
+
+def _add_standing(
+    cluster: OfflineCluster, work: Work, kinds: TaskKinds, machines: Machines
+) -> tuple[Work, TaskKinds, list[tuple[str, str, str]]]:
+    """Put the pods of the cluster's files before the work: those that run, for ever, and those that wait.
+
+    Returns their uids, jobs and nodes ("" for none) as well.
+    """
+    standing: list[tuple[str, str, str]] = []
+    places: list[int] = []
+    classes, names = list(kinds.classes), list(kinds.names)
+    priorities, spread, requests = list(kinds.priorities), list(kinds.spread), list(kinds.requests)
+    known: dict[tuple[int, int, str], int] = {}
+    for record in cluster.state.records():
+        each, node = record.task, record.node if record.node in machines.number else ""
+        if not node and not record.schedulable:
+            continue
+        key = each.task_class, each.priority, each.spread
+        if key not in known:
+            known[key] = len(classes)
+            message = cluster.state.classes.message(each.task_class)
+            classes.append(message)
+            names.append(workload_of(cluster.pods[each.uid]))
+            priorities.append(each.priority)
+            spread.append(each.spread)
+            requests.append(request_row(message, machines.resources))
+        places.append(known[key])
+        standing.append((each.uid, each.job, node))
+    if not standing:
+        return work, kinds, []
+    ever = np.full(len(standing), np.inf)
+    first = np.array(places, dtype=np.int64)
+    whole = Work(
+        work.templates,
+        np.concatenate([np.zeros(len(standing)), work.arrival]),
+        np.concatenate([ever, work.duration]),
+        np.concatenate([first, work.template]),
+        np.concatenate([np.full(len(standing), ALONE, dtype=np.int64), work.gang]),
+    )
+    rows = np.array(requests, dtype=np.int64).reshape(len(classes), len(machines.resources))
+    return whole, TaskKinds(tuple(names), tuple(classes), tuple(priorities), tuple(spread), rows), standing
+
+
+def _members(pools: Mapping[str, NodePool], machines: Machines) -> dict[str, list[int]]:
+    """Return the machines of each pool, by number."""
+    return {
+        name: [machines.number[f"{name}-{place}"] for place in range(pool.count)]
+        for name, pool in pools.items()
+    }

@@ -1,0 +1,95 @@
+"""The tasks of a simulation as columns: where each is, since when, and what has become of it."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from heapq import heappop, heappush
+
+import numpy as np
+
+from poseidon.simulate.workloads.columns import Float64, Int64, Work
+
+NOWHERE = -1
+NEVER = -1.0
+
+
+class State(IntEnum):
+    """How far a task has come."""
+
+    TO_COME = 0
+    WAITING = 1
+    RUNNING = 2
+    ENDED = 3
+
+
+class TaskColumns:
+    """N tasks: those of the cluster's files first, then what arrives.
+
+    ``state``: int8[N]; ``machine``: int64[N], or ``NOWHERE``; ``begun``, ``first_begun``: float64[N], seconds since the
+    beginning when each was placed last, and first (``NEVER`` before); ``left``: float64[N], seconds of work that
+    remain.
+    """
+
+    def __init__(self, work: Work) -> None:
+        count = len(work)
+        self.work = work
+        self.state = np.zeros(count, dtype=np.int8)
+        self.machine: Int64 = np.full(count, NOWHERE, dtype=np.int64)
+        self.begun: Float64 = np.full(count, NEVER)
+        self.first_begun: Float64 = np.full(count, NEVER)
+        self.left: Float64 = work.duration.copy()
+        self.evictions: Int64 = np.zeros(count, dtype=np.int64)
+        self._ends: list[tuple[float, int, float]] = []
+
+    def arrive(self, tasks: Int64) -> None:
+        """Let tasks wait."""
+        self.state[tasks] = State.WAITING
+
+    def place(self, task: int, machine: int, now: float) -> None:
+        """Let a task run, and end when its work is done."""
+        self.state[task] = State.RUNNING
+        self.machine[task] = machine
+        self.begun[task] = now
+        if self.first_begun[task] < 0.0:
+            self.first_begun[task] = now
+        heappush(self._ends, (now + float(self.left[task]), task, now))
+
+    def stop(self, task: int, now: float, *, keeps_work: bool) -> None:
+        """Let a task that runs wait again, as one of the same work; ``keeps_work``: or of what is left of it."""
+        if keeps_work:
+            self.left[task] = max(float(self.left[task]) - (now - float(self.begun[task])), 0.001)
+        self.state[task] = State.WAITING
+        self.machine[task] = NOWHERE
+        self.begun[task] = NEVER
+        self.evictions[task] += 1
+
+    def next_end(self) -> float | None:
+        """Return when the next task ends, None if none runs."""
+        while self._ends and not self._is_current(self._ends[0]):
+            heappop(self._ends)
+        return self._ends[0][0] if self._ends else None
+
+    def take_ended(self, until: float) -> list[int]:
+        """Return the tasks that end until a time, in the order in which they do; they have ended then."""
+        ended = []
+        while self._ends and self._ends[0][0] <= until:
+            entry = heappop(self._ends)
+            if self._is_current(entry):
+                task = entry[1]
+                self.state[task] = State.ENDED
+                self.machine[task] = NOWHERE
+                ended.append(task)
+        return ended
+
+    def find_on(self, machine: int) -> list[int]:
+        """Return the tasks that run on a machine."""
+        return np.flatnonzero((self.machine == machine) & (self.state == State.RUNNING)).tolist()
+
+    def find(self, state: State) -> Int64:
+        """Return the tasks in a state: int64."""
+        return np.flatnonzero(self.state == state)
+
+    def _is_current(self, entry: tuple[float, int, float]) -> bool:
+        """Return whether an end is that of the task's present run, and not of one that was cut short."""
+        _, task, begun = entry
+        return self.state[task] == State.RUNNING and self.begun[task] == begun

@@ -1,0 +1,57 @@
+"""Reads Azure's LLM inference traces (AzurePublicDataset, 2023 and 2024): CSV of TIMESTAMP, ContextTokens,
+GeneratedTokens.
+
+They say when a request came and how many tokens it took. A request becomes a task that runs for as long as the tokens
+take at the rates of a usual server, `CONTEXT_RATE` and `GENERATED_RATE`; that is an assumption of ours.
+"""
+
+from __future__ import annotations
+
+import csv
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from poseidon.simulate.scenario.document import Trace
+from poseidon.simulate.workloads.columns import ALONE, Work, order_work
+from poseidon.simulate.workloads.generator import template_of
+
+CONTEXT_RATE = 4000.0
+"""Tokens of context per second."""
+GENERATED_RATE = 40.0
+"""Generated tokens per second."""
+
+
+def read_azure_llm(path: Path, part: Trace) -> tuple[Work, tuple[dict[str, Any], ...]]:
+    """Return a task per request, each as ``kind`` of the trace says; no nodes. Raises ``ValueError``."""
+    assert part.kind is not None  # the document is checked
+    arrival: list[float] = []
+    duration: list[float] = []
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = csv.DictReader(file)
+        missing = {"TIMESTAMP", "ContextTokens", "GeneratedTokens"}.difference(rows.fieldnames or ())
+        if missing:
+            raise ValueError(f"line 1: there is no column {', '.join(sorted(missing))}")
+        for number, row in enumerate(rows, start=2):
+            try:
+                arrival.append(_parse_time(row["TIMESTAMP"]))
+                context, generated = float(row["ContextTokens"]), float(row["GeneratedTokens"])
+            except (TypeError, ValueError):
+                raise ValueError(f"line {number}: is not a time and two numbers") from None
+            duration.append(context / CONTEXT_RATE + generated / GENERATED_RATE)
+            if part.first is not None and len(arrival) >= part.first:
+                break
+    count = len(arrival)
+    template = np.zeros(count, dtype=np.int64)
+    gang = np.full(count, ALONE, dtype=np.int64)
+    return order_work([template_of(part.kind)], np.array(arrival), np.array(duration), template, gang), ()
+
+
+def _parse_time(text: str) -> float:
+    """Return seconds of a time with up to seven digits after the second, as the traces have them."""
+    whole, _, rest = text.strip().replace("T", " ").partition(".")
+    digits = rest.split("+")[0].rstrip("Z")
+    moment = datetime.strptime(whole, "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC)
+    return moment.timestamp() + (float(f"0.{digits}") if digits else 0.0)

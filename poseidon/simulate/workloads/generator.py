@@ -1,0 +1,85 @@
+"""Draws work from distributions: as large as wanted, and the same for the same seed.
+
+Each kind of task is a Poisson process whose rate makes its part of the offered load: rate times mean duration times
+request is that part of what the cluster has (Little's law). ``daily`` lets the rate swing as a sine with the day, by
+thinning (Lewis and Shedler, 1979). With ``warm`` the tasks that would be under way at the beginning arrive there, with
+what is left of them.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from poseidon.simulate.scenario.document import Generator, WorkKind
+from poseidon.simulate.workloads.columns import (
+    ALONE,
+    Float64,
+    Int64,
+    PodTemplate,
+    Work,
+    order_work,
+    plain_template,
+)
+
+DAY = 86_400.0
+
+
+def template_of(kind: WorkKind) -> PodTemplate:
+    """Return what the tasks of a kind are."""
+    if not kind.pod:
+        template = plain_template(kind.name, dict(kind.requests))
+    else:
+        template = PodTemplate(
+            kind.name, {key: kind.pod[key] for key in ("metadata", "spec") if key in kind.pod}
+        )
+    if kind.priority is not None:
+        template.manifest.setdefault("spec", {}).setdefault("priority", kind.priority)
+    return template
+
+
+def generate(
+    part: Generator, requests: Float64, offered: float, horizon: float, random: np.random.Generator
+) -> Work:
+    """Return what arrives before ``horizon``, in seconds.
+
+    ``requests``: float64[kinds], what a task of each kind asks for of the resource by which load is counted;
+    ``offered``: what the cluster has of it, in the same unit. Raises ``ValueError`` for a kind that asks for none.
+    """
+    shares = np.array([kind.share for kind in part.kinds])
+    shares = shares / shares.sum()
+    columns: list[tuple[Float64, Float64, Int64, Int64]] = []
+    gangs = 0
+    for place, kind in enumerate(part.kinds):
+        if requests[place] <= 0:
+            raise ValueError(
+                f"workload.generator.kinds[{place}] ({kind.name}): requests no {part.resource}, by which the load is "
+                "counted; give a request, or another resource"
+            )
+        size = requests[place] * kind.members
+        rate = part.load * shares[place] * offered / (size * kind.duration.estimate_mean())
+        arrival = _draw_arrivals(rate, part.daily, horizon, random)
+        duration = kind.duration.draw(len(arrival), random)
+        if part.warm:
+            under_way = int(random.poisson(rate * kind.duration.estimate_mean()))
+            arrival = np.concatenate([np.zeros(under_way), arrival])
+            duration = np.concatenate([kind.duration.draw_remaining(under_way, random), duration])
+        numbers = np.full(len(arrival), ALONE, dtype=np.int64)
+        if kind.members > 1:
+            numbers = gangs + np.arange(len(arrival), dtype=np.int64)
+            gangs += len(arrival)
+        of_kind = np.full(len(arrival), place, dtype=np.int64)
+        columns.append(tuple(np.repeat(each, kind.members) for each in (arrival, duration, of_kind, numbers)))  # type: ignore[arg-type]  # four in, four out
+    arrival, duration, template, gang = (np.concatenate(each) for each in zip(*columns, strict=True))
+    return order_work([template_of(kind) for kind in part.kinds], arrival, duration, template, gang)
+
+
+def _draw_arrivals(rate: float, daily: float, horizon: float, random: np.random.Generator) -> Float64:
+    """Return times of a Poisson process, ascending, in seconds: ``rate`` per second on average."""
+    highest = rate * (1.0 + daily)
+    times = np.sort(random.random(int(random.poisson(highest * horizon))) * horizon)
+    if daily:
+        wanted = 1.0 + daily * np.sin(2.0 * math.pi * times / DAY)
+        times = times[random.random(len(times)) * (1.0 + daily) < wanted]
+    return times

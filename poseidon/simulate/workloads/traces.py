@@ -1,0 +1,53 @@
+"""Reads recorded work, by the name of its format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from poseidon.simulate.scenario.document import Trace
+from poseidon.simulate.workloads.azure_llm import read_azure_llm
+from poseidon.simulate.workloads.columns import Work
+from poseidon.simulate.workloads.kueue import read_kueue
+from poseidon.simulate.workloads.openb import read_openb
+from poseidon.simulate.workloads.swf import read_swf
+
+
+class TraceError(ValueError):
+    """A trace that cannot be read: file, place and fault in one line."""
+
+
+class Recorded(NamedTuple):
+    """What a trace holds: work, and manifests of the nodes that it ran on, if it says."""
+
+    work: Work
+    nodes: tuple[dict[str, Any], ...] = ()
+
+
+_READERS: Mapping[str, Callable[[Path, Trace], tuple[Work, tuple[dict[str, Any], ...]]]] = MappingProxyType(
+    {"openb": read_openb, "swf": read_swf, "azure-llm": read_azure_llm, "kueue": read_kueue}
+)
+
+
+def read_trace(part: Trace, folder: Path) -> Recorded:
+    """Read a trace; its path is relative to ``folder``. Raises ``TraceError``."""
+    path = folder / part.path
+    try:
+        work, nodes = _READERS[part.format](path, part)
+    except OSError as error:
+        raise TraceError(
+            f"{path}: cannot be read: {error.strerror or error}; name a readable file"
+        ) from error
+    except (ValueError, KeyError) as error:
+        raise TraceError(f"{path}: {error}") from error
+    if not len(work):
+        raise TraceError(f"{path}: holds no work that could be used; look at its format, {part.format}")
+    work = work.take_first(part.first)
+    if part.faster != 1.0:
+        work = replace(work, arrival=work.arrival / part.faster)
+    return Recorded(replace(work, arrival=work.arrival - float(np.min(work.arrival))), nodes)

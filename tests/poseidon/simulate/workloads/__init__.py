@@ -1,0 +1,1 @@
+"""Work that is drawn, and work that was recorded."""

@@ -1,0 +1,118 @@
+"""Recorded work is read as its format says, from files of the same form."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from poseidon.simulate.scenario.document import Trace
+from poseidon.simulate.workloads.columns import ALONE
+from poseidon.simulate.workloads.traces import Recorded, TraceError, read_trace
+
+KIND = {"name": "job", "requests": {"cpu": 1}, "duration": {"mean": 1}}
+
+SWF = """; Version: 2.2
+; a remark
+1 100 5 60 4 -1 -1 4 -1 -1 1 1 1 1 1 -1 -1 -1
+2 110 0 -1 2 -1 -1 2 -1 -1 5 1 1 1 1 -1 -1 -1
+3 130 0 30 -1 -1 -1 1 -1 -1 0 1 1 1 1 -1 -1 -1
+"""
+AZURE = """TIMESTAMP,ContextTokens,GeneratedTokens
+2023-11-16 18:15:46.6805900,4000,40
+2023-11-16 18:15:50.9951690,396,109
+"""
+OPENB_NODES = "sn,cpu_milli,memory_mib,gpu,model\nn-1,64000,262144,2,P100\nn-2,96000,393216,0,\n"
+OPENB_PODS = """name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,begun
+p-1,12000,16384,1,1000,P100|V100M16,LS,Running,0,100,0
+p-2,6000,12288,1,460,,LS,Running,50,200,50
+p-3,2000,4096,0,0,,LS,Running,60,61,60
+"""
+KUEUE = """cohorts:
+- className: cohort
+  count: 2
+  queuesSets:
+  - className: cq
+    count: 3
+    nominalQuota: 20
+    workloadsSets:
+    - count: 5
+      creationIntervalMs: 100
+      workloads:
+      - {className: small, runtimeMs: 200, priority: 50, request: 1}
+"""
+
+
+def read(folder: Path, name: str, text: str, trace_format: str, **more: Any) -> Recorded:
+    (folder / name).write_text(text, encoding="utf-8")
+    given = {"format": trace_format, "path": name, "kind": KIND, **more}
+    return read_trace(Trace.model_validate(given), folder)
+
+
+def test_swf_jobs_are_gangs_of_a_task_per_processor(tmp_path: Path) -> None:
+    work = read(tmp_path, "log.swf", SWF, "swf").work
+    assert work.arrival.tolist() == [0, 0, 0, 0, 30]  # the job that never ran is left out
+    assert work.duration.tolist() == [60, 60, 60, 60, 30]
+    assert len(set(work.gang[:4].tolist())) == 1
+    assert work.gang[4] == ALONE
+
+
+def test_a_trace_can_be_cut_and_come_faster(tmp_path: Path) -> None:
+    assert len(read(tmp_path, "log.swf", SWF, "swf", first=2).work) == 2
+    assert read(tmp_path, "log.swf", SWF, "swf", faster=10).work.arrival[-1] == 3
+
+
+def test_requests_for_inference_run_as_long_as_their_tokens_take(tmp_path: Path) -> None:
+    work = read(tmp_path, "llm.csv", AZURE, "azure-llm").work
+    assert work.arrival == pytest.approx([0, 4.314579], abs=1e-3)
+    assert work.duration == pytest.approx([4000 / 4000 + 40 / 40, 396 / 4000 + 109 / 40])
+
+
+def test_openb_has_nodes_and_parts_of_gpus(tmp_path: Path) -> None:
+    (tmp_path / "openb_node_list_gpu_node.csv").write_text(OPENB_NODES)
+    found = read(tmp_path, "openb_pod_list_default.csv", OPENB_PODS, "openb")
+    assert [node["metadata"]["name"] for node in found.nodes] == ["n-1", "n-2"]
+    assert found.nodes[0]["status"]["allocatable"]["openb.example/gpu-milli"] == "2000"
+    assert "openb.example/gpu-milli" not in found.nodes[1]["status"]["allocatable"]
+    requests = [
+        each.manifest["spec"]["containers"][0]["resources"]["requests"] for each in found.work.templates
+    ]
+    assert [each.get("openb.example/gpu-milli") for each in requests] == ["1000", "460", None]
+    assert "affinity" in found.work.templates[0].manifest["spec"]
+    assert found.work.duration.tolist() == [100, 150, 1]
+
+
+def test_kueues_workloads_stay_with_the_quota_of_their_cohort(tmp_path: Path) -> None:
+    found = read(tmp_path, "generator.yaml", KUEUE, "kueue")
+    assert [node["status"]["allocatable"]["cpu"] for node in found.nodes] == ["60", "60"]
+    assert len(found.work) == 2 * 3 * 5
+    assert np.unique(found.work.arrival) == pytest.approx([0, 0.1, 0.2, 0.3, 0.4])
+    assert set(found.work.duration.tolist()) == {0.2}
+
+
+@pytest.mark.parametrize(
+    ("trace_format", "text", "said"),
+    [
+        ("swf", "1 2 x\n", r"line 1: is not numbers; a job is 18 of them"),
+        ("swf", "1 2 3\n", r"line 1: has 3 numbers; a job is 18 of them"),
+        ("swf", "; nothing\n", r"holds no work that could be used; look at its format, swf"),
+        ("azure-llm", "a,b\n", r"line 1: there is no column ContextTokens, GeneratedTokens, TIMESTAMP"),
+        ("azure-llm", AZURE + "yesterday,1,2\n", r"line 4: is not a time and two numbers"),
+        ("openb", "name\n", r"line 1: there is no column"),
+        ("kueue", "a: b\n", r"must hold cohorts, a list of classes of them"),
+    ],
+)
+def test_what_is_wrong_with_a_trace_is_said_with_its_place(
+    tmp_path: Path, trace_format: str, text: str, said: str
+) -> None:
+    with pytest.raises(TraceError, match=said):
+        read(tmp_path, "trace", text, trace_format)
+
+
+def test_a_trace_that_is_missing_is_named(tmp_path: Path) -> None:
+    with pytest.raises(
+        TraceError, match=r"none\.swf: cannot be read: No such file or directory; name a readable"
+    ):
+        read_trace(Trace.model_validate({"format": "swf", "path": "none.swf", "kind": KIND}), tmp_path)
