@@ -12,7 +12,7 @@ import numpy as np
 from poseidon.bridge.state import BridgeState
 from poseidon.kube.api.pods import Pod
 from poseidon.pods.tasks import task
-from poseidon.simulate.workloads.columns import Int64, PodTemplate
+from poseidon.simulate.workloads.columns import Int64, WorkTemplate
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 
@@ -36,7 +36,7 @@ class TaskKinds:
     """int64[T, K]: what a task asks for of each resource of the machines; pods: one."""
 
 
-def decode_template(template: PodTemplate) -> Pod:
+def decode_template(template: WorkTemplate) -> Pod:
     """Return a pod of a template. Raises ``TemplateError``."""
     value: dict[str, Any] = {
         "metadata": {"namespace": "default", **template.manifest.get("metadata", {}), "name": template.name},
@@ -50,7 +50,7 @@ def decode_template(template: PodTemplate) -> Pod:
 
 
 def translate_templates(
-    templates: Sequence[PodTemplate], state: BridgeState, resources: Sequence[str]
+    templates: Sequence[WorkTemplate], state: BridgeState, resources: Sequence[str]
 ) -> TaskKinds:
     """Translate templates as the bridge does pods; all of them are known before any class is numbered.
 

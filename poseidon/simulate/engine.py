@@ -16,10 +16,10 @@ import numpy as np
 
 from poseidon.embedding import EmbeddedScheduler
 from poseidon.simulate.classes import TaskKinds
-from poseidon.simulate.events import Change, Changes, NodeEvents
-from poseidon.simulate.nodes import Machines
+from poseidon.simulate.events import NodeChange, NodeChanges, NodeEvents
+from poseidon.simulate.nodes import SimulatedMachines
 from poseidon.simulate.record import Record
-from poseidon.simulate.tasks import State, TaskColumns
+from poseidon.simulate.tasks import TaskColumns, TaskProgress
 from poseidon.simulate.workloads.columns import ALONE, Int64
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -48,7 +48,7 @@ class Simulation:
     """The solver."""
     clock: Clock
     """Its clock."""
-    machines: Machines
+    machines: SimulatedMachines
     """The nodes."""
     kinds: TaskKinds
     """What tasks are."""
@@ -75,7 +75,9 @@ class Simulation:
     warnings: list[str] = field(default_factory=list)
     """Lines for people."""
     _defined: set[int] = field(default_factory=set)
+    """Numbers of the classes that the solver knows."""
     _number_of: dict[str, int] = field(default_factory=dict)
+    """``uids`` the other way round."""
 
     def __post_init__(self) -> None:
         self._number_of = {uid: task for task, uid in self.uids.items()}
@@ -131,7 +133,7 @@ class Simulation:
         """Tell the solver everything that has happened until now."""
         ended = self.tasks.take_ended(self.now)
         events = [pb.Event(task_removed=self.uid(task)) for task in ended]
-        waiting = self.tasks.find(State.WAITING)
+        waiting = self.tasks.find(TaskProgress.WAITING)
         changes = self.node_events.take(self.now, self.machines, self.tasks, self.kinds, waiting)
         events += self._change_nodes(changes)
         reach = int(np.searchsorted(self.tasks.work.arrival, self.now, side="right"))
@@ -143,23 +145,25 @@ class Simulation:
         if events:
             self.scheduler.apply(events)
 
-    def _change_nodes(self, changes: Changes) -> list[pb.Event]:
+    def _change_nodes(self, changes: NodeChanges) -> list[pb.Event]:
         """Let nodes come and go; what ran on those that go waits again."""
         events = []
         for change, number in changes:
-            if change in (Change.FAIL, Change.DRAIN):
+            if change in (NodeChange.FAIL, NodeChange.DRAIN):
                 gone = self.tasks.find_on(number)
                 events += [pb.Event(task_removed=self.uid(task)) for task in gone]
                 for task in gone:
-                    self.tasks.stop(task, self.now, keeps_work=self.keeps_work)
+                    self.tasks.interrupt(task, self.now, keeps_work=self.keeps_work)
                 events.append(
-                    self.machines.remove(number) if change is Change.FAIL else self.machines.cordon(number)
+                    self.machines.remove(number)
+                    if change is NodeChange.FAIL
+                    else self.machines.cordon(number)
                 )
                 events += self._submit(np.array(gone, dtype=np.int64))
                 self.record.displaced += len(gone)
-            elif change is Change.REMOVE:
+            elif change is NodeChange.REMOVE:
                 events.append(self.machines.remove(number))
-            elif change is Change.ADD:
+            elif change is NodeChange.ADD:
                 events.append(self.machines.describe(number))
             else:
                 events.append(self.machines.bring_back(number))
@@ -216,18 +220,18 @@ class Simulation:
         reports: list[pb.BindingReport] = []
         victims: list[int] = []
         for delta in deltas:
-            task = self.number(delta.task)
+            task = self.find_number(delta.task)
             if delta.kind == pb.Delta.PLACE:
                 self.tasks.place(task, self.machines.number[delta.machine], self.now)
                 reports.append(pb.BindingReport(task=delta.task, machine=delta.machine, bound=True))
             elif (
                 delta.kind == pb.Delta.PREEMPT
                 and not delta.withdrawn
-                and self.tasks.state[task] == State.RUNNING
+                and self.tasks.state[task] == TaskProgress.RUNNING
             ):
                 victims.append(task)
                 events.append(pb.Event(task_removed=delta.task))
-                self.tasks.stop(task, self.now, keeps_work=self.keeps_work)
+                self.tasks.interrupt(task, self.now, keeps_work=self.keeps_work)
         self.record.preempted += len(victims)
         if events:
             self.scheduler.apply(events)
@@ -240,7 +244,7 @@ class Simulation:
         """Return the uid of a task."""
         return self.uids.get(task) or f"t{task}"
 
-    def number(self, uid: str) -> int:
+    def find_number(self, uid: str) -> int:
         """Return the number of a task."""
         known = self._number_of.get(uid)
         return int(uid[1:]) if known is None else known

@@ -10,13 +10,13 @@ import numpy as np
 
 from poseidon.nodes.machines import machine
 from poseidon.simulate.classes import TaskKinds
-from poseidon.simulate.nodes import Machines, nodes_of
+from poseidon.simulate.nodes import SimulatedMachines, nodes_of
 from poseidon.simulate.scenario.document import Autoscaling, Drain, Failures, NodePool
-from poseidon.simulate.tasks import State, TaskColumns
+from poseidon.simulate.tasks import TaskColumns, TaskProgress
 from poseidon.simulate.workloads.columns import Int64
 
 
-class Change(Enum):
+class NodeChange(Enum):
     """What happens to a node."""
 
     FAIL = "fail"
@@ -26,7 +26,7 @@ class Change(Enum):
     REMOVE = "remove"
 
 
-Changes: TypeAlias = list[tuple[Change, int]]
+NodeChanges: TypeAlias = list[tuple[NodeChange, int]]
 """What happens, to which machines."""
 _LOOK = "look"
 
@@ -56,18 +56,18 @@ class NodeEvents:
                 self._add(pool.autoscaling.every, f"{_LOOK} {name}", 0)
         for drain in drains:
             for number in members[drain.pool][: drain.nodes]:
-                self._add(drain.at, Change.DRAIN.value, number)
-                self._add(drain.at + drain.lasts, Change.RETURN.value, number)
+                self._add(drain.at, NodeChange.DRAIN.value, number)
+                self._add(drain.at + drain.lasts, NodeChange.RETURN.value, number)
 
     def next_time(self) -> float | None:
         """Return when something happens next, in seconds since the beginning; None for never."""
         return self._due[0][0] if self._due else None
 
     def take(
-        self, now: float, machines: Machines, tasks: TaskColumns, kinds: TaskKinds, waiting: Int64
-    ) -> Changes:
+        self, now: float, machines: SimulatedMachines, tasks: TaskColumns, kinds: TaskKinds, waiting: Int64
+    ) -> NodeChanges:
         """Return what happens until ``now``, in order."""
-        found: Changes = []
+        found: NodeChanges = []
         while self._due and self._due[0][0] <= now:
             when, _, what, number = heappop(self._due)
             if what.startswith(_LOOK):
@@ -77,18 +77,18 @@ class NodeEvents:
                 self._add(when + pool.autoscaling.every, what, 0)
             elif what in self._pools:
                 found += [
-                    (Change.ADD, each) for each in self._grow(self._pools[what], number, when, machines)
+                    (NodeChange.ADD, each) for each in self._grow(self._pools[what], number, when, machines)
                 ]
-            elif what == Change.RETURN.value:
-                found.append((Change.RETURN, number))
+            elif what == NodeChange.RETURN.value:
+                found.append((NodeChange.RETURN, number))
                 self._expect_failure(number, when)
             elif machines.there[number]:
-                change = Change(what)
+                change = NodeChange(what)
                 found.append((change, number))
-                if change is Change.FAIL:
+                if change is NodeChange.FAIL:
                     assert self._failures is not None
-                    away = float(self._failures.repair.draw(1, self._random)[0])
-                    self._add(when + away, Change.RETURN.value, number)
+                    away = float(self._failures.repair.draw_durations(1, self._random)[0])
+                    self._add(when + away, NodeChange.RETURN.value, number)
         return found
 
     def _scale(
@@ -96,11 +96,11 @@ class NodeEvents:
         pool: NodePool,
         scaling: Autoscaling,
         now: float,
-        machines: Machines,
+        machines: SimulatedMachines,
         tasks: TaskColumns,
         kinds: TaskKinds,
         waiting: Int64,
-    ) -> Changes:
+    ) -> NodeChanges:
         """Order as many nodes as what waits would fill, and let those go that were empty for long."""
         mine = [number for number in self._members[pool.name] if machines.there[number]]
         room = scaling.most - len(mine) - self._ordered[pool.name]
@@ -109,19 +109,19 @@ class NodeEvents:
             count = wanted - self._ordered[pool.name]
             self._ordered[pool.name] += count
             self._add(now + scaling.delay, pool.name, count)
-        busy = set(tasks.machine[tasks.state == State.RUNNING].tolist())
-        gone: Changes = []
+        busy = set(tasks.machine[tasks.state == TaskProgress.RUNNING].tolist())
+        gone: NodeChanges = []
         for number in mine:
             if number in busy:
                 self._idle_since.pop(number, None)
             else:
                 empty_for = now - self._idle_since.setdefault(number, now)
                 if empty_for >= scaling.idle and len(mine) - len(gone) > scaling.least:
-                    gone.append((Change.REMOVE, number))
+                    gone.append((NodeChange.REMOVE, number))
                     del self._idle_since[number]
         return gone
 
-    def _grow(self, pool: NodePool, count: int, now: float, machines: Machines) -> list[int]:
+    def _grow(self, pool: NodePool, count: int, now: float, machines: SimulatedMachines) -> list[int]:
         """Return the numbers of so many new machines of a pool."""
         first = self._made[pool.name]
         self._made[pool.name] += count
@@ -135,7 +135,7 @@ class NodeEvents:
     def _expect_failure(self, number: int, now: float) -> None:
         if self._failures is not None:
             after = float(self._random.exponential(self._failures.every))
-            self._add(now + after, Change.FAIL.value, number)
+            self._add(now + after, NodeChange.FAIL.value, number)
 
     def _add(self, when: float, what: str, number: int) -> None:
         self._count += 1

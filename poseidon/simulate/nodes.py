@@ -46,7 +46,7 @@ def check_pool(pool: NodePool) -> None:
             raise PoolError(f"cluster.pools ({pool.name}): {defect}")
 
 
-class Machines:
+class SimulatedMachines:
     """The machines by number; numbers of those that are gone are not used again.
 
     ``offered``: int64[M, K], what each offers of ``resources``; ``there``: bool[M], which the solver knows;

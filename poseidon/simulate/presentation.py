@@ -34,7 +34,9 @@ def format_span(seconds: float | None) -> str:
         return "-"
     if seconds < 120.0:
         return f"{seconds:.3g}s"
-    return f"{seconds / 60.0:.0f}m" if seconds < 2 * HOUR else f"{seconds / HOUR:.1f}h"
+    if seconds < 2 * HOUR:
+        return f"{seconds / 60.0:.0f}m"
+    return f"{seconds / HOUR:.3g}h"
 
 
 def summary_lines(report: SimulationReport) -> list[str]:

@@ -7,8 +7,8 @@ import time
 import numpy as np
 
 from poseidon.simulate.classes import TaskKinds
-from poseidon.simulate.nodes import Machines
-from poseidon.simulate.tasks import State, TaskColumns
+from poseidon.simulate.nodes import SimulatedMachines
+from poseidon.simulate.tasks import TaskColumns, TaskProgress
 from poseidon.simulate.workloads.columns import Float64, Int64
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -54,7 +54,7 @@ class Record:
         self.round_seconds.append(sum(parts))
 
     def sample_until(
-        self, moment: float, tasks: TaskColumns, machines: Machines, *, last: bool = False
+        self, moment: float, tasks: TaskColumns, machines: SimulatedMachines, *, last: bool = False
     ) -> None:
         """Note points as things are now, for the times since the last point and before ``moment``."""
         while (when := len(self.at) * self.every) < moment or (last and when <= moment):
@@ -67,14 +67,14 @@ class Record:
         """Count processor seconds from here on."""
         self._began = time.process_time()
 
-    def _sample(self, when: float, tasks: TaskColumns, machines: Machines) -> None:
+    def _sample(self, when: float, tasks: TaskColumns, machines: SimulatedMachines) -> None:
         used = _count_used(tasks, machines, self._kinds.requests)
         there = machines.there
         self.at.append(when)
         self.requested.append(used[there].sum(axis=0).tolist())
         self.offered.append(machines.offered[there].sum(axis=0).tolist())
-        self.running.append(int((tasks.state == State.RUNNING).sum()))
-        self.waiting.append(int((tasks.state == State.WAITING).sum()))
+        self.running.append(int((tasks.state == TaskProgress.RUNNING).sum()))
+        self.waiting.append(int((tasks.state == TaskProgress.WAITING).sum()))
         self.nodes.append(int(there.sum()))
         self.empty.append(int((used[there, machines.resources.index("pods")] == 0).sum()))
         free = (machines.offered - used)[there]
@@ -83,10 +83,10 @@ class Record:
         )
 
 
-def _count_used(tasks: TaskColumns, machines: Machines, requests: Int64) -> Int64:
+def _count_used(tasks: TaskColumns, machines: SimulatedMachines, requests: Int64) -> Int64:
     """Return int64[M, K], what the tasks that run request."""
     used = np.zeros_like(machines.offered)
-    running = np.flatnonzero(tasks.state == State.RUNNING)
+    running = np.flatnonzero(tasks.state == TaskProgress.RUNNING)
     np.add.at(used, tasks.machine[running], requests[tasks.work.template[running]])
     return used
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from poseidon.simulate.engine import Simulation
-from poseidon.simulate.tasks import State
+from poseidon.simulate.tasks import TaskProgress
 from poseidon.simulate.workloads.columns import Float64
 
 PERCENTILES = (50, 90, 99, 100)
@@ -108,7 +108,7 @@ def make_report(simulation: Simulation) -> SimulationReport:
     with np.errstate(divide="ignore", invalid="ignore"):
         used = np.where(offered > 0, requested / offered, 0.0)
     told = [place for place in range(len(resources)) if requested[:, place].any()]
-    ended = tasks.state == State.ENDED
+    ended = tasks.state == TaskProgress.ENDED
     arrived = simulation.arrived
     makespan = None
     if arrived and ended[:arrived].all() and arrived == len(tasks.work):
@@ -150,7 +150,7 @@ def _waits(simulation: Simulation) -> list[WaitingTimes]:
     kind = tasks.work.template[:arrived]
     waited = tasks.first_begun[:arrived] - tasks.work.arrival[:arrived]
     placed = tasks.first_begun[:arrived] >= 0.0
-    waiting = tasks.state[:arrived] == State.WAITING
+    waiting = tasks.state[:arrived] == TaskProgress.WAITING
     evictions = tasks.evictions[:arrived]
     found = []
     groups = [(name, kind == place) for place, name in enumerate(simulation.kinds.names)]

@@ -12,14 +12,16 @@ import numpy as np
 
 from poseidon.embedding import load_configuration
 from poseidon.kube.api.nodes import Node
+from poseidon.kube.parsing.defects import Defect
 from poseidon.manifests.loader import ManifestError, Manifests, load_manifests
 from poseidon.nodes.machines import machine
 from poseidon.offline.cluster import OfflineCluster, build
+from poseidon.pods.resources import amounts
 from poseidon.pods.tasks import workload_of
 from poseidon.simulate.classes import TaskKinds, TemplateError, request_row, translate_templates
 from poseidon.simulate.engine import BEGIN, Clock, Simulation
 from poseidon.simulate.events import NodeEvents
-from poseidon.simulate.nodes import Machines, PoolError, check_pool, nodes_of
+from poseidon.simulate.nodes import PoolError, SimulatedMachines, check_pool, nodes_of
 from poseidon.simulate.record import Record
 from poseidon.simulate.scenario.document import Generator, NodePool, Scenario
 from poseidon.simulate.tasks import TaskColumns
@@ -71,7 +73,7 @@ def _assemble(
     recorded: Work,
 ) -> Simulation:
     messages = [machine(node)[0] for node in manifests.nodes]
-    machines = Machines(messages)
+    machines = SimulatedMachines(messages)
     random = np.random.default_rng(scenario.seed)
     work = recorded.come_before(scenario.horizon)
     generator = scenario.workload.generator
@@ -116,7 +118,7 @@ def _describe_cluster(scenario: Scenario, folder: Path, nodes: Sequence[dict[str
 def _draw(
     generator: Generator,
     scenario: Scenario,
-    machines: Machines,
+    machines: SimulatedMachines,
     cluster: OfflineCluster,
     random: np.random.Generator,
 ) -> Work:
@@ -127,13 +129,19 @@ def _draw(
     templates = [template_of(kind) for kind in generator.kinds]
     kinds = translate_templates(templates, cluster.state, machines.resources)
     offered = float(machines.offered[:, column].sum())
+    if generator.capacity is not None:
+        defects: list[Defect] = []
+        given = {generator.resource: str(generator.capacity)}
+        offered = float(amounts(given, "workload.generator.capacity", defects).get(generator.resource, 0))
+        for defect in defects:
+            raise ValueError(str(defect))
     return generate(
         generator, kinds.requests[:, column].astype(np.float64), offered, scenario.horizon, random
     )
 
 
 def _add_standing(
-    cluster: OfflineCluster, work: Work, kinds: TaskKinds, machines: Machines
+    cluster: OfflineCluster, work: Work, kinds: TaskKinds, machines: SimulatedMachines
 ) -> tuple[Work, TaskKinds, list[tuple[str, str, str]]]:
     """Put the pods of the cluster's files before the work: those that run, for ever, and those that wait.
 
@@ -174,7 +182,7 @@ def _add_standing(
     return whole, TaskKinds(tuple(names), tuple(classes), tuple(priorities), tuple(spread), rows), standing
 
 
-def _members(pools: Mapping[str, NodePool], machines: Machines) -> dict[str, list[int]]:
+def _members(pools: Mapping[str, NodePool], machines: SimulatedMachines) -> dict[str, list[int]]:
     """Return the machines of each pool, by number."""
     return {
         name: [machines.number[f"{name}-{place}"] for place in range(pool.count)]

@@ -13,7 +13,7 @@ NOWHERE = -1
 NEVER = -1.0
 
 
-class State(IntEnum):
+class TaskProgress(IntEnum):
     """How far a task has come."""
 
     TO_COME = 0
@@ -43,22 +43,22 @@ class TaskColumns:
 
     def arrive(self, tasks: Int64) -> None:
         """Let tasks wait."""
-        self.state[tasks] = State.WAITING
+        self.state[tasks] = TaskProgress.WAITING
 
     def place(self, task: int, machine: int, now: float) -> None:
         """Let a task run, and end when its work is done."""
-        self.state[task] = State.RUNNING
+        self.state[task] = TaskProgress.RUNNING
         self.machine[task] = machine
         self.begun[task] = now
         if self.first_begun[task] < 0.0:
             self.first_begun[task] = now
         heappush(self._ends, (now + float(self.left[task]), task, now))
 
-    def stop(self, task: int, now: float, *, keeps_work: bool) -> None:
+    def interrupt(self, task: int, now: float, *, keeps_work: bool) -> None:
         """Let a task that runs wait again, as one of the same work; ``keeps_work``: or of what is left of it."""
         if keeps_work:
             self.left[task] = max(float(self.left[task]) - (now - float(self.begun[task])), 0.001)
-        self.state[task] = State.WAITING
+        self.state[task] = TaskProgress.WAITING
         self.machine[task] = NOWHERE
         self.begun[task] = NEVER
         self.evictions[task] += 1
@@ -76,20 +76,20 @@ class TaskColumns:
             entry = heappop(self._ends)
             if self._is_current(entry):
                 task = entry[1]
-                self.state[task] = State.ENDED
+                self.state[task] = TaskProgress.ENDED
                 self.machine[task] = NOWHERE
                 ended.append(task)
         return ended
 
     def find_on(self, machine: int) -> list[int]:
         """Return the tasks that run on a machine."""
-        return np.flatnonzero((self.machine == machine) & (self.state == State.RUNNING)).tolist()
+        return np.flatnonzero((self.machine == machine) & (self.state == TaskProgress.RUNNING)).tolist()
 
-    def find(self, state: State) -> Int64:
+    def find(self, state: TaskProgress) -> Int64:
         """Return the tasks in a state: int64."""
         return np.flatnonzero(self.state == state)
 
     def _is_current(self, entry: tuple[float, int, float]) -> bool:
         """Return whether an end is that of the task's present run, and not of one that was cut short."""
         _, task, begun = entry
-        return self.state[task] == State.RUNNING and self.begun[task] == begun
+        return self.state[task] == TaskProgress.RUNNING and self.begun[task] == begun

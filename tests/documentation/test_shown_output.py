@@ -41,7 +41,7 @@ def shown() -> list[Shown]:
             for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
                 command, _, output = part.partition("\n")
                 ours = (
-                    re.search(r"\bposeidon (plan|explain|audit) .*-[fk] ", command)
+                    re.search(r"\bposeidon ((plan|explain|audit) .*-[fk]|simulate) ", command)
                     and "kubectl" not in command
                 )
                 if ours and "examples/02-cost-model/" not in command:  # which the tutorial's own tests run

@@ -30,7 +30,7 @@ def objects(text: str) -> list[Object]:
     found = [
         each
         for each in yaml.safe_load_all(text)
-        if isinstance(each, dict) and each.get("kind") not in (None, "SchedulerConfiguration")
+        if isinstance(each, dict) and each.get("kind") not in (None, "SchedulerConfiguration", "Simulation")
     ]
     return sorted(found, key=lambda each: each["kind"] not in FIRST)
 

@@ -111,8 +111,9 @@ class Generator(Section):
     """Work drawn from distributions: each kind arrives as a Poisson process."""
 
     load: Annotated[float, Field(gt=0, le=10, allow_inf_nan=False)]
-    """Offered work, as a part of what the pools have of ``resource``: arrivals per second times mean duration times
-    request."""
+    """Offered work, as a part of ``capacity``: arrivals per second times mean duration times request."""
+    capacity: str | int | float | None = None
+    """Of how much of ``resource`` it is a part, such as 640 cores; None: of what the nodes offer at the beginning."""
     resource: str = "cpu"
     """The resource by which the load is counted."""
     kinds: Annotated[tuple[WorkKind, ...], Field(min_length=1)]
@@ -157,7 +158,9 @@ class Scenario(Section):
     """A whole simulation."""
 
     api_version: Literal["firmament.io/v1alpha1"] = API_VERSION
+    """Version of the form."""
     kind: Literal["Simulation"] = KIND
+    """What the file is."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
     """Decides everything that is drawn."""
     horizon: PositiveSpan
@@ -207,8 +210,11 @@ def _contradictions(scenario: Scenario) -> list[str]:
             found.append(
                 f"cluster.drains[{index}].pool: there is no pool {drain.pool}; name one of cluster.pools"
             )
-    if scenario.workload.generator is not None and not names:
-        found.append("workload.generator: its load is a part of cluster.pools, and there are none; give one")
+    generator = scenario.workload.generator
+    if generator is not None and generator.capacity is None and not names and not scenario.cluster.files:
+        found.append(
+            "workload.generator.load: is a part of what nodes offer, and there are none; give cluster.pools"
+        )
     trace = scenario.workload.trace
     if trace is not None and trace.format in ("swf", "azure-llm") and trace.kind is None:
         found.append(

@@ -55,7 +55,7 @@ class Durations(Section):
             raise ValueError("least is more than most; exchange them")
         return self
 
-    def draw(self, count: int, random: np.random.Generator) -> Seconds:
+    def draw_durations(self, count: int, random: np.random.Generator) -> Seconds:
         """Return so many durations: float64[count], seconds."""
         if self.distribution == "fixed":
             found = np.full(count, self.mean)
@@ -75,7 +75,7 @@ class Durations(Section):
         """
         if not count:
             return np.zeros(0)
-        drawn = self.draw(max(20_000, 4 * count), random)
+        drawn = self.draw_durations(max(20_000, 4 * count), random)
         under_way = random.choice(drawn, size=count, p=drawn / drawn.sum())
         return np.asarray(under_way * random.random(count), dtype=np.float64)
 
@@ -85,7 +85,7 @@ class Durations(Section):
             self.distribution == "exponential" and self.least is None and self.most is None
         ):
             return float(self.mean or 1.0)
-        return float(self.draw(200_000, np.random.default_rng(0)).mean())
+        return float(self.draw_durations(200_000, np.random.default_rng(0)).mean())
 
     def _cut(self, found: Seconds) -> Seconds:
         return np.clip(found, self.least or 0.001, self.most or LONGEST)

@@ -16,7 +16,7 @@ ALONE = -1
 """The gang of a task that is in none."""
 
 
-class PodTemplate(NamedTuple):
+class WorkTemplate(NamedTuple):
     """What tasks of a kind are: ``name`` stands in reports, ``manifest`` is a Pod's metadata and spec."""
 
     name: str
@@ -27,7 +27,7 @@ class PodTemplate(NamedTuple):
 class Work:
     """N tasks in the order in which they come."""
 
-    templates: Sequence[PodTemplate]
+    templates: Sequence[WorkTemplate]
     """What tasks are."""
     arrival: Float64
     """float64[N]: seconds from the beginning, ascending."""
@@ -66,7 +66,7 @@ def no_work() -> Work:
 
 
 def order_work(
-    templates: Sequence[PodTemplate], arrival: Float64, duration: Float64, template: Int64, gang: Int64
+    templates: Sequence[WorkTemplate], arrival: Float64, duration: Float64, template: Int64, gang: Int64
 ) -> Work:
     """Return work in the order of arrival; tasks of one time stay in the order that they are given in."""
     order = np.argsort(arrival, kind="stable")
@@ -75,7 +75,7 @@ def order_work(
 
 def plain_template(
     name: str, requests: dict[str, Any], metadata: dict[str, Any] | None = None
-) -> PodTemplate:
+) -> WorkTemplate:
     """Return a pod of one container that requests so much, as text or numbers of Kubernetes' units."""
     container = {"name": "main", "image": "work", "resources": {"requests": requests}}
-    return PodTemplate(name, {"metadata": metadata or {}, "spec": {"containers": [container]}})
+    return WorkTemplate(name, {"metadata": metadata or {}, "spec": {"containers": [container]}})

@@ -17,8 +17,8 @@ from poseidon.simulate.workloads.columns import (
     ALONE,
     Float64,
     Int64,
-    PodTemplate,
     Work,
+    WorkTemplate,
     order_work,
     plain_template,
 )
@@ -26,12 +26,12 @@ from poseidon.simulate.workloads.columns import (
 DAY = 86_400.0
 
 
-def template_of(kind: WorkKind) -> PodTemplate:
+def template_of(kind: WorkKind) -> WorkTemplate:
     """Return what the tasks of a kind are."""
     if not kind.pod:
         template = plain_template(kind.name, dict(kind.requests))
     else:
-        template = PodTemplate(
+        template = WorkTemplate(
             kind.name, {key: kind.pod[key] for key in ("metadata", "spec") if key in kind.pod}
         )
     if kind.priority is not None:
@@ -60,7 +60,7 @@ def generate(
         size = requests[place] * kind.members
         rate = part.load * shares[place] * offered / (size * kind.duration.estimate_mean())
         arrival = _draw_arrivals(rate, part.daily, horizon, random)
-        duration = kind.duration.draw(len(arrival), random)
+        duration = kind.duration.draw_durations(len(arrival), random)
         if part.warm:
             under_way = int(random.poisson(rate * kind.duration.estimate_mean()))
             arrival = np.concatenate([np.zeros(under_way), arrival])

@@ -14,7 +14,7 @@ import numpy as np
 import yaml
 
 from poseidon.simulate.scenario.document import Trace
-from poseidon.simulate.workloads.columns import ALONE, PodTemplate, Work, order_work, plain_template
+from poseidon.simulate.workloads.columns import ALONE, Work, WorkTemplate, order_work, plain_template
 
 COHORT = "kueue.example/cohort"
 """The label that keeps workloads to the node of their cohort."""
@@ -27,7 +27,7 @@ def read_kueue(path: Path, part: Trace) -> tuple[Work, tuple[dict[str, Any], ...
         document = document.get("cohorts")
     if not isinstance(document, list):
         raise ValueError("must hold cohorts, a list of classes of them")  # noqa: TRY004  # a fault of the file
-    templates: list[PodTemplate] = []
+    templates: list[WorkTemplate] = []
     nodes: list[dict[str, Any]] = []
     arrival, duration, template = [], [], []
     for cohort, quota, classes in _cohorts(document):

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from poseidon.simulate.scenario.document import Trace
-from poseidon.simulate.workloads.columns import ALONE, PodTemplate, Work, order_work, plain_template
+from poseidon.simulate.workloads.columns import ALONE, Work, WorkTemplate, order_work, plain_template
 
 GPU_MILLI = "openb.example/gpu-milli"
 MODEL = "openb.example/gpu-model"
@@ -29,7 +29,7 @@ def read_openb(path: Path, part: Trace) -> tuple[Work, tuple[dict[str, Any], ...
     """Return the pods and nodes of a folder, or of one list of pods with the list of nodes beside it."""
     pods = path / PODS if path.is_dir() else path
     templates: dict[tuple[str, ...], int] = {}
-    known: list[PodTemplate] = []
+    known: list[WorkTemplate] = []
     arrival, duration, template = [], [], []
     for number, row in enumerate(_rows(pods, ("cpu_milli", "memory_mib", "num_gpu", "gpu_milli")), start=2):
         key = tuple(
@@ -55,7 +55,7 @@ def read_openb(path: Path, part: Trace) -> tuple[Work, tuple[dict[str, Any], ...
     ), nodes
 
 
-def _template(key: tuple[str, ...]) -> PodTemplate:
+def _template(key: tuple[str, ...]) -> WorkTemplate:
     cpu, memory, count, part, models = key
     requests: dict[str, Any] = {"cpu": f"{int(float(cpu))}m", "memory": f"{int(float(memory))}Mi"}
     whole = int(float(count or 0))

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from poseidon.simulate.scenario.document import Trace
-from poseidon.simulate.workloads.columns import ALONE, PodTemplate, Work, order_work
+from poseidon.simulate.workloads.columns import ALONE, Work, WorkTemplate, order_work
 from poseidon.simulate.workloads.generator import template_of
 
 SUBMITTED, RAN, HAD, ASKED = 1, 3, 4, 7
@@ -46,7 +46,7 @@ def read_swf(path: Path, part: Trace) -> tuple[Work, tuple[dict[str, Any], ...]]
     return jobs_as_gangs(jobs, template_of(part.kind)), ()
 
 
-def jobs_as_gangs(jobs: list[tuple[float, float, int]], template: PodTemplate) -> Work:
+def jobs_as_gangs(jobs: list[tuple[float, float, int]], template: WorkTemplate) -> Work:
     """Return jobs (time, duration, tasks) as gangs of equal tasks; those of one task are in none."""
     sizes = np.array([size for _, _, size in jobs], dtype=np.int64)
     numbers = np.where(sizes > 1, np.arange(len(jobs)), ALONE)

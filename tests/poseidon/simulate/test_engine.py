@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from poseidon.simulate.engine import Simulation
-from poseidon.simulate.tasks import State
+from poseidon.simulate.tasks import TaskProgress
 from tests.poseidon.simulate.scenarios import begin, kind, pool, scenario
 
 
@@ -23,9 +23,9 @@ def check(simulation: Simulation) -> None:
     used: Counter[tuple[int, str]] = Counter()
     gangs: dict[int, set[tuple[int, float]]] = {}
     for task in range(len(tasks.work)):
-        state = State(tasks.state[task])
-        assert (state is State.TO_COME) == (task >= simulation.arrived)
-        if state is State.RUNNING:
+        state = TaskProgress(tasks.state[task])
+        assert (state is TaskProgress.TO_COME) == (task >= simulation.arrived)
+        if state is TaskProgress.RUNNING:
             where = int(tasks.machine[task])
             assert machines.there[where], "a task runs on a machine that is gone"
             assert tasks.begun[task] >= tasks.work.arrival[task]
@@ -34,7 +34,7 @@ def check(simulation: Simulation) -> None:
         else:
             assert tasks.machine[task] == -1
         gang = int(tasks.work.gang[task])
-        if gang >= 0 and state is not State.ENDED and not tasks.evictions[task]:
+        if gang >= 0 and state is not TaskProgress.ENDED and not tasks.evictions[task]:
             gangs.setdefault(gang, set()).add((state, float(tasks.begun[task])))
     for (machine, resource), amount in used.items():
         offered = {each.resource: each.amount for each in machines.messages[machine].allocatable}
@@ -78,7 +78,7 @@ def test_no_round_overcommits_a_node_splits_a_gang_or_loses_a_task(
         simulation = begin(Path(folder), document)
         assert simulation.run(note=lambda _: check(simulation))
     known = {uid.uid for uid in simulation.scheduler.tasks()}
-    there = [task for task in range(simulation.arrived) if simulation.tasks.state[task] != State.ENDED]
+    there = [task for task in range(simulation.arrived) if simulation.tasks.state[task] != TaskProgress.ENDED]
     assert known == {simulation.uid(task) for task in there}
 
 
@@ -88,11 +88,11 @@ def test_tasks_end_when_their_work_is_done(tmp_path: Path) -> None:
     simulation = begin(tmp_path, document)
     simulation.run()
     tasks = simulation.tasks
-    ended = tasks.state == State.ENDED
+    ended = tasks.state == TaskProgress.ENDED
     assert ended.any()
     late = tasks.begun + 600 + simulation.round_every
     assert (late[ended] <= simulation.now + simulation.round_every).all()
-    still = tasks.state == State.RUNNING
+    still = tasks.state == TaskProgress.RUNNING
     assert (tasks.begun[still] + 600 > simulation.now - simulation.round_every).all()
 
 
@@ -118,6 +118,16 @@ def test_what_a_failed_node_ran_begins_anew_or_goes_on(tmp_path: Path, restart: 
     assert simulation.record.displaced == moved.sum()
     left, whole = simulation.tasks.left[moved], simulation.tasks.work.duration[moved]
     assert (left == whole).all() if lost else (left < whole).all()
+
+
+def test_nodes_fail_as_often_as_the_scenario_says(tmp_path: Path) -> None:
+    cluster = {"pools": [pool(count=20)], "failures": {"every": "1h", "repair": {"mean": "6m"}}}
+    document = scenario(kind(), load=0.1, horizon="20h", cluster=cluster)
+    document["roundEvery"] = 60
+    simulation = begin(tmp_path, document)
+    away: list[int] = []
+    simulation.run(note=lambda _: away.append(int((~simulation.machines.there).sum())))
+    assert 20 * 0.06 < sum(away) / len(away) < 20 * 0.13  # 6 minutes of 66
 
 
 def test_a_pool_grows_while_tasks_wait_and_shrinks_when_its_nodes_are_empty(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def change(document: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
             "cluster.drains[0].pool: there is no pool other",
         ),
         ("cluster.pools", [pool(), pool()], "cluster.pools: general is there twice; rename one"),
-        ("cluster.pools", [], "workload.generator: its load is a part of cluster.pools, and there are none"),
+        ("cluster.pools", [], "workload.generator.load: is a part of what nodes offer, and there are none"),
     ],
 )
 def test_a_fault_names_its_field_and_the_remedy(tmp_path: Path, path: str, value: Any, said: str) -> None:
@@ -65,6 +65,7 @@ def test_a_fault_names_its_field_and_the_remedy(tmp_path: Path, path: str, value
         ("workload.generator.resource", "gpu", "no node offers gpu; name another"),
         ("workload.generator.kinds.0.pod", {"spec": {"containers": 3}}, "workload (web): "),
         ("cluster.pools.0.allocatable", {"cpu": "a lot"}, "cluster.pools (general): status.allocatable"),
+        ("workload.generator.capacity", "a lot", "workload.generator.capacity"),
         ("configuration", "none.yaml", "none.yaml: cannot be read"),
         ("cluster.files", ["none"], "none"),
     ],

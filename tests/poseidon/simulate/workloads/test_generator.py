@@ -83,7 +83,7 @@ def test_the_seed_decides_everything() -> None:
 def test_what_is_left_of_durations_under_way_is_their_residual_life(given: dict[str, object]) -> None:
     durations = Durations.model_validate(given)
     random = np.random.default_rng(3)
-    drawn = durations.draw(200_000, random)
+    drawn = durations.draw_durations(200_000, random)
     left = durations.draw_remaining(100_000, random)
     expected = (drawn**2).mean() / (2 * drawn.mean())  # the mean residual life of a renewal process
     assert left.mean() == pytest.approx(expected, rel=0.03)
