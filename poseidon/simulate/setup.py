@@ -131,7 +131,7 @@ def _draw(
     offered = float(machines.offered[:, column].sum())
     if generator.capacity is not None:
         defects: list[Defect] = []
-        given = {generator.resource: str(generator.capacity)}
+        given: dict[str, str | int | float] = {generator.resource: str(generator.capacity)}
         offered = float(amounts(given, "workload.generator.capacity", defects).get(generator.resource, 0))
         for defect in defects:
             raise ValueError(str(defect))

@@ -27,10 +27,12 @@ Object = dict[str, Any]
 
 def objects(text: str) -> list[Object]:
     """Kubernetes objects of a text, those first that others need."""
+    documents = [each for each in yaml.safe_load_all(text) if isinstance(each, dict)]
+    listed = [
+        item for each in documents for item in (each["items"] if each.get("kind") == "List" else [each])
+    ]
     found = [
-        each
-        for each in yaml.safe_load_all(text)
-        if isinstance(each, dict) and each.get("kind") not in (None, "SchedulerConfiguration", "Simulation")
+        each for each in listed if each.get("kind") not in (None, "SchedulerConfiguration", "Simulation")
     ]
     return sorted(found, key=lambda each: each["kind"] not in FIRST)
 

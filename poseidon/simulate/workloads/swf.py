@@ -41,8 +41,6 @@ def read_swf(path: Path, part: Trace) -> tuple[Work, tuple[dict[str, Any], ...]]
         size = int(fields[HAD] if fields[HAD] > 0 else fields[ASKED])
         if fields[RAN] > 0 and size > 0 and fields[SUBMITTED] >= 0:
             jobs.append((fields[SUBMITTED], fields[RAN], size))
-        if part.first is not None and sum(size for _, _, size in jobs[-1:]) and len(jobs) >= part.first:
-            break
     return jobs_as_gangs(jobs, template_of(part.kind)), ()
 
 
