@@ -7,7 +7,13 @@ from typing import TypeAlias
 
 from poseidon.kube.write.claim_writer import GiveVolume, SelectNode
 from poseidon.kube.write.device_claim_writer import DeviceClaimWrite
-from poseidon.kube.write.patch_writer import GroupConditionWrite, GroupStatusWrite, MapWrite, merge_writes
+from poseidon.kube.write.patch_writer import (
+    GroupConditionWrite,
+    GroupStatusWrite,
+    MapWrite,
+    QueueStatusWrite,
+    merge_writes,
+)
 from poseidon.lifecycle.actions import (
     Action,
     AnnounceGroup,
@@ -79,7 +85,9 @@ def _key(action: Action) -> _Key | None:
             return None
         case SelectNode() | GiveVolume():
             return SelectNode, f"{action.namespace}/{action.claim}"
-        case WithdrawEviction() | GroupStatusWrite() | GroupConditionWrite() | MapWrite():
+        case (
+            WithdrawEviction() | GroupStatusWrite() | GroupConditionWrite() | MapWrite() | QueueStatusWrite()
+        ):
             return type(action), action.uid
         case _:
             return type(action), action.pod.uid

@@ -1,11 +1,19 @@
-"""Applies what queues come to, to the pods that are in them."""
+"""Applies what queues come to, to the pods that are in them, and says on their objects how they stand."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec.structs import replace
 
 from poseidon.bridge.stores import Stores
+from poseidon.kube.api.metadata import ObjectRef
+from poseidon.kube.api.queues import ClusterQueue
+from poseidon.kube.api.told_reasons import EventReason
+from poseidon.lifecycle.actions import Action, AnnounceGroup
 from poseidon.queues.book import QueueBook
+from poseidon.queues.statuses import QueueStatuses, Standing
+from protos.firmament.v1 import scheduler_pb2 as pb
 
 
 def move_queued_pods(stores: Stores, queues: QueueBook) -> None:
@@ -20,3 +28,60 @@ def move_queued_pods(stores: Stores, queues: QueueBook) -> None:
         stores.tasks.hold(record, queue=wait)
         stores.tasks.mark(uid)
         stores.pending_reasons.consider_wait(record)
+
+
+class QueueNews:
+    """Says on queues how they stand: in their statuses, and by events about what makes no sense or is not honoured.
+
+    Nothing is said as long as Kueue admits. ``wall`` returns seconds since the epoch.
+    """
+
+    def __init__(self, stores: Stores, queues: QueueBook, wall: Callable[[], float]) -> None:
+        self._stores = stores
+        self._queues = queues
+        self.statuses = QueueStatuses(queues, self._find_standing, wall)
+        """What is written into the statuses."""
+        self._said: dict[tuple[str, EventReason], str] = {}
+        self._known: object = None
+
+    def on_round(self, states: Sequence[pb.QueueState]) -> None:
+        """Take what the solver says of quotas that have changed."""
+        self.statuses.on_round(states)
+
+    def take_actions(self) -> list[Action]:
+        """Return what is to be written, once. Call it about every second."""
+        if self._queues.options.admission != "poseidon":
+            return []
+        writes: list[Action] = [*self.statuses.take_writes()]
+        if self._queues.quotas is not self._known:
+            self._known = self._queues.quotas
+            writes += self._announce()
+        return writes
+
+    def _announce(self) -> Iterator[Action]:
+        for name, quota in self._queues.quotas.items():
+            found = self._queues.find_object(name)
+            if found is None:
+                continue
+            kind, each = found
+            # The condition of a ClusterQueue says what is wrong with it.
+            problem = "" if isinstance(each, ClusterQueue) else quota.problem
+            texts = {
+                EventReason.INVALID_SPEC: problem,
+                EventReason.NOT_HONOURED: self._queues.find_ignored(name),
+            }
+            metadata = each.metadata
+            about = ObjectRef(
+                kind.api_version, kind.name, metadata.uid, metadata.namespace or "default", metadata.name
+            )
+            for reason, text in texts.items():
+                if text and self._said.get((name, reason)) != text:
+                    yield AnnounceGroup(about, reason, text)
+                self._said[name, reason] = text
+
+    def _find_standing(self, uid: str) -> Standing | None:
+        record = self._stores.tasks.get(uid)
+        if record is None:
+            return None
+        in_group = self._stores.groups.group_of(uid) is not None
+        return Standing(record.task.job if in_group else uid, bool(record.place))

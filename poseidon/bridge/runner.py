@@ -112,7 +112,7 @@ class Bridge:
             environment,
             options,
             self.state,
-            lambda: self._watching.native_pod_groups.path,
+            lambda path: self._watching.find_served(path),  # noqa: PLW0108 - it comes below
             self._on_changed,
             self._metrics,
             process.traces,

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, TypeVar
 
+from poseidon.bridge.queued_pods import QueueNews
 from poseidon.bridge.solver_stream.events import EventStream
 from poseidon.bridge.stores import Stores
 from poseidon.bridge.watched_nodes import WatchedNodes
@@ -69,6 +70,8 @@ class BridgeState(Stores):
         """Custom resources to follow for ``custom_records``: those that some overlay reads."""
         self.event_stream = EventStream(self)
         """The same events as from ``snapshot`` and ``take_events``, one by one."""
+        self.queue_news = QueueNews(self, self.queues, wall) if self.queues is not None else None
+        """What is said of queues, None if none are read."""
         self._pods = WatchedPods(frozenset(configuration.scheduler_names), self, clock)
         self._nodes = WatchedNodes(self)
         volumes = self.volumes
@@ -222,6 +225,8 @@ class BridgeState(Stores):
             for group in result.unscheduled:
                 for uid in group.tasks:
                     self._pods.release_kept_place(uid)
+        if self.queue_news is not None:
+            self.queue_news.on_round(result.queues)
         if result.gangs or self.gangs.topology.lives:
             self.gangs.on_round(result)
         self._apply_claims()
@@ -239,6 +244,8 @@ class BridgeState(Stores):
             self.kept_places.expire()
         self.pending_reasons.say_due()
         self.gangs.expire()
+        if self.queue_news is not None:
+            self.actions += self.queue_news.take_actions()
 
     # --- what is to be said and done -----------------------------------------------------------------------
 

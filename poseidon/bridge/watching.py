@@ -10,6 +10,7 @@ from prometheus_client import CollectorRegistry
 
 from poseidon.app_network.controller import NetworkController
 from poseidon.bridge.options import BridgeOptions
+from poseidon.bridge.queued_owners import owner_changes
 from poseidon.bridge.state import BridgeState
 from poseidon.kube.api import collections, kinds
 from poseidon.kube.api.resource import Change, Resource
@@ -23,7 +24,6 @@ class Watching:
 
     Owners of pods are followed once a gang's size is a share of an owner's pods (``follow_owners``).
     ``network`` is the controller of applications and networks, None if no model uses them.
-    ``native_pod_groups`` are those of Kubernetes itself.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Watching:
             if state.follows(kind)
         }
         self._nodes, self._pods = followed.pop(kinds.NODE), followed.pop(kinds.POD)
-        self.native_pod_groups = followed[kinds.NATIVE_POD_GROUP]
+        self._by_path = {kind.resource.path: reflector for kind, reflector in followed.items()}
         self._before_pods = [*followed.values()]
         if gangs.topology.tree_is_read:
             maps = collections.tree_maps(gangs.topology.trees.namespace)
@@ -55,6 +55,15 @@ class Watching:
             kind.name: (asyncio.Event(), self._follow(kind.resource, state.owner_taker(kind.name)))
             for kind in kinds.OWNERS
         }
+        if state.queues is not None and state.queues.looks_at_owners:
+            # A pod without its owner would count as one that is in no queue.
+            state.queues.follows_owners = True
+            self._before_pods += [reflector for _, reflector in self._scaled.values()]
+            self._scaled = {}
+            self._before_pods += [
+                self._follow(resource, owner_changes(kind, resource, state.owner_taker(kind)))
+                for kind, resource in collections.QUEUED_OWNERS.items()
+            ]
         self._custom = [
             self._follow(resource, state.custom_records.taker(custom, version))
             for custom in state.custom_resources
@@ -74,6 +83,11 @@ class Watching:
         for kind in kinds:
             if kind in self._scaled:
                 self._scaled[kind][0].set()
+
+    def find_served(self, path: str) -> str:
+        """Return the path where a collection is served, by the one that is asked for first."""
+        reflector = self._by_path.get(path)
+        return reflector.path if reflector is not None else path
 
     @property
     def has_settled(self) -> bool:

@@ -11,6 +11,7 @@ from poseidon.bridge.binding_traces import BindingTraces
 from poseidon.bridge.metrics import BridgeMetrics
 from poseidon.bridge.options import BridgeOptions
 from poseidon.bridge.state import BridgeState
+from poseidon.kube.api.collections import NATIVE_POD_GROUPS
 from poseidon.kube.api.told_reasons import EventReason
 from poseidon.kube.environment import Environment
 from poseidon.kube.write.binder import Binder, BindOutcome, BindRequest, BindResult
@@ -27,6 +28,8 @@ from poseidon.kube.write.patch_writer import (
     MapWrite,
     Nomination,
     PatchWriter,
+    QueueStatusWrite,
+    QueueStatusWriter,
 )
 from poseidon.kube.write.pod_recovery import PodRecovery
 from poseidon.lifecycle.actions import (
@@ -54,7 +57,7 @@ class Writers:
     """Carries out actions, bindings with ``binder``; reports the outcomes to ``state``, and then calls
     ``changed``.
 
-    ``pod_groups_path``: the present path of all PodGroups of Kubernetes itself. ``traces`` follow how
+    ``served`` returns the path where a collection is served, by the one that is asked for first. ``traces`` follow how
     bindings end. In a dry run actions are logged: bindings stay under way for ever, so that the solver keeps
     their places.
     """
@@ -64,7 +67,7 @@ class Writers:
         environment: Environment,
         options: BridgeOptions,
         state: BridgeState,
-        pod_groups_path: Callable[[], str],
+        served: Callable[[str], str],
         changed: Callable[[], None],
         metrics: BridgeMetrics,
         traces: BindingTraces | None = None,
@@ -101,7 +104,8 @@ class Writers:
         self._nominations = PatchWriter("nomination", *behind)
         self._topology = PatchWriter("topology group", *behind)
         self._statuses = PatchWriter("pod group", *behind)
-        self._group_conditions = GroupConditionWriter(pod_groups_path, *behind)
+        self._group_conditions = GroupConditionWriter(lambda: served(NATIVE_POD_GROUPS.path), *behind)
+        self._queues = QueueStatusWriter(served, *behind)
         self._how = self._table()
 
     def _table(self) -> dict[type[Action], Callable[[Any], None]]:
@@ -127,6 +131,7 @@ class Writers:
             GroupConditionWrite: self._group_conditions.submit,
             MapWrite: self._topology.submit,
             LabelWrite: self._topology.submit,
+            QueueStatusWrite: self._queues.submit,
         }
 
     def dispatch(self, actions: Iterable[Action]) -> None:
@@ -143,7 +148,7 @@ class Writers:
     async def wait_drained(self) -> None:
         """Wait until no message for people waits to be written, and no pod is between two writes."""
         telling = (
-            self._events, self._conditions, self._statuses, self._group_conditions, self._topology,
+            self._events, self._conditions, self._statuses, self._group_conditions, self._topology, self._queues,
         )  # fmt: skip
         await asyncio.gather(self._recovery.wait_settled(), *(each.wait_drained() for each in telling))
 
@@ -156,7 +161,7 @@ class Writers:
         yield "recovery", self._recovery.run()
         yield "evictions", self._evictor.run()
         yield "nominations", self._nominations.run()
-        for each in (self._statuses, self._group_conditions, self._topology):
+        for each in (self._statuses, self._group_conditions, self._topology, self._queues):
             yield "groups", each.run()
         yield "events", self._events.run()
         yield "conditions", self._conditions.run()

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from poseidon.configuration.document import BridgeConfiguration
+from poseidon.kube.api.collections import QUEUED_OWNERS
 from poseidon.kube.api.kinds import FOLLOWED
 
 _FOLLOW = ("list", "watch")
@@ -48,7 +49,15 @@ BASE = frozenset().union(
 PREEMPTION = _rights("", "pods/eviction", "create") | _rights("", "pods", "delete")
 RECOVERY = _rights("", "pods", "get", "create") | _rights("", "pods/eviction", "create")
 TOPOLOGY = _to_follow("topology") | _rights("", "pods", "patch")
-QUEUES = _to_follow("queues")
+QUEUES = _to_follow("queues").union(
+    *(_rights(resource.path.split("/")[2], resource.name, *_FOLLOW) for resource in QUEUED_OWNERS.values())
+)
+QUEUE_STATUSES = frozenset().union(
+    _rights("kueue.x-k8s.io", "clusterqueues/status localqueues/status", "patch"),
+    _rights("scheduling.volcano.sh", "queues/status", "patch"),
+    _rights("scheduling.sigs.k8s.io", "elasticquotas/status", "patch"),
+    _rights("scheduling.x-k8s.io", "elasticquotas/status", "patch"),
+)
 NETWORK = frozenset().union(
     _to_follow("network"),
     _rights("appgroup.diktyo.x-k8s.io", "appgroups/status", "patch"),
@@ -81,6 +90,8 @@ def iter_wanted(configuration: BridgeConfiguration, namespace: str) -> Iterator[
         yield Wanted("topology", "topology", TOPOLOGY)
     if configuration.queues.source:
         yield Wanted("queues", "queues", QUEUES)
+        if configuration.queues.admission == "poseidon":
+            yield Wanted("queue statuses", "queue-statuses", QUEUE_STATUSES)
     if "network_overhead" in models:
         yield Wanted("network", "network", NETWORK)
     yield Wanted("preemption", "preemption", PREEMPTION, needed=False)

@@ -14,6 +14,7 @@ from poseidon.kube.write.patch_writer import (
     LabelWrite,
     MapWrite,
     Nomination,
+    QueueStatusWrite,
 )
 
 
@@ -116,5 +117,6 @@ Action: TypeAlias = (
     | GroupConditionWrite
     | MapWrite
     | LabelWrite
+    | QueueStatusWrite
 )
 """What is only written stands for itself: what begins the binding of a claim, and what is said on objects of groups."""

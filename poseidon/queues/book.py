@@ -11,6 +11,7 @@ from poseidon.custom_records import CustomRecords, NameIndex
 from poseidon.kube.api.kinds import WatchedKind
 from poseidon.kube.api.nodes import Namespace
 from poseidon.kube.api.pods import Pod
+from poseidon.kube.api.queues import LocalQueue
 from poseidon.kube.api.resource import Change
 from poseidon.kube.quarantine import Quarantine
 from poseidon.nodes.namespaces import labels_of
@@ -28,7 +29,7 @@ from poseidon.queues.claims import (
 )
 from poseidon.queues.model import FLAVOR_RECORD, QUOTA_RECORD, Flavor, QuotaNode, QuotaTrees
 from poseidon.queues.options import QueueOptions, QueueSource
-from poseidon.queues.shelves import NOTHING, SHELVES, NamedQuota, Shelf
+from poseidon.queues.shelves import NOTHING, SHELVES, KueueShelf, NamedQuota, Shelf
 
 _log = logging.getLogger(__name__)
 
@@ -73,6 +74,11 @@ class QueueBook:
     def reads(self, kind: WatchedKind) -> bool:
         """Return whether objects of a kind describe queues of a project that is configured."""
         return any(kind in shelf.objects.kinds for shelf in self._shelves.values())
+
+    @property
+    def looks_at_owners(self) -> bool:
+        """Whether pods may be in queues that only their owners name."""
+        return not BY_OWNER.isdisjoint(self._enforced)
 
     def taker(self, kind: WatchedKind) -> Callable[[Sequence[Change[Any]]], None]:
         """Return what takes changes of objects of a kind of queues."""
@@ -129,13 +135,38 @@ class QueueBook:
         if group is not None:
             return group
         claimant, found = self._claimants[uid], None
-        for key, owner in self._owners.iter_above(claimant.namespace, pod.metadata.controller()):
+        for key, owner in self._owners.iter_above(claimant.namespace, claimant.controller):
             if owner is not None and owner.queue and key.kind in GANG_KINDS:
                 found = key
         if found is None:
             return None
         part = pod.metadata.labels.get(GROUP_INDEX, "") if found.kind == "LeaderWorkerSet" else ""
         return Membership(ObjectKey(found.kind, found.namespace, found.name), part, whole=True)
+
+    def list_pods(self, reference: QueueReference) -> list[str]:
+        """Return the pods that name a queue."""
+        return list(self._pods.get(reference, ()))
+
+    def list_references(self) -> dict[str, list[QueueReference]]:
+        """Return by quota the names by which pods draw on it."""
+        found: dict[str, list[QueueReference]] = {}
+        for reference in self._pods:
+            found.setdefault(self._resolve(reference).quota, []).append(reference)
+        return found
+
+    def find_ignored(self, quota: str) -> str:
+        """Return what of a queue is not honoured, in words for people, "" for nothing."""
+        return next(filter(None, (tree.ignored.get(quota, "") for tree in self.trees.values())), "")
+
+    def find_object(self, quota: str) -> tuple[WatchedKind, Any] | None:
+        """Return the object that a quota comes from, None if there is none."""
+        shelves = (self._shelves[source] for source in self._enforced if source in self._shelves)
+        return next((found for shelf in shelves if (found := shelf.find(quota)) is not None), None)
+
+    def list_local_queues(self, cluster_queue: str) -> list[LocalQueue]:
+        """Return the LocalQueues of a ClusterQueue."""
+        shelf = self._shelves.get("kueue")
+        return shelf.local_queues.get(cluster_queue, []) if isinstance(shelf, KueueShelf) else []
 
     def forget_pod(self, uid: str) -> None:
         """Forget a pod; unknown ones are ignored."""

@@ -72,6 +72,9 @@ GANG_KINDS: Final = frozenset(
 )  # fmt: skip
 """Kinds of owners whose pods are admitted as a whole if the owner as such is in a queue."""
 
+WORKER_SET = "leaderworkerset.sigs.k8s.io/name"
+"""Label with the name of a pod's LeaderWorkerSet."""
+
 GROUP_INDEX = "leaderworkerset.sigs.k8s.io/group-index"
 """Label with the number of a pod's group in its LeaderWorkerSet: each of these is admitted by itself."""
 
@@ -116,8 +119,16 @@ def read_claimant(pod: Pod, sources: tuple[QueueSource, ...]) -> Claimant:
     metadata = pod.metadata
     named = tuple((source, name) for source in sources if (name := _READERS[source](metadata)))
     asks = any(source in BY_OWNER for source in sources)
-    controller = metadata.controller() if asks else None
+    controller = read_controller(metadata) if asks else None
     return Claimant(metadata.namespace or "default", named, controller)
+
+
+def read_controller(metadata: ObjectMeta) -> OwnerReference | None:
+    """Return who controls a pod. Of a LeaderWorkerSet pods bear the name: between it and a worker there is a pod."""
+    name = metadata.labels.get(WORKER_SET, "")
+    if name and metadata.controller() is not None:
+        return OwnerReference(kind="LeaderWorkerSet", name=name)
+    return metadata.controller()
 
 
 class Owners:

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 from poseidon.kube.api import kinds
 from poseidon.kube.api.kinds import WatchedKind
-from poseidon.kube.api.metadata import KubeStruct
+from poseidon.kube.api.metadata import KubeStruct, ObjectMeta
 from poseidon.kube.api.pod_rules import LabelSelector
 from poseidon.kube.api.queues import (
     ClusterQueue,
@@ -55,22 +55,32 @@ class QueueObjects:
     def __init__(self, kinds: tuple[WatchedKind, ...]) -> None:
         self.kinds = kinds
         """The kinds."""
+        self._uids: dict[WatchedKind, dict[str, str]] = {kind: {} for kind in kinds}
         self._found: dict[WatchedKind, dict[str, Any]] = {kind: {} for kind in kinds}
 
     def put(self, kind: WatchedKind, uid: str, found: KubeStruct) -> None:
         """Take an object as it is now."""
         self._found[kind][uid] = found
+        metadata: ObjectMeta = found.metadata  # type: ignore[attr-defined]  # every kind has it
+        names = self._uids[kind]
+        names[metadata.name] = names[f"{metadata.namespace}/{metadata.name}"] = uid
 
     def remove(self, kind: WatchedKind, uid: str) -> None:
         """Forget an object."""
         self._found[kind].pop(uid, None)
+
+    def find_named(self, kind: WatchedKind, prefix: str, quota: str) -> tuple[WatchedKind, Any] | None:
+        """Return the object of a quota, if that is called ``prefix/name``, or with the namespace before the name."""
+        before, _, name = quota.partition("/")
+        found = self._found[kind].get(self._uids[kind].get(name, "")) if before == prefix else None
+        return (kind, found) if found is not None else None
 
     def by_name(self, kind: WatchedKind, struct: type[T]) -> dict[tuple[str, str], T]:
         """Return the objects of a kind by namespace and name; of namesakes the one that came last."""
         found: dict[tuple[str, str], T] = {}
         for each in self._found[kind].values():
             assert isinstance(each, struct)
-            metadata: Any = each.metadata  # type: ignore[attr-defined]  # every kind has it
+            metadata: ObjectMeta = each.metadata  # type: ignore[attr-defined]  # every kind has it
             found[metadata.namespace, metadata.name] = each
         return found
 
@@ -88,6 +98,9 @@ class Shelf(Protocol):
     def resolve(self, reference: QueueReference, labels: Mapping[str, str]) -> NamedQuota:
         """Return what a name stands for; ``labels`` are those of the pod's namespace."""
 
+    def find(self, quota: str) -> tuple[WatchedKind, Any] | None:
+        """Return the object that a quota comes from, with its kind; None if there is none."""
+
 
 class KueueShelf:
     """Kueue's objects. A pod names a LocalQueue of its namespace, which names a ClusterQueue."""
@@ -99,11 +112,20 @@ class KueueShelf:
         self._fair = options.fair_sharing
         self._local: Mapping[tuple[str, str], LocalQueue] = {}
         self._queues: Mapping[tuple[str, str], ClusterQueue] = {}
+        self.local_queues: dict[str, list[LocalQueue]] = {}
+        """LocalQueues by the names of their ClusterQueues."""
+
+    def find(self, quota: str) -> tuple[WatchedKind, Any] | None:
+        """Return the object of a quota."""
+        return self.objects.find_named(kinds.CLUSTER_QUEUE, "ClusterQueue", quota)
 
     def read(self) -> QuotaTrees:
         """Return the tree of ClusterQueues and Cohorts."""
         self._local = self.objects.by_name(kinds.LOCAL_QUEUE, LocalQueue)
         self._queues = self.objects.by_name(kinds.CLUSTER_QUEUE, ClusterQueue)
+        self.local_queues = {}
+        for each in self._local.values():
+            self.local_queues.setdefault(each.spec.cluster_queue, []).append(each)
         return read_kueue(
             self._queues.values(),
             self.objects.by_name(kinds.COHORT, Cohort).values(),
@@ -139,6 +161,10 @@ class VolcanoShelf:
         self.objects = QueueObjects(self.KINDS)
         self._names: frozenset[str] = frozenset()
 
+    def find(self, quota: str) -> tuple[WatchedKind, Any] | None:
+        """Return the object of a quota."""
+        return self.objects.find_named(kinds.VOLCANO_QUEUE, "VolcanoQueue", quota)
+
     def read(self) -> QuotaTrees:
         """Return the tree of queues."""
         found = self.objects.by_name(kinds.VOLCANO_QUEUE, VolcanoQueue)
@@ -164,6 +190,10 @@ class KaiShelf:
         self.objects = QueueObjects(self.KINDS)
         self._names: frozenset[str] = frozenset()
         self._parents: frozenset[str] = frozenset()
+
+    def find(self, quota: str) -> tuple[WatchedKind, Any] | None:
+        """Return the object of a quota."""
+        return self.objects.find_named(kinds.KAI_QUEUE, "KaiQueue", quota)
 
     def read(self) -> QuotaTrees:
         """Return the tree of queues."""
@@ -192,6 +222,10 @@ class ElasticQuotaShelf:
         self.objects = QueueObjects(self.KINDS)
         self._of_namespace: Mapping[str, str] = {}
 
+    def find(self, quota: str) -> tuple[WatchedKind, Any] | None:
+        """Return the object of a quota."""
+        return self.objects.find_named(kinds.ELASTIC_QUOTA, "ElasticQuota", quota)
+
     def read(self) -> QuotaTrees:
         """Return the quotas, and what they have together."""
         found = self.objects.by_name(kinds.ELASTIC_QUOTA, ElasticQuota)
@@ -213,6 +247,10 @@ class KoordinatorShelf:
         self.objects = QueueObjects(self.KINDS)
         self._quotas: Mapping[str, KoordinatorQuota] = {}
         self._of_namespace: Mapping[str, str] = {}
+
+    def find(self, quota: str) -> tuple[WatchedKind, Any] | None:
+        """Return the object of a quota."""
+        return self.objects.find_named(kinds.KOORDINATOR_QUOTA, "KoordinatorQuota", quota)
 
     def read(self) -> QuotaTrees:
         """Return the trees of quotas."""

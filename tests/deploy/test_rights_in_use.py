@@ -15,6 +15,7 @@ import yaml
 from click.testing import CliRunner
 
 from poseidon.cli import main
+from poseidon.kube.api.collections import QUEUED_OWNERS
 from poseidon.testbed.api_server.faults import Fault
 from poseidon.testbed.api_server.reports import MetricsServer, ReportOptions, run_reporters
 from poseidon.testbed.controllers.driving import drive
@@ -96,6 +97,10 @@ DEFINITIONS = [
     definition("scheduling.run.ai/v2", "queues", "Queue", cluster=True),
     definition("scheduling.sigs.k8s.io/v1alpha1", "elasticquotas", "ElasticQuota"),
     definition("scheduling.x-k8s.io/v1alpha1", "elasticquotas", "ElasticQuota"),
+    *(
+        definition(resource.path.removeprefix("/apis/").rpartition("/")[0], resource.name, kind)
+        for kind, resource in QUEUED_OWNERS.items()
+    ),
     definition("slo.koordinator.sh/v1alpha1", "nodemetrics", "NodeMetric", cluster=True),
     definition("appgroup.diktyo.x-k8s.io/v1alpha1", "appgroups", "AppGroup"),
     definition("networktopology.diktyo.x-k8s.io/v1alpha1", "networktopologies", "NetworkTopology"),
@@ -194,6 +199,32 @@ def refused_by_its_kubelet():
     yield made
 
 
+def of_queues():
+    """A queue of each project with a status, in which a pod waits or is placed."""
+    metadata = {"name": "q", "namespace": "default"}
+    amounts = [{"name": each, "nominalQuota": 100} for each in ("cpu", "memory")]
+    group = {"coveredResources": ["cpu", "memory"], "flavors": [{"name": "f", "resources": amounts}]}
+    for version, kind, spec in (
+        ("kueue.x-k8s.io/v1beta2", "ResourceFlavor", {}),
+        ("kueue.x-k8s.io/v1beta2", "ClusterQueue", {"namespaceSelector": {}, "resourceGroups": [group]}),
+        ("kueue.x-k8s.io/v1beta2", "LocalQueue", {"clusterQueue": "q"}),
+        ("scheduling.volcano.sh/v1beta1", "Queue", {"weight": 1, "capability": {"cpu": "100"}}),
+        ("scheduling.sigs.k8s.io/v1alpha1", "ElasticQuota", {"min": {"cpu": "10"}}),
+        ("scheduling.x-k8s.io/v1alpha1", "ElasticQuota", {"min": {"cpu": "10", "memory": "10Gi"}}),
+    ):
+        name = "f" if kind == "ResourceFlavor" else "q"
+        yield {"apiVersion": version, "kind": kind, "metadata": {**metadata, "name": name}, "spec": spec}
+    yield full_node("queued")
+    for key in (
+        "kueue.x-k8s.io/queue-name",
+        "scheduling.volcano.sh/queue-name",
+        "quota.scheduling.koordinator.sh/name",
+    ):
+        made = pod(f"queued-{key.partition('.')[0]}", cpu="100m")
+        made["metadata"]["labels"] = {key: "q"}
+        yield made
+
+
 def waiting_as_a_group():
     yield native("native")
     yield pod("alone", schedulingGroup={"podGroupName": "native"})
@@ -254,7 +285,7 @@ async def test_every_role_grants_what_is_made_use_of_and_no_verb_more(tmp_path):
                 "11-topology-groups",
             )
         )  # fmt: skip
-        for some in (for_evictions, refused_by_its_kubelet, waiting_as_a_group):
+        for some in (for_evictions, refused_by_its_kubelet, waiting_as_a_group, of_queues):
             made.create(some())
         made.create(owners())
         made.create(shares(uids_of(made)))

@@ -24,6 +24,7 @@ from poseidon.kube.api.queues import (
     KaiQueue,
     KoordinatorQuota,
     LocalQueue,
+    QueuedOwner,
     ResourceFlavor,
     VolcanoQueue,
 )
@@ -128,6 +129,25 @@ KOORDINATOR_QUOTAS = Resource(
 ELASTIC_QUOTAS = Resource(
     "elasticquotas.scheduling.x-k8s.io", "/apis/scheduling.x-k8s.io/v1alpha1/elasticquotas", ElasticQuota
 )
+
+QUEUED_OWNERS: dict[str, Resource[QueuedOwner]] = {
+    kind: Resource(plural, f"/apis/{version}/{plural}", QueuedOwner)
+    for kind, version, plural in (
+        ("JobSet", "jobset.x-k8s.io/v1alpha2", "jobsets"),
+        ("LeaderWorkerSet", "leaderworkerset.x-k8s.io/v1", "leaderworkersets"),
+        ("RayCluster", "ray.io/v1", "rayclusters"),
+        ("RayJob", "ray.io/v1", "rayjobs"),
+        ("JAXJob", "kubeflow.org/v1", "jaxjobs"),
+        ("MPIJob", "kubeflow.org/v2beta1", "mpijobs"),
+        ("PaddleJob", "kubeflow.org/v1", "paddlejobs"),
+        ("PyTorchJob", "kubeflow.org/v1", "pytorchjobs"),
+        ("TFJob", "kubeflow.org/v1", "tfjobs"),
+        ("XGBoostJob", "kubeflow.org/v1", "xgboostjobs"),
+        ("SparkApplication", "sparkoperator.k8s.io/v1beta2", "sparkapplications"),
+        ("TrainJob", "trainer.kubeflow.org/v1alpha1", "trainjobs"),
+    )
+}
+"""Owners of pods by kind, beside ``SCALED_OWNERS``; the bridge follows both if pods may be in their owners' queues."""
 
 NODE_METRICS = Resource("nodemetrics", "/apis/slo.koordinator.sh/v1alpha1/nodemetrics", NodeMetric)
 """Koordinator's objects, if it is installed."""

@@ -162,6 +162,14 @@ class WorkloadPriorityClass(KubeStruct, frozen=True):
     value: Integer = 0
 
 
+class QueuedOwner(KubeStruct, frozen=True):
+    """An object of another project that owns pods, as far as it takes to count these."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: Any = None
+    status: Any = None
+
+
 # --- Volcano, KAI ----------------------------------------------------------------------------------------------
 
 

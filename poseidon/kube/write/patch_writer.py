@@ -258,6 +258,45 @@ class GroupConditionWriter(PatchWriter):
         return write.build_patch(self._served())
 
 
+class QueueStatusWrite(NamedTuple):
+    """A queue's new status; ``collection`` is the path of all queues of its kind."""
+
+    uid: str
+    collection: str
+    namespace: str
+    name: str
+    status: Mapping[str, Any]
+
+    def patch(self) -> Patch:
+        """Return the write as a patch of the queue's status."""
+        return self.build_patch(self.collection)
+
+    def build_patch(self, served: str) -> Patch:
+        """Return the write as a patch of the queue's status; ``served`` is the path of all in the served version."""
+        version, _, plural = served.rpartition("/")
+        within = f"/namespaces/{self.namespace}" if self.namespace else ""
+        path = f"{version}{within}/{plural}/{self.name}/status"
+        return Patch(path, {"metadata": {"uid": self.uid}, "status": dict(self.status)})
+
+
+class QueueStatusWriter(PatchWriter):
+    """Writes statuses of queues; ``served`` returns the present path of a collection."""
+
+    def __init__(
+        self,
+        served: Callable[[str], str],
+        environment: Environment,
+        wait_quiet: Callable[[], Awaitable[None]],
+        options: WriteBehindOptions | None = None,
+    ) -> None:
+        super().__init__("queue", environment, wait_quiet, options)
+        self._served = served
+
+    def _patch(self, write: PatchWrite) -> Patch:
+        assert isinstance(write, QueueStatusWrite)
+        return write.build_patch(self._served(write.collection))
+
+
 def _conditions(path: str, uid: str, condition: Mapping[str, str]) -> Patch:
     """Return a patch that sets one condition and keeps all others."""
     return Patch(

@@ -35,15 +35,20 @@ def resume(value: Value) -> Value | None:
     return {**value, "spec": changed}
 
 
+def count_pods(kind: str, value: Value, sets: Iterable[PodSet]) -> int:
+    """Return how many pods of an object are admitted together."""
+    if kind == "LeaderWorkerSet":  # each of its groups is admitted by itself
+        return number(value, "spec", "leaderWorkerTemplate", "size", default=1)
+    return sum(len(each.names) for each in sets)
+
+
 def list_owners(
     document: Document, sets: Iterable[PodSet], known: Known
 ) -> Iterator[tuple[str, ScaledOwner]]:
     """Yield an object with the number of its pods, and controllers between it and these that are not in the input."""
     listed, metadata = list(sets), read_metadata(document.value)
     namespace, kind = metadata.namespace or "default", document.kind
-    size = sum(len(each.names) for each in listed)
-    if kind == "LeaderWorkerSet":  # each of its groups is admitted by itself
-        size = number(document.value, "spec", "leaderWorkerTemplate", "size", default=1)
+    size = count_pods(kind, document.value, listed)
     yield kind, ScaledOwner(metadata, ScaleSpec(replicas=size))
     reference = OwnerReference(document.api_version, kind, metadata.name, metadata.uid, controller=True)
     for between in dict.fromkeys(each.owner for each in listed):

@@ -1,0 +1,204 @@
+"""What is written into the statuses of queues: who waits, who is admitted, what is used, whether it is active."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from poseidon.kube.api import kinds
+from poseidon.kube.api.kinds import WatchedKind
+from poseidon.kube.api.metadata import Condition, timestamp
+from poseidon.kube.api.queues import ClusterQueue, LocalQueue
+from poseidon.kube.write.patch_writer import QueueStatusWrite
+from poseidon.queues.book import QueueBook
+from poseidon.queues.claims import QueueReference
+from poseidon.queues.model import QuotaNode
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+ACTIVE = "Active"
+"""The type of the condition that says whether a queue admits anything."""
+
+_READY = ("Ready", "Can admit new workloads")
+_LONGEST = 1024
+
+
+class Standing(NamedTuple):
+    """How a pod stands: the workload that it is admitted with, and whether it has a node."""
+
+    workload: str
+    placed: bool
+
+
+class WorkloadCounts(NamedTuple):
+    """Workloads of a queue: those that wait, and those that have been admitted."""
+
+    pending: int
+    admitted: int
+
+
+def amount_text(resource: str, amount: int) -> str:
+    """Return an amount of the protocol as Kubernetes writes it."""
+    if resource != "cpu":
+        return str(amount)
+    return str(amount // 1000) if amount % 1000 == 0 else f"{amount}m"
+
+
+class QueueStatuses:
+    """Decides what is written into the statuses of queues, and when: what has changed, when ``take_writes`` is called.
+
+    ``stand`` says how a pod stands, None for one that is not known; ``wall`` returns seconds since the epoch.
+    """
+
+    def __init__(
+        self, book: QueueBook, stand: Callable[[str], Standing | None], wall: Callable[[], float]
+    ) -> None:
+        self._book = book
+        self._stand = stand
+        self._wall = wall
+        self.states: dict[str, pb.QueueState] = {}
+        """What the solver said last of each quota."""
+        self._due: dict[str, None] = {}
+        self._written: dict[str, Mapping[str, Any]] = {}
+        self._known: Mapping[str, QuotaNode] = {}
+
+    def on_round(self, states: Sequence[pb.QueueState]) -> None:
+        """Take what the solver says of quotas that have changed."""
+        for state in states:
+            self.states[state.name] = state
+            self._due[state.name] = None
+
+    def count_workloads(self, references: Sequence[QueueReference]) -> WorkloadCounts:
+        """Return how many workloads of some queues wait, and how many have been admitted."""
+        placed: Counter[str] = Counter()
+        for reference in references:
+            for uid in self._book.list_pods(reference):
+                standing = self._stand(uid)
+                if standing is not None:
+                    placed[standing.workload] += standing.placed
+        admitted = sum(count > 0 for count in placed.values())
+        return WorkloadCounts(len(placed) - admitted, admitted)
+
+    def take_writes(self) -> list[QueueStatusWrite]:
+        """Return what has changed since the last call."""
+        quotas = self._book.quotas
+        if quotas is not self._known:
+            changed = (name for name, each in quotas.items() if self._known.get(name) != each)
+            self._due.update(dict.fromkeys(changed))
+            for name in self.states.keys() - quotas.keys():
+                del self.states[name]
+            self._known = quotas
+        due, self._due = self._due, {}
+        if not due:
+            return []
+        by_quota = self._book.list_references()
+        return [
+            write
+            for name in due
+            if name in quotas
+            for write in self._make_writes(quotas[name], by_quota.get(name, []))
+        ]
+
+    def _make_writes(
+        self, quota: QuotaNode, references: Sequence[QueueReference]
+    ) -> Iterator[QueueStatusWrite]:
+        found = self._book.find_object(quota.name)
+        if found is None or found[0] is kinds.KAI_QUEUE:  # whose status is its own controller's
+            return
+        kind, each = found
+        status: dict[str, Any]
+        if isinstance(each, ClusterQueue):
+            counts = self.count_workloads(references)
+            status = {**_counts_status(counts), **self._usage_status(quota.name)}
+            status["conditions"] = self._conditions(each.status.conditions, quota)
+            for local in self._book.list_local_queues(each.metadata.name):
+                own = [reference for reference in references if _names(reference, local)]
+                yield from self._write(kinds.LOCAL_QUEUE, local, self._local_status(local, quota, own))
+        else:
+            used = self._sum_used(quota.name)
+            status = {"allocated" if kind is kinds.VOLCANO_QUEUE else "used": used}
+        yield from self._write(kind, each, status)
+
+    def _local_status(
+        self, local: LocalQueue, quota: QuotaNode, references: Sequence[QueueReference]
+    ) -> dict[str, Any]:
+        status = _counts_status(self.count_workloads(references))
+        status["conditions"] = self._conditions(local.status.conditions, quota)
+        return status
+
+    def _write(self, kind: WatchedKind, found: Any, status: dict[str, Any]) -> Iterator[QueueStatusWrite]:
+        """Yield a status if it is other than what was written last, or than what an earlier bridge has written."""
+        metadata = found.metadata
+        uid = metadata.uid or f"{kind.name}/{metadata.namespace}/{metadata.name}"
+        former = self._written.get(uid)
+        if former is None:
+            stated = msgspec.json.decode(msgspec.json.encode(found.status))
+            former = {key: stated.get(key, _EMPTY.get(key)) for key in status}
+        if former == status:
+            self._written.setdefault(uid, status)
+            return
+        self._written[uid] = status
+        yield QueueStatusWrite(metadata.uid, kind.resource.path, metadata.namespace, metadata.name, status)
+
+    def _usage_status(self, name: str) -> dict[str, Any]:
+        by_flavor: dict[str, list[dict[str, str]]] = {}
+        state = self.states.get(name)
+        for use in state.uses if state is not None else ():
+            amounts = {"total": amount_text(use.resource, use.used)}
+            if use.borrowed > 0:
+                amounts["borrowed"] = amount_text(use.resource, use.borrowed)
+            by_flavor.setdefault(use.flavor, []).append({"name": use.resource, **amounts})
+        usage = [{"name": flavor, "resources": resources} for flavor, resources in by_flavor.items()]
+        return {"flavorsReservation": usage, "flavorsUsage": usage}
+
+    def _sum_used(self, name: str) -> dict[str, str]:
+        used: Counter[str] = Counter()
+        state = self.states.get(name)
+        for use in state.uses if state is not None else ():
+            used[use.resource] += use.used
+        return {resource: amount_text(resource, amount) for resource, amount in sorted(used.items())}
+
+    def _conditions(self, former: Sequence[Condition], quota: QuotaNode) -> list[dict[str, Any]]:
+        """Return the conditions of a queue: those that others have written, and whether it is active."""
+        status = "False" if quota.problem else "True"
+        reason, message = (quota.reason, quota.problem[:_LONGEST]) if quota.problem else _READY
+        since = next(
+            (each.last_transition_time for each in former if each.type == ACTIVE and each.status == status),
+            None,
+        )
+        kept = [msgspec.to_builtins(each) for each in former if each.type != ACTIVE]
+        active = {
+            "type": ACTIVE,
+            "status": status,
+            "reason": reason,
+            "message": message,
+            "lastTransitionTime": since or timestamp(self._wall()),
+        }
+        return [*kept, active]
+
+
+_EMPTY: Mapping[str, Any] = {
+    "pendingWorkloads": 0,
+    "reservingWorkloads": 0,
+    "admittedWorkloads": 0,
+    "flavorsReservation": [],
+    "flavorsUsage": [],
+    "conditions": [],
+    "used": {},
+    "allocated": {},
+}
+"""What a status says that does not say it."""
+
+
+def _counts_status(counts: WorkloadCounts) -> dict[str, Any]:
+    return {
+        "pendingWorkloads": counts.pending,
+        "reservingWorkloads": counts.admitted,
+        "admittedWorkloads": counts.admitted,
+    }
+
+
+def _names(reference: QueueReference, local: LocalQueue) -> bool:
+    return (reference.namespace, reference.name) == (local.metadata.namespace, local.metadata.name)
