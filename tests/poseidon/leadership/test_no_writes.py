@@ -15,7 +15,7 @@ from poseidon.bridge.metrics import BridgeMetrics
 from poseidon.bridge.options import BridgeOptions
 from poseidon.bridge.state import BridgeState
 from poseidon.bridge.writers import Writers
-from poseidon.kube.api.collections import NATIVE_POD_GROUPS
+from poseidon.kube.api.collections import CLUSTER_QUEUES
 from poseidon.kube.api.metadata import Condition, ObjectRef, PodRef
 from poseidon.kube.api.pod_groups import PodGroupStatus
 from poseidon.kube.api.told_reasons import EventReason
@@ -30,6 +30,7 @@ from poseidon.kube.write.patch_writer import (
     LabelWrite,
     MapWrite,
     Nomination,
+    QueueStatusWrite,
 )
 from poseidon.lifecycle.actions import (
     Action,
@@ -67,6 +68,7 @@ ACTIONS: list[Action] = [
     GroupConditionWrite("uid-n", "default", "native", Condition("Scheduled", "True")),
     MapWrite("uid-m", "default", "map", {"status": "bound"}, {"rank": "1"}),
     LabelWrite(POD, {"rank": "1"}),
+    QueueStatusWrite("uid-q", CLUSTER_QUEUES.path, "", "team", {"pendingWorkloads": 1}),
 ]
 NOTHING_SENT = {WithdrawEviction}
 """Kinds that ask for no request."""
@@ -83,7 +85,7 @@ class Leader:
             self.environment,
             BridgeOptions(("127.0.0.1:1",)),
             state,
-            lambda: NATIVE_POD_GROUPS.path,
+            lambda path: path,
             lambda: None,
             BridgeMetrics(CollectorRegistry()),
         )
