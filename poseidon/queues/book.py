@@ -17,6 +17,7 @@ from poseidon.kube.quarantine import Quarantine
 from poseidon.nodes.namespaces import labels_of
 from poseidon.pod_groups.membership import Membership, ObjectKey, kueue_group
 from poseidon.queues.claims import (
+    BY_NAMESPACE,
     BY_OWNER,
     GANG_KINDS,
     GROUP_INDEX,
@@ -228,9 +229,19 @@ class QueueBook:
     def _resolve(self, reference: QueueReference) -> NamedQuota:
         found = self._resolved.get(reference)
         if found is None:
-            labels = self._namespace_labels.get(reference.namespace, {})
-            found = self._resolved[reference] = self._shelves[reference.source].resolve(reference, labels)
+            found = self._resolved[reference] = self._look_up(reference)
         return found
+
+    def _look_up(self, reference: QueueReference) -> NamedQuota:
+        labels = self._namespace_labels.get(reference.namespace, {})
+        if reference.name:
+            return self._shelves[reference.source].resolve(reference, labels)
+        found = (
+            self._shelves[source].resolve(reference, labels)
+            for source in self._enforced
+            if source in BY_NAMESPACE
+        )
+        return next((each for each in found if each != NOTHING), NOTHING)
 
     # --- what follows --------------------------------------------------------------------------------------
 

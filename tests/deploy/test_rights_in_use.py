@@ -201,7 +201,6 @@ def refused_by_its_kubelet():
 
 def of_queues():
     """A queue of each project with a status, in which a pod waits or is placed."""
-    metadata = {"name": "q", "namespace": "default"}
     amounts = [{"name": each, "nominalQuota": 100} for each in ("cpu", "memory")]
     group = {"coveredResources": ["cpu", "memory"], "flavors": [{"name": "f", "resources": amounts}]}
     for version, kind, spec in (
@@ -213,7 +212,14 @@ def of_queues():
         ("scheduling.x-k8s.io/v1alpha1", "ElasticQuota", {"min": {"cpu": "10", "memory": "10Gi"}}),
     ):
         name = "f" if kind == "ResourceFlavor" else "q"
-        yield {"apiVersion": version, "kind": kind, "metadata": {**metadata, "name": name}, "spec": spec}
+        namespace = "plugged" if version.startswith("scheduling.x-k8s.io") else "default"
+        yield {
+            "apiVersion": version,
+            "kind": kind,
+            "metadata": {"name": name, "namespace": namespace},
+            "spec": spec,
+        }
+    yield pod("plugged", cpu="100m", namespace="plugged")
     yield full_node("queued")
     for key in (
         "kueue.x-k8s.io/queue-name",

@@ -253,6 +253,15 @@ def test_quotas_of_a_namespace():
     assert (stage.queue_of("b"), stage.wait_of("b")) == ("", "")
 
 
+def test_a_namespace_has_the_quota_of_the_project_in_which_it_has_one():
+    stage = Stage(source=("koordinator", "scheduler-plugins")).tell(
+        elastic_quota("k", "shop", koordinator=True, min={"cpu": 1}),
+        elastic_quota("p", "other", min={"cpu": 1}),
+    )
+    stage.add(queued("a", ""), queued("b", "", namespace="other"))
+    assert (stage.queue_of("a"), stage.queue_of("b")) == ("KoordinatorQuota/k", "ElasticQuota/other/p")
+
+
 def test_quotas_of_koordinator_are_for_their_namespaces():
     key = "quota.scheduling.koordinator.sh/name"
     listed = {"annotations": {"quota.scheduling.koordinator.sh/namespaces": '["other"]'}}
