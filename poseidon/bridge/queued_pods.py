@@ -12,7 +12,7 @@ from poseidon.kube.api.queues import ClusterQueue
 from poseidon.kube.api.told_reasons import EventReason
 from poseidon.lifecycle.actions import Action, AnnounceGroup
 from poseidon.queues.book import QueueBook
-from poseidon.queues.statuses import QueueStatuses, Standing
+from poseidon.queues.statuses import QueuedStanding, QueueStatuses
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 
@@ -48,11 +48,11 @@ class QueueNews:
         """Take what the solver says of quotas that have changed."""
         self.statuses.on_round(states)
 
-    def take_actions(self) -> list[Action]:
+    def take_queue_actions(self) -> list[Action]:
         """Return what is to be written, once. Call it about every second."""
         if self._queues.options.admission != "poseidon":
             return []
-        writes: list[Action] = [*self.statuses.take_writes()]
+        writes: list[Action] = [*self.statuses.take_status_writes()]
         if self._queues.quotas is not self._known:
             self._known = self._queues.quotas
             writes += self._announce()
@@ -79,9 +79,9 @@ class QueueNews:
                     yield AnnounceGroup(about, reason, text)
                 self._said[name, reason] = text
 
-    def _find_standing(self, uid: str) -> Standing | None:
+    def _find_standing(self, uid: str) -> QueuedStanding | None:
         record = self._stores.tasks.get(uid)
         if record is None:
             return None
         in_group = self._stores.groups.group_of(uid) is not None
-        return Standing(record.task.job if in_group else uid, bool(record.place))
+        return QueuedStanding(record.task.job if in_group else uid, bool(record.place))

@@ -245,7 +245,7 @@ class BridgeState(Stores):
         self.pending_reasons.say_due()
         self.gangs.expire()
         if self.queue_news is not None:
-            self.actions += self.queue_news.take_actions()
+            self.actions += self.queue_news.take_queue_actions()
 
     # --- what is to be said and done -----------------------------------------------------------------------
 

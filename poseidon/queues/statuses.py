@@ -25,7 +25,7 @@ _READY = ("Ready", "Can admit new workloads")
 _LONGEST = 1024
 
 
-class Standing(NamedTuple):
+class QueuedStanding(NamedTuple):
     """How a pod stands: the workload that it is admitted with, and whether it has a node."""
 
     workload: str
@@ -47,13 +47,13 @@ def amount_text(resource: str, amount: int) -> str:
 
 
 class QueueStatuses:
-    """Decides what is written into the statuses of queues, and when: what has changed, when ``take_writes`` is called.
+    """Decides what is written into the statuses of queues: what has changed whenever ``take_status_writes`` is called.
 
     ``stand`` says how a pod stands, None for one that is not known; ``wall`` returns seconds since the epoch.
     """
 
     def __init__(
-        self, book: QueueBook, stand: Callable[[str], Standing | None], wall: Callable[[], float]
+        self, book: QueueBook, stand: Callable[[str], QueuedStanding | None], wall: Callable[[], float]
     ) -> None:
         self._book = book
         self._stand = stand
@@ -81,7 +81,7 @@ class QueueStatuses:
         admitted = sum(count > 0 for count in placed.values())
         return WorkloadCounts(len(placed) - admitted, admitted)
 
-    def take_writes(self) -> list[QueueStatusWrite]:
+    def take_status_writes(self) -> list[QueueStatusWrite]:
         """Return what has changed since the last call."""
         quotas = self._book.quotas
         if quotas is not self._known:
