@@ -29,10 +29,13 @@ export PIP_NO_INPUT := 1
 # Tests and demos start hundreds of processes, which would compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-full mutants release-check release workflows lint javascript bench proto pictures site lock images chart format clean help
+.PHONY: demo kind test test-full mutants release-check release workflows lint javascript bench proto pictures site lock images chart format clean help
 
 demo: $(INSTALLED) ## Schedule a simulated cluster of 1,000 nodes with both processes
 	@$(BIN)/poseidon demo $(ARGS)
+
+kind: $(INSTALLED) ## Bind 200 pods in a cluster of your own: by kind, in Docker, or with ARGS=kwok on simulated nodes
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python deploy/trial/run.py $(or $(ARGS),kind)
 
 test: $(INSTALLED) ## Run the tests
 	@echo "==> tests"

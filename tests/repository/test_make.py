@@ -12,6 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 TARGETS = (
     "demo",
+    "kind",
     "test",
     "test-full",
     "mutants",
