@@ -36,8 +36,8 @@ from tests.support.waiting import until
 
 TOKEN = "administrator"  # of a server on the loopback interface
 NAMESPACE = "poseidon"
-ELSEWHERE = ("docker", "helm")
-"""Programs whose part other tests play: images are rehearsed by ``make images``, the chart by ``make chart``."""
+ELSEWHERE = ("docker", "helm", "make")
+"""Programs whose part others play: ``make images``, ``make chart``, and for ``make kind`` a test of its own."""
 
 
 def commands() -> Iterator[list[str]]:
