@@ -46,7 +46,7 @@ def assume_placements(
         for index in np.flatnonzero(~kept).tolist():
             cluster.mark(decided.machine[index])  # what was kept free for the task may suit another
     allocations: Mapping[int, tuple[ClaimAllocation, ...]] = {}
-    if snapshot.problem.ledgers:
+    if snapshot.problem.irrevocable:
         kept, allocations = settle_assumed(cluster, decided.task, kept)
     where = np.flatnonzero(kept)
     if ordered.any():
@@ -96,7 +96,7 @@ def in_delta_order(problem: PlacementProblem, placed: Assignments) -> Assignment
     That is by class, each class's by machine, in that of the tree if any; with rules between tasks, or ledgers, as they
     were made.
     """
-    if problem.rules.of or problem.ledgers:
+    if problem.rules.of or problem.irrevocable:
         return placed
     rank = np.arange(problem.machines)
     if len(problem.gang):

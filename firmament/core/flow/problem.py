@@ -131,6 +131,16 @@ class PlacementProblem:
         """Whether it matters to tasks where others of the round go: by rules between them, or by pairs."""
         return bool(self.rules.of) or self.pairs.terms.steers
 
+    @property
+    def irrevocable(self) -> bool:
+        """Whether places once given cannot be given back: ledgers book them, in the order in which tasks come."""
+        return bool(self.ledgers)
+
+    @property
+    def shares_room(self) -> bool:
+        """Whether tasks on different machines may take room from each other."""
+        return self.quotas is not None or self.irrevocable or any(rows.shared for rows in self.joint)
+
     def find_grouped(self) -> Bool:
         """Return bool[C]: classes whose tasks belong to a group that is distributed over a tree."""
         if not len(self.gang):

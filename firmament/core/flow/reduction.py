@@ -65,7 +65,7 @@ def narrow(residual: Residual, fits: dict[int, Bool], tuning: ReductionTuning) -
     waiting = int(residual.remaining.sum())
     if not 0 < waiting <= min(tuning.handful, problem.machines // 2) or problem.crowd_step() > 1:
         return None
-    if problem.multiplicity is not None or _limits_are_shared(residual):
+    if problem.multiplicity is not None or residual.problem.shares_room:
         return None
     classes = residual.active().tolist()
     rows = _find_needed(residual, fits, classes, waiting)
@@ -92,7 +92,7 @@ def merge_alike(residual: Residual, fits: dict[int, Bool], tuning: ReductionTuni
     left alone. What is left on a machine's own joint rows is part of its room.
     """
     problem = residual.problem
-    if _limits_are_shared(residual) or problem.machines == 0:
+    if residual.problem.shares_room or problem.machines == 0:
         return None
     marks = _marks(residual, fits, tuning.worthwhile)
     if marks is None:
@@ -113,13 +113,6 @@ def merge_alike(residual: Residual, fits: dict[int, Bool], tuning: ReductionTuni
     merged.remaining = residual.remaining
     members, first = np.argsort(group, kind="stable"), np.r_[0, np.cumsum(size)]
     return AlikeMachines(merged, members, first, {shape: row[representative] for shape, row in fits.items()})
-
-
-def _limits_are_shared(residual: Residual) -> bool:
-    """Return whether tasks on different machines may take room from each other."""
-    if residual.quotas is not None:
-        return True
-    return bool(residual.ledgers) or any(rows.shared for rows in residual.problem.joint)
 
 
 def restrict(

@@ -71,7 +71,7 @@ class Residual:
 
     def fits_of(self, shapes: Iterable[int]) -> dict[int, Bool]:
         """Return ``fits`` of several shapes. Amounts that several of them ask for are compared once."""
-        if self.ledgers:
+        if self.problem.irrevocable:  # a ledger says for each shape by itself
             return {shape: self.fits(shape) for shape in shapes}
         limits = list(self.limits())
         enough: dict[tuple[int, int], Bool] = {}
@@ -114,10 +114,9 @@ class Residual:
             joint.close_full(machines, shape)
         if self.quotas is not None:
             self.quotas.close_full(machines, shape)
-        if self.ledgers:
+        for ledger in self.ledgers:
             known_as = int(self.problem.map_to_ledgers(np.array([shape]))[0])
-            for ledger in self.ledgers:
-                machines &= ledger.count_room(known_as) > 0
+            machines &= ledger.count_room(known_as) > 0
 
     def units(self, shapes: Int64, machines: Int64) -> Int64:
         """Return how many tasks of ``shapes[i]`` fit ``machines[i]`` by themselves: int64[A], exact, at least
@@ -154,10 +153,11 @@ class Residual:
                 return False
         if self.quotas is not None and not self.quotas.lets_in(shape, machine):
             return False
-        if not self.ledgers:
-            return True
-        known_as, at = self.problem.map_to_ledgers(np.array([shape])), np.array([machine])
-        return all(ledger.room_at(known_as, at)[0] > 0 for ledger in self.ledgers)
+        for ledger in self.ledgers:
+            known_as = self.problem.map_to_ledgers(np.array([shape]))
+            if ledger.room_at(known_as, np.array([machine]))[0] <= 0:
+                return False
+        return True
 
     def book_assignments(self, assigned: Assignments) -> None:
         """Book assignments that have been admitted: room, crowding, and tasks (longest waiting first)."""
@@ -185,11 +185,8 @@ class Residual:
 
         Raises ``ValueError`` for giving back to a ledger.
         """
-        if self.ledgers:
-            if count < 0:
-                raise ValueError("a ledger gives nothing back")
-            self.book(np.array([shape]), np.array([machine]), np.array([count]))
-            return
+        if count < 0 and self.ledgers:
+            raise ValueError("a ledger gives nothing back")
         for column, amount in self._list_asked(shape):
             self.free[column, machine] -= amount * count
         self.placed[machine] += count
@@ -197,6 +194,9 @@ class Residual:
             joint.add(shape, machine, count)
         if self.quotas is not None:
             self.quotas.add(shape, machine, count)
+        for ledger in self.ledgers:
+            known_as = self.problem.map_to_ledgers(np.array([shape]))
+            ledger.book(known_as, np.array([machine]), np.array([count]))
 
     def book(self, shapes: Int64, machines: Int64, counts: Int64) -> None:
         """Book room and crowding of ``counts[i]`` tasks of ``shapes[i]``; negative, if no ledgers are: give it back."""

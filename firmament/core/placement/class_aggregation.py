@@ -120,7 +120,7 @@ def merge_classes(problem: PlacementProblem) -> Bundled:
 
     Rules between tasks, pairs that steer, and ledgers count on who comes first; with such, nothing is bundled.
     """
-    if problem.interdependent or problem.ledgers or problem.most:
+    if problem.interdependent or problem.irrevocable or problem.most:
         return Bundled(problem, problem, np.arange(problem.classes))
     number: dict[tuple[int, int, bytes | None], int] = {}
     pins: dict[int, Int64] = {}

@@ -118,7 +118,7 @@ def _nearly_done(residual: Residual, proposed: Assignments, waiting: int, share:
     """
     left = int(residual.remaining.sum())
     small = 0 < left <= share * waiting and int(proposed.count.sum()) == waiting
-    return small and not residual.ledgers
+    return small and not residual.problem.irrevocable
 
 
 def propose(
@@ -217,7 +217,7 @@ def _place_class(residual: Residual, cls: int) -> Assignments | None:
     chosen = machines[_least(cost, waiting)]
     ones = np.ones(len(chosen), dtype=np.int64)
     proposed = Assignments(ones * cls, chosen, ones)
-    if problem.quotas is None and not problem.ledgers and not any(rows.shared for rows in problem.joint):
+    if not problem.shares_room:
         residual.book_assignments(proposed)  # nobody competes for a machine, and each has room
         return proposed
     admitted = admit(residual, proposed)

@@ -272,10 +272,10 @@ class PreemptionState:
         self.guests.setdefault(machine, []).append(cls)
         if self.kept.keeps(cls, machine):
             self.kept.guests[machine] = cls
-        elif self.ledgers:
+            return
+        for ledger in self.ledgers:
             shapes = self.problem.map_to_ledgers(self.problem.shape[cls : cls + 1])
-            for ledger in self.ledgers:
-                ledger.book(shapes, np.array([machine]), np.ones(1, dtype=np.int64))
+            ledger.book(shapes, np.array([machine]), np.ones(1, dtype=np.int64))
 
     def take_up(self, cls: int, machine: int) -> None:
         """Take a place back that was given in this stage; not with ledgers, which give nothing back."""

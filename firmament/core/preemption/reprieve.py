@@ -17,7 +17,7 @@ def consolidate(now: PreemptionState, begin: int) -> None:
     """
     given = now.taken[begin:]
     touched = set()
-    if not now.ledgers:  # which give no place back
+    if not now.problem.irrevocable:
         for cls, machine in reversed(given[-now.tuning.most_moves :]):
             if now.chosen.get(machine) and _move(now, cls, machine):
                 touched.add(machine)

@@ -34,7 +34,7 @@ def find_staying(problem: PlacementProblem, *, sharing: bool) -> dict[Unsupporte
         for rows in shared:
             limited |= rows.amount[problem.shape] > 0
         staying[Unsupported.LIMITS] = limited
-    if problem.ledgers:
+    if problem.irrevocable:
         staying[Unsupported.LEDGERS] = _find_accounted(problem, movable(problem, staying))
     return {reason: classes for reason, classes in staying.items() if classes.any()}
 

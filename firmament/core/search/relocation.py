@@ -50,7 +50,7 @@ def _find_obstacle(problem: PlacementProblem, tasks: int, tuning: RelocationTuni
     """Return what keeps the search from being made."""
     if problem.pairs.steers:
         return Unsupported.PAIRS
-    if problem.ledgers:
+    if problem.irrevocable:
         return Unsupported.LEDGERS
     if problem.quotas is not None:
         return Unsupported.LIMITS

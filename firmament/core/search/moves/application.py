@@ -35,13 +35,13 @@ def improve_applications(
 
     Classes with rules stay where they are. ``pairs``: those of ``board``. Deterministic for equal arguments.
     """
-    reason = Unsupported.LEDGERS if board.residual.ledgers else Unsupported.RULES
+    reason = Unsupported.LEDGERS if board.problem.irrevocable else Unsupported.RULES
     staying = pairs.rules.kind >= 0
     if reason is Unsupported.RULES:
         staying &= np.isin(np.arange(len(staying)), list(board.rules.rules.of))
     unsupported = count_unsupported({reason: staying}, placed.cls, placed.count)
     log.append(SearchFigures(RebuildApplication.name, unsupported=unsupported))
-    if board.residual.ledgers or not len(placed.cls):
+    if board.problem.irrevocable or not len(placed.cls):
         return placed
     return _ApplicationSearch(board, pairs, placed.tasks(), tuning, log).improve()
 
