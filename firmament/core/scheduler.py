@@ -30,7 +30,7 @@ from firmament.core.flow.outcome import to_dimacs
 from firmament.core.intake.binding_reports import BindingOutcomes
 from firmament.core.intake.events import apply_events
 from firmament.core.intake.validation import check_size
-from firmament.core.model import TaskClass
+from firmament.core.model import QUOTA_RECORD, TaskClass
 from firmament.core.placement.outcome import Stopwatch, Timer, no_timer
 from firmament.core.questions import ClusterQuestions
 from firmament.core.requeue.requeue import Requeue
@@ -230,7 +230,9 @@ class Scheduler(ClusterQuestions):
             notes=notes,
             put_off=self._requeue.budgets.put_off,
             searches=placement.searches,
-            queues=self._queue_states.list_changed(),
+            queues=self._queue_states.list_changed()
+            if QUOTA_RECORD in self._cluster.records.payloads
+            else (),
         )
 
     def _put_into_effect(
