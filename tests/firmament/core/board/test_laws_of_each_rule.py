@@ -32,6 +32,7 @@ from firmament.core.model import (
 )
 from firmament.core.rules.framework.limit_rule import LimitRule
 from firmament.core.rules.registry import DEFAULT, LIMIT_RULES, POD_RULES
+from tests.firmament.core.rules.quotas.quota_scene import flavor, quota
 from tests.support.core import scheduler, task_class
 from tests.support.effort import examples
 from tests.support.rules import near, spread
@@ -61,9 +62,17 @@ RULES: Mapping[str, Callable[[Random], Mapping[str, object]]] = {
     "affinity": lambda draw: {"affinity": near(draw.choice(APPS), draw.choice(["zone", "host"]))},
     "anti_affinity": lambda draw: {"anti_affinity": near(draw.choice(APPS), draw.choice(["zone", "host"]))},
     "spread": lambda draw: {"spread": spread(draw.choice(APPS), max_skew=draw.randint(1, 2))},
+    "quotas": lambda draw: {"queue": draw.choice(["own", "shared"])},
     "gangs": lambda _: {},
 }
 """By what is held, what a class states."""
+
+QUOTAS = (
+    flavor("all"),
+    quota("cohort", {"all": {"cpu": 2, "memory": 5}}),
+    quota("own", {"all": {"cpu": 3, "memory": 4}}),
+    quota("shared", {"all": {"cpu": 2, "memory": 4}}, parent="cohort"),
+)
 
 ALONE = settings(max_examples=examples(25), deadline=None)
 
@@ -107,7 +116,7 @@ class Scene:
 
     def board(self, bound: tuple[tuple[int, int], ...] = ()) -> Board:
         """The board of a round of all tasks that wait."""
-        events: list[Event] = [MachineUpserted(each) for each in self.machines]
+        events: list[Event] = [*QUOTAS, *(MachineUpserted(each) for each in self.machines)]
         job = "g" if self.gang else ""
         if job:
             events.append(JobDefined(Job(job, size=3 * WAITING, min_members=3)))
