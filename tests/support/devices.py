@@ -25,14 +25,16 @@ def device(name: str, **fields: Any) -> dict[str, Any]:
     return {"name": name, "attributes": attributes, **fields}
 
 
-def slice_spec(pool: str, devices: Sequence[Mapping[str, Any]], **fields: Any) -> dict[str, Any]:
-    """The spec of a slice that is a pool of the machine of its name, unless ``fields`` say otherwise."""
+def slice_spec(
+    pool: str, devices: Sequence[Mapping[str, Any]], slices: int = 1, **fields: Any
+) -> dict[str, Any]:
+    """The spec of a slice of a pool, of the machine of its name, unless ``fields`` say otherwise."""
     reach = (
         {} if {"allNodes", "nodeSelector", "perDeviceNodeSelection"} & fields.keys() else {"nodeName": pool}
     )
     return {
         "driver": DRIVER,
-        "pool": {"name": pool, "generation": 1, "resourceSliceCount": 1},
+        "pool": {"name": pool, "generation": 1, "resourceSliceCount": slices},
         "devices": list(devices),
         **reach,
         **fields,

@@ -181,7 +181,8 @@ class _Search:
 
     def _sign(self, device: int) -> Any:
         share = self._shares.get(device)
-        return self._plan.signature[device], None if share is None else tuple(share.items())
+        in_use = self._taken >> device & 1  # of those who look at what others have
+        return self._plan.signature[device], in_use, None if share is None else tuple(share.items())
 
     # --- constraints ---------------------------------------------------------------------------------------------
 

@@ -223,8 +223,7 @@ class DeviceInventory:
         return View(kind, tuple(order))
 
     def _waits(self, place: Place) -> bool:
-        devices = self.pools[place.pool].devices
-        return any(devices[number].conditions for number in list_bits(place.devices))
+        return any(device.conditions for device in self.pools[place.pool].devices)
 
     def _project(self, name: PoolName, relevant: Relevant) -> tuple[int, ...]:
         """Return a number for each device of a pool, equal for those that differ in nothing that matters."""

@@ -41,7 +41,7 @@ from firmament.core.rules.devices.cel.values import (
     kind_of,
     parse_version,
 )
-from firmament.core.rules.devices.quantities import parse_quantity
+from firmament.core.rules.devices.quantities import parse_quantity, simplify
 
 MOST_LIST_VALUES = 48
 """Values of a list that ``includes`` looks through, as many as devices may have."""
@@ -231,7 +231,7 @@ def _combine(sign: int) -> Callable[..., Quantity]:
         amount = other.amount if isinstance(other, Quantity) else other
         if not isinstance(one, Quantity) or not (isinstance(other, Quantity) or kind_of(other) == "int"):
             raise explain_unfit("add" if sign > 0 else "sub", one, other)
-        return Quantity(one.amount + sign * amount)
+        return Quantity(simplify(one.amount + sign * amount))
 
     return combine
 
