@@ -28,7 +28,7 @@ class Outbox(Generic[K, V]):
     """Desired values by key. The difference to what was last sent is taken, once: any order and any repetition of the
     changes that led to it leaves the same.
 
-    Values are kept and compared, never changed: whoever has another one puts another object.
+    Values are kept and compared, never changed: put another object for another value.
     """
 
     def __init__(self) -> None:

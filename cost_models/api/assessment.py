@@ -36,7 +36,7 @@ class ByTask(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """What a machine's joint row gets back when tasks leave it: for certain so much, whoever else stays.
+    """What a machine's joint row gets back when tasks leave it: for certain so much, no matter who else stays.
 
     Of each task that leaves, ``by_kind`` (int64[P], 0 or more) for its kind of ``MachineColumns.residents``, or
     ``by_task`` (0 or more) for its place in ``Load.assigned``; exactly one of them is given. The first ``owed``

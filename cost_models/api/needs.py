@@ -119,7 +119,7 @@ class Promises(_Declared):
     and so from no other machine, from no other shape, from no count of waiting tasks, nor from ``now``; and the answer
     has neither sparse arcs, joint rows, a ledger nor a growth, and the same reasons each time. The scheduler then keeps
     answers between rounds, and asks about changed machines and new shapes alone, by ``MachineColumns.select`` and
-    ``ShapeBatch.select``. Whoever needs ``load`` or ``arrivals`` cannot promise that.
+    ``ShapeBatch.select``. A model that needs ``load`` or ``arrivals`` cannot promise that.
 
     ``expires``: such answers also change as time goes by, as ``ExpiringModel.lasts_until`` says. ``pairs``: the model
     knows pairs of tasks, see ``pairs.PairModel``. ``groups``: it knows rules for groups, see

@@ -26,7 +26,7 @@ from cost_models.numa.requests import Requests
 CORE = 1_000
 
 NEVER = 2**62
-"""Lack of a zone that has no room, whoever goes."""
+"""Lack of a zone that has no room, no matter who goes."""
 
 MOST_WORLDS = 2_000
 """Steps of one search for a world without room; beyond that a machine counts as one that does not open."""

@@ -93,7 +93,7 @@ class TaskRemoved:
 
 @dataclass(frozen=True, slots=True)
 class TasksBound:
-    """Tasks that run on a machine, whoever placed them. It overrides their earlier state."""
+    """Tasks that run on a machine, no matter who placed them. It overrides their earlier state."""
 
     machine: str
     """Name of the machine."""

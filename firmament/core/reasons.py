@@ -36,7 +36,7 @@ class Severity(Enum):
     UNSCHEDULABLE = "Unschedulable"
     """Tasks that go may open the machine."""
     UNRESOLVABLE = "UnschedulableAndUnresolvable"
-    """Whoever goes, the machine stays closed."""
+    """The machine stays closed, no matter which tasks go."""
 
 
 class CuredBy(Enum):
@@ -122,7 +122,7 @@ class Reason(Enum):
 
 @dataclass(frozen=True, slots=True)
 class StatedReason:
-    """A reason in the words of whoever has it: a cost model, a volume, a class that is invalid, a further rule."""
+    """A reason in the words of its source: a cost model, a volume, a class that is invalid, a further rule."""
 
     value: str
     stage: Stage = Stage.MODELS

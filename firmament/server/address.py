@@ -58,7 +58,7 @@ def check_free(address: ListenAddress) -> None:
 MESSAGE_BYTES = 64 * 2**20
 PING_SECONDS = 5.0
 """Clients may probe an idle connection this often; bridges do so every 20 s. gRPC's own least is five minutes, and
-whoever probes more often is disconnected."""
+a client that probes more often is disconnected."""
 
 _IDLE_MS = 60_000
 """How long a connection may go without a call: those that only stand there take memory and descriptors from others."""

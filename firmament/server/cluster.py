@@ -68,7 +68,7 @@ class Driver(Protocol):
 
 
 Recorder = Callable[[RoundRecord], None]
-"""Takes rounds that are over, for whoever wants to look into them; must not take long."""
+"""Takes rounds that are over, for later inspection; must not take long."""
 
 
 class Fencing:

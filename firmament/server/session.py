@@ -134,7 +134,7 @@ class Session:
             # Also if this is cancelled: the cluster must not stay with a driver that is gone.
             await asyncio.shield(asyncio.create_task(self._leave(taken_over)))
         if self._said_goodbye:
-            # Whoever reads a stream sees a driver's goodbye and a broken connection alike; the latter cancels this.
+            # A reader of the stream sees a driver's goodbye and a broken connection alike; the latter cancels this.
             await asyncio.to_thread(self._cluster.lapse)
 
     async def _take_over(self) -> None:

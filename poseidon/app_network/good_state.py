@@ -12,7 +12,7 @@ from poseidon.kube.parsing.defects import Defect
 from poseidon.kube.parsing.strict_json import JsonError, compact, loads
 
 LAST_GOOD = "network.firmament.io/last-good-spec"
-"""Annotation, only on objects whose spec has faults: the spec that is in force, for whoever is started later."""
+"""Annotation, only on objects whose spec has faults: the spec that is in force, for a bridge that starts later."""
 
 _LARGEST_ANNOTATION = 100_000
 

@@ -141,7 +141,7 @@ def ui(
     """Serve a web page that shows what a running pair does, or what files say. Changes nothing in the cluster.
 
     With --snapshot, of manifests, rounds that a solver has saved, or support bundles; without, of a live cluster and
-    its solver. Whoever can reach the address can read; beyond this machine a token or a trusted proxy is needed.
+    its solver. Everybody who can reach the address can read; beyond this machine a token or a trusted proxy is needed.
     """
     from poseidon.ui.server.access import Access, AccessError, check_exposure
 

@@ -1,7 +1,7 @@
 """Who leads, decided by one Lease; sans I/O.
 
 The rules are those of client-go's ``leaderelection``: a Lease that nobody holds, or that has not been renewed for as
-long as it states since this process saw the last renewal, may be taken over; whoever leads stops when it has not
+long as it states since this process saw the last renewal, may be taken over; a leader stops when it has not
 renewed for ``renew_deadline``. A Lease that states more than ``longest_lease`` counts as if it stated that: its holder
 is no bridge, or none that is configured alike. Clocks of different machines are never compared: only changes of the
 Lease count, and when they are seen here.

@@ -28,7 +28,7 @@ from protos.conventions.command_line import format_count
 def explain_pod(
     manifests: Manifests, configuration: BridgeConfiguration, now: float, pod: str
 ) -> PodExplanation:
-    """Explain ``namespace/name``, whoever schedules it; a running pod as if it looked for another place.
+    """Explain ``namespace/name``, no matter who schedules it; a running pod as if it looked for another place.
 
     Nodes are as a round leaves them: what others get in it is taken. Raises ``UnknownPodError``.
     """

@@ -268,8 +268,8 @@ class CarriedOut(NamedTuple):
 async def carry_out(planned: PlannedMoves, mover: Mover, access: ClusterAccess) -> CarriedOut:
     """Make the moves of a plan. Raises ``KubeError``.
 
-    Freed nodes stay cordoned, for whoever takes machines away. One that could not be freed takes pods again, and bears
-    the state of the cluster in which it could not, if any of its pods was to leave.
+    Freed nodes stay cordoned, for the tool that takes machines away. One that could not be freed takes pods again, and
+    bears the state of the cluster in which it could not, if any of its pods was to leave.
     """
     for node in planned.given_back:
         await access.uncordon(node)

@@ -24,9 +24,10 @@ from firmament.core.reasons import AnyReason
 class Board:
     """The machines of a round with the tasks that have been put on them.
 
-    Whoever places tasks, tries places or takes tasks up again does it on a board; so where one more task may go has one
-    answer. It is asked of one machine (``fits``), of all (``open_to``, ``takes``) or of some (``units``), always rule
-    after rule in the same order: filters and pins, resources, limits of models, rules between tasks, pairs of tasks.
+    Code that places tasks, tries places or takes tasks up again works on a board; so there is one answer to where one
+    more task may go. It is asked of one machine (``fits``), of all (``open_to``, ``takes``) or of some (``units``),
+    always rule after rule in the same order: filters and pins, resources, limits of models, rules between tasks, pairs
+    of tasks.
     """
 
     def __init__(self, problem: PlacementProblem) -> None:

@@ -25,7 +25,7 @@ class EvictionCheck:
 
     What was decided for a machine holds as a whole or not at all. What was decided for a gang, too, by what the gang
     needs now; and a gang is never left with fewer tasks than it needs: all of it goes, or nobody beyond what it can
-    spare. Whoever counts on the same victims shares the fate.
+    spare. Decisions that count on the same victims share the fate.
     """
 
     def __init__(
@@ -145,7 +145,7 @@ class EvictionCheck:
             return False
         machine = self._row_of(decided[0].machine)
         classes = self._snapshot.cls[[each.cls for each in decided]]
-        full = machine in cluster.machines.beyond_measure  # whoever leaves
+        full = machine in cluster.machines.beyond_measure  # no matter who leaves
         if machine < 0 or full or not all(self._waits(index) for index in indices):
             return False
         guests = self._guests[list(indices)]

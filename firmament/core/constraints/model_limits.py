@@ -181,7 +181,7 @@ class ModelLimits:
 class ModelConstraint:
     """``constraint`` of the model called ``model``; ``kind``: int64[C], the kind of each problem class, -1 for none.
 
-    The constraint moves on as tasks are added, so whoever adds works on a copy.
+    The constraint moves on as tasks are added, so add to a copy only.
     """
 
     model: str

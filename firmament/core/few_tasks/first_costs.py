@@ -61,7 +61,7 @@ class FirstCosts:
     """Costs of a first task by shape, of the latest `MOST_SHAPES` shapes.
 
     They hold as long as models are asked that promise to answer machine by machine, and nothing is reported of use;
-    whoever asks sees to that.
+    the caller sees to that.
     """
 
     def __init__(self, least_machines: int = LEAST_MACHINES) -> None:

@@ -69,7 +69,7 @@ class BindingOutcomes:
         transitions.back_off(self.cluster, task, self.clock(), first=first, last=last)
 
     def _let_off(self, victim: int) -> None:
-        """Take note that a task (row) was not evicted: whoever counted on it waits again, with back-off."""
+        """Take note that a task (row) was not evicted: the task that counted on it waits again, with back-off."""
         cluster = self.cluster
         for task in self.evictions.let_off(cluster, victim):
             self._back_off(task)

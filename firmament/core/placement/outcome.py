@@ -15,7 +15,7 @@ from firmament.core.search.driver import SearchLog
 from firmament.solvers.base import Solver
 
 Timer = Callable[[], float]
-"""Seconds on any monotonic clock; handed in by whoever runs the core."""
+"""Seconds on any monotonic clock; handed in by the caller of the core."""
 
 
 def no_timer() -> float:

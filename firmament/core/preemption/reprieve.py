@@ -102,7 +102,7 @@ def _not_needed(now: PreemptionState, machine: int, victim: int) -> bool:
     if now.rules(kind).modelled or any(
         state.rules.counters[number].coarse for number in now.rules(kind).adds
     ):
-        return not guests  # whoever has a place elsewhere in the domain may count on its going
+        return not guests  # a guest elsewhere in the domain may count on its going
     state.add(kind, machine, 1)
     allowed = True
     for cls in guests:

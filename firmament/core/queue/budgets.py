@@ -73,7 +73,7 @@ class Budgets:
         self._own_round_is_due = self._waited = False
         self.put_off = 0
         self.too_large: dict[str, str] = {}
-        """Gangs that no round can take, and why; whoever holds them back clears it."""
+        """Gangs that no round can take, and why; the code that holds them back clears it."""
 
     def forget_classes(self) -> None:
         """Forget everything, as classes have other rows now."""

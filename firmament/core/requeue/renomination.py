@@ -99,7 +99,9 @@ class Renominations:
         """Let the called tasks that still wait be placed like any that have no place; their room stays booked."""
         waiting = self._still_waiting(cluster, self._called)
         if len(waiting) < len(self._called):
-            cluster.version += 1  # whoever waits no longer must not be moved: placements are to be checked
+            cluster.version += (
+                1  # a task that waits no longer must not be moved: placements are to be checked
+            )
         self._lifted += [transitions.lift(cluster, task) for task in waiting]
 
     def finish(self, cluster: Cluster, snapshot: Snapshot) -> list[Delta]:

@@ -97,7 +97,7 @@ class ApplicationTuning:
 
 @dataclass(frozen=True, slots=True)
 class GroupTuning:
-    """Groups over a tree of machines, see ``moves/reorder_groups.py`` and ``placement/tree_groups/``."""
+    """Groups over a tree of machines, see ``placement/tree_groups/reorder_groups.py``."""
 
     tries: int = 24
     """Ways to share a group out that are tried at most where tasks turn out to be in each other's way."""

@@ -87,7 +87,7 @@ def _taking_part(tasks: TaskTable, importance: Importance, above: int, spared: I
     """Return rows of bound tasks of less standing than ``above``, and of those leaving; and the standing of
     each.
 
-    Not those on the machines ``spared`` (int64), which stay full whoever leaves.
+    Not those on the machines ``spared`` (int64), which stay full no matter who leaves.
     By machine, then standing, then the latest first. None at all if nobody bound is less important.
     """
     size = len(tasks.uid)

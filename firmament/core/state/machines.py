@@ -33,7 +33,7 @@ _ROWS = 64
 class RowStamps:
     """A stamp per row: the time, in a count of its own, when the row last changed.
 
-    Whoever keeps something derived from rows takes a ``mark`` and looks later at the ``stamps``.
+    Code that keeps something derived from rows takes a ``mark`` and looks later at the ``stamps``.
     """
 
     def __init__(self) -> None:

@@ -126,7 +126,7 @@ class PendingEvictions:
         return any(self._still_goes(cluster, uid) for uid in self._needless)
 
     def take_needless(self, cluster: Cluster) -> list[int]:
-        """Return rows of those tasks, once. Whoever counted on them was deleted, lost its place, or is bound."""
+        """Return rows of those tasks, once. The task that counted on them was deleted, lost its place, or is bound."""
         self.waiting(cluster)
         rows = [cluster.tasks.row_of[uid] for uid in sorted(self._needless) if self._still_goes(cluster, uid)]
         self._needless.clear()

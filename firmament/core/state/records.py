@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 class RecordTable(Collection[tuple[str, str]]):
     """``payloads``: by kind and name; empty where a record cannot be read by anybody (see ``payload_fault``), so that
-    whoever reads it sees that, and none fails over it. ``came``: likewise, the place of each in the order in which
+    its readers see that, and none fails over it. ``came``: likewise, the place of each in the order in which
     ``tasks.came`` counts, when it came last. ``changes``: by kind, how often records came and went; ``removals``: how
     often they went. ``faults``: what is wrong with each that cannot be read.
     """

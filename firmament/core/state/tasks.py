@@ -204,7 +204,7 @@ class TaskTable:
         return self.group_priority[: len(self.uid) if self._had_groups else 0]
 
     def set_state(self, rows: Int64 | int, state: TaskPhase) -> None:
-        """Let tasks be in ``state``: whoever writes it calls this, as those that are pending are kept."""
+        """Let tasks be in ``state``: code that writes states calls this, as those that are pending are kept."""
         self.state[rows] = int(state)  # a number: converting a member of an enum takes longer
         self._pending = None
 

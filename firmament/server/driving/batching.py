@@ -22,7 +22,7 @@ round takes a millisecond, nobody gains by waiting for twenty."""
 class BatchingWindow:
     """Follows the messages of one stream and says how long a round should still wait for more of them.
 
-    A burst is messages with hardly a pause between them. Once it is over, a round need not wait: whoever sent it has
+    A burst is messages with hardly a pause between them. Once it is over, a round need not wait: its sender has
     said what there was to say. If it came less than a window after other events it is taken for part of a stream of
     arrivals, whose next part is worth waiting for: then the whole window passes, from the change that brought work, so
     that rounds are no more frequent than that. Where rounds are short the window is as well (``WORTH_WAITING``): what

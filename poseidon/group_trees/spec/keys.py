@@ -17,7 +17,7 @@ RETRIES_LABEL = "sakkara.member.retries"
 """Labels of pods that are written: rank in the group, state, how often the pod was released to be placed."""
 
 LAST_GOOD = "topology.firmament.io/last-good"
-"""Annotation, only on ConfigMaps that have faults: the data that is in force, for whoever is started later."""
+"""Annotation, only on ConfigMaps that have faults: the data that is in force, for a bridge that starts later."""
 
 TREE_RECORD = "TopologyTree"
 """Kind of the record of the tree in force: ``{"name", "levels", "resources", "tree"}``; its name is ``tree``."""

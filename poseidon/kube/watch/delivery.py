@@ -1,4 +1,4 @@
-"""Passes on what a watch has heard: changes to whoever takes them, and what cannot be decoded to the log."""
+"""Passes on what a watch has heard: changes to their taker, and objects that cannot be decoded to the log."""
 
 from __future__ import annotations
 

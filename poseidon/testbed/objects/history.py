@@ -1,7 +1,7 @@
 """Records of objects, the bounded log of their changes, one log per collection, and a file with all of them.
 
 Watches and consistent paging both read the log: a watch follows it from a revision, a page undoes what it holds after
-the revision of the first page. Whoever asks for more than it remembers gets ``ExpiredRevisionError``.
+the revision of the first page. A client that asks for more than it remembers gets ``ExpiredRevisionError``.
 """
 
 from __future__ import annotations

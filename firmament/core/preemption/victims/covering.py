@@ -108,8 +108,8 @@ def _find_forced(
     """Return the tasks that must leave because of models' constraints, whose columns cannot say what each
     task gives: bool[R, J].
 
-    Tried machine by machine, least important first; then whoever can stay after all is spared. Beside it bool[R]: the
-    machines where that is enough.
+    Tried machine by machine, least important first; then each task that can stay after all is spared. Beside it
+    bool[R]: the machines where that is enough.
     """
     rows, slots = problem.rows, problem.slots
     forced, opened = np.zeros(slots.shape, dtype=np.bool_), np.ones(len(rows), dtype=np.bool_)

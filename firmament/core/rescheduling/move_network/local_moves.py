@@ -22,7 +22,7 @@ _EJECTING = 8
 def add_local_moves(
     problem: MoveProblem, moves: Moves, extra_price: int, *, tries: int, most: int = 2**62
 ) -> Moves:
-    """Return moves (single ones) and more of them: whoever gains most goes first.
+    """Return moves (single ones) and more of them: the one that gains most comes first.
 
     Each step gains more than ``extra_price`` units beside the row's price for each of its moves. At most so many
     ``tries`` are made, and there are no more than ``most`` moves in all.

@@ -199,7 +199,7 @@ def _begin(cluster: Cluster, memory: _Memory, ledger: DeviceLedger, without: fro
 
 
 def _sum_given(cluster: Cluster, pool: PoolOfDevices, without: frozenset[str]) -> GivenAway:
-    """Return what has been given away of a pool: each share once, whoever says so."""
+    """Return what has been given away of a pool: each share once, however many say so."""
     own: set[str] = set()
     shares: dict[str, dict[str, Amount]] = {}
     holders = cluster.devices.get_holders(pool)

@@ -75,7 +75,7 @@ class StateTable:
         key = ("state", base, tuple(sorted(map(id, tasks))) if len(tasks) > 1 else tuple(map(id, tasks)))
         found: ServedState | None = kind.memory.get(key)
         if found is None:
-            # Explanations may look while a round is solved: whoever comes second finds out the same once more.
+            # Explanations may look while a round is solved: the second finds out the same once more.
             found = ServedState(next(self._numbers), kind, base, tasks, picks, use)
             self.states[found.number] = kind.memory[key] = found
         return found

@@ -335,7 +335,7 @@ class GangLifecycle:
             if bound >= job.min_members:
                 status.whole, status.since = True, None
             elif bound + assumed == 0:
-                # Whoever was told to leave may stay after all.
+                # A member that was told to leave may stay after all.
                 status.whole, status.since = status.whole and leaving > 0, None
             elif not status.whole and status.since is None and not status.failed:
                 status.since = now
