@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 _LINK = re.compile(r"\]\(([^)\s#]+)(?:#[^)]*)?\)")
+_WEIGHTS = {"docs/guides": 4, "docs/decisions": 0.25, "CHANGELOG.md": 0.25}
 _SKIPPED = {"build", "dist"}
 """Besides folders whose names begin with a dot: environments and caches."""
 
@@ -30,7 +31,14 @@ def main(target: Path) -> None:
                 _list(linked, target / linked.relative_to(root) / "README.md")
     for document in target.rglob("*.md"):
         origin = root / document.relative_to(target)
-        document.write_text(_to_pages(document.read_text(encoding="utf-8"), origin), encoding="utf-8")
+        text = _to_pages(document.read_text(encoding="utf-8"), origin)
+        document.write_text(_weigh(document.relative_to(target), text), encoding="utf-8")
+
+
+def _weigh(name: Path, text: str) -> str:
+    """Tell the search how much what it finds on a page counts: guides before references, decisions last."""
+    weight = next((weight for folder, weight in _WEIGHTS.items() if name.is_relative_to(folder)), None)
+    return text if weight is None else f"---\nsearch:\n  boost: {weight}\n---\n\n{text}"
 
 
 def _belongs(path: Path) -> bool:
