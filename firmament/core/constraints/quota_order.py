@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cost_models.interface import Int64
+from cost_models.interface import Bool, Int64
 from firmament.core.constraints.quota_room import Draw, QuotaRoom
 
 Standing = tuple[bool, tuple[float, ...]]
@@ -71,3 +71,14 @@ class QuotaOrder:
 def list_columns(draw: Draw) -> list[int]:
     """Return all columns of which tasks of a draw may take."""
     return [column for group in draw.groups for columns in group.columns for column in columns]
+
+
+def list_amounts(draw: Draw, covered: Bool) -> list[tuple[int, int]]:
+    """Return column and amount of all that a task takes in the first of its flavors that are ``covered`` (bool[F])."""
+    found: list[tuple[int, int]] = []
+    for group in draw.groups:
+        for columns, flavor in zip(group.columns, group.flavors, strict=True):
+            if covered[flavor]:
+                found += zip(columns, group.amounts, strict=True)
+                break
+    return found

@@ -66,6 +66,14 @@ class QuotaTerms:
     """bool[N], quotas among which who borrows least comes first."""
     strict: Bool
     """bool[N], quotas whose tasks come strictly one after another."""
+    within: Int64
+    """int64[N], who may go for tasks of a queue, of the same: 0 nobody, 1 less important, 2 newer ones as well."""
+    reclaim: Int64
+    """int64[N], the same of queues of its tree that borrow: 0 nobody, 1 less important, 2 anybody."""
+    borrows: Bool
+    """bool[N], whether less important tasks of those may go even where the queue borrows itself."""
+    threshold: Int64
+    """int64[N], the highest priority of those that may go then."""
     kind: Int64
     """int64[M], kind of each machine."""
     covers: Bool

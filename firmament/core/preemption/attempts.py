@@ -21,6 +21,7 @@ from cost_models.interface import Bool, Int64
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.preemption.node_state import PreemptionState
 from firmament.core.preemption.problem import NOBODY, PreemptionDecision, PreemptionProblem, PreemptionTuning
+from firmament.core.preemption.quota_reclaim import QuotaReclaim
 from firmament.core.preemption.reprieve import evictions
 from firmament.core.preemption.stages import Stages
 from firmament.core.preemption.tree_groups.groups import preempt_for_group, waiting_together
@@ -72,6 +73,8 @@ def preempt(
             else:
                 in_vain.add(alike)
         now = attempts.best(now, np.flatnonzero(band & (gang < 0)))
+    if preemption.reclaims.any():
+        now = QuotaReclaim(now).run(preemption.reclaims, gang, need)
     return waiting_together(problem, evictions(now))
 
 

@@ -64,6 +64,8 @@ class PreemptionState:
         self.taken: list[tuple[int, int]] = []
         self.guests: dict[int, list[int]] = {}
         self.chosen: dict[int, list[int]] = {}
+        self.elsewhere: dict[int, tuple[int, ...]] = {}
+        """By index in ``taken``: those who go for a place, on whatever machine, so that there is quota for it."""
         self.first = np.searchsorted(preemption.machine, np.arange(problem.machines + 1))
         """int64[M + 1]: tasks ``first[m]`` to ``first[m + 1]`` are those of machine m."""
         self.state = RuleState(preemption.rules)
@@ -87,6 +89,7 @@ class PreemptionState:
         twin.taken = list(self.taken)
         twin.guests = {machine: list(classes) for machine, classes in self.guests.items()}
         twin.chosen = {machine: list(victims) for machine, victims in self.chosen.items()}
+        twin.elsewhere = dict(self.elsewhere)
         twin.state = self.state.copy()
         twin.pairs = self.pairs.copy()
         twin.constraints = Constraints([twin.pairs, twin.state])

@@ -79,6 +79,13 @@ class PreemptionProblem:
     """bool[S, M], machines that refuse a shape only for what tasks have taken of those blocks; None for none.
     """
 
+    draw: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    """int64[V], what each task takes of quotas, by number of the problem's draws; -1: nothing. Empty without."""
+    reclaims: Bool = field(default_factory=lambda: np.empty(0, dtype=np.bool_))
+    """bool[C], whether a class's tasks may evict others for quota. Empty without."""
+    since: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    """int64[C], sequence number of the first task of each class. Empty without quotas."""
+
     @property
     def victims(self) -> int:
         """V, the number of tasks on machines that take part."""

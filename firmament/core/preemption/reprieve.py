@@ -131,10 +131,12 @@ def evictions(now: PreemptionState) -> tuple[PreemptionDecision, ...]:
     told: set[int] = set()
     waits: dict[int, tuple[int, ...]] = {}
     found = []
-    for cls, machine in now.taken:
+    for index, (cls, machine) in enumerate(now.taken):
         chosen = _add_gangs(now, sorted(now.chosen.get(machine, ())))
         if machine not in waits:
             waits[machine] = (*chosen, *_list_awaited(now, machine))
+        elsewhere = now.elsewhere.get(index, ())
+        chosen = tuple(dict.fromkeys((*chosen, *elsewhere)))
         evicts = tuple(victim for victim in chosen if victim not in told)
         told.update(evicts)
         beyond = set()
@@ -145,7 +147,8 @@ def evictions(now: PreemptionState) -> tuple[PreemptionDecision, ...]:
                 beyond.add(victim)
             for budget in budgets:
                 budget_left[budget] -= 1
-        found.append(PreemptionDecision(cls, machine, evicts, waits[machine], frozenset(beyond)))
+        awaits = tuple(dict.fromkeys((*waits[machine], *elsewhere)))
+        found.append(PreemptionDecision(cls, machine, evicts, awaits, frozenset(beyond)))
     return tuple(found)
 
 

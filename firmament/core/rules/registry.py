@@ -35,6 +35,7 @@ from firmament.core.rules.node_resources import NodeResources
 from firmament.core.rules.node_unschedulable import NodeReady, NodeUnschedulable
 from firmament.core.rules.pairs import judge_pairs
 from firmament.core.rules.pod_affinity import PodAffinity
+from firmament.core.rules.quotas import compilation as quotas
 from firmament.core.rules.quotas.rule import Quotas
 from firmament.core.rules.taint_toleration import TaintToleration
 from firmament.core.rules.topology_spread import TopologySpread
@@ -222,6 +223,16 @@ def find_quotas(cluster: Cluster, demand: RoundDemand) -> QuotaTerms | None:
     """Return amounts that tasks of a round's shapes share wherever they are; None: there are none."""
     asked = _list_limiting(cluster.classes.shapes[shape] for shape in demand.shapes)
     return next((terms for rule in asked if (terms := rule.find_quotas(cluster, demand)) is not None), None)
+
+
+def list_drawing(cluster: Cluster) -> list[int]:
+    """Return the rows of the classes whose tasks draw on quotas, ascending."""
+    return cluster.classes.list_stating(quotas.QUEUE)
+
+
+def number_draws(cluster: Cluster, terms: QuotaTerms, classes: Sequence[int]) -> Int64:
+    """Return int64[N]: what tasks of classes (rows) take of quotas, by numbers of ``terms``; -1: nothing."""
+    return quotas.number_draws(cluster, terms, classes)
 
 
 def limit_anew(cluster: Cluster, demand: RoundDemand) -> list[JointRows]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from firmament.core.model import BUDGET_RECORD, Requirement, TaskSelector
 from firmament.core.preemption.problem import LOWEST_WEIGHT, PreemptionProblem
 from firmament.core.queue.importance import Importance
 from firmament.core.rules.gangs.members import count_spare
-from firmament.core.rules.registry import compile_rules
+from firmament.core.rules.registry import compile_rules, list_drawing, number_draws
 from firmament.core.snapshot.grouping import PLACED, RoundContext, TaskGroups
 from firmament.core.snapshot.model_inputs import on_machines, resident_shapes
 from firmament.core.state.cluster import Cluster
@@ -47,7 +48,10 @@ def preemption_problem(
     if not may.any() or not len(cluster.machines):
         return None
     tasks = cluster.tasks
-    rows, standing = _taking_part(tasks, importance, int(reach[may].max()), cluster.machines.beyond_measure)
+    claims = may & _find_claiming(problem)
+    sharing = _find_sharing(cluster, problem, claims)
+    spared = cluster.machines.beyond_measure
+    rows, standing = _taking_part(tasks, importance, int(reach[may].max()), spared, sharing)
     if not len(rows):
         return None
     may &= reach > standing.min()
@@ -80,12 +84,50 @@ def preemption_problem(
         returning=returning,
         returns=returns,
         occupied=occupied if returning else None,
+        **_quota_fields(cluster, problem, kinds[kind], claims, groups),
     )
 
 
-def _taking_part(tasks: TaskTable, importance: Importance, above: int, spared: Int64) -> tuple[Int64, Int64]:
-    """Return rows of bound tasks of less standing than ``above``, and of those leaving; and the standing of
-    each.
+def _find_claiming(problem: PlacementProblem) -> Bool:
+    """Return bool[C]: classes whose queues let them evict somebody for quota."""
+    quotas = problem.quotas
+    if quotas is None:
+        return np.zeros(problem.classes, dtype=np.bool_)
+    node = quotas.find_nodes(problem.shape)
+    able = (quotas.within > 0) | (quotas.reclaim > 0) | quotas.borrows
+    return (node >= 0) & np.append(able, False)[node]
+
+
+def _find_sharing(cluster: Cluster, problem: PlacementProblem, claims: Bool) -> Bool:
+    """Return bool[N]: tasks that draw on quotas, if any class may evict for quota."""
+    tasks = cluster.tasks
+    size = len(tasks.uid)
+    if problem.quotas is None or not claims.any():
+        return np.zeros(size, dtype=np.bool_)
+    drawing = np.zeros(len(cluster.classes.rows), dtype=np.bool_)
+    drawing[list_drawing(cluster)] = True
+    return drawing[tasks.cls[:size]]
+
+
+def _quota_fields(
+    cluster: Cluster, problem: PlacementProblem, classes: Int64, claims: Bool, groups: TaskGroups
+) -> dict[str, Any]:
+    """Return what a preemption problem says of quotas; ``classes``: int64[V], class row of each task."""
+    if problem.quotas is None or not claims.any():
+        return {}
+    present, place = np.unique(classes, return_inverse=True)
+    return {
+        "draw": number_draws(cluster, problem.quotas, present.tolist())[place],
+        "reclaims": claims,
+        "since": cluster.tasks.sequence[groups.tasks[groups.first]],
+    }
+
+
+def _taking_part(
+    tasks: TaskTable, importance: Importance, above: int, spared: Int64, sharing: Bool
+) -> tuple[Int64, Int64]:
+    """Return rows of bound tasks of less standing than ``above``, of those leaving, and of those ``sharing``
+    (bool[N]) quotas, however important; and the standing of each.
 
     Not those on the machines ``spared`` (int64), which stay full no matter who leaves.
     By machine, then standing, then the latest first. None at all if nobody bound is less important.
@@ -95,7 +137,7 @@ def _taking_part(tasks: TaskTable, importance: Importance, above: int, spared: I
     if len(spared):
         bound &= ~np.isin(tasks.machine[:size], spared)
     standing = importance.standing(tasks.priority[:size], tasks.group_priority[:size])
-    less_important = bound & (standing < above)
+    less_important = bound & ((standing < above) | sharing)
     if not less_important.any():
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     rows = np.flatnonzero(less_important | (bound & tasks.leaving[:size]))

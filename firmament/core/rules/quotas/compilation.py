@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -18,8 +19,11 @@ from firmament.core.constraints.quota_room import Draw, DrawGroup, QuotaRoom, Qu
 from firmament.core.constraints.quota_tree import UNBOUNDED, QuotaTree
 from firmament.core.model import FLAVOR_RECORD, PODS, QUOTA_RECORD, TaskClass
 from firmament.core.rules.quotas.records import (
+    RECLAIM,
+    WITHIN,
     Amounts,
     FlavorGroup,
+    QuotaPreemption,
     StatedFlavor,
     StatedQuota,
     read_flavors,
@@ -183,6 +187,7 @@ def build_terms(cluster: Cluster, contents: Sequence[TaskClass], without: int = 
         weight=np.array([quota.weight for quota in book.nodes], dtype=np.float64),
         fair=np.array([quota.fair for quota in book.nodes], dtype=np.bool_),
         strict=np.array([quota.strict for quota in book.nodes], dtype=np.bool_),
+        **_encode_policies([quota.preemption for quota in book.nodes]),
         kind=kind,
         covers=covers,
         draws=tuple(draws.known),
@@ -194,6 +199,27 @@ def build_terms(cluster: Cluster, contents: Sequence[TaskClass], without: int = 
 def _number(names: Sequence[str], among: Sequence[str]) -> Int64:
     row_of = {name: row for row, name in enumerate(among)}
     return np.array([row_of[name] for name in names], dtype=np.int64)
+
+
+def _encode_policies(stated: Sequence[QuotaPreemption]) -> dict[str, Any]:
+    """Return the policies of preemption as arrays, by fields of `QuotaTerms`."""
+    endless = np.iinfo(np.int64).max
+    thresholds = [endless if each.threshold is None else each.threshold for each in stated]
+    return {
+        "within": np.array([WITHIN.index(each.within) for each in stated], dtype=np.int64),
+        "reclaim": np.array([RECLAIM.index(each.reclaim) for each in stated], dtype=np.int64),
+        "borrows": np.array([each.borrow != "Never" for each in stated], dtype=np.bool_),
+        "threshold": np.array(thresholds, dtype=np.int64),
+    }
+
+
+def number_draws(cluster: Cluster, terms: QuotaTerms, classes: Sequence[int]) -> Int64:
+    """Return int64[N]: the draws, by their numbers in ``terms``, of classes (rows); -1 for none that is there."""
+    book = read_book(cluster)
+    number = {draw: place for place, draw in enumerate(terms.draws)}
+    contents = [cluster.classes.rows[row].content for row in classes]
+    found = [number.get(book.find_draw(content), -1) if content.queue else -1 for content in contents]
+    return np.array(found, dtype=np.int64)
 
 
 class _Draws:

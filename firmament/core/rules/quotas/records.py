@@ -23,6 +23,10 @@ MOST_DEEP = 32
 """Levels of a tree of quotas."""
 
 
+MOST_NAMES = 256
+"""Flavors, and resources, of one quota."""
+
+
 class _MalformedError(Exception):
     """Says what is wrong with a payload."""
 
@@ -153,6 +157,8 @@ def _decode(name: str, parent: str, document: Mapping[str, Any]) -> StatedQuota:
         every = [each for group in groups for each in getattr(group, what)]
         if len(set(every)) < len(every):
             raise _MalformedError(f"flavors: two groups share {what}")
+        if len(every) > MOST_NAMES:
+            raise _MalformedError(f"flavors: there are more than {MOST_NAMES} {what}")
     weight = document.get("weight", 1.0)
     if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not 0 <= weight < math.inf:
         raise _MalformedError("weight is no number of 0 or more")
@@ -176,8 +182,10 @@ def _decode(name: str, parent: str, document: Mapping[str, Any]) -> StatedQuota:
 def _read_preemption(document: Mapping[str, Any]) -> QuotaPreemption:
     borrow = _object(document.get("borrow") or {})
     threshold = borrow.get("threshold")
-    if threshold is not None and (isinstance(threshold, bool) or not isinstance(threshold, int)):
-        raise _MalformedError("preemption.borrow.threshold is no priority")
+    if threshold is not None:
+        if isinstance(threshold, bool) or not isinstance(threshold, int):
+            raise _MalformedError("preemption.borrow.threshold is no priority")
+        threshold = max(-(2**31), min(threshold, 2**31))
     return QuotaPreemption(
         _choose(document, "within", WITHIN),
         _choose(document, "reclaim", RECLAIM),
