@@ -18,6 +18,7 @@ _COMMANDS = MappingProxyType(
         "demo": "Schedule an example application on a simulated cluster.",
         "doctor": "Look whether a bridge would find what it needs.",
         "explain": "Say, for one pod and every node: feasible or why not, and the cost.",
+        "get": "List queues as a tree, with what is used of them.",
         "netperf-probe": "Measure latencies between zones and regions, or answer those who do.",
         "plan": "Say what would be bound where, and why the rest would wait.",
         "reschedule": "Move running pods to where they cost less.",

@@ -14,6 +14,7 @@ from poseidon.manifests.wording import suggest_printing
 from poseidon.offline.cluster import OfflineCluster, build
 from poseidon.offline.movable import PaidMove, find_migrations
 from poseidon.offline.planned_groups import Decided, PlannedGroup, plan_groups
+from poseidon.offline.planned_queues import PlannedQueue, plan_queues
 from poseidon.pod_groups.groups import Groups
 from poseidon.pods.tasks import workload_of
 from protos.firmament.v1 import scheduler_pb2 as pb
@@ -134,6 +135,8 @@ class Plan:
     """The pods of ``bindings`` in an order in which every rule between pods holds for each next one."""
     workloads: Mapping[str, str] = field(default_factory=dict)
     """Workloads of the pending pods."""
+    queues: tuple[PlannedQueue, ...] = ()
+    """Queues, and what is used of them."""
     draw: Callable[[str], str] | None = field(default=None, repr=False, compare=False)
     """Draws the first round's network as SVG below a title; raises ``ValueError`` if there is none, or a large one."""
 
@@ -144,7 +147,7 @@ class Plan:
         return tuple(each for each in self.bindings if not victims.isdisjoint(each.after))
 
     def as_json(self) -> dict[str, Any]:
-        """Return the documented JSON object; every key is always there, but ``networkCost``."""
+        """Return the documented JSON object; every key is always there, but ``networkCost`` and ``queues``."""
         figures = asdict(self.round)
         network_cost, seconds = figures.pop("network_cost"), figures.pop("seconds")
         figures["gap"] = round(self.round.gap, 9)
@@ -176,6 +179,7 @@ class Plan:
                 }
                 for each in self.app_groups
             ],
+            **({"queues": [each.as_json() for each in self.queues]} if self.queues else {}),
             "round": {**figures, "seconds": {name: round(spent, 6) for name, spent in seconds.items()}},
         }
 
@@ -209,6 +213,8 @@ def plan_of(cluster: OfflineCluster, manifests: Manifests) -> Plan:
         outcome.add_round(result)
         if not result.deltas:
             break
+    if cluster.state.queues is not None and not outcome.rounds:
+        outcome.add_round(cluster.run_round())  # which says what running pods use of quotas
     outcome.settle()
     pending = [Pending(uid, reason) for uid, reason in cluster.held.items()]
     tasks = list(scheduler.tasks())
@@ -229,6 +235,7 @@ def plan_of(cluster: OfflineCluster, manifests: Manifests) -> Plan:
         app_groups=cluster.app_groups,
         groups=groups,
         admitted=tuple(each.pod for each in outcome.bindings),
+        queues=plan_queues(cluster.state),
         workloads={each.pod: workload_of(cluster.pods[each.pod]) for each in pending},
         draw=scheduler.draw_network,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import click
 from rich.console import Console
@@ -14,9 +14,12 @@ from rich.tree import Tree
 
 from poseidon.explanations import PodExplanation, headline, plain
 from poseidon.group_trees.status.placement import Placement, pods_of
+from poseidon.manifests.amounts import format_amount
 from poseidon.offline.plan import NodeUse, Plan, Round
 from poseidon.offline.planned_groups import PlannedGroup
+from poseidon.offline.planned_queues import PlannedQueue
 from poseidon.offline.waiting_workloads import waiting_workloads
+from poseidon.queues.model import UNLIMITED
 from protos.conventions.command_line import format_count
 
 _MOST_TEXTS = 10
@@ -41,6 +44,7 @@ def print_plan(plan: Plan, *, wide: bool = False) -> None:
     moves = [(each.pod, each.source, each.target, f"{each.saves:,.0f}") for each in plan.migrations]
     console.print_part(("MIGRATED POD", "FROM", "TO", "SAVES"), moves)
     console.print_part(("GROUP", "STATUS", "PODS", "NODES", "MESSAGE"), list(map(_group_row, plan.groups)))
+    console.print_part(_QUEUE_HEADINGS, list(_queue_rows(plan.queues)))
     for group in plan.groups:
         if group.ranks:
             console.print(group_tree(group))
@@ -54,6 +58,44 @@ def print_plan(plan: Plan, *, wide: bool = False) -> None:
         )
     console.print_part(("NODE", "NEW PODS", "PODS", "CPU", "MEMORY"), _node_rows(plan))
     console.print(_summary(plan))
+
+
+_QUEUE_HEADINGS = (
+    "QUEUE",
+    "ADMITTED",
+    "WAITING",
+    "FLAVOR",
+    "RESOURCE",
+    "NOMINAL",
+    "USED",
+    "BORROWED",
+    "LENT",
+)
+
+
+def _queue_rows(queues: Iterable[PlannedQueue]) -> Iterator[Sequence[str]]:
+    """Yield rows of queues as a tree: one per flavor and resource, or why a queue admits nothing."""
+    for queue in queues:
+        first = (f"{'  ' * queue.depth}{queue.queue}", str(queue.admitted), str(queue.waiting))
+        uses: list[tuple[str, ...]] = [
+            (
+                use.flavor,
+                use.resource,
+                "no limit" if use.nominal >= UNLIMITED else format_amount(use.resource, use.nominal),
+                *(format_amount(use.resource, each) for each in (use.used, use.borrowed, use.lent)),
+            )
+            for use in queue.uses
+        ]
+        if queue.message:
+            uses = [(queue.message, "", "", "", "", "")]
+        for cells in uses or [("", "", "", "", "", "")]:
+            yield (*first, *cells)
+            first = ("", "", "")
+
+
+def print_queues(queues: Iterable[PlannedQueue]) -> None:
+    """Print queues as a tree."""
+    _Printer().print(_table(_QUEUE_HEADINGS, _queue_rows(queues)))
 
 
 def print_rows(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -22,7 +22,11 @@ from tests.documentation.markdown import ROOT, blocks, documents
 
 PREAMBLE = f'poseidon() {{ "{sys.executable}" -m poseidon "$@"; }}; '
 FOLDERS = (ROOT / "examples", ROOT / "docs" / "guides")
-PAGES = [ROOT / "README.md", *(each for each in documents() if any(map(each.is_relative_to, FOLDERS)))]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "docs/queues-guide.md",
+    *(each for each in documents() if any(map(each.is_relative_to, FOLDERS))),
+]
 ANY_LINES = "..."
 
 
@@ -41,7 +45,7 @@ def shown() -> list[Shown]:
             for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
                 command, _, output = part.partition("\n")
                 ours = (
-                    re.search(r"\bposeidon ((plan|explain|audit) .*-[fk]|simulate) ", command)
+                    re.search(r"\bposeidon ((plan|explain|audit|get queues) .*-[fk]|simulate) ", command)
                     and "kubectl" not in command
                 )
                 if ours and "examples/02-cost-model/" not in command:  # which the tutorial's own tests run

@@ -1,0 +1,36 @@
+"""``poseidon get queues``: the tree of queues, and what is used of them."""
+
+from __future__ import annotations
+
+import click
+
+from poseidon.commands.endings import print_json, warn
+from poseidon.commands.offline_input import Source, offline_options
+
+
+@click.group("get")
+def get() -> None:
+    """List what the bridge makes of objects in files, or in a running cluster."""
+
+
+@get.command("queues")
+@offline_options
+def get_queues(*, source: Source, output: str) -> None:
+    """Show queues as a tree: quotas, what is used and borrowed, and how many workloads wait.
+
+    With files, as poseidon plan would leave them; without, as a round now would leave those of the cluster that the
+    kubeconfig names. The configuration has to name the projects (queues.source).
+    """
+    given = source.read() if source.names_files else source.read_live()
+    from poseidon.offline.plan import make_plan
+
+    if not given.configuration.queues.source:
+        raise click.UsageError("no queues are read; name their project in queues.source of --config")
+    made = make_plan(given.manifests, given.configuration, given.now)
+    warn(made.warnings)
+    if output == "json":
+        print_json({"queues": [each.as_json() for each in made.queues]})
+        return
+    from poseidon.offline.tables import print_queues
+
+    print_queues(made.queues)
