@@ -223,6 +223,9 @@ RULES: dict[tuple[str, str], Callable[[Object, Sequence[Object]], Iterator[str]]
     ("storage.k8s.io/v1", "StorageClass"): _storage_class,
     # Custom resources; their definitions come with who defines them, and say little of their fields.
     ("appgroup.diktyo.x-k8s.io/v1alpha1", "AppGroup"): _nothing,
+    ("kueue.x-k8s.io/v1beta2", "ClusterQueue"): _nothing,
+    ("kueue.x-k8s.io/v1beta2", "LocalQueue"): _nothing,
+    ("kueue.x-k8s.io/v1beta2", "ResourceFlavor"): _nothing,
     ("metrics.k8s.io/v1beta1", "NodeMetrics"): _nothing,
     ("networktopology.diktyo.x-k8s.io/v1alpha1", "NetworkTopology"): _nothing,
     ("scheduling.x-k8s.io/v1alpha1", "PodGroup"): _nothing,
