@@ -133,6 +133,7 @@ class Simulation:
         """Tell the solver everything that has happened until now."""
         ended = self.tasks.take_ended(self.now)
         events = [pb.Event(task_removed=self.uid(task)) for task in ended]
+        events += self._dissolve_gangs(ended)
         waiting = self.tasks.find(TaskProgress.WAITING)
         changes = self.node_events.take(self.now, self.machines, self.tasks, self.kinds, waiting)
         events += self._change_nodes(changes)
@@ -144,6 +145,12 @@ class Simulation:
             events += self._submit(coming)
         if events:
             self.scheduler.apply(events)
+
+    def _dissolve_gangs(self, ended: list[int]) -> list[pb.Event]:
+        """Return the events that forget gangs of which the last member has ended."""
+        gangs = dict.fromkeys(self.tasks.work.gang[ended].tolist())
+        gangs.pop(ALONE, None)
+        return [pb.Event(job_removed=f"gang/{gang}") for gang in gangs if not self.tasks.count_left_of(gang)]
 
     def _change_nodes(self, changes: NodeChanges) -> list[pb.Event]:
         """Let nodes come and go; what ran on those that go waits again."""

@@ -40,6 +40,8 @@ class TaskColumns:
         self.left: Float64 = work.duration.copy()
         self.evictions: Int64 = np.zeros(count, dtype=np.int64)
         self._ends: list[tuple[float, int, float]] = []
+        in_gangs = work.gang[work.gang >= 0]
+        self._left_of_gang: Int64 = np.bincount(in_gangs) if len(in_gangs) else np.zeros(0, dtype=np.int64)
 
     def arrive(self, tasks: Int64) -> None:
         """Let tasks wait."""
@@ -79,7 +81,13 @@ class TaskColumns:
                 self.state[task] = TaskProgress.ENDED
                 self.machine[task] = NOWHERE
                 ended.append(task)
+        gangs = self.work.gang[ended] if ended else np.zeros(0, dtype=np.int64)
+        np.subtract.at(self._left_of_gang, gangs[gangs >= 0], 1)
         return ended
+
+    def count_left_of(self, gang: int) -> int:
+        """Return how many tasks of a gang have not ended."""
+        return int(self._left_of_gang[gang])
 
     def find_on(self, machine: int) -> list[int]:
         """Return the tasks that run on a machine."""

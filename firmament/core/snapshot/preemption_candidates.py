@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -211,31 +212,31 @@ def _gangs(cluster: Cluster, rows: Int64, jobs: Sequence[str]) -> tuple[Int64, I
     ``gang``, ``spare``, ``together`` and ``own`` of ``PreemptionProblem``.
     """
     gang = np.full(len(rows), -1, dtype=np.int64)
+    known = [
+        (name, job) for name in sorted(cluster.jobs.gangs) if (job := cluster.jobs.gang(name)) is not None
+    ]
+    members = [cluster.jobs.members(name) for name, _ in known]
+    member = np.fromiter(chain.from_iterable(members), dtype=np.int64)
+    of_gang = np.repeat(np.arange(len(known)), list(map(len, members)))
     tasks = cluster.tasks
-    spare: list[int] = []
-    together: list[bool] = []
-    number: dict[str, int] = {}
-    place_of = {row: place for place, row in enumerate(rows.tolist())} if cluster.jobs.gangs else {}
-    for name in sorted(cluster.jobs.gangs):
-        job = cluster.jobs.gang(name)
-        members = [row for row in cluster.jobs.members(name) if row in place_of]
-        if job is None or not members:
-            continue
-        number[name] = len(spare)
-        gang[[place_of[row] for row in members]] = len(spare)
-        there = [
-            row
-            for row in cluster.jobs.members(name)
-            if tasks.state[row] in (TaskPhase.BOUND, TaskPhase.ASSUMED) and not tasks.leaving[row]
-        ]
-        spare.append(count_spare(job, len(there)))
-        together.append(all(row in place_of and tasks.state[row] == TaskPhase.BOUND for row in there))
-    return (
-        gang,
-        np.array(spare, dtype=np.int64),
-        np.array(together, dtype=np.bool_),
-        np.array([number.get(job, -1) for job in jobs], dtype=np.int64),
-    )
+    place = np.full(len(tasks.uid), -1, dtype=np.int64)
+    place[rows] = np.arange(len(rows))
+    takes_part = place[member] >= 0
+    bound = tasks.state[member] == TaskPhase.BOUND
+    there = (bound | (tasks.state[member] == TaskPhase.ASSUMED)) & ~tasks.leaving[member]
+
+    def count(which: Bool) -> Int64:
+        return np.bincount(of_gang[which], minlength=len(known))
+
+    kept = np.flatnonzero(count(takes_part))
+    counts, apart = count(there), count(there & ~(takes_part & bound))
+    number = np.full(len(known), -1, dtype=np.int64)
+    number[kept] = np.arange(len(kept))
+    gang[place[member[takes_part]]] = number[of_gang[takes_part]]
+    spare = [count_spare(known[each][1], int(counts[each])) for each in kept.tolist()]
+    by_name = {known[each][0]: place_in for place_in, each in enumerate(kept.tolist())}
+    own = [by_name.get(job, -1) for job in jobs]
+    return gang, np.array(spare, dtype=np.int64), apart[kept] == 0, np.array(own, dtype=np.int64)
 
 
 def _rules(cluster: Cluster, problem: PlacementProblem, may: Bool, cls: Int64, kinds: Int64) -> RuleSet:
