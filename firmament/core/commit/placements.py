@@ -47,7 +47,7 @@ def assume_placements(
             cluster.mark(decided.machine[index])  # what was kept free for the task may suit another
     allocations: Mapping[int, tuple[ClaimAllocation, ...]] = {}
     if snapshot.problem.irrevocable:
-        kept, allocations = settle_assumed(cluster, decided.task, kept)
+        kept, allocations = settle_assumed(context, decided.task, kept, snapshot.assessed.machines.now)
     where = np.flatnonzero(kept)
     if ordered.any():
         cluster.number_arrivals(decided.task[where])

@@ -14,17 +14,20 @@ from cost_models.interface import Bool, Int64
 from firmament.core.model import ClaimAllocation
 from firmament.core.rules.framework.limit_rule import PlacedTask
 from firmament.core.rules.registry import find_settled, settle_placements
+from firmament.core.snapshot.grouping import RoundContext
 from firmament.core.state import transitions
 from firmament.core.state.cluster import Cluster
 
 
 def settle_assumed(
-    cluster: Cluster, tasks: Int64, kept: Bool
+    context: RoundContext, tasks: Int64, kept: Bool, now: float
 ) -> tuple[Bool, Mapping[int, tuple[ClaimAllocation, ...]]]:
     """Settle what assumed tasks get; returns which placements hold (bool[N]), and by index what tasks have got.
 
-    ``tasks``: int64[N], rows in the order in which they are assumed; ``kept``: bool[N], those that are.
+    ``tasks``: int64[N], rows in the order in which they are assumed; ``kept``: bool[N], those that are. The others wait
+    with back-off from ``now`` on, so that no round after the other is about them alone.
     """
+    cluster, options = context.cluster, context.configuration.options
     classes = find_settled(cluster)
     if not classes:
         return kept, {}
@@ -39,7 +42,9 @@ def settle_assumed(
         kept = kept.copy()
         kept[sorted(lost)] = False
         for index in sorted(lost):
-            transitions.release(cluster, int(tasks[index]))
+            task = int(tasks[index])
+            transitions.back_off(cluster, task, now, first=options.first_backoff, last=options.last_backoff)
+            transitions.release(cluster, task)
     return kept, {index: each for index, each in given.items() if each and index not in lost}
 
 

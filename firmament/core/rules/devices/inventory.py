@@ -19,9 +19,6 @@ PoolName: TypeAlias = tuple[str, str, int]
 Counts: TypeAlias = tuple[tuple[int, Amount], ...]
 """What a device takes of the counters of its pool: pairs of a counter's number and an amount."""
 
-MOST_DEVICES = 128
-"""Devices of a slice, as the API allows them."""
-
 
 class BadDevicesError(ValueError):
     """What a driver or a claim says cannot be used; the message says why."""

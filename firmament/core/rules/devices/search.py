@@ -20,6 +20,7 @@ from firmament.core.rules.devices.views import SeenDevice, ViewKind, list_bits
 
 MOST_PICKS = 20_000
 """Devices that a search tries at most: some hundredths of a second."""
+GIVEN_UP = "the search for devices was given up"
 
 
 class ViewUse(NamedTuple):
@@ -222,7 +223,7 @@ class _Search:
         """Give a device to an option; returns what takes it back, None if there is not enough of it."""
         self._left -= 1
         if self._left < 0:
-            raise _StopError("the search for devices was given up")
+            raise _StopError(GIVEN_UP)
         seen = self._devices[device]
         share = self._shares.get(device)
         consumption: Consumption | None = None
@@ -296,6 +297,8 @@ def find_devices(
             return SearchOutcome(tuple(map(tuple, search.picks)))
     except _StopError as stopped:
         return SearchOutcome(None, str(stopped))
+    except RecursionError:  # some hundreds of devices for one task; nobody asks for that, but anybody may
+        return SearchOutcome(None, GIVEN_UP)
     return SearchOutcome(None, "invalid resource pools were encountered" if kind.faulty else "")
 
 

@@ -7,8 +7,16 @@ from dataclasses import replace
 
 import pytest
 
-from firmament.core.events import BindingReport, ClassDefined, RecordRemoved, TaskRemoved, TasksBound
-from firmament.core.model import DEVICE_CLAIM_RECORD, TaskClaim, TaskClass
+from firmament.core.events import (
+    BindingReport,
+    ClassDefined,
+    JobDefined,
+    RecordRemoved,
+    TaskRemoved,
+    TasksBound,
+    TasksSubmitted,
+)
+from firmament.core.model import DEVICE_CLAIM_RECORD, Job, TaskClaim, TaskClass
 from firmament.core.results import RoundResult
 from firmament.core.scheduler import Scheduler
 from tests.support.core import machine, messages, placed, scheduler, task_class, tasks
@@ -170,3 +178,54 @@ def test_explain_says_where_devices_would_serve_a_task(core: Scheduler):
     core.run_round()
     assert {each.reasons for each in core.explain("t2").machines} == {("cannot allocate all claims",)}
     assert any(each.feasible for each in core.explain("t0").machines)
+
+
+def test_devices_that_several_machines_see_are_given_to_one(core: Scheduler):
+    core.apply([class_record("fabric", 'device.attributes["gpu.example.com"].kind == "fabric"')])
+    core.apply([slice_record("net", [device("f0", attributes={"kind": "fabric"})], allNodes=True)])
+    for name in ("a", "b"):
+        core.apply([slice_record(name, [device("d0", attributes={"kind": "gpu"})])])
+    core.apply(tasks(1, "t0", "t1", content=with_claims(own_claim(exactly("fabric")))))
+    result = core.run_round()
+    assert list(given(result).values()) == [[("net", "f0")]]
+    (allocation,) = result.deltas[0].allocations
+    assert "nodeSelector" not in json.loads(allocation.allocation)
+
+
+def test_tasks_of_a_round_are_served_together_whatever_their_order(core: Scheduler):
+    """The first device suits both, the second only those who do not care."""
+    core.apply(
+        [slice_record("a", [device("d0", attributes={"big": True}), device("d1", attributes={"big": False})])]
+    )
+    core.apply([slice_record("b", [])])
+    picky = with_claims(own_claim(exactly("gpu", 1, 'device.attributes["gpu.example.com"].big')))
+    core.apply([*tasks(1, "any", content=ONE, priority=5), *tasks(2, "big", content=picky)])
+    assert given(core.run_round()) == {"any": [("a", "d1")], "big": [("a", "d0")]}
+
+
+def test_tasks_share_a_device_by_parts_of_its_capacity(core: Scheduler):
+    shared = device("d0", allowMultipleAllocations=True, capacity={"memory": {"value": "8Gi"}})
+    core.apply([slice_record("a", [shared]), slice_record("b", [])])
+    third = with_claims(own_claim(exactly("gpu", 1, capacity={"requests": {"memory": "3Gi"}})))
+    core.apply(tasks(1, "t0", "t1", "t2", content=third))
+    result = core.run_round()
+    found = [json.loads(delta.allocations[0].allocation)["devices"]["results"][0] for delta in result.deltas]
+    assert [each["consumedCapacity"] for each in found] == [{"memory": "3Gi"}] * 2
+    assert len({each["shareID"] for each in found}) == 2
+    core.apply(
+        tasks(
+            2,
+            "rest",
+            content=with_claims(own_claim(exactly("gpu", 1, capacity={"requests": {"memory": "2Gi"}}))),
+        )
+    )
+    assert placed(core.run_round()) == {"rest": "a"}
+
+
+def test_a_gang_gets_devices_for_all_or_none(core: Scheduler):
+    core.apply([JobDefined(Job("g", min_members=5))])
+    core.apply([ClassDefined(1, ONE), TasksSubmitted(1, tuple(f"g{n}" for n in range(5)), job="g")])
+    assert not placed(core.run_round())
+    core.apply([slice_record("b", [device("d0"), device("d1"), device("d2")])])
+    found = given(core.run_round())
+    assert len(found) == len({each for devices in found.values() for each in devices}) == 5

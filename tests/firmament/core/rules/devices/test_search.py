@@ -246,3 +246,10 @@ def test_who_looks_at_what_others_have_takes_nothing_from_them():
     bench = Bench([slice_spec("p", unlike(1), nodeName="a")], taken=[("p", "d00")])
     assert bench.name(claim_spec(exactly("gpu"))) is None
     assert bench.name(claim_spec(exactly("gpu", adminAccess=True))) == [[("r", "p", "d00")]]
+
+
+def test_a_task_that_claims_hundreds_of_devices_is_given_up():
+    slices = [slice_spec(f"p{number:02}", unlike(40), nodeName="a") for number in range(30)]
+    found = Bench(slices).find(*[claim_spec(exactly("gpu", 32))] * 32)
+    assert found.picks is None
+    assert found.fault == "the search for devices was given up"
