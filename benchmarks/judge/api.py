@@ -34,6 +34,10 @@ _FOLDERS = {
     "StatefulSet": "/apis/apps/v1/namespaces/{}/statefulsets",
     "PodDisruptionBudget": "/apis/policy/v1/namespaces/{}/poddisruptionbudgets",
     "Event": "/api/v1/namespaces/{}/events",
+    "DeviceClass": "/apis/resource.k8s.io/v1/deviceclasses",
+    "ResourceSlice": "/apis/resource.k8s.io/v1/resourceslices",
+    "ResourceClaim": "/apis/resource.k8s.io/v1/namespaces/{}/resourceclaims",
+    "ResourceClaimTemplate": "/apis/resource.k8s.io/v1/namespaces/{}/resourceclaimtemplates",
 }
 _PLANNED = (
     *("Namespace", "Node", "Pod", "PersistentVolumeClaim", "PersistentVolume", "StorageClass", "CSINode"),

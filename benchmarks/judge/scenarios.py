@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 from benchmarks.judge.api import Api
+from benchmarks.judge.devices import devices
 from benchmarks.judge.kubelets import Kubelets
 from benchmarks.judge.moving import rescheduling
 from benchmarks.judge.objects import HOSTNAME, JUDGE, OURS, make_object
@@ -211,4 +212,5 @@ SCENARIOS: dict[str, Callable[[Api, Kubelets], Coroutine[Any, Any, str]]] = {
     "rolling-update": rolling_update,
     "preemptors": preemptors,
     "rescheduling": rescheduling,
+    "devices": devices,
 }

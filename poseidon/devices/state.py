@@ -9,9 +9,12 @@ from poseidon.custom_records import NameIndex
 from poseidon.devices.claim_writes import ClaimWrites
 from poseidon.devices.claims import (
     NO_CLAIMS,
+    Device,
     DeviceClaim,
     DeviceResolution,
     PodDeviceClaim,
+    device_of,
+    list_results,
     read_claim,
     resolve,
 )
@@ -139,6 +142,15 @@ class DeviceState:
         """Return what the claims of a pod mean for it."""
         pod = self._pods.get(uid)
         return pod.resolution if pod is not None else NO_CLAIMS
+
+    def list_devices(self, uid: str) -> Iterator[tuple[str, Device]]:
+        """Yield the devices of a pod's claims, each after what the pod calls its claim."""
+        pod = self._pods.get(uid)
+        for each in pod.claims if pod is not None else ():
+            claim = self._claims.get(each.key)
+            if claim is not None and uid in claim.reserved:
+                for result in list_results(claim.found.status.allocation or {}):
+                    yield each.name, device_of(result)
 
     # --- placements ----------------------------------------------------------------------------------------
 

@@ -42,6 +42,7 @@ BASE = frozenset().union(
     _rights("metrics.k8s.io", "nodes pods", "list"),
     _rights("scheduling.k8s.io", "podgroups/status", "patch"),
     _rights("scheduling.x-k8s.io", "podgroups/status", "patch"),
+    _rights("resource.k8s.io", "resourceclaims/status resourceclaims/binding", "patch"),
     _rights("", "pods/binding", "create"),
     _rights("", "pods/status", "patch"),
     _rights("", "events", "create", "patch"),

@@ -113,6 +113,8 @@ def _outlook(plan: Plan, pod: str) -> Iterator[str]:
         leaders = sorted({*binding.after} - {each.pod for each in plan.preemptions})
         if binding.pod == pod and leaders:
             yield f"It is bound after {', '.join(leaders)}."
+        if binding.pod == pod and binding.devices:
+            yield f"Its claims get {', '.join(binding.devices)}."
     for victim in plan.preemptions:
         if victim.pod == pod:
             yield f"A round now has it make way for {victim.preemptor}."

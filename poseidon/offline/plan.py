@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from poseidon.configuration.document import BridgeConfiguration
+from poseidon.devices.state import DeviceState
 from poseidon.embedding import EmbeddedScheduler
 from poseidon.manifests.controllers.applications import OrderedAppGroup
 from poseidon.manifests.loader import Manifests
@@ -33,6 +34,13 @@ class Binding:
     pod: str
     node: str
     after: tuple[str, ...] = ()
+    devices: tuple[str, ...] = ()
+    """What its claims get, such as ``gpu: gpu.example.com/pool/device``."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the documented JSON object; ``devices`` only of pods that get some."""
+        found = asdict(self)
+        return found if self.devices else {key: found[key] for key in ("pod", "node", "after")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +162,7 @@ class Plan:
         if network_cost is not None:
             figures["networkCost"] = round(network_cost)
         return {
-            "bindings": [asdict(each) for each in self.bindings],
+            "bindings": [each.as_json() for each in self.bindings],
             "preemptions": [
                 {"pod": each.pod, "node": each.node, "for": each.preemptor} for each in self.preemptions
             ],
@@ -268,8 +276,12 @@ class _Outcome:
 
     def settle(self) -> None:
         """Leave out the placements that the bridge has given back."""
-        is_placed = self._cluster.is_placed
-        self._placed = {pod: each for pod, each in self._placed.items() if is_placed(pod, each.node)}
+        is_placed, devices = self._cluster.is_placed, self._cluster.state.devices
+        self._placed = {
+            pod: replace(each, devices=tuple(_describe_devices(devices, pod)))
+            for pod, each in self._placed.items()
+            if is_placed(pod, each.node)
+        }
 
     @property
     def bindings(self) -> Iterable[Binding]:
@@ -290,6 +302,11 @@ class _Outcome:
             if group is not None and groups.job(group).min_members > 1:
                 preemptor = group.member.name
             yield Preemption(victim, machine, preemptor)
+
+
+def _describe_devices(devices: DeviceState, uid: str) -> Iterator[str]:
+    for claim, device in devices.list_devices(uid):
+        yield f"{claim}: {device.driver}/{device.pool}/{device.name}"
 
 
 def _budgets_unknown(manifests: Manifests, outcome: _Outcome) -> Iterable[str]:

@@ -28,7 +28,7 @@ _UNWRAPPED = 10_000
 
 
 def print_plan(plan: Plan, *, wide: bool = False) -> None:
-    """Print what would happen, the nodes that it touches, and a summary; ``wide``: each pod that waits."""
+    """Print what would happen, the nodes that it touches, and a summary; ``wide``: devices, each pod that waits."""
     console = _Printer()
     waiting = plan.waiting
     placed = [each for each in plan.bindings if each not in waiting]
@@ -37,6 +37,9 @@ def print_plan(plan: Plan, *, wide: bool = False) -> None:
         ("POD", "NODE", "AFTER")[:columns],
         [(each.pod, each.node, ", ".join(each.after))[:columns] for each in placed],
     )
+    if wide:
+        having = [(each.pod, device) for each in plan.bindings for device in each.devices]
+        console.print_part(("POD", "DEVICE"), having)
     going = [(each.pod, each.node, ", ".join(each.after)) for each in waiting]
     console.print_part(("PREEMPTING POD", "NODE", "WAITS FOR"), going)
     preemptions = [(each.pod, each.node, each.preemptor) for each in plan.preemptions]

@@ -24,6 +24,8 @@ from poseidon.testbed.api_server.reports import (
     run_reporters,
 )
 from poseidon.testbed.api_server.server import SimulatedCluster
+from poseidon.testbed.controllers.device_claims import ClaimSimulation
+from poseidon.testbed.controllers.device_driver import DriverSimulation
 from poseidon.testbed.controllers.driving import drive
 from poseidon.testbed.controllers.kubelet import KubeletSimulation
 from poseidon.testbed.controllers.replacement import PodReplacement
@@ -71,6 +73,9 @@ _PEM, _FILE = click.Path(exists=True, dir_okay=False), click.Path(path_type=Path
 @click.option("--report-lag", default=0.0, type=_AMOUNT, help="Seconds from measuring to reporting.")
 @click.option(
     "--volumes/--no-volumes", default=False, help="Whether claims are bound and volumes provisioned."
+)
+@click.option(
+    "--devices/--no-devices", default=False, help="Whether claims of devices are made, served and given back."
 )
 @click.option(
     "--write-rate",
@@ -160,6 +165,7 @@ def _simulations(
     kubelets: bool,
     start_delay: float,
     volumes: bool,
+    devices: bool,
     replace_pods: bool,
     koordlets: bool,
     metrics_server: bool,
@@ -174,6 +180,9 @@ def _simulations(
         yield drive(PodReplacement(store, partial(operations.create, PODS)))
     if volumes:
         yield drive(VolumeSimulation(store))
+    if devices:
+        yield drive(ClaimSimulation(store))
+        yield drive(DriverSimulation(store))
     reporters: list[Reporter] = []
     options = ReportOptions(report_interval, report_lag)
     if koordlets:

@@ -227,6 +227,10 @@ def test_the_bridge_may_do_what_it_does_and_nothing_else():
         ("", "events", "patch"),
         ("", "persistentvolumeclaims", "patch"),
         ("", "persistentvolumes", "patch"),
+        ("resource.k8s.io", "resourceclaims", "get"),
+        ("resource.k8s.io", "resourceclaims", "patch"),
+        ("resource.k8s.io", "resourceclaims/status", "patch"),
+        ("resource.k8s.io", "resourceclaims/binding", "patch"),
         ("scheduling.k8s.io", "podgroups/status", "patch"),
         ("scheduling.x-k8s.io", "podgroups/status", "patch"),
     }

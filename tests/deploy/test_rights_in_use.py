@@ -18,6 +18,7 @@ from poseidon.cli import main
 from poseidon.kube.api.collections import QUEUED_OWNERS
 from poseidon.testbed.api_server.faults import Fault
 from poseidon.testbed.api_server.reports import MetricsServer, ReportOptions, run_reporters
+from poseidon.testbed.controllers.device_driver import make_slice
 from poseidon.testbed.controllers.driving import drive
 from poseidon.testbed.controllers.true_use import TrueUse
 from poseidon.testbed.controllers.volumes import VolumeSimulation
@@ -25,6 +26,7 @@ from poseidon.testbed.kubeconfig import write_kubeconfig
 from tests.deploy.installation import installed
 from tests.deploy.manifests import WITH_ROLES, everything, of_kind, rights_of
 from tests.support.cluster import pod
+from tests.support.device_objects import device_claim, device_class, node_with_devices, pod_with_device
 from tests.support.time_limits import stretch
 from tests.support.waiting import until
 
@@ -255,6 +257,15 @@ def shares(uids):
         yield made
 
 
+def with_a_device():
+    """A claim that is made for its pod already, as no controller runs."""
+    yield node_with_devices("with-a-device", 1)
+    yield make_slice("with-a-device", 1)
+    yield device_class()
+    yield device_claim("device")
+    yield pod_with_device("with-device", claim="device")
+
+
 OWNERS = {"ReplicaSet": "apps/v1", "StatefulSet": "apps/v1", "Job": "batch/v1"}
 
 
@@ -291,14 +302,15 @@ async def test_every_role_grants_what_is_made_use_of_and_no_verb_more(tmp_path):
                 "11-topology-groups",
             )
         )  # fmt: skip
-        for some in (for_evictions, refused_by_its_kubelet, waiting_as_a_group, of_queues):
+        of_kinds = (for_evictions, refused_by_its_kubelet, waiting_as_a_group, of_queues, with_a_device)
+        for some in of_kinds:
             made.create(some())
         made.create(owners())
         made.create(shares(uids_of(made)))
         store = made.operations.store
         metrics_server = MetricsServer(TrueUse(store), ReportOptions())
         made.cluster.serve_metrics(metrics_server)
-        for plural in ("appgroups", "networktopologies", "leases"):
+        for plural in ("appgroups", "networktopologies", "leases", "resourceclaims"):
             made.cluster.faults.add(
                 Fault(f".*/{plural}/[^/]*", "PATCH", times=1, code=409, reason="Conflict")
             )

@@ -154,6 +154,38 @@ def _storage_capacity(found: Object, _others: Sequence[Object]) -> Iterator[str]
             yield f"{field}: must be a quantity"
 
 
+def _device_claim(found: Object, _others: Sequence[Object]) -> Iterator[str]:
+    yield from _device_requests(found.get("spec") or {}, "spec")
+
+
+def _device_claim_template(found: Object, _others: Sequence[Object]) -> Iterator[str]:
+    yield from _device_requests((found.get("spec") or {}).get("spec") or {}, "spec.spec")
+
+
+def _device_requests(spec: Object, where: str) -> Iterator[str]:
+    requests = (spec.get("devices") or {}).get("requests") or []
+    if not 0 < len(requests) <= 32:
+        yield f"{where}.devices.requests: must have 1 to 32 items"
+    for each in requests:
+        if ("exactly" in each) == ("firstAvailable" in each):
+            yield f"{where}.devices.requests: exactly one of exactly and firstAvailable is required"
+        for one in each.get("firstAvailable") or [each.get("exactly") or {}]:
+            if not one.get("deviceClassName"):
+                yield f"{where}.devices.requests: deviceClassName is required"
+
+
+def _device_slice(found: Object, _others: Sequence[Object]) -> Iterator[str]:
+    spec = found.get("spec") or {}
+    nodes = [spec.get(field) for field in ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")]
+    if sum(bool(each) for each in nodes) != 1:
+        yield "spec: exactly one of nodeName, nodeSelector, allNodes and perDeviceNodeSelection is required"
+    if bool(spec.get("devices")) == bool(spec.get("sharedCounters")):
+        yield "spec: exactly one of devices and sharedCounters is required"
+    for field in ("driver", "pool"):
+        if not spec.get(field):
+            yield f"spec.{field}: is required"
+
+
 def _priority_class(found: Object, _others: Sequence[Object]) -> Iterator[str]:
     if not isinstance(found.get("value"), int) or found["value"] > 1_000_000_000:
         yield "value: must be a number of at most 1000000000"
@@ -214,6 +246,10 @@ RULES: dict[tuple[str, str], Callable[[Object, Sequence[Object]], Iterator[str]]
     ("batch/v1", "Job"): _job,
     ("node.k8s.io/v1", "RuntimeClass"): _runtime_class,
     ("policy/v1", "PodDisruptionBudget"): _budget,
+    ("resource.k8s.io/v1", "DeviceClass"): _nothing,
+    ("resource.k8s.io/v1", "ResourceClaim"): _device_claim,
+    ("resource.k8s.io/v1", "ResourceClaimTemplate"): _device_claim_template,
+    ("resource.k8s.io/v1", "ResourceSlice"): _device_slice,
     ("scheduling.k8s.io/v1", "PriorityClass"): _priority_class,
     ("scheduling.k8s.io/v1alpha2", "PodGroup"): _native_group,
     ("scheduling.k8s.io/v1alpha2", "Workload"): _native_workload,

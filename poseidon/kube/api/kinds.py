@@ -80,7 +80,7 @@ VOLUME = _make_kind(collections.VOLUMES, "PersistentVolume", cluster_scoped=True
 CLAIM = _make_kind(collections.CLAIMS, "PersistentVolumeClaim", verbs=_CHANGED)
 DEVICE_CLASS = _make_kind(collections.DEVICE_CLASSES, "DeviceClass", cluster_scoped=True)
 RESOURCE_SLICE = _make_kind(collections.RESOURCE_SLICES, "ResourceSlice", cluster_scoped=True)
-RESOURCE_CLAIM = _make_kind(collections.RESOURCE_CLAIMS, "ResourceClaim")
+RESOURCE_CLAIM = _make_kind(collections.RESOURCE_CLAIMS, "ResourceClaim", verbs=("get", *_CHANGED))
 DAEMON_SET = _make_kind(collections.DAEMON_SETS, "DaemonSet", struct=workloads.DaemonSet, bundled=False)
 POD_GROUP = _make_kind(collections.POD_GROUPS, "PodGroup", left_out=True)
 WORKLOAD = _make_kind(collections.WORKLOADS, "Workload", left_out=True)

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from poseidon.testbed.access import ACCESS_PATH, ADMINISTRATOR, Accounts, RoleBasedAccess
+from poseidon.testbed.access import ACCESS_PATH, ADMINISTRATOR, Accounts, Attributes, RoleBasedAccess
 from poseidon.testbed.api_server import bulk, requests
 from poseidon.testbed.api_server.faults import Fault, FaultPlan
 from poseidon.testbed.api_server.flow_control import FlowControl
@@ -167,9 +167,16 @@ class SimulatedCluster:
         if target is None or request.path == ACCESS_PATH:
             return  # documents, and questions about oneself, are for all
         attributes = requests.attributes_of(request.method, target, request.query)
+        self._require(user, attributes)
+        if (target.plural, target.subresource) == ("resourceclaims", "status") and attributes.verb != "get":
+            # Whoever gives devices to claims needs a right of its own (KEP-4817).
+            self._require(user, attributes._replace(resource="resourceclaims/binding"))
+
+    def _require(self, user: str, attributes: Attributes) -> None:
         if not self.access.allows(user, attributes):
-            resource = f"{attributes.resource}.{target.group}" if target.group else attributes.resource
-            raise errors.forbidden(resource, target.name, attributes.forbidden_message(user))
+            group = f".{attributes.group}" if attributes.group else ""
+            resource = f"{attributes.resource}{group}"
+            raise errors.forbidden(resource, attributes.name, attributes.forbidden_message(user))
         self.access.note(user, attributes)
 
     async def _bulk(self, request: web.BaseRequest) -> web.Response:

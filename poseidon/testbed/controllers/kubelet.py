@@ -10,6 +10,7 @@ import ipaddress
 from typing import Any
 
 from poseidon.testbed.controllers.admission import KubeletAdmission, Refusal
+from poseidon.testbed.controllers.device_claims import is_prepared
 from poseidon.testbed.controllers.driving import Agenda, Follower
 from poseidon.testbed.controllers.node_rules import annotations_of, claim_names, is_bound, is_reached
 from poseidon.testbed.objects.history import Record
@@ -164,7 +165,7 @@ class KubeletSimulation:
         pod = decode(record)
         if pod["status"].get("phase") in ("Succeeded", "Failed"):
             return
-        if phase == "Running" and not self._can_mount(pod):
+        if phase == "Running" and not (self._can_mount(pod) and is_prepared(self._store, pod)):
             self._agenda.put(now + _MOUNT_RETRY, (record, phase))
             return
         status, time = pod["status"], self._store.now()
