@@ -18,6 +18,8 @@ from cost_models.pairs import PairTerms
 from firmament.core.constraints.default_spread import SpreadTerms
 from firmament.core.constraints.model_limits import ModelConstraint
 from firmament.core.constraints.pairs import PairRules
+from firmament.core.constraints.quota_room import QuotaTerms
+from firmament.core.constraints.quota_tree import QuotaTree
 from firmament.core.constraints.ruleset import (
     Attraction,
     ClassRules,
@@ -108,10 +110,26 @@ LAYOUTS: Mapping[type, Mapping[str, Layout]] = {
         "resident_group": Layout("B", 0, "G"),
         "resident_machine": Layout("B", 0, "M"),
     },
+    QuotaTree: {
+        "parent": Layout("Q", -1, "Q"),
+        **dict.fromkeys(("subtree", "local", "borrowing", "limit"), Layout("QJ", 0)),
+    },
+    QuotaTerms: {
+        "flavor": Layout("J", 0, "F"),
+        "resource": Layout("J", 0, "J"),
+        "own": Layout("QJ"),
+        **dict.fromkeys(
+            ("weight", "fair", "strict", "within", "reclaim", "borrows", "threshold"), Layout("Q")
+        ),
+        "kind": Layout("M", 0, "Y"),
+        "covers": Layout("YF"),
+        "draw": Layout("S", -1, "draws"),
+    },
     DualPrices: {"shape": Layout("E", 0, "S"), "price": Layout("E", -math.inf)},
 }
 """By the fields of dataclasses; of mappings their keys. By letters: classes, shapes, machines, resources, buckets of
-waiting tasks (W), kinds (N), domains (D), leaves (L), groups (G); others are lengths of what occurs together."""
+waiting tasks (W), kinds (N), domains (D), leaves (L), groups (G), quotas (Q) and their columns (J), flavors (F), kinds
+of machines by these (Y); others are lengths of what occurs together."""
 
 
 def arrays_within(value: Any, name: str = "") -> Iterator[tuple[str, NDArray[Any], Layout]]:
@@ -141,6 +159,7 @@ def faults(problem: PlacementProblem, placed: Assignments) -> Iterator[str]:
         "W": WAIT_BUCKETS,
         "gangs": problem.gang_need.size,
         "counters": len(problem.rules.counters),
+        "draws": 0 if problem.quotas is None else len(problem.quotas.draws),
         "links": problem.pairs.terms.link_limit.size,
     }
     given = [*arrays_within(problem), *arrays_within(placed, "placed")]
@@ -154,6 +173,8 @@ def faults(problem: PlacementProblem, placed: Assignments) -> Iterator[str]:
         if (rows.row_of >= len(rows.limit)).any():
             yield f"joint[{number}].row_of holds numbers out of range"
     yield from _rule_faults(problem.rules)
+    if problem.quotas is not None:
+        yield from _quota_faults(problem.quotas)
     if len(problem.pairs.terms.names) != problem.pairs.terms.kinds:
         yield f"pairs.terms.names has {len(problem.pairs.terms.names)} texts, not {problem.pairs.terms.kinds}"
     if problem.topology is not NO_GROUPS:
@@ -179,6 +200,31 @@ def _rule_faults(rules: RuleSet) -> Iterator[str]:
             yield f"rules.of[{cls}] spreads over other domains than its counters count"
     if any(not (0 <= one < len(sizes) and 0 <= other < sizes[one]) for one, other in rules.unsettled):
         yield "rules.unsettled names no counter and domain"
+
+
+def _quota_faults(quotas: QuotaTerms) -> Iterator[str]:
+    """Yield what is wrong with a tree of quotas, and with what tasks take of it."""
+    nodes, columns = quotas.own.shape
+    if len(quotas.names) != nodes or len(quotas.columns) != columns:
+        yield "quotas has other names than quotas"
+    if (quotas.tree.parent >= np.arange(nodes)).any():
+        yield "quotas.tree.parent comes after one below it"
+    flavors, kinds = quotas.covers.shape[1], len(quotas.covers)
+    for number, draw in enumerate(quotas.draws):
+        sound = -1 <= draw.node < nodes
+        for group in draw.groups:
+            sound &= len(group.columns) == len(group.flavors)
+            sound &= all(0 <= flavor < flavors for flavor in group.flavors)
+            sound &= all(len(taken) == len(group.amounts) for taken in group.columns)
+            sound &= all(0 <= column < columns for taken in group.columns for column in taken)
+            sound &= all(amount > 0 for amount in group.amounts)
+        if not sound:
+            yield f"quotas.draws[{number}] holds numbers out of range"
+    for number, kind, group_number, place, count in quotas.booked:
+        within = 0 <= number < len(quotas.draws) and 0 <= kind < kinds and count >= 0
+        within = within and 0 <= group_number < len(quotas.draws[number].groups)
+        if not within or not 0 <= place < len(quotas.draws[number].groups[group_number].flavors):
+            yield "quotas.booked holds numbers out of range"
 
 
 def _group_faults(terms: GroupTerms) -> Iterator[str]:
