@@ -130,6 +130,7 @@ class Stores:
         self.queues = QueueBook(queues, self.first_records, quarantine) if queues.source else None
         if self.queues is not None:
             groups.find_owner_gang = self.queues.find_gang
+            bind_check.tolerations_of_queue = self.queues.list_tolerations
         self.applications = NetworkBook(network, arguments, quarantine) if follows else None
 
     def _evicts(self, record: PodRecord) -> bool:

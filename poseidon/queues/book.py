@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from poseidon.custom_records import CustomRecords, NameIndex
@@ -31,6 +31,7 @@ from poseidon.queues.claims import (
 from poseidon.queues.model import FLAVOR_RECORD, QUOTA_RECORD, Flavor, QuotaNode, QuotaTrees
 from poseidon.queues.options import QueueOptions, QueueSource
 from poseidon.queues.shelves import NOTHING, SHELVES, KueueShelf, NamedQuota, Shelf
+from protos.firmament.v1 import scheduler_pb2 as pb
 
 _log = logging.getLogger(__name__)
 
@@ -154,6 +155,18 @@ class QueueBook:
         for reference in self._pods:
             found.setdefault(self._resolve(reference).quota, []).append(reference)
         return found
+
+    def list_tolerations(self, quota: str, labels: Mapping[str, str]) -> list[pb.Toleration]:
+        """Return what the pods of a quota tolerate on nodes with some labels, as the flavors of these say."""
+        node = self.quotas.get(quota)
+        names = [name for group in node.covered for name in group.flavors] if node is not None else []
+        found = [self._flavors[name] for name in dict.fromkeys(names) if name in self._flavors]
+        return [
+            pb.Toleration(**each)
+            for flavor in found
+            if flavor.labels.items() <= dict(labels).items()
+            for each in flavor.tolerations
+        ]
 
     def find_ignored(self, quota: str) -> str:
         """Return what of a queue is not honoured, in words for people, "" for nothing."""

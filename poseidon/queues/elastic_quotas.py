@@ -12,6 +12,7 @@ from poseidon.kube.parsing.defects import Defect
 from poseidon.pods.resources import amounts
 from poseidon.queues.model import QuotaTrees
 from poseidon.queues.plain_trees import PlainQuota, grow_trees
+from poseidon.queues.quota_reading import read_reference
 
 PLUGINS_ROOT = "ElasticQuotas/all"
 """What is above all ElasticQuotas of scheduler-plugins: together they have what they are due, and no more."""
@@ -84,9 +85,9 @@ def read_koordinator(found: Iterable[KoordinatorQuota]) -> QuotaTrees:
 def _read_koordinator_quota(quota: KoordinatorQuota) -> PlainQuota:
     labels, defects = quota.metadata.labels, list[Defect]()
     nominal, limit = _read_bounds(quota.spec, defects)
-    tree, name = labels.get(TREE, ""), quota.metadata.name
+    tree, name = read_reference(labels.get(TREE, ""), f"label {TREE}", defects), quota.metadata.name
     root = f"{tree}/{KOORDINATOR_ROOT}" if tree else KOORDINATOR_ROOT
-    parent = labels.get(PARENT, "") or KOORDINATOR_ROOT
+    parent = read_reference(labels.get(PARENT, ""), f"label {PARENT}", defects) or KOORDINATOR_ROOT
     above = root if parent == KOORDINATOR_ROOT else parent
     return PlainQuota(
         name_koordinator_quota(name),

@@ -21,7 +21,7 @@ from poseidon.queues.model import (
     QuotaNode,
     QuotaTrees,
 )
-from poseidon.queues.quota_reading import ReadQuotas, find_cycles, read_groups, read_weight
+from poseidon.queues.quota_reading import ReadQuotas, find_cycles, read_groups, read_reference, read_weight
 
 STOPPED = ("Hold", "HoldAndDrain")
 """Values of ``stopPolicy`` that let nobody in."""
@@ -104,8 +104,9 @@ def _read_flavor(found: ResourceFlavor) -> Flavor:
 
 def _read_cohort(cohort: Cohort, flavors: Mapping[str, Flavor], *, fair: bool) -> QuotaNode:
     spec = cohort.spec
-    parent = spec.parent_name or spec.parent
-    read = read_groups(spec.resource_groups, shared=bool(parent))
+    named = spec.parent_name or spec.parent
+    read = read_groups(spec.resource_groups, shared=bool(named))
+    parent = read_reference(named, "spec.parentName", read.defects)
     weight = read_weight(spec.fair_sharing, read.defects)
     problem, reason = _find_problem(read, flavors)
     if reason == INVALID:
@@ -126,9 +127,10 @@ def _read_cohort(cohort: Cohort, flavors: Mapping[str, Flavor], *, fair: bool) -
 
 def _read_queue(queue: ClusterQueue, flavors: Mapping[str, Flavor], *, fair: bool) -> QuotaNode:
     spec = queue.spec
-    cohort = spec.cohort_name or spec.cohort
-    read = read_groups(spec.resource_groups, shared=bool(cohort))
+    named = spec.cohort_name or spec.cohort
+    read = read_groups(spec.resource_groups, shared=bool(named))
     defects = read.defects
+    cohort = read_reference(named, "spec.cohortName", defects)
     weight = read_weight(spec.fair_sharing, defects)
     if spec.namespace_selector is not None:
         requirements(spec.namespace_selector, "spec.namespaceSelector", defects)
@@ -169,7 +171,7 @@ def _find_problem(read: ReadQuotas, flavors: Mapping[str, Flavor]) -> tuple[str,
         return list_defects(read.defects, _FEW), INVALID
     missing = [name for name in read.flavors if name not in flavors]
     if missing:
-        names = ", ".join(missing[:_FEW])
+        names = ", ".join(shorten(name) for name in missing[:_FEW])
         return f"ResourceFlavor {names} does not exist; create it, or remove it here", "FlavorNotFound"
     faulty = [
         Defect(f"ResourceFlavor {name}: {defect.field}", defect.problem)
@@ -211,7 +213,7 @@ def _read_preemption(given: QueuePreemption, defects: list[Defect]) -> Preemptio
 
 
 def _list_checks(queue: ClusterQueue) -> Iterator[str]:
-    yield from queue.spec.admission_checks
+    yield from map(shorten, queue.spec.admission_checks)
     strategy = queue.spec.admission_checks_strategy
     rules = strategy.get("admissionChecks") if isinstance(strategy, dict) else None
     for rule in rules if isinstance(rules, list) else ():

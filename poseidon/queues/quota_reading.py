@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,8 @@ from poseidon.queues.model import CoveredResources
 
 MOST_GROUPS, MOST_FLAVORS, MOST_RESOURCES = 16, 64, 64
 """So many Kueue's API takes: groups, flavors of a group, and resources of a flavor."""
+
+_NAME = re.compile(r"[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?", re.ASCII)
 
 MOST_WEIGHT = 1e9
 """Larger weights are a slip: shares are divided by them."""
@@ -33,6 +36,14 @@ class ReadQuotas:
     def flavors(self) -> list[str]:
         """Names of all flavors, each once."""
         return list(dict.fromkeys(name for group in self.covered for name in group.flavors))
+
+
+def read_reference(name: str, path: str, defects: list[Defect]) -> str:
+    """Return the name of another object, "" if no object can have it."""
+    if name and not _NAME.fullmatch(name):
+        defects.append(Defect(path, f"{shorten(repr(name))} is no name of an object; correct or remove it"))
+        return ""
+    return name
 
 
 def read_groups(groups: Sequence[ResourceGroup], *, shared: bool) -> ReadQuotas:

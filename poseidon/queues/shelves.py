@@ -20,6 +20,7 @@ from poseidon.kube.api.queues import (
     ResourceFlavor,
     VolcanoQueue,
 )
+from poseidon.kube.parsing.defects import shorten
 from poseidon.queues.claims import QueueReference
 from poseidon.queues.elastic_quotas import (
     NAMESPACES,
@@ -135,14 +136,14 @@ class KueueShelf:
 
     def resolve(self, reference: QueueReference, labels: Mapping[str, str]) -> NamedQuota:
         """Return the ClusterQueue of a LocalQueue."""
-        where = f"LocalQueue {reference.namespace}/{reference.name}"
+        where = f"LocalQueue {reference.namespace}/{shorten(reference.name)}"
         local = self._local.get((reference.namespace, reference.name))
         if local is None:
             return NamedQuota("", f"queue: {where} does not exist; create it, or name another one")
         name = local.spec.cluster_queue
         queue = self._queues.get(("", name))
         if queue is None:
-            return NamedQuota("", f"queue: {where} names ClusterQueue {name}, which does not exist")
+            return NamedQuota("", f"queue: {where} names ClusterQueue {shorten(name)}, which does not exist")
         quota = name_cluster_queue(name)
         if local.spec.stop_policy in STOPPED:
             return NamedQuota(quota, f"queue: {where} is stopped")
@@ -178,7 +179,9 @@ class VolcanoShelf:
             return NamedQuota(name_volcano_queue(name))
         if name == "default":  # as long as nobody has created it, it limits nothing
             return NOTHING
-        return NamedQuota("", f"queue: Queue {name} (Volcano) does not exist; create it, or name another one")
+        return NamedQuota(
+            "", f"queue: Queue {shorten(name)} (Volcano) does not exist; create it, or name another one"
+        )
 
 
 class KaiShelf:
@@ -206,9 +209,11 @@ class KaiShelf:
         """Return the queue of this name; only those at the bottom have pods."""
         name = reference.name
         if name not in self._names:
-            return NamedQuota("", f"queue: Queue {name} (KAI) does not exist; create it, or name another one")
+            return NamedQuota(
+                "", f"queue: Queue {shorten(name)} (KAI) does not exist; create it, or name another one"
+            )
         if name in self._parents:
-            problem = f"Queue {name} (KAI) has queues below it; name one of these"
+            problem = f"Queue {shorten(name)} (KAI) has queues below it; name one of these"
             return NamedQuota(name_kai_queue(name), f"queue: {problem}")
         return NamedQuota(name_kai_queue(name))
 
@@ -273,7 +278,7 @@ class KoordinatorShelf:
         if not name:
             return NOTHING
         quota = self._quotas.get(name)
-        where = f"queue: ElasticQuota {name} (Koordinator)"
+        where = f"queue: ElasticQuota {shorten(name)} (Koordinator)"
         if quota is None:
             return NamedQuota("", f"{where} does not exist; create it, or name another one")
         metadata = quota.metadata

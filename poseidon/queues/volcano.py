@@ -10,6 +10,7 @@ from poseidon.kube.parsing.defects import Defect
 from poseidon.pods.resources import amounts
 from poseidon.queues.model import BEST_EFFORT, STRICT, UNLIMITED, QuotaTrees
 from poseidon.queues.plain_trees import PlainQuota, grow_trees
+from poseidon.queues.quota_reading import read_reference
 
 VOLCANO_ROOT = "VolcanoQueue/root"
 """The queue above all others of Volcano, whether or not there is an object for it."""
@@ -51,10 +52,11 @@ def _read_volcano_queue(queue: VolcanoQueue) -> PlainQuota:
             problem = f"is more than spec.capability.{resource}; lower it, or raise that"
             defects.append(Defect(f"spec.deserved.{resource}", problem))
     nominal = {**guarantee, **{key: max(each, guarantee.get(key, 0)) for key, each in deserved.items()}}
+    parent = read_reference(spec.parent, "spec.parent", defects)
     closed = queue.status.state in ("Closed", "Closing")
     return PlainQuota(
         name,
-        "" if name == VOLCANO_ROOT else name_volcano_queue(spec.parent or "root"),
+        "" if name == VOLCANO_ROOT else name_volcano_queue(parent or "root"),
         nominal,
         limit,
         guarantee,
@@ -81,9 +83,10 @@ def read_kai(queues: Iterable[KaiQueue]) -> QuotaTrees:
 
 def _read_kai_queue(queue: KaiQueue) -> PlainQuota:
     spec, defects = queue.spec, list[Defect]()
+    parent = read_reference(spec.parent_queue, "spec.parentQueue", defects)
     made = PlainQuota(
         name_kai_queue(queue.metadata.name),
-        name_kai_queue(spec.parent_queue) if spec.parent_queue else KAI_ROOT,
+        name_kai_queue(parent) if parent else KAI_ROOT,
         defects=defects,
         ignored="; ".join(_list_ignored_by_kai(queue)),
     )

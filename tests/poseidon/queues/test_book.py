@@ -12,11 +12,11 @@ from poseidon.configuration.document import BridgeConfiguration
 from poseidon.kube.api.decoding import convert_object
 from poseidon.kube.api.kinds import BY_NAME
 from poseidon.kube.api.metadata import ObjectMeta, OwnerReference
-from poseidon.kube.api.nodes import Namespace
+from poseidon.kube.api.nodes import Namespace, Taint
 from poseidon.kube.api.pod_groups import ScaledOwner
 from poseidon.kube.api.resource import Change
 from poseidon.queues.options import QueueOptions
-from tests.poseidon.bridge.objects import pod, present
+from tests.poseidon.bridge.objects import node, pod, present
 from tests.poseidon.queues.objects import (
     LABEL,
     cluster_queue,
@@ -283,3 +283,19 @@ def test_quotas_of_koordinator_are_for_their_namespaces():
     ]
     assert "is not for namespace shop" in stage.wait_of("c")
     assert stage.queue_of("e") == ""
+
+
+def test_a_flavor_lets_pods_be_bound_to_its_tainted_nodes():
+    spot = flavor("default", tier="spot")
+    spot["spec"]["tolerations"] = [{"key": "spot", "operator": "Exists"}]
+    stage = Stage().tell(spot, cluster_queue("team", quotas(cpu=4)), local_queue("users", "team"))
+    stage.add(queued("in"), queued("out", ""))
+    for name, labels in (("n1", {"tier": "spot"}), ("n2", {})):
+        made = node(name, labels=labels)
+        taints = (Taint(key="spot", effect="NoSchedule"),)
+        stage.state.nodes_changed([present(replace(made, spec=replace(made.spec, taints=taints)))])
+    classes = {name: stage.state.tasks.get(f"pod-{name}").task.task_class for name in ("in", "out")}
+    refusal = stage.state.bind_check.refusal
+    assert refusal(classes["in"], "n1") == ""
+    assert "untolerated taint" in refusal(classes["in"], "n2")
+    assert "untolerated taint" in refusal(classes["out"], "n1")

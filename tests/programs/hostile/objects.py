@@ -30,7 +30,13 @@ from poseidon.kube.api.metadata import Number
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.storage import LEGACY_CLASS, SELECTED_NODE
 from poseidon.lifecycle.recovery import RECREATIONS
-from poseidon.pod_groups.membership import GANG_ANNOTATION, POD_GROUP_LABEL
+from poseidon.pod_groups.demands import MIN_PARALLELISM
+from poseidon.pod_groups.membership import (
+    GANG_ANNOTATION,
+    KUEUE_GROUP_LABEL,
+    KUEUE_GROUP_SIZE,
+    POD_GROUP_LABEL,
+)
 from poseidon.pods.estimates import (
     NODE_ANNOTATIONS,
     POD_ANNOTATIONS,
@@ -40,6 +46,8 @@ from poseidon.pods.estimates import (
 from poseidon.pods.programs import PROGRAM
 from poseidon.pods.resources import BANDWIDTH_ANNOTATIONS
 from poseidon.pods.visibility import APP_GROUP_LABEL, WORKLOAD_LABEL
+from poseidon.queues.claims import KAI_QUEUES, KOORDINATOR_QUOTA, KUEUE_QUEUE, VOLCANO_QUEUES, WORKER_SET
+from poseidon.queues.elastic_quotas import NAMESPACES, PARENT, TREE, WEIGHT
 from tests.programs.hostile import values
 
 NAMESPACE = "mallory"
@@ -56,6 +64,11 @@ ANNOTATIONS = (
     LEGACY_CLASS,
     SELECTED_NODE,
     "firmament.io/anything",
+    KUEUE_GROUP_SIZE,
+    MIN_PARALLELISM,
+    WEIGHT,
+    NAMESPACES,
+    *VOLCANO_QUEUES,
     *sorted(BANDWIDTH_ANNOTATIONS | POD_ANNOTATIONS | NODE_ANNOTATIONS),
 )
 LABELS = (
@@ -75,6 +88,13 @@ LABELS = (
     "app",
     "networkRequirement",
     "taskType",
+    KUEUE_QUEUE,
+    KUEUE_GROUP_LABEL,
+    KOORDINATOR_QUOTA,
+    WORKER_SET,
+    PARENT,
+    TREE,
+    *KAI_QUEUES,
 )
 MAP_KEYS = ("name", "size", "priority", "constraints", "tree", "level-names", "resource-names", "status",
             "schedBeginTime", "schedEndTime", "placement", "rank", "preemptor", "message")  # fmt: skip
