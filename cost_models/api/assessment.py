@@ -88,7 +88,9 @@ class Ledger(Protocol):
 
     A ledger stands for the machines as they are when the round begins; the scheduler works on copies, and books on
     them what it admits. Room grows by booking at most where order counts. ``reason``: why a machine without room is
-    refused. A ledger with a true ``shared`` says that what is booked on one machine may leave less room on others.
+    refused. A ledger with a true ``shared`` says that what is booked on one machine may leave less room on others. One
+    with a method ``list_faults`` returns for a shape better words for some machines without room: pairs of words and
+    bool[M].
     """
 
     reason: str

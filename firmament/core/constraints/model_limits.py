@@ -77,6 +77,10 @@ class JointRoom:
             self.left[row] -= self.rows.amount[shape] * count
 
 
+def _list_none(_: int) -> Sequence[tuple[str, Bool]]:
+    return ()
+
+
 class ModelLimits:
     """What is left of models' limits as tasks come.
 
@@ -123,8 +127,12 @@ class ModelLimits:
         for reason, refused in () if self._quotas is None else self._quotas.refusals(shape):
             found.append((reason, refused if at is None else refused[at]))
         for ledger in self._ledgers:
-            room = ledger.count_room(shape)
-            found.append((by_limit(ledger.reason), (room if at is None else room[at]) <= 0))
+            refused = ledger.count_room(shape) <= 0
+            for words, there in getattr(ledger, "list_faults", _list_none)(shape):
+                concerned = refused & there
+                found.append((by_limit(words), concerned if at is None else concerned[at]))
+                refused = refused & ~there
+            found.append((by_limit(ledger.reason), refused if at is None else refused[at]))
         return found
 
     def allows(self, cls: int, machine: int) -> bool:

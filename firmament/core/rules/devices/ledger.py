@@ -111,6 +111,21 @@ class DeviceLedger:
                 found[where] = self._count(shape, machines[where])
         return found
 
+    def list_faults(self, shape: int) -> list[tuple[str, Bool]]:
+        """Return why a shape gets no devices where it is not that others have them: words, and machines (bool[M])."""
+        claims = self._claims_of(shape)
+        if claims is None:
+            return []
+        if claims.fault:
+            return [(f"{REASON}: {claims.fault}", np.ones(len(self.at), dtype=np.bool_))]
+        demand = self._demand(claims)[0]
+        by_words: dict[str, list[int]] = {}
+        for number in np.unique(self.at).tolist():
+            following = self.table.states[number].after.get(demand)
+            if isinstance(following, str) and following:
+                by_words.setdefault(following, []).append(number)
+        return [(f"{REASON}: {words}", np.isin(self.at, numbers)) for words, numbers in by_words.items()]
+
     def _claims_of(self, shape: int) -> ShapeClaims | None:
         return self.shapes[shape] if shape < len(self.shapes) else None
 

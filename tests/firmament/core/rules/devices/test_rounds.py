@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -229,3 +230,17 @@ def test_a_gang_gets_devices_for_all_or_none(core: Scheduler):
     core.apply([slice_record("b", [device("d0"), device("d1"), device("d2")])])
     found = given(core.run_round())
     assert len(found) == len({each for devices in found.values() for each in devices}) == 5
+
+
+@pytest.mark.parametrize(
+    ("request_of", "words"),
+    [
+        (exactly("nothing"), "request r: device class nothing does not exist"),
+        (exactly("gpu", 1, "device.nothing == 1"), "CEL compile error: devices have no field 'nothing'"),
+        (exactly("gpu", 40), "the claim asks for 40 devices; at most 32 are possible"),
+    ],
+)
+def test_messages_say_what_is_wrong_with_a_claim(core: Scheduler, request_of: Any, words: str):
+    core.apply(tasks(1, "t0", content=with_claims(own_claim(request_of))))
+    (text,) = messages(core.run_round()).values()
+    assert text.startswith(f"0/2 nodes are available: 2 cannot allocate all claims: {words}.")
