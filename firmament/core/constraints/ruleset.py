@@ -177,6 +177,11 @@ class RuleSet:
         """Return the rules of a class, empty ones if it has none."""
         return self.of.get(cls, _NONE)
 
+    def matters_elsewhere(self, cls: int) -> bool:
+        """Return whether where tasks of a class are may matter to others on other machines."""
+        rules = self.rules(cls)
+        return rules.modelled or any(self.counters[number].coarse for number in rules.adds)
+
 
 _NONE = ClassRules()
 

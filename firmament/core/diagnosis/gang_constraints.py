@@ -41,20 +41,21 @@ class GangConstraints:
         """Return what the gang lacks, "" if that is not known: one of several constraints, or several together."""
         problem = self.problem
         members = np.flatnonzero(problem.gang == gang)
-        rules: Sequence[str | int] = sorted(
+        constraints: Sequence[str | int] = sorted(
             {kind for cls in members.tolist() for kind in _kinds(self._rules(cls))}
         )
-        if not rules:
+        if not constraints:
             return ""
         asked: Sequence[str | int] = np.flatnonzero(
             problem.requests[problem.shape[members]].any(axis=0)
         ).tolist()
-        every = [*rules, *asked]
+        every = [*constraints, *asked]
         if not self._afford(3 * len(every) * int(problem.counts[members].sum()) * problem.machines):
             return ""
         alone = [[each] for each in every if self._fits(gang, members, [each])]
         together = next(
-            (some for some in (rules, asked, every) if not alone and self._fits(gang, members, some)), ()
+            (some for some in (constraints, asked, every) if not alone and self._fits(gang, members, some)),
+            (),
         )
         for each in together:  # what is not needed is not to blame
             rest = [other for other in together if other != each]
@@ -75,12 +76,12 @@ class GangConstraints:
         """Return whether the gang is placed as a whole without these rules, and with plenty of these
         resources.
         """
-        rules = {each for each in dropped if isinstance(each, str)}
+        kinds = {each for each in dropped if isinstance(each, str)}
         resources = [each for each in dropped if isinstance(each, int)]
         problem = self.problem
-        if rules:
+        if kinds:
             of = dict(problem.rules.of)
-            of |= {cls: _drop_rules(self._rules(cls), rules) for cls in members.tolist()}
+            of |= {cls: _drop_rules(self._rules(cls), kinds) for cls in members.tolist()}
             problem = replace(problem, rules=replace(problem.rules, of=of))
         if resources:
             free = problem.free.copy()

@@ -99,9 +99,7 @@ def _not_needed(now: PreemptionState, machine: int, victim: int) -> bool:
     kind = now.problem.classes + int(now.preemption.kind[victim])
     if not now.rules(kind).matters:
         return True
-    if now.rules(kind).modelled or any(
-        state.rules.counters[number].coarse for number in now.rules(kind).adds
-    ):
+    if state.rules.matters_elsewhere(kind):
         return not guests  # a guest elsewhere in the domain may count on its going
     state.add(kind, machine, 1)
     allowed = True

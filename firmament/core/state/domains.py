@@ -36,13 +36,13 @@ class DomainsByKey:
 
     def get(self, key: str) -> Domains:
         """Return domains by the value of a label."""
-        topology = self._by_key.get(key)
-        if topology is None:
+        found = self._by_key.get(key)
+        if found is None:
             count = len(self._machines)
             column = self._machines.labels.column(key)
             domain = column.codes[:count].astype(np.int64) - 1
             domains = len(column) - 1
             sizes = np.bincount(domain[domain >= 0], minlength=domains)
-            topology = Domains(domain, domains, coarse=bool((sizes > 1).any()))
-            self._by_key[key] = topology
-        return topology
+            found = Domains(domain, domains, coarse=bool((sizes > 1).any()))
+            self._by_key[key] = found
+        return found
