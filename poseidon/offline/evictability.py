@@ -103,6 +103,7 @@ class MoveRules:
             forbidden_by_annotation(pod)
             or self._gang(uid)
             or self._local_data(pod)
+            or ("has claims of devices" if pod.spec.resource_claims else "")
             or self._budgets.refusal(pod)
         )
 
