@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from benchmarks.environment import environment
+from benchmarks.hostile_groups import GROUP_SHAPES, HostileGroups, surroundings
 from benchmarks.hostile_pods import HOSTNAME, MALLORY, SHAPES, ZONE, Room, hostile_pod
 from cost_models.registry import load_model
 from firmament.core.configuration import CoreConfiguration, WeightedModel
@@ -73,8 +74,8 @@ class HostileOptions:
     """Bursts, of which the median or the worst counts."""
     workers: int = 2
     """Processes that measure shapes side by side."""
-    shapes: tuple[str, ...] = tuple(SHAPES)
-    """Kinds of hostile pods."""
+    shapes: tuple[str, ...] = (*SHAPES, *GROUP_SHAPES)
+    """Kinds of hostile pods and groups."""
 
 
 def run_hostile(options: HostileOptions, progress: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
@@ -125,13 +126,19 @@ class _Hostile:
         """Return names of the tasks."""
         return [f"{prefix}-{at}" for at in range(len(self.classes))]
 
+    def job(self, prefix: str, at: int) -> str:  # noqa: ARG002 - asked alike
+        """Return no group: tasks that run are none of a gang here."""
+        return ""
+
 
 class _Measure:
     """One cluster, and bursts of ordinary pods in it; all times are seconds of the processor."""
 
     def __init__(self, options: HostileOptions, shape: str) -> None:
         self._options, self._shape = options, shape
-        self._core = _running(options)
+        group = GROUP_SHAPES.get(shape)
+        self._runs = group.runs if group is not None else SHAPES[shape].runs
+        self._core = _running(options, group.overlay if group is not None else "")
         self._bursts = 0
         self._core.run_round()
 
@@ -139,7 +146,11 @@ class _Measure:
         """Return how long a burst takes alone and beside the hostile pods, in each stage of their lives."""
         options, core = self._options, self._core
         alone = statistics.median([self._burst() for _ in range(options.runs + 1)][1:])
-        hostile, bridge = _translated(self._shape, options)
+        hostile: _Hostile | HostileGroups
+        if self._shape in GROUP_SHAPES:
+            hostile, bridge = GROUP_SHAPES[self._shape].make(options.hostile), 0.0
+        else:
+            hostile, bridge = _translated(self._shape, options)
         applying = _timed(lambda: core.apply(hostile.defined))[0]
         beside = self._burst(hostile.tasks("first"))
         behind = [self._burst(during=True) for _ in range(options.runs)]
@@ -155,7 +166,7 @@ class _Measure:
             "",
         )
         waiting = statistics.median([self._burst() for _ in range(options.runs)])
-        running = self._beside_running(hostile) if SHAPES[self._shape].runs else waiting
+        running = self._beside_running(hostile) if self._runs else waiting
         late = max(beside, *behind, waiting, running) - alone + bridge
         return {
             "bridgeSeconds": bridge,
@@ -170,12 +181,12 @@ class _Measure:
             "message": message,
         }
 
-    def _beside_running(self, hostile: _Hostile) -> float:
+    def _beside_running(self, hostile: _Hostile | HostileGroups) -> float:
         """Return how long a burst takes when the hostile pods run on the machines."""
         options = self._options
         self._core.apply(
             [
-                TasksBound(f"node-{at % options.nodes:05d}", number, (uid,))
+                TasksBound(f"node-{at % options.nodes:05d}", number, (uid,), hostile.job("second", at))
                 for at, (number, uid) in enumerate(zip(hostile.classes, hostile.uids("second"), strict=True))
             ]
         )
@@ -255,35 +266,44 @@ def _translated(shape: str, options: HostileOptions) -> tuple[_Hostile, float]:
     return hostile, max(statistics.median(seconds), largest)
 
 
-def _running(options: HostileOptions) -> Scheduler:
+def _running(options: HostileOptions, overlay: str) -> Scheduler:
+    overlays = (WeightedModel(load_model(overlay, {})),) if overlay else ()
     core = Scheduler(
-        configuration=CoreConfiguration(policy=WeightedModel(load_model("cpu_mem", {}))),
+        configuration=CoreConfiguration(policy=WeightedModel(load_model("cpu_mem", {})), overlays=overlays),
         solver=OrToolsSolver(),
         clock=time.time,
     )
-    core.apply(list(_events(options)))
+    machines = list(_machines(options))
+    core.apply(
+        [
+            *map(MachineUpserted, machines),
+            *(surroundings(overlay, machines) if overlay else ()),
+            *_plain_events(options),
+        ]
+    )
     return core
 
 
-def _events(options: HostileOptions) -> Iterator[Event]:
+def _machines(options: HostileOptions) -> Iterator[Machine]:
     images = tuple(Image((f"image-{number}",), 2**29) for number in range(50))
     for number in range(options.nodes):
         name = f"node-{number:05d}"
-        yield MachineUpserted(
-            Machine(
-                name,
-                {"cpu": 64_000, "memory": 256 * GIB, "pods": 250},
-                labels={
-                    HOSTNAME: name,
-                    ZONE: f"zone-{number % 3}",
-                    "rack": f"rack-{number % 200}",
-                    "generation": str(number % 7),
-                    **{f"tier-{each}": str(number % (each + 2)) for each in range(28)},
-                },
-                taints=(Taint("dedicated", f"team-{number}", "NoSchedule"),) if number % 10 == 0 else (),
-                images=images,
-            )
+        yield Machine(
+            name,
+            {"cpu": 64_000, "memory": 256 * GIB, "pods": 250},
+            labels={
+                HOSTNAME: name,
+                ZONE: f"zone-{number % 3}",
+                "rack": f"rack-{number % 200}",
+                "generation": str(number % 7),
+                **{f"tier-{each}": str(number % (each + 2)) for each in range(28)},
+            },
+            taints=(Taint("dedicated", f"team-{number}", "NoSchedule"),) if number % 10 == 0 else (),
+            images=images,
         )
+
+
+def _plain_events(options: HostileOptions) -> Iterator[Event]:
     for cls in range(options.classes):
         yield ClassDefined(cls + 1, _plain_class(cls))
     for number in range(options.nodes * 2):

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
+from benchmarks.hostile_groups import GROUP_SHAPES
 from benchmarks.hostile_pods import SHAPES
 
 
@@ -49,7 +50,7 @@ from benchmarks.hostile_pods import SHAPES
     "--shape",
     "shapes",
     multiple=True,
-    type=click.Choice(list(SHAPES)),
+    type=click.Choice([*SHAPES, *GROUP_SHAPES]),
     help="What there is too much of; all if none.",
 )
 @OUTPUT
@@ -63,7 +64,7 @@ def hostile(
     """
     from benchmarks.hostile import HostileOptions, run_hostile
 
-    chosen = HostileOptions(**options, hostile=hostile_pods, shapes=shapes or tuple(SHAPES))
+    chosen = HostileOptions(**options, hostile=hostile_pods, shapes=shapes or (*SHAPES, *GROUP_SHAPES))
     report = run_hostile(chosen, progress=progress())
     emit(report, output, save)
     if not report["holds"]:
