@@ -18,6 +18,7 @@ import numpy as np
 
 from cost_models.group_terms import GROUP_RECORD, TREE_RECORD
 from cost_models.registry import load_model
+from firmament.core import configuration as core_options
 from firmament.core.configuration import CoreConfiguration, WeightedModel
 from firmament.core.events import (
     ClassDefined,
@@ -117,7 +118,10 @@ def _group(name: str, size: int, constraints: dict[str, dict[str, object]]) -> I
 
 def _measure(solver: Solver, cluster: list[Event], events: list[Event], runs: int) -> dict[str, object]:
     """Return one round per run on a fresh scheduler; the first run warms up."""
-    configuration = CoreConfiguration(overlays=(WeightedModel(load_model("topology", {})),))
+    configuration = CoreConfiguration(
+        overlays=(WeightedModel(load_model("topology", {})),),
+        options=core_options.RoundOptions(namespace_looks=2**40),  # one namespace's groups in one round
+    )
     sizes = {event.job.id: event.job.min_members for event in events if isinstance(event, JobDefined)}
     seconds, result = [], None
     for number in range(runs + 1):

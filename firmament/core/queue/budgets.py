@@ -28,6 +28,7 @@ from firmament.core.queue.class_work import (
     TASKS_PER_LOOK,
     ClassWork,
     Unit,
+    count_group_looks,
     estimate_work,
 )
 from firmament.core.queue.turns import Turns
@@ -69,6 +70,8 @@ class Budgets:
         self._looks = np.empty(0, dtype=np.int64)
         """By class row: looks at all machines beside the others that wait, all that the class takes included."""
         self._expensive = np.empty(0, dtype=np.bool_)
+        self._ruled: frozenset[str] = frozenset()
+        """Gangs that are distributed over a tree."""
         self._rounds = self._own_rounds = 0
         self._own_round_is_due = self._waited = False
         self.put_off = 0
@@ -86,6 +89,8 @@ class Budgets:
         work.bring_up()
         counts = np.bincount(tasks.cls[waiting], minlength=len(work.looks))
         ordinary, expensive = self._at_most(counts)
+        ruled = self._find_ruled(waiting)
+        expensive += len({tasks.job[row] for row in waiting[ruled].tolist()}) * self._of_a_group
         least = max(expensive, -(-(ordinary + expensive) // ALONE))
         if ordinary + expensive <= self._most or (
             least <= self._most and len(self._namespaces(waiting)[0]) == 1
@@ -99,8 +104,8 @@ class Budgets:
         rules = self._together(counts > 0)
         self._expensive = rules > ORDINARY
         self._looks = rules + self._list_extra()
-        heavy = self._heavy(waiting)
-        chosen = self._choose(waiting, heavy)
+        heavy = self._heavy(waiting, ruled)
+        chosen = self._choose(waiting, heavy, ruled)
         self.put_off = int(np.count_nonzero(heavy & ~chosen))
         new = tasks.put_off[waiting] == 0
         untold = (row for row in waiting[new & heavy & ~chosen].tolist() if not tasks.message[row])
@@ -110,7 +115,7 @@ class Budgets:
         self._waited = not chosen.all()
         return waiting[chosen] if self._waited else waiting
 
-    def _choose(self, waiting: Int64, heavy: Bool) -> Bool:
+    def _choose(self, waiting: Int64, heavy: Bool, ruled: Bool) -> Bool:
         """Return bool[N]: who takes part in a round of which all together would be too much."""
         light = not heavy.all()
         if not heavy.any() or (light and not self._own_round_is_due):
@@ -118,7 +123,7 @@ class Budgets:
             return ~heavy
         self._own_round_is_due = False
         self._own_rounds += 1
-        return heavy & self._affordable(waiting, heavy)
+        return heavy & self._affordable(waiting, heavy, ruled)
 
     def _at_most(self, counts: Int64) -> tuple[int, int]:
         """Return bounds on the looks for so many tasks of each class, if every term selects every class.
@@ -177,8 +182,24 @@ class Budgets:
 
     # --- who is heavy ---------------------------------------------------------------------------------------------
 
-    def _heavy(self, waiting: Int64) -> Bool:
-        """Return bool[N]: who waits for a round of its own, as its namespace asks for too much."""
+    def _find_ruled(self, waiting: Int64) -> Bool:
+        """Return bool[N]: the tasks of groups that are distributed over a tree; notes these groups."""
+        self._ruled = self._cluster.ruled_gangs
+        if not self._ruled:
+            return np.zeros(len(waiting), dtype=np.bool_)
+        jobs = self._cluster.tasks.job
+        return np.array([jobs[row] in self._ruled for row in waiting.tolist()], dtype=np.bool_)
+
+    @property
+    def _of_a_group(self) -> int:
+        """Looks at each machine that a group over a tree takes, whatever its tasks ask for."""
+        return count_group_looks(len(self._cluster.machines))
+
+    def _heavy(self, waiting: Int64, ruled: Bool) -> Bool:
+        """Return bool[N]: who waits for a round of its own, as its namespace asks for too much.
+
+        ``ruled``: bool[N], tasks of groups over a tree. These count as expensive, each group once.
+        """
         tasks, jobs = self._cluster.tasks, self._cluster.jobs
         names, namespace = self._namespaces(waiting)
         pairs, of_pair, counts = np.unique(
@@ -188,8 +209,15 @@ class Budgets:
         expensive = self._expensive[cls]
         work = estimate_work(self._looks[cls], counts, expensive)
         ordinary = np.bincount(of, weights=work * ~expensive, minlength=len(names))[of]
-        total = np.bincount(of, weights=work, minlength=len(names))[of]
-        heavy: Bool = np.where(expensive, total, ordinary)[of_pair] > self._most
+        total = np.bincount(of, weights=work, minlength=len(names))
+        if ruled.any():
+            groups = {
+                (tasks.job[row], name)
+                for row, name in zip(waiting[ruled].tolist(), namespace[ruled].tolist(), strict=True)
+            }
+            total += np.bincount([name for _, name in groups], minlength=len(names)) * self._of_a_group
+        is_dear = expensive[of_pair] | ruled
+        heavy: Bool = np.where(is_dear, total[namespace], ordinary[of_pair]) > self._most
         heavy &= tasks.state[waiting] == TaskPhase.PENDING
         if jobs.gangs and heavy.any():
             self._keep_gangs_whole(waiting, heavy)
@@ -225,10 +253,10 @@ class Budgets:
 
     # --- a round of its own ---------------------------------------------------------------------------------------
 
-    def _affordable(self, waiting: Int64, heavy: Bool) -> Bool:
+    def _affordable(self, waiting: Int64, heavy: Bool, ruled: Bool) -> Bool:
         """Return bool[N]: of the heavy those who take part in a round of their own."""
         tasks, gangs = self._cluster.tasks, self._cluster.jobs.gangs
-        ordinary: Bool = heavy & ~self._expensive[tasks.cls[waiting]]
+        ordinary: Bool = heavy & ~self._expensive[tasks.cls[waiting]] & ~ruled
         if gangs:  # as a whole
             dear = {tasks.job[row] for row in waiting[heavy & ~ordinary].tolist()} & gangs
             ordinary &= np.array([tasks.job[row] not in dear for row in waiting.tolist()], dtype=np.bool_)
@@ -321,10 +349,11 @@ class Budgets:
         order = np.lexsort((tasks.sequence[rows], since))
         classes = np.unique(tasks.cls[rows])
         looks = self._looks[classes]
+        of_group = self._of_a_group if whole and tasks.job[int(rows[0])] in self._ruled else 0
         return Unit(
             namespace=namespace,
             rows=rows[order],
-            looks=int(looks.sum()),
+            looks=int(looks.sum()) + of_group,
             per_task=float(looks.mean()) / TASKS_PER_LOOK if self._expensive[classes].any() else 0.0,
             since=int(since.min()),
             priority=int(tasks.priority[rows].max()),

@@ -36,6 +36,9 @@ PLAIN_LOOKS = 6_000
 """Looks at one machine that a class without rules takes altogether, in a round of such classes: on 10,000 machines less
 than one look at each."""
 
+_OF_A_GROUP, _AT_MACHINES_OF_A_GROUP = 120_000, 10
+"""Looks at one machine that a group over a tree takes altogether, and at each machine beside them."""
+
 _LOOKS_LIKE_A_CLASS = 16
 """So many looks for rules about other tasks take as much time that no machine adds to as one more class."""
 
@@ -85,6 +88,11 @@ class ClassWork:
         some = held[:_SAMPLE]
         found = sum(int(np.count_nonzero(present[selector.find_selected(term)])) for term in some)
         return found * len(held) * PAIR // (len(some) * max(1, len(self._cluster.machines)))
+
+
+def count_group_looks(machines: int) -> int:
+    """Return the looks at all of so many machines that a group over a tree takes beside its tasks."""
+    return _AT_MACHINES_OF_A_GROUP + _OF_A_GROUP // max(1, machines)
 
 
 def _extend(known: Int64, more: Iterable[int]) -> Int64:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -10,8 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firmament.core.configuration import RoundOptions
-from firmament.core.events import ClassDefined, Event, JobDefined, TasksSubmitted
+from cost_models.group_terms import GROUP_RECORD, TREE_RECORD
+from cost_models.registry import load_model
+from firmament.core.configuration import CoreConfiguration, RoundOptions, WeightedModel
+from firmament.core.events import ClassDefined, Event, JobDefined, RecordUpserted, TasksSubmitted
 from firmament.core.intake.events import apply_events
 from firmament.core.model import (
     Job,
@@ -23,7 +26,7 @@ from firmament.core.model import (
     TaskTerm,
 )
 from firmament.core.queue.budgets import PUT_OFF, Budgets
-from firmament.core.queue.class_work import ORDINARY
+from firmament.core.queue.class_work import ORDINARY, count_group_looks
 from firmament.core.requeue.requeue import RETRY_SECONDS
 from firmament.core.results import RoundResult
 from firmament.core.rules.registry import default_rules
@@ -31,6 +34,7 @@ from firmament.core.scheduler import Scheduler
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase
 from firmament.core.state.waiting import hold_back
+from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import Clock, machine, placed, scheduler, task_class, uids
 from tests.support.effort import examples
 
@@ -338,6 +342,51 @@ def test_ordinary_classes_that_select_each_other_are_expensive_together():
     results = until_quiet(core)
     assert 1 < sum(1 for each in results if each.deltas) <= 20
     assert sum(len(placed(each)) for each in results) == 20
+
+
+def on_a_tree(name: str, number: int, size: int, *, ruled: bool = True) -> list[Event]:
+    """So many tasks of one kind in a group that is placed by a tree, unless it is an ordinary gang."""
+    some = uids(f"{name}-{number}", size)
+    names = tuple(f"{name}/{uid}" for uid in some)
+    job = f"{name}-{number}"
+    record = json.dumps({"group": job, "constraints": {}}).encode()
+    return [
+        JobDefined(Job(job, min_members=size, size=size, namespace=name)),
+        *([RecordUpserted(GROUP_RECORD, job, record)] if ruled else []),
+        TasksSubmitted(1, some, job=job, names=names),
+    ]
+
+
+@pytest.mark.parametrize(("ruled", "placed_with_others"), [(True, 0), (False, 240)])
+def test_many_groups_over_a_tree_of_one_namespace_wait_for_others_and_go_by_and_by(ruled, placed_with_others):
+    nodes = {f"n-{number}": {} for number in range(40)}
+    tree = {"name": "tree", "levels": ["node"], "tree": nodes}
+    core = Scheduler(
+        configuration=CoreConfiguration(
+            overlays=(WeightedModel(load_model("topology", {})),),
+            options=RoundOptions(namespace_looks=40 * count_group_looks(40) * 10),
+        ),
+        solver=OrToolsSolver(),
+        clock=Clock(),
+    )
+    core.apply(
+        [
+            *(machine(name, cpu=64_000) for name in nodes),
+            RecordUpserted(TREE_RECORD, "tree", json.dumps(tree).encode()),
+            ClassDefined(1, task_class(cpu=100)),
+            *(event for number in range(60) for event in on_a_tree("heavy", number, 4, ruled=ruled)),
+            TasksSubmitted(1, ("light/a",), names=("light/a",)),
+        ]
+    )
+    first = placed(core.run_round())
+    assert "light/a" in first
+    assert len(first) == 1 + placed_with_others
+    rounds = []
+    while core.next_round_in() == 0.0:
+        rounds.append(len(placed(core.run_round())))
+    assert sum(rounds) == 240 - placed_with_others
+    assert max(rounds, default=0) <= 4 * 10
+    assert all(count % 4 == 0 for count in rounds)
 
 
 def test_a_gang_of_thousands_of_looks_is_refused_and_told_why():
