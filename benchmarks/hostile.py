@@ -186,7 +186,7 @@ class _Measure:
         options = self._options
         self._core.apply(
             [
-                TasksBound(f"node-{at % options.nodes:05d}", number, (uid,), hostile.job("second", at))
+                TasksBound(f"node-{at % options.nodes:05d}", number, (uid,), job=hostile.job("second", at))
                 for at, (number, uid) in enumerate(zip(hostile.classes, hostile.uids("second"), strict=True))
             ]
         )

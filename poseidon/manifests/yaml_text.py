@@ -10,11 +10,15 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable
 from itertools import accumulate
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from protos.conventions.yaml_size import CountedDocuments, is_plain
+
+if TYPE_CHECKING:
+    from yaml._yaml import Mark as LibyamlMark
+    from yaml.error import Mark
 
 _BASE: type = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -43,8 +47,7 @@ def parse_yaml(text: str) -> list[Any]:
             _check_levels(text)
         return list(yaml.load_all(text, Loader=_ManifestLoader if is_plain(text) else _CountingLoader))
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        place = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
+        place = _place(error.problem_mark or error.context_mark)
         raise YamlTextError(place, error.problem or error.context or "unreadable") from None
     except yaml.YAMLError as error:
         # A ReaderError spans several lines; its first says which character is at fault.
@@ -52,6 +55,10 @@ def parse_yaml(text: str) -> list[Any]:
     except ValueError as error:
         # PyYAML lets those of its scalar constructors through, such as the limit on digits of an integer.
         raise YamlTextError("", str(error)) from None
+
+
+def _place(mark: Mark | LibyamlMark | None) -> str:
+    return f":{mark.line + 1}:{mark.column + 1}" if mark else ""
 
 
 def _may_be_deep(text: str) -> bool:
@@ -72,9 +79,7 @@ def _check_levels(text: str) -> None:
         if isinstance(event, yaml.CollectionStartEvent):
             level += 1
             if level > MOST_LEVELS:
-                mark = event.start_mark
-                place = f":{mark.line + 1}:{mark.column + 1}"
-                raise YamlTextError(place, f"nested more than {MOST_LEVELS:,} levels deep")
+                raise YamlTextError(_place(event.start_mark), f"nested more than {MOST_LEVELS:,} levels deep")
         elif isinstance(event, yaml.CollectionEndEvent):
             level -= 1
 

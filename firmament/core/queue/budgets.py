@@ -33,6 +33,7 @@ from firmament.core.queue.class_work import (
 )
 from firmament.core.queue.turns import Turns
 from firmament.core.rules.registry import NodeRules
+from firmament.core.rules.tree_groups.compilation import list_groups
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase
 from firmament.core.state.waiting import note_put_off, tell
@@ -184,7 +185,7 @@ class Budgets:
 
     def _find_ruled(self, waiting: Int64) -> Bool:
         """Return bool[N]: the tasks of groups that are distributed over a tree; notes these groups."""
-        self._ruled = self._cluster.ruled_gangs
+        self._ruled = list_groups(self._cluster)
         if not self._ruled:
             return np.zeros(len(waiting), dtype=np.bool_)
         jobs = self._cluster.tasks.job

@@ -52,6 +52,11 @@ def compile_groups(
     return GroupTerms(tree, ExactSolver(terms.choice), groups, position, np.array(counted, dtype=np.int64))
 
 
+def list_groups(cluster: Cluster) -> frozenset[str]:
+    """Return the jobs that are distributed over the tree."""
+    return cluster.ruled_gangs
+
+
 class MachineTrees:
     """Builds the tree of a round, anew only if machines have come, gone or moved."""
 
