@@ -185,7 +185,7 @@ class Budgets:
 
     def _find_ruled(self, waiting: Int64) -> Bool:
         """Return bool[N]: the tasks of groups that are distributed over a tree; notes these groups."""
-        self._ruled = list_groups(self._cluster)
+        self._ruled = list_groups(self._cluster) if self._cluster.jobs.gangs else frozenset()
         if not self._ruled:
             return np.zeros(len(waiting), dtype=np.bool_)
         jobs = self._cluster.tasks.job
