@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
-from poseidon.commands.endings import print_json, warn
+from poseidon.commands.endings import print_json, warn, write_page
 from poseidon.commands.offline_input import Source, wide_offline_options
-from poseidon.commands.options import move_cost_option
+from poseidon.commands.options import move_cost_option, page_option
 
 STILL_PENDING = 3
 """Exit status, if it is asked for, of a plan in which pods stay pending: no other end has it."""
@@ -27,6 +29,7 @@ STILL_PENDING = 3
 @click.option(
     "--fail-pending", is_flag=True, help="End with status 3 if pods stay pending: for scripts, and for CI."
 )
+@page_option("Write the plan as one web page, too.")
 @move_cost_option("With --reschedule: what a move has to save, in points of cost models.")
 def plan(
     *,
@@ -35,6 +38,7 @@ def plan(
     scheduler_names: tuple[str, ...],
     reschedule: bool,
     fail_pending: bool,
+    page_file: Path | None,
     move_cost: float,
 ) -> None:
     """Say which pods of the manifests would be bound to which nodes, and why the others would wait.
@@ -46,6 +50,8 @@ def plan(
 
     made = make_plan(given, scheduler_names=scheduler_names, move_cost=move_cost if reschedule else None)
     warn(made.warnings)
+    if page_file is not None:
+        write_page(page_file, made.to_html())
     if output == "json":
         print_json(made.as_json())
     else:

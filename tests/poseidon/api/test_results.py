@@ -120,3 +120,11 @@ def test_the_functions_are_found_at_the_package_and_nothing_else_is():
     assert {"audit", "explain", "plan", "read"} <= set(dir(poseidon))
     with pytest.raises(AttributeError, match="has no attribute 'plann'"):
         getattr(poseidon, "plann")  # noqa: B009 - types say so, too
+
+
+def test_the_command_writes_the_same_page(tmp_path):
+    page = tmp_path / "plan.html"
+    done = CliRunner().invoke(main, ["plan", "-f", str(EXAMPLE), "--html", str(page)])
+    assert done.exit_code == 0, done.stderr
+    assert "CPU requested of the nodes that get pods" in page.read_text()
+    assert page.read_text() == plan(EXAMPLE).to_html()
