@@ -138,7 +138,7 @@ def running_programs(kubeconfig: Path, folder: Path) -> Iterator[None]:
 def bind_pods(kubectl: Sequence[str]) -> None:
     """Create the pods, wait until all are bound, and say how many are on how many nodes."""
     began = time.monotonic()
-    step("creating 200 pods", *kubectl, "apply", "-f", str(HERE / "pods.yaml"))
+    step("creating 200 pods", *kubectl, "apply", "-f", str(HERE / "objects" / "pods.yaml"))
     selected = ("-n", NAMESPACE, "-l", "app=trial")
     wait_until_created(kubectl, selected, 200)
     step(

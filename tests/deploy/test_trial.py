@@ -73,7 +73,7 @@ def test_kind_builds_loads_installs_and_binds(tmp_path):
         "kind load docker-image",
         "kubectl --context kind-poseidon apply -k deploy",
         "kubectl --context kind-poseidon -n poseidon rollout status",
-        "kubectl --context kind-poseidon apply -f deploy/trial/pods.yaml",
+        "kubectl --context kind-poseidon apply -f deploy/trial/objects/pods.yaml",
         "kubectl --context kind-poseidon wait pod",
     )
     places = [next(number for number, call in enumerate(order) if call.startswith(each)) for each in steps]
@@ -142,7 +142,7 @@ def test_pods_that_stay_pending_fail_the_trial(tmp_path):
 
 
 def test_the_pods_fit_and_are_ours():
-    _, deployment = yaml.safe_load_all((TRIAL / "pods.yaml").read_text())
+    _, deployment = yaml.safe_load_all((TRIAL / "objects" / "pods.yaml").read_text())
     assert deployment["spec"]["replicas"] == 200
     assert deployment["spec"]["template"]["spec"]["schedulerName"] == "poseidon"
     nodes = yaml.safe_load((TRIAL / "kind.yaml").read_text())["nodes"]
