@@ -93,9 +93,7 @@ class Budgets:
         ruled = self._find_ruled(waiting)
         expensive += len({tasks.job[row] for row in waiting[ruled].tolist()}) * self._of_a_group
         least = max(expensive, -(-(ordinary + expensive) // ALONE))
-        if ordinary + expensive <= self._most or (
-            least <= self._most and len(self._namespaces(waiting)[0]) == 1
-        ):
+        if ordinary + expensive <= self._most or (least <= self._most and self._is_one_namespace(waiting)):
             self._own_round_is_due = False
             if self._waited:
                 note_put_off(self._cluster, waiting, 0)
@@ -239,6 +237,16 @@ class Budgets:
         """Return one number for the namespace and class of each task (rows): several times as fast as pairs."""
         return namespace * len(self._work.looks) + self._cluster.tasks.cls[rows]
 
+    def _is_one_namespace(self, waiting: Int64) -> bool:
+        """Return whether all tasks are of one; asked about all tasks of a burst."""
+        tasks, rows = self._cluster.tasks, waiting.tolist()
+        found = {name[: name.find("/") + 1] for name in map(tasks.name.__getitem__, rows)}
+        if found == {""}:  # then the namespaces of the classes count
+            waiting = waiting[_first_of_each(tasks.cls[waiting])]
+        elif "" not in found:
+            return len(found) == 1
+        return len(self._namespaces(waiting)[0]) == 1
+
     def _namespaces(self, waiting: Int64) -> tuple[list[str], Int64]:
         """Return names of the namespaces of tasks, and int64[N]: the index of each one's."""
         tasks, rows = self._cluster.tasks, self._cluster.classes.rows
@@ -381,3 +389,9 @@ class Budgets:
             for queue in queues:
                 if number < len(queue):
                     yield queue[number]
+
+
+def _first_of_each(numbers: Int64) -> Int64:
+    """Return the places where each number occurs first."""
+    places: Int64 = np.unique(numbers, return_index=True)[1]
+    return places

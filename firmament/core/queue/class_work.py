@@ -8,13 +8,18 @@ and is selected by a term about other tasks is more work. The weights are measur
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bisect import bisect_left
 from dataclasses import dataclass
 
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.rules.registry import NodeRules, count_looks_at_others, count_pairing
+from firmament.core.rules.registry import (
+    NodeRules,
+    count_looks_at_others,
+    count_pairing,
+    list_stating_rules,
+)
 from firmament.core.state.cluster import Cluster
 
 ORDINARY = 64
@@ -58,13 +63,21 @@ class ClassWork:
     def bring_up(self) -> None:
         """Look at the classes that have been defined since."""
         rows, known = self._cluster.classes.rows, len(self.looks)
-        if known < len(rows):
-            new = [row.content for row in rows[known:]]
-            self.looks = _extend(self.looks, map(self._rules.count_looks, new))
-            self.terms = _extend(self.terms, map(count_pairing, new))
-            self._choosy = _extend(self._choosy, map(self._rules.is_choosy, new))
-            fixed = (1 + count_looks_at_others(each) // _LOOKS_LIKE_A_CLASS for each in new)
-            self._fixed = _extend(self._fixed, fixed)
+        count = len(rows) - known
+        if not count:
+            return
+        common = (self._rules.count_common_looks(row.content) for row in rows[known:])
+        self.looks = np.append(self.looks, np.fromiter(common, dtype=np.int64))
+        self.terms = np.append(self.terms, np.zeros(count, dtype=np.int64))
+        self._choosy = np.append(self._choosy, np.zeros(count, dtype=np.int64))
+        self._fixed = np.append(self._fixed, np.ones(count, dtype=np.int64))
+        stating = list_stating_rules(self._cluster, self._rules)
+        for row in stating[bisect_left(stating, known) :]:  # most classes of a large burst state no rule
+            content = rows[row].content
+            self.looks[row] = self._rules.count_looks(content)
+            self.terms[row] = count_pairing(content)
+            self._choosy[row] = self._rules.is_choosy(content)
+            self._fixed[row] += count_looks_at_others(content) // _LOOKS_LIKE_A_CLASS
 
     def forget(self) -> None:
         """Forget everything, as rows stand for other classes now."""
@@ -93,10 +106,6 @@ class ClassWork:
 def count_group_looks(machines: int) -> int:
     """Return the looks at all of so many machines that a group over a tree takes beside its tasks."""
     return _AT_MACHINES_OF_A_GROUP + _OF_A_GROUP // max(1, machines)
-
-
-def _extend(known: Int64, more: Iterable[int]) -> Int64:
-    return np.append(known, np.fromiter(more, dtype=np.int64))
 
 
 def estimate_work(looks: Int64, counts: Int64, expensive: Bool) -> Int64:

@@ -66,6 +66,10 @@ DEFAULT: tuple[NodeRule, ...] = (
 place here. Rules whose answers do not last come after all others."""
 
 
+_STATED_BY_ALL = frozenset({"requests"})
+"""Fields that next to every class states something in."""
+
+
 def _stating(fields: Sequence[str]) -> Callable[[TaskClass], tuple[object, ...]]:
     """Return what a class states in the fields, at least one: thousands of classes are asked in a round."""
     return attrgetter(*fields, fields[0])  # of a single name it would give no tuple
@@ -77,6 +81,7 @@ class _Asked:
     def __init__(self, rule: NodeRule, fields: Sequence[str]) -> None:
         """``fields``: of tasks, without any of which the rule has nothing to say; (): it always has."""
         self.rule = rule
+        self.fields = fields
         self._stated = _stating(fields) if fields else None
         self._there = frozenset(rule.for_machines_with)
 
@@ -112,6 +117,14 @@ class NodeRules:
             for rule in rules
             if type(rule).count_looks is not NodeRule.count_looks
         ]
+        by_all = [each for each in self._looking if set(each.fields) <= _STATED_BY_ALL]
+        self._looking_at_all = [each.rule for each in by_all]
+        others = (each for each in (*self._lasting, *self._looking) if each not in by_all)
+        self.stated_fields = tuple(dict.fromkeys(field for each in others for field in each.fields))
+        """Fields of tasks; a class without any of them is not choosy, and takes ``count_common_looks``."""
+        passing = [field for each in self._passing for field in each.fields]
+        always = any(not each.fields for each in self._passing)
+        self._may_pass = _stating(passing) if passing and not always else None
         self._of_reason = {reason: rule for rule in rules for reason in rule.reasons}
         own_keys = [each.rule for each in self._lasting if type(each.rule).key is not NodeRule.key]
         read = {
@@ -132,6 +145,8 @@ class NodeRules:
 
     def passing_refusals(self, machines: MachineTable, shape: TaskClass) -> Iterator[MachineRefusal]:
         """Yield the refusals of rules whose answers do not last: these are asked each time."""
+        if self._may_pass is not None and not any(self._may_pass(shape)):
+            return
         for each in self._passing:
             if each.concerns(machines, shape):
                 yield from each.rule.refusals(machines, shape)
@@ -152,6 +167,10 @@ class NodeRules:
         """Return how often a round looks at each machine for a class, by all that it states; at least once."""
         looks = sum(each.rule.count_looks(content) for each in self._looking if each.is_stated(content))
         return 1 + looks + count_looks_at_others(content)
+
+    def count_common_looks(self, content: TaskClass) -> int:
+        """Return the same for a class that states nothing but what all classes do."""
+        return 1 + sum([rule.count_looks(content) for rule in self._looking_at_all])
 
     def is_choosy(self, content: TaskClass) -> bool:
         """Return whether a class states something for which machines may be refused to it alone."""
@@ -315,6 +334,11 @@ _CALLED: dict[AnyReason, str] = {reason: words for rule in POD_RULES for reason,
 def list_ruled(cluster: Cluster) -> list[int]:
     """Return the rows of the classes that have something to say about where other tasks are, ascending."""
     return cluster.classes.list_stating(_STATED)
+
+
+def list_stating_rules(cluster: Cluster, rules: NodeRules) -> list[int]:
+    """Return the rows of the classes that state anything that rules go by beside what all classes state, ascending."""
+    return cluster.classes.list_stating((*rules.stated_fields, *_STATED))
 
 
 def selects(cluster: Cluster, ruled: int, cls: int) -> bool:
