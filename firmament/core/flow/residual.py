@@ -118,7 +118,7 @@ class Residual:
             known_as = int(self.problem.map_to_ledgers(np.array([shape]))[0])
             machines &= ledger.count_room(known_as) > 0
 
-    def units(self, shapes: Int64, machines: Int64) -> Int64:
+    def units(self, shapes: Int64, machines: Int64, *, quotas: bool = True) -> Int64:
         """Return how many tasks of ``shapes[i]`` fit ``machines[i]`` by themselves: int64[A], exact, at least
         0.
 
@@ -139,7 +139,7 @@ class Residual:
         units = np.maximum(units, 0)
         if self.problem.multiplicity is not None:
             units = np.minimum(units, int(self.remaining.sum())) * self.problem.multiplicity[machines]
-        if self.quotas is not None:
+        if self.quotas is not None and quotas:
             self.quotas.limit_units(units, shapes, machines)
         return units
 

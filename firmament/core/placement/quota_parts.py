@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.constraints.quota_order import QuotaOrder, Standing
+from firmament.core.constraints.quota_order import QuotaOrder, Standing, list_amounts
 from firmament.core.constraints.quota_room import QuotaRoom
 from firmament.core.flow.residual import Residual
 from firmament.core.placement.subclasses import ClassPart
@@ -83,6 +83,8 @@ class _Dealing:
         self._single = sum(claim.left for claim in claims) <= MOST_SINGLE
         self._followers: dict[int, list[int]] = {}
         self._waiting: list[tuple[Standing, int, int]] = []
+        self._rooms: dict[tuple[bytes, bytes], Int64] = {}
+        self._covers: dict[tuple[int, ...], list[tuple[Int64, Bool]]] = {}
 
     def run(self) -> None:
         """Give quota to whose turn it is, until nobody gets more."""
@@ -114,6 +116,8 @@ class _Dealing:
 
     def _enter(self, place: int) -> None:
         claim = self._claims[place]
+        if not self._plan.units_by_kind(claim.draw).any():
+            return
         claim.cells = self._list_cells(claim)
         found = self._find_cell(claim)
         if found is not None:
@@ -121,21 +125,39 @@ class _Dealing:
 
     def _list_cells(self, claim: _Claim) -> list[_Cell]:
         """Return the machines of a class by the flavors that cover them, the first of its flavors first."""
-        terms, problem = self._plan.terms, self._residual.problem
-        flavors = [flavor for group in terms.draws[claim.draw].groups for flavor in group.flavors]
-        shape = int(problem.shape[claim.cls])
-        room = self._residual.units(np.full(problem.machines, shape), np.arange(problem.machines))
-        room = np.where(problem.limit_to_pins(claim.cls, problem.feasible[shape]), room, 0)
-        present = np.flatnonzero(np.bincount(terms.kind, minlength=len(terms.covers)))
-        covers, cell_of = np.unique(~terms.covers[present][:, flavors], axis=0, return_inverse=True)
+        groups = self._plan.terms.draws[claim.draw].groups
+        flavors = tuple(flavor for group in groups for flavor in group.flavors)
+        if flavors not in self._covers:
+            self._covers[flavors] = self._part_machines(flavors)
+        room = self._count_room(claim.cls)
         cells = []
-        for number in range(len(covers)):
-            kinds = present[cell_of.reshape(-1) == number]
-            machines: Bool = np.isin(terms.kind, kinds)
+        for kinds, machines in self._covers[flavors]:
             places = int(np.minimum(room[machines], claim.left).sum())
             if places:
                 cells.append(_Cell(kinds, machines, places))
         return cells
+
+    def _part_machines(self, flavors: tuple[int, ...]) -> list[tuple[Int64, Bool]]:
+        """Return kinds of machines, and the machines, that the same of some flavors cover; the first flavors first."""
+        terms = self._plan.terms
+        present = np.flatnonzero(np.bincount(terms.kind, minlength=len(terms.covers)))
+        covers, cell_of = np.unique(~terms.covers[present][:, list(flavors)], axis=0, return_inverse=True)
+        parts = [present[cell_of.reshape(-1) == number] for number in range(len(covers))]
+        return [(kinds, np.isin(terms.kind, kinds)) for kinds in parts]
+
+    def _count_room(self, cls: int) -> Int64:
+        """Return int64[M]: how many tasks of a class each machine takes by itself, quotas aside."""
+        residual, problem = self._residual, self._residual.problem
+        shape = int(problem.shape[cls])
+        key = problem.requests[shape].tobytes(), problem.feasible[shape].tobytes()
+        alike = not (problem.joint or problem.ledgers or cls in problem.pins)
+        if alike and key in self._rooms:
+            return self._rooms[key]
+        room = residual.units(np.full(problem.machines, shape), np.arange(problem.machines), quotas=False)
+        room = np.where(problem.limit_to_pins(cls, problem.feasible[shape]), room, 0)
+        if alike:
+            self._rooms[key] = room
+        return room
 
     def _find_cell(self, claim: _Claim) -> _Cell | None:
         """Return the first cell in which there are quota and room for one more task."""
@@ -160,6 +182,13 @@ class _Dealing:
 
     def _count_own(self, claim: _Claim, kind: int, most: int) -> int:
         """Return how many tasks, at least one and at most so many, come without borrowing."""
+        draw, terms = self._plan.terms.draws[claim.draw], self._plan.terms
+        if all(int(terms.covers[kind, list(group.flavors)].sum()) == 1 for group in draw.groups):
+            left = (
+                self._plan.use.get_own_left(draw.node, column) // amount
+                for column, amount in list_amounts(draw, terms.covers[kind])
+            )
+            return max(1, min([most, *left]))
         low, high = 1, most
         while low < high:
             middle = (low + high + 1) // 2

@@ -133,3 +133,13 @@ def test_a_quota_that_goes_while_a_round_is_solved_admits_nobody():
     placement = opened.solve()
     core.apply([RecordRemoved(QUOTA_RECORD, "team")])
     assert placed(core.close_round(opened, placement)) == {}
+
+
+def test_tasks_that_ask_for_nothing_need_no_quota():
+    core = scheduler(
+        machine("a"),
+        flavor("any"),
+        quota("team"),
+        tasks(1, *uids("t", 3), content=task_class(0, queue="team")),
+    )
+    assert len(placed(core.run_round())) == 3
