@@ -22,10 +22,18 @@ from poseidon.kube.api.storage import (
 from poseidon.lifecycle.recovery import RECREATIONS
 from poseidon.manifests.controllers.volumes import PROVISIONED_BY
 from poseidon.offline.evictability import REFUSALS, SAFE_VOLUMES
-from poseidon.pod_groups.membership import FOREIGN_GANG_ANNOTATIONS, GANG_ANNOTATION, MIRROR_ANNOTATION
+from poseidon.pod_groups.demands import MIN_PARALLELISM
+from poseidon.pod_groups.membership import (
+    FOREIGN_GANG_ANNOTATIONS,
+    GANG_ANNOTATION,
+    KUEUE_GROUP_SIZE,
+    MIRROR_ANNOTATION,
+)
 from poseidon.pods.estimates import NODE_ANNOTATIONS, POD_ANNOTATIONS
 from poseidon.pods.resources import BANDWIDTH_ANNOTATIONS
 from poseidon.pods.visibility import ANNOTATION_PREFIX
+from poseidon.queues.claims import KUEUE_QUEUE, VOLCANO_QUEUES
+from poseidon.queues.elastic_quotas import NAMESPACES, WEIGHT
 
 ANNOTATIONS: frozenset[str] = frozenset(
     {
@@ -33,20 +41,26 @@ ANNOTATIONS: frozenset[str] = frozenset(
         CONSTRAINTS_ANNOTATION,
         DEFAULT_CLASS,
         GANG_ANNOTATION,
+        KUEUE_GROUP_SIZE,
+        KUEUE_QUEUE,
         LAST_GOOD,
         LAST_GOOD_SPEC,
         LEGACY_CLASS,
         LEGACY_DEFAULT_CLASS,
+        MIN_PARALLELISM,
         MIRROR_ANNOTATION,
+        NAMESPACES,
         PROVISIONED_BY,
         RECREATIONS,
         SAFE_VOLUMES,
         SELECTED_NODE,
+        WEIGHT,
         *BANDWIDTH_ANNOTATIONS,
         *FOREIGN_GANG_ANNOTATIONS,
         *NODE_ANNOTATIONS,
         *POD_ANNOTATIONS,
         *REFUSALS,
+        *VOLCANO_QUEUES,
     }
 )
 """Annotations that placement reads, beside those that begin with ``ANNOTATION_PREFIX``, which are for cost models."""
