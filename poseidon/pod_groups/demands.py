@@ -190,7 +190,10 @@ def _list_ignored_by_volcano(spec: VolcanoPodGroupSpec, *, elastic: bool) -> str
         ),
         (
             spec.queue not in ("", "default"),
-            f"spec.queue {shorten(repr(spec.queue))}: is not honoured; there are no queues here",
+            (
+                f"spec.queue {shorten(repr(spec.queue))}: is not honoured; "
+                "annotate the pods with scheduling.volcano.sh/queue-name"
+            ),
         ),
         (
             spec.network_topology is not None,

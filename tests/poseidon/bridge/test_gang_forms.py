@@ -112,7 +112,7 @@ def test_what_is_not_honoured_is_said_once_on_the_object_or_on_a_pod():
     scene = Scene()
     scene.volcano("train", min_member=2, queue="gold")
     scene.pods(present(volcano_pod("a")), present(volcano_pod("b")))
-    message = "spec.queue 'gold': is not honoured; there are no queues here"
+    message = "spec.queue 'gold': is not honoured; annotate the pods with scheduling.volcano.sh/queue-name"
     assert scene.said() == [("PodGroup", "NotHonoured", message)]
     annotations = {f"{KOORDINATOR}/{key}": text for key, text in
                    {"name": "q", "min-available": "2", "mode": "Loose"}.items()}  # fmt: skip

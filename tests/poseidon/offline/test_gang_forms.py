@@ -158,7 +158,10 @@ def test_the_most_that_one_of_its_pods_states_counts(tmp_path):
 @pytest.mark.parametrize(
     ("form", "said"),
     [
-        (volcano(minMember=2, queue="gold"), "spec.queue 'gold': is not honoured; there are no queues here"),
+        (
+            volcano(minMember=2, queue="gold"),
+            "spec.queue 'gold': is not honoured; annotate the pods with scheduling.volcano.sh/queue-name",
+        ),
         (
             volcano(minMember=2, networkTopology={"mode": "hard", "highestTierAllowed": 1}),
             "spec.networkTopology: is not honoured",
