@@ -16,6 +16,7 @@ from poseidon.bridge.options import BridgeOptions
 from poseidon.bridge.state import BridgeState
 from poseidon.bridge.writers import Writers
 from poseidon.kube.api.collections import CLUSTER_QUEUES
+from poseidon.kube.api.devices import ClaimMeta, ResourceClaim
 from poseidon.kube.api.metadata import Condition, ObjectRef, PodRef
 from poseidon.kube.api.pod_groups import PodGroupStatus
 from poseidon.kube.api.told_reasons import EventReason
@@ -23,6 +24,7 @@ from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
 from poseidon.kube.environment import Environment
 from poseidon.kube.write.claim_writer import GiveVolume, SelectNode
+from poseidon.kube.write.device_claim_writer import DeviceClaimWrite
 from poseidon.kube.write.event_writer import EventWriter
 from poseidon.kube.write.patch_writer import (
     GroupConditionWrite,
@@ -50,6 +52,7 @@ from tests.support.waiting import until
 
 POD = PodRef("uid-1", "default", "web-1")
 GROUP = ObjectRef("scheduling.x-k8s.io/v1alpha1", "PodGroup", "uid-g", "default", "train")
+CLAIM = ResourceClaim(ClaimMeta(name="gpu", namespace="default", uid="uid-c", resource_version="7"))
 ACTIONS: list[Action] = [
     Bind(POD, "n1"),
     AnnounceScheduled(POD, "n1"),
@@ -68,6 +71,7 @@ ACTIONS: list[Action] = [
     GroupConditionWrite("uid-n", "default", "native", Condition("Scheduled", "True")),
     MapWrite("uid-m", "default", "map", {"status": "bound"}, {"rank": "1"}),
     LabelWrite(POD, {"rank": "1"}),
+    DeviceClaimWrite(CLAIM, {"devices": {"results": []}}, (POD,), ()),
     QueueStatusWrite("uid-q", CLUSTER_QUEUES.path, "", "team", {"pendingWorkloads": 1}),
 ]
 NOTHING_SENT = {WithdrawEviction}
