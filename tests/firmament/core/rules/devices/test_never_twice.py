@@ -1,0 +1,108 @@
+"""Whatever happens, no device is given to two tasks, and none stays with a task that is gone."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from firmament.core.events import BindingReport, RecordRemoved, TaskRemoved
+from firmament.core.model import DEVICE_CLAIM_RECORD, TaskClaim
+from tests.support.core import machine, scheduler, task_class, tasks
+from tests.support.devices import (
+    claim_record,
+    claim_spec,
+    class_record,
+    device,
+    exactly,
+    list_devices,
+    own_claim,
+    slice_record,
+)
+from tests.support.effort import examples
+
+SHARED = claim_spec(exactly("gpu", 2))
+CLAIMS = [
+    own_claim(exactly("gpu")),
+    own_claim(exactly("gpu", 2)),
+    own_claim(exactly("gpu", 1, 'device.attributes["gpu.example.com"].kind == "X"')),
+    TaskClaim("c", "ns/shared"),
+]
+
+
+class World:
+    """What a bridge would know: claims that were written, and who has devices in between."""
+
+    def __init__(self, draw: Random) -> None:
+        self.draw = draw
+        self.core = scheduler([machine("a"), machine("b"), class_record("gpu")])
+        for name in ("a", "b"):
+            devices = [device(f"d{n}", attributes={"kind": draw.choice("XY")}) for n in range(3)]
+            self.core.apply([slice_record(name, devices)])
+        self.core.apply([slice_record("net", [device("s0", attributes={"kind": "X"})], allNodes=True)])
+        self.core.apply([claim_record("ns/shared", SHARED)])
+        self.number = 0
+        self.given: dict[str, dict[str, Any]] = {}
+        self.at: dict[str, str] = {}
+        self.written: set[str] = set()
+
+    def submit(self) -> None:
+        kind = self.draw.randrange(len(CLAIMS))
+        uids = [f"t{self.number + n}" for n in range(self.draw.randint(1, 3))]
+        self.number += len(uids)
+        content = replace(task_class(10), claims=(CLAIMS[kind],))
+        self.core.apply(tasks(kind + 1, *uids, content=content))
+
+    def run(self) -> None:
+        for delta in self.core.run_round().deltas:
+            self.at[delta.uid] = delta.machine
+            for each in delta.allocations:
+                owner = each.claim or f"ns/{delta.uid}"
+                allocation = json.loads(each.allocation)
+                assert self.given.get(owner, allocation) == allocation, "a shared claim has one allocation"
+                self.given[owner] = allocation
+        devices = [each for allocation in self.given.values() for each in list_devices(allocation)]
+        assert len(set(devices)) == len(devices), "given twice"
+
+    def choose(self) -> str:
+        own = [uid for uid in self.at if f"ns/{uid}" in self.given]
+        return self.draw.choice(sorted(own)) if own else ""
+
+    def write(self) -> None:
+        """The claim of a task is written, as a binding begins."""
+        if uid := self.choose():
+            owner = f"ns/{uid}"
+            self.written.add(owner)
+            self.core.apply([claim_record(owner, claim_spec(exactly("gpu")), self.given[owner], uid)])
+
+    def confirm(self) -> None:
+        if uid := self.choose():
+            self.core.report([BindingReport(uid, self.at[uid], bound=True)])
+
+    def fail(self) -> None:
+        """A binding fails before its claim was written, and the task goes."""
+        uid = self.choose()
+        if uid and f"ns/{uid}" not in self.written:
+            self.core.report([BindingReport(uid, self.at[uid], bound=False, retry=True)])
+            self.core.apply([TaskRemoved(uid)])
+            del self.given[f"ns/{uid}"], self.at[uid]
+
+    def end(self) -> None:
+        if uid := self.choose():
+            self.core.apply([TaskRemoved(uid), RecordRemoved(DEVICE_CLAIM_RECORD, f"ns/{uid}")])
+            del self.given[f"ns/{uid}"], self.at[uid]
+            self.written.discard(f"ns/{uid}")
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(st.integers(0, 2**32))
+def test_no_device_is_given_twice(seed: int):
+    world = World(Random(seed))
+    steps = [world.submit, world.run, world.write, world.confirm, world.fail, world.end]
+    for _ in range(25):
+        world.draw.choice(steps)()
+    world.run()
