@@ -23,7 +23,7 @@ from firmament.core.few_tasks.first_costs import FirstCosts
 from firmament.core.rules.default_spread import compile_spread
 from firmament.core.rules.gangs.lifecycle import AdmittedTasks
 from firmament.core.rules.registry import is_limited
-from firmament.core.snapshot.grouping import RoundContext
+from firmament.core.snapshot.grouping import RoundContext, groups_apart
 
 MOST_TASKS = 24
 """As many as the network restricts to the machines that they need."""
@@ -116,7 +116,7 @@ def _divide(context: RoundContext, waiting: Int64) -> list[AlikeTasks] | None:
     cluster = context.cluster
     tasks, known = cluster.tasks, cluster.classes.rows
     of_group = dict[int, tuple[int, int, int]]()
-    groups = _groups_of(context, waiting)
+    groups = groups_apart(context, waiting).tolist()
     members = dict[tuple[int, int], list[int]]()
     for row, group in zip(waiting.tolist(), groups, strict=True):
         cls = int(tasks.cls[row])
@@ -153,10 +153,5 @@ def _count_classes(context: RoundContext, placed: Int64) -> int:
     """Return of how many classes tasks are, as the network would have them."""
     tasks = context.cluster.tasks
     columns = [tasks.cls[placed], tasks.priority[placed], tasks.group_priority[placed]]
-    groups = _groups_of(context, placed)
+    groups = groups_apart(context, placed).tolist()
     return len(set(zip(*[column.tolist() for column in columns], groups, strict=True)))
-
-
-def _groups_of(context: RoundContext, rows: Int64) -> list[int]:
-    """Return the numbers of the groups of tasks that would rather be apart, 0 for none."""
-    return context.cluster.tasks.spread[rows].tolist() if context.configuration.spread else [0] * len(rows)

@@ -94,9 +94,7 @@ class TaskGroups:
 def group_called(context: RoundContext, admitted: AdmittedTasks, now: float) -> TaskGroups:
     """Return the groups of the tasks that ``admitted`` calls."""
     cluster, configuration = context.cluster, context.configuration
-    apart = np.zeros(len(admitted.waiting), dtype=np.int64)
-    if configuration.spread:
-        apart = cluster.tasks.spread[admitted.waiting]
+    apart = groups_apart(context, admitted.waiting)
     tasks, first, keys = _group(cluster, admitted, _levels(cluster, configuration, admitted), apart)
     cls, priority, group_priority, gang, level, spread = keys
     members = tuple(tasks[begin:end] for begin, end in pairwise([*first.tolist(), len(tasks)]))
@@ -120,6 +118,13 @@ def group_called(context: RoundContext, admitted: AdmittedTasks, now: float) -> 
         closed,
         shape,
     )
+
+
+def groups_apart(context: RoundContext, rows: Int64) -> Int64:
+    """Return int64[N]: numbers of the groups of tasks (rows) that would rather be apart, 0 for none."""
+    if context.configuration.spread:
+        return context.cluster.tasks.spread[rows]
+    return np.zeros(len(rows), dtype=np.int64)
 
 
 def _levels(cluster: Cluster, configuration: CoreConfiguration, admitted: AdmittedTasks) -> Int64:
