@@ -45,10 +45,10 @@ def main(target: Path, *, with_images: bool) -> None:
         _package_chart(source, target, version, moment)
         if with_images:
             _build_images(source, Path(folder) / "images", target, version, moment)
-    (target / f"sbom-{version}.cdx.json").write_text(_list_components(project["name"], version, moment))
-    (target / f"release-notes-{version}.md").write_text(
-        read_notes((ROOT / "CHANGELOG.md").read_text(), version)
-    )
+        components = _list_components(source, project["name"], version, moment)
+        (target / f"sbom-{version}.cdx.json").write_text(components)
+        notes = read_notes((source / "CHANGELOG.md").read_text(), version)
+        (target / f"release-notes-{version}.md").write_text(notes)
     sums = [
         f"{hashlib.sha256(each.read_bytes()).hexdigest()}  {each.name}" for each in sorted(target.iterdir())
     ]
@@ -181,8 +181,8 @@ def _correct_record(name: str, entries: dict[str, Entry]) -> bytes:
     return ("\n".join(sorted(lines)) + "\n").encode()
 
 
-def _list_components(name: str, version: str, moment: int) -> str:
-    docker = ROOT / "deploy" / "docker"
+def _list_components(source: Path, name: str, version: str, moment: int) -> str:
+    docker = source / "deploy" / "docker"
     needed: dict[str, list[Component]] = {
         f"image {each}": read_lock((docker / f"{each}.lock").read_text()) for each in IMAGES
     }
