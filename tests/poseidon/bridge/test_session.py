@@ -7,6 +7,7 @@ import logging
 import time
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from random import Random
 
 import grpc
@@ -187,6 +188,10 @@ async def test_a_change_after_silence_is_sent_at_once(peer):
         await until(lambda: "pod-second" in solver.states())
 
 
+def _knows(solver: ScriptedSolver, uid: str) -> bool:
+    return uid in solver.states()
+
+
 async def test_changes_that_follow_a_few_others_are_sent_at_once(peer):
     solver = ScriptedSolver()
     options = replace(QUICK, linger=600.0, idle=600.0, few=3)
@@ -196,7 +201,7 @@ async def test_changes_that_follow_a_few_others_are_sent_at_once(peer):
         for name in ("first", "second"):
             peer.pods_changed([present(pod(name))])
             session.wake()
-            await until(lambda name=name: f"pod-{name}" in solver.states())
+            await until(partial(_knows, solver, f"pod-{name}"))
 
 
 async def test_changes_that_follow_others_are_gathered(peer):

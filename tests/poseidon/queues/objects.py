@@ -8,7 +8,7 @@ KUEUE = "kueue.x-k8s.io/v1beta2"
 LABEL = "kueue.x-k8s.io/queue-name"
 
 
-def quotas(flavor: str = "default", **resources: Any) -> dict:
+def quotas(flavor: str = "default", /, **resources: Any) -> dict:
     """A resource group of one flavor; an amount, or (nominal, borrowing limit, lending limit)."""
     listed = []
     for name, given in resources.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -45,8 +46,8 @@ def queued(name="p", queue="users", namespace="shop", *, key=LABEL, owner=None, 
 class Stage:
     """A bridge that has been told of some objects."""
 
-    source: tuple[str, ...] = ("kueue",)
-    admission: str = "poseidon"
+    source: Any = ("kueue",)
+    admission: Any = "poseidon"
     state: BridgeState = field(init=False)
 
     def __post_init__(self):
@@ -55,14 +56,14 @@ class Stage:
 
     def tell(self, *objects):
         for each in objects:
-            kind = BY_NAME[each["apiVersion"].rpartition("/")[0], each["kind"]]
+            kind: Any = BY_NAME[each["apiVersion"].rpartition("/")[0], each["kind"]]
             found = convert_object(each, kind.struct)
             self.state.takers[kind]([Change(uid_of(each), found)])
         return self
 
     def end(self, *objects):
         for each in objects:
-            kind = BY_NAME[each["apiVersion"].rpartition("/")[0], each["kind"]]
+            kind: Any = BY_NAME[each["apiVersion"].rpartition("/")[0], each["kind"]]
             self.state.takers[kind]([Change(uid_of(each), None)])
 
     def name_namespace(self, name, **labels):
@@ -77,6 +78,7 @@ class Stage:
             labels={LABEL: queue} if queue else {},
             owner_references=(above,) if above else (),
         )
+        assert self.state.queues is not None
         self.state.queues.take_owners(kind, [Change(metadata.uid, ScaledOwner(metadata))])
 
     def add(self, *pods):
@@ -86,11 +88,14 @@ class Stage:
     def queue_of(self, name="p"):
         self.state.take_events()
         record = self.state.tasks.get(f"pod-{name}")
+        assert record is not None
         return self.state.classes.message(record.task.task_class).queue
 
     def wait_of(self, name="p"):
         self.state.take_events()
-        return self.state.tasks.get(f"pod-{name}").waits_for
+        record = self.state.tasks.get(f"pod-{name}")
+        assert record is not None
+        return record.waits_for
 
     def records(self):
         events = self.state.snapshot()

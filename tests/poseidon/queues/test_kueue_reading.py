@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -12,12 +13,12 @@ from poseidon.queues.kueue import read_kueue
 from tests.poseidon.queues.objects import cluster_queue, cohort, flavor, quotas
 
 GPU = "nvidia.com/gpu"
-STRUCTS = {"ClusterQueue": ClusterQueue, "Cohort": Cohort, "ResourceFlavor": ResourceFlavor}
+STRUCTS: dict[str, Any] = {"ClusterQueue": ClusterQueue, "Cohort": Cohort, "ResourceFlavor": ResourceFlavor}
 
 
 def read(*objects, fair=False):
     """The tree of these objects, with a flavor `default`."""
-    found = {kind: [] for kind in STRUCTS}
+    found: dict[str, Any] = {kind: [] for kind in STRUCTS}
     for each in (flavor(), *objects):
         found[each["kind"]].append(convert_object(each, STRUCTS[each["kind"]]))
     return read_kueue(found["ClusterQueue"], found["Cohort"], found["ResourceFlavor"], fair=fair)
@@ -113,7 +114,7 @@ def with_flavors(count):
 
 
 def with_resources(count):
-    return (cluster_queue("a", quotas(**{f"example.com/r{index}": 1 for index in range(count)})),)
+    return (cluster_queue("a", quotas("default", **{f"example.com/r{index}": 1 for index in range(count)})),)
 
 
 def with_groups(count):

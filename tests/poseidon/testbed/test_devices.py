@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from poseidon.testbed.api_server.bulk import create_object
@@ -22,7 +24,11 @@ class Devices:
     def __init__(self, operations):
         self.operations, self.store = operations, operations.store
         self.resource = operations.registry.of_kind(V1, "ResourceClaim")
-        self.parts = [ClaimSimulation(self.store), DriverSimulation(self.store), DeviceOracle(self.store)]
+        self.parts: Any = [
+            ClaimSimulation(self.store),
+            DriverSimulation(self.store),
+            DeviceOracle(self.store),
+        ]
         self.oracle = self.parts[-1]
 
     def create(self, *objects):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -57,7 +58,7 @@ class Scene:
         """Have hostile objects come, change and go."""
         owners = tuple(collections.QUEUED_OWNERS.items())
         for _ in range(DRAWN):
-            kind = random.choice((*kinds.QUEUES, "owner", kinds.POD))
+            kind: Any = random.choice((*kinds.QUEUES, "owner", kinds.POD))
             struct = QueuedOwner if kind == "owner" else kind.struct
             uid, raw = mallory.raw(struct, random.choice(GROUPS))
             try:

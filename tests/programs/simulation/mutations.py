@@ -111,13 +111,16 @@ def _leaked_task() -> Sequence[Any]:
 
 def _missed_expiry() -> Sequence[Any]:
     """After a 410 the watch goes on from now, without what came between."""
-    original = Reflector._deliver
+    original = Reflector._list_served
 
-    def deliver(self: Any, batch: Sequence[Any]) -> None:
-        if not (self._relist_reason == "expired" and not self._version):
-            original(self, batch)
+    async def list_for_nobody(self: Any) -> None:
+        if self._relist_reason != "expired":
+            await original(self)
+            return
+        with patch.object(self._delivery, "deliver"):
+            await original(self)
 
-    return [patch.object(Reflector, "_deliver", deliver)]
+    return [patch.object(Reflector, "_list_served", list_for_nobody)]
 
 
 def _double_eviction() -> Sequence[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -359,7 +360,7 @@ def on_a_tree(name: str, number: int, size: int, *, ruled: bool = True) -> list[
 
 @pytest.mark.parametrize(("ruled", "placed_with_others"), [(True, 0), (False, 240)])
 def test_many_groups_over_a_tree_of_one_namespace_wait_for_others_and_go_by_and_by(ruled, placed_with_others):
-    nodes = {f"n-{number}": {} for number in range(40)}
+    nodes: dict[str, Any] = {f"n-{number}": {} for number in range(40)}
     tree = {"name": "tree", "levels": ["node"], "tree": nodes}
     core = Scheduler(
         configuration=CoreConfiguration(

@@ -72,7 +72,7 @@ def some_slices(draw: Random) -> list[dict[str, Any]]:
         counted = draw.random() < 0.4
         devices = []
         for number in range(draw.randint(1, 4)):
-            attributes = {"numa": draw.randint(0, 1)} if draw.random() < 0.9 else {}
+            attributes: dict[str, Any] = {"numa": draw.randint(0, 1)} if draw.random() < 0.9 else {}
             attributes |= {"kind": draw.choice("XY")}
             more: dict[str, Any] = {"capacity": {"memory": {"value": str(draw.randint(1, 3))}}}
             if draw.random() < 0.2:
@@ -104,7 +104,7 @@ def some_option(draw: Random) -> dict[str, Any]:
 
 
 def some_claim(draw: Random) -> dict[str, Any]:
-    requests = []
+    requests: list[dict[str, Any]] = []
     for number in range(draw.randint(1, 2)):
         name = f"r{number}"
         if draw.random() < 0.3:
@@ -116,7 +116,7 @@ def some_claim(draw: Random) -> dict[str, Any]:
     constraints = []
     if draw.random() < 0.4:
         kind = draw.choice(["matchAttribute", "distinctAttribute"])
-        named = {} if draw.random() < 0.6 else {"requests": ["r0"]}
+        named: dict[str, Any] = {} if draw.random() < 0.6 else {"requests": ["r0"]}
         constraints.append({kind: "gpu.example.com/numa", **named})
     return claim_spec(*requests, constraints=constraints)
 
