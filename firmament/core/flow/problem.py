@@ -141,6 +141,11 @@ class PlacementProblem:
         """Whether tasks on different machines may take room from each other."""
         return self.quotas is not None or self.irrevocable or any(rows.shared for rows in self.joint)
 
+    @property
+    def takes_requests_alone(self) -> bool:
+        """Whether tasks take of machines nothing but what they request: no joint rows, and no ledgers."""
+        return not (self.joint or self.ledgers)
+
     def find_grouped(self) -> Bool:
         """Return bool[C]: classes whose tasks belong to a group that is distributed over a tree."""
         if not len(self.gang):

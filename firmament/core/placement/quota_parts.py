@@ -150,7 +150,7 @@ class _Dealing:
         residual, problem = self._residual, self._residual.problem
         shape = int(problem.shape[cls])
         key = problem.requests[shape].tobytes(), problem.feasible[shape].tobytes()
-        alike = not (problem.joint or problem.ledgers or cls in problem.pins)
+        alike = problem.takes_requests_alone and cls not in problem.pins
         if alike and key in self._rooms:
             return self._rooms[key]
         room = residual.units(np.full(problem.machines, shape), np.arange(problem.machines), quotas=False)

@@ -157,7 +157,7 @@ class GroupPlacer:
     def shares_machines_only(self) -> bool:
         """Return whether tasks that are on different machines cannot be in each other's way."""
         problem = self._problem
-        return not self.board.ruled and not (problem.joint or problem.ledgers or problem.quotas is not None)
+        return not self.board.ruled and problem.takes_requests_alone and not problem.shares_room
 
     # --- room ----------------------------------------------------------------------------------------------------
 
