@@ -33,7 +33,9 @@ def test_needs_of_several_models_are_merged():
 def test_a_configuration_needs_what_its_models_need():
     overlays = (WeightedModel(Stated(indifferent)), WeightedModel(load_model("whare_map", {})))
     needs = CoreConfiguration(overlays=overlays).needs
-    assert needs == Needs.merge([NEEDS, *(each.model.needs for each in overlays), Needs(unseen=True)])
+    of_rules = CoreConfiguration().rules.needs
+    of_models = [each.model.needs for each in overlays]
+    assert needs == Needs.merge([NEEDS, *of_models, of_rules, Needs(unseen=True)])
     assert replace(CoreConfiguration(), overlays=overlays).needs == needs
 
 

@@ -20,6 +20,7 @@ _PLURALS = {
     "NodeMetrics": "nodes",
     "PodMetrics": "pods",
     "PriorityClass": "priorityclasses",
+    "DeviceClass": "deviceclasses",
     "StorageClass": "storageclasses",
     "VolumeAttachment": "volumeattachments",
     "CSIStorageCapacity": "csistoragecapacities",
@@ -51,6 +52,13 @@ _OF_STRUCTS = {
     "NodeMetric": ("slo.koordinator.sh/v1alpha1", "NodeMetric"),
     "NodeMetrics": ("metrics.k8s.io/v1beta1", "NodeMetrics"),
     "PodMetrics": ("metrics.k8s.io/v1beta1", "PodMetrics"),
+    "DeviceClass": ("resource.k8s.io/v1", "DeviceClass"),
+    "ResourceClaim": ("resource.k8s.io/v1", "ResourceClaim"),
+    "ResourceSlice": ("resource.k8s.io/v1", "ResourceSlice"),
+    "ResourceFlavor": ("kueue.x-k8s.io/v1beta2", "ResourceFlavor"),
+    "Cohort": ("kueue.x-k8s.io/v1beta2", "Cohort"),
+    "ClusterQueue": ("kueue.x-k8s.io/v1beta2", "ClusterQueue"),
+    "LocalQueue": ("kueue.x-k8s.io/v1beta2", "LocalQueue"),
 }
 
 
@@ -72,7 +80,7 @@ def objects_of(manifests: Manifests) -> list[Object]:
     ]
     rest = (
         *manifests.nodes, *manifests.namespaces, *manifests.priority_classes, *manifests.storage,
-        *manifests.budgets, *manifests.services, *manifests.for_models, *manifests.pods,
+        *manifests.budgets, *manifests.services, *manifests.for_models, *manifests.devices, *manifests.pods,
     )  # fmt: skip
     return [*owners, *daemons, *(_plain(each, *_version_of(each)) for each in rest)]
 
@@ -161,4 +169,6 @@ _NAMESPACED = {
         "Job",
     ),
     "DaemonSet",
+    "ResourceClaim",
+    "LocalQueue",
 }

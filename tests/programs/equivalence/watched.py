@@ -24,12 +24,14 @@ from poseidon.kube.quarantine import Quarantine
 from poseidon.kube.watch.reflector import Reflector
 from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
 from poseidon.kube.write.claim_writer import GiveVolume, SelectNode
+from poseidon.kube.write.device_claim_writer import DeviceClaimWrite
 from poseidon.lifecycle.actions import AnnounceUnschedulable, Bind, Evict
 from poseidon.metrics_sources.intake import Intake, SourceMetrics
 from poseidon.metrics_sources.koordinator import NodeMetricTaker
 from poseidon.metrics_sources.metrics_server import MetricsServerSource
 from poseidon.metrics_sources.options import MetricsServerOptions
 from poseidon.metrics_sources.samples import METRICS_SERVER, NODE_METRIC
+from poseidon.offline.devices import make_write
 from poseidon.pods.visibility import visible_to
 from tests.programs.equivalence.api_side import ApiSide, Object, path_of
 
@@ -79,8 +81,13 @@ class WatchedCluster:
         ]
         if self._trees is not None:
             takers.append((feeds.tree_maps(self._trees.namespace), state.gangs.topology.tree_maps_changed))
-        takers.append((feeds.PODS, state.pods_changed))
-        takers += [(each, state.gangs.taker(kind)) for kind, each in feeds.SCALED_OWNERS.items()]
+        owners = [(each, state.owner_taker(kind)) for kind, each in feeds.SCALED_OWNERS.items()]
+        pods: list[tuple[Resource[Any], Callable[..., None]]] = [(feeds.PODS, state.pods_changed)]
+        if state.queues is not None and state.queues.looks_at_owners:
+            state.queues.follows_owners = True
+            takers += [*owners, *pods]
+        else:
+            takers += [*pods, *owners]
         if state.applications is not None:
             takers.append((feeds.APP_GROUPS, state.applications.app_groups_changed))
             takers.append((feeds.NETWORK_TOPOLOGIES, state.applications.topologies_changed))
@@ -197,6 +204,8 @@ class WatchedCluster:
                         self.evicted[f"{action.pod.namespace}/{action.pod.name}"] = action
                     case AnnounceUnschedulable(pod, message):
                         self._condition(pod, message)
+                    case DeviceClaimWrite():
+                        make_write(self.state, action)
                     case SelectNode() | GiveVolume():
                         self._write_claim(action)
 
