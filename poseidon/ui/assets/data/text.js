@@ -81,7 +81,11 @@ export function cut(text, most) {
   if (whole.length <= most) return whole;
   const parts = whole.split(SEPARATOR);
   let shown = "";
-  for (let kept = 1, length = parts[0].length; kept < parts.length; length += SEPARATOR.length + parts[kept].length, kept++) {
+  for (
+    let kept = 1, length = parts[0].length;
+    kept < parts.length;
+    length += SEPARATOR.length + parts[kept].length, kept++
+  ) {
     const more = ` and ${parts.length - kept} more`;
     if (length + more.length > most) break;
     shown = whole.slice(0, length) + more;
