@@ -134,8 +134,7 @@ class Simulation:
         ended = self.tasks.take_ended(self.now)
         events = [pb.Event(task_removed=self.uid(task)) for task in ended]
         events += self._dissolve_gangs(ended)
-        waiting = self.tasks.find(TaskProgress.WAITING)
-        changes = self.node_events.take(self.now, self.machines, self.tasks, self.kinds, waiting)
+        changes = self.node_events.take(self.now, self.machines, self.tasks, self.kinds)
         events += self._change_nodes(changes)
         reach = int(np.searchsorted(self.tasks.work.arrival, self.now, side="right"))
         if reach > self.arrived:

@@ -64,7 +64,7 @@ class NodeEvents:
         return self._due[0][0] if self._due else None
 
     def take(
-        self, now: float, machines: SimulatedMachines, tasks: TaskColumns, kinds: TaskKinds, waiting: Int64
+        self, now: float, machines: SimulatedMachines, tasks: TaskColumns, kinds: TaskKinds
     ) -> NodeChanges:
         """Return what happens until ``now``, in order."""
         found: NodeChanges = []
@@ -73,7 +73,7 @@ class NodeEvents:
             if what.startswith(_LOOK):
                 pool = self._pools[what.removeprefix(_LOOK).strip()]
                 assert pool.autoscaling is not None
-                found += self._scale(pool, pool.autoscaling, when, machines, tasks, kinds, waiting)
+                found += self._scale(pool, pool.autoscaling, when, machines, tasks, kinds)
                 self._add(when + pool.autoscaling.every, what, 0)
             elif what in self._pools:
                 found += [
@@ -99,14 +99,13 @@ class NodeEvents:
         machines: SimulatedMachines,
         tasks: TaskColumns,
         kinds: TaskKinds,
-        waiting: Int64,
     ) -> NodeChanges:
         """Order as many nodes as what waits would fill, and let those go that were empty for long."""
         mine = [number for number in self._members[pool.name] if machines.there[number]]
-        room = scaling.most - len(mine) - self._ordered[pool.name]
-        wanted = min(_count_nodes(waiting, tasks, kinds, machines.offered[self._members[pool.name][0]]), room)
-        if wanted - self._ordered[pool.name] > 0:
-            count = wanted - self._ordered[pool.name]
+        size = machines.list_offered(machine(next(nodes_of(pool, 0, 1)))[0])
+        wanted = min(_count_nodes(tasks, kinds, size), scaling.most - len(mine))
+        count = wanted - self._ordered[pool.name]
+        if count > 0:
             self._ordered[pool.name] += count
             self._add(now + scaling.delay, pool.name, count)
         busy = set(tasks.machine[tasks.state == TaskProgress.RUNNING].tolist())
@@ -142,8 +141,9 @@ class NodeEvents:
         heappush(self._due, (when, self._count, what, number))
 
 
-def _count_nodes(waiting: Int64, tasks: TaskColumns, kinds: TaskKinds, size: Int64) -> int:
+def _count_nodes(tasks: TaskColumns, kinds: TaskKinds, size: Int64) -> int:
     """Return how many nodes of a size hold what waits and would fit on one of them, by each resource alone."""
+    waiting = tasks.find(TaskProgress.WAITING)
     if not len(waiting):
         return 0
     requests = kinds.requests[tasks.work.template[waiting]]

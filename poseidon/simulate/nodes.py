@@ -53,9 +53,10 @@ class SimulatedMachines:
     ``open``: bool[M], which are not cordoned either.
     """
 
-    def __init__(self, messages: Sequence[pb.Machine]) -> None:
+    def __init__(self, messages: Sequence[pb.Machine], later: Iterable[str] = ()) -> None:
+        """``later``: resources that machines offer which are still to come."""
         names = {each.resource for message in messages for each in message.allocatable}
-        self.resources = tuple(sorted(names | {"cpu", "memory", "pods"}))
+        self.resources = tuple(sorted(names.union(later, ("cpu", "memory", "pods"))))
         self.names: list[str] = []
         self.messages: list[pb.Machine] = []
         self.number: dict[str, int] = {}
@@ -71,20 +72,20 @@ class SimulatedMachines:
         """Learn of machines, and return their numbers."""
         new = list(messages)
         numbers = list(range(len(self.names), len(self.names) + len(new)))
-        rows = np.zeros((len(new), len(self.resources)), dtype=np.int64)
-        column = {name: place for place, name in enumerate(self.resources)}
-        for row, message in enumerate(new):
-            for each in message.allocatable:
-                if each.resource in column:
-                    rows[row, column[each.resource]] = each.amount
+        rows = np.array([self.list_offered(message) for message in new], dtype=np.int64)
         for number, message in zip(numbers, new, strict=True):
             self.names.append(message.name)
             self.messages.append(message)
             self.number[message.name] = number
-        self.offered = np.concatenate([self.offered, rows])
+        self.offered = np.concatenate([self.offered, rows.reshape(len(new), len(self.resources))])
         here = np.ones(len(new), dtype=np.bool_)
         self.there, self.open = np.concatenate([self.there, here]), np.concatenate([self.open, here])
         return numbers
+
+    def list_offered(self, message: pb.Machine) -> Int64:
+        """Return int64[K]: what a machine offers of each resource."""
+        amounts = {each.resource: each.amount for each in message.allocatable}
+        return np.array([amounts.get(name, 0) for name in self.resources], dtype=np.int64)
 
     def describe(self, number: int) -> pb.Event:
         """Return the event that says how a machine is now."""

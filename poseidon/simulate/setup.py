@@ -73,13 +73,17 @@ def _assemble(
     recorded: Work,
 ) -> Simulation:
     messages = [machine(node)[0] for node in manifests.nodes]
-    machines = SimulatedMachines(messages)
+    machines = SimulatedMachines(
+        messages, (name for pool in scenario.cluster.pools for name in pool.allocatable)
+    )
     random = np.random.default_rng(scenario.seed)
-    work = recorded.come_before(scenario.horizon)
     generator = scenario.workload.generator
-    if generator is not None:
-        work = _draw(generator, scenario, machines, cluster, random)
-    kinds = translate_templates(work.templates, cluster.state, machines.resources)
+    templates = recorded.templates if generator is None else [template_of(kind) for kind in generator.kinds]
+    kinds = translate_templates(templates, cluster.state, machines.resources)
+    if generator is None:
+        work = recorded.come_before(scenario.horizon)
+    else:
+        work = _draw(generator, scenario, machines, kinds, random)
     work, kinds, standing = _add_standing(cluster, work, kinds, machines)
     tasks = TaskColumns(work)
     counts = np.bincount(work.template, minlength=len(kinds.names)).astype(np.float64)
@@ -119,15 +123,13 @@ def _draw(
     generator: Generator,
     scenario: Scenario,
     machines: SimulatedMachines,
-    cluster: OfflineCluster,
+    kinds: TaskKinds,
     random: np.random.Generator,
 ) -> Work:
     """Return drawn work; its load is a part of what the nodes offer at the beginning."""
     if generator.resource not in machines.resources:
         raise ValueError(f"workload.generator.resource: no node offers {generator.resource}; name another")
     column = machines.resources.index(generator.resource)
-    templates = [template_of(kind) for kind in generator.kinds]
-    kinds = translate_templates(templates, cluster.state, machines.resources)
     offered = float(machines.offered[:, column].sum())
     if generator.capacity is not None:
         defects: list[Defect] = []

@@ -31,11 +31,9 @@ def template_of(kind: WorkKind) -> WorkTemplate:
     if not kind.pod:
         template = plain_template(kind.name, dict(kind.requests))
     else:
-        template = WorkTemplate(
-            kind.name, {key: kind.pod[key] for key in ("metadata", "spec") if key in kind.pod}
-        )
+        template = WorkTemplate(kind.name, {key: dict(kind.pod.get(key, {})) for key in ("metadata", "spec")})
     if kind.priority is not None:
-        template.manifest.setdefault("spec", {}).setdefault("priority", kind.priority)
+        template.manifest["spec"].setdefault("priority", kind.priority)
     return template
 
 
@@ -58,11 +56,12 @@ def generate(
                 "counted; give a request, or another resource"
             )
         size = requests[place] * kind.members
-        rate = part.load * shares[place] * offered / (size * kind.duration.estimate_mean())
+        mean = kind.duration.estimate_mean()
+        rate = part.load * shares[place] * offered / (size * mean)
         arrival = _draw_arrivals(rate, part.daily, horizon, random)
         duration = kind.duration.draw_durations(len(arrival), random)
         if part.warm:
-            under_way = int(random.poisson(rate * kind.duration.estimate_mean()))
+            under_way = int(random.poisson(rate * mean))
             arrival = np.concatenate([np.zeros(under_way), arrival])
             duration = np.concatenate([kind.duration.draw_remaining(under_way, random), duration])
         numbers = np.full(len(arrival), ALONE, dtype=np.int64)

@@ -130,6 +130,21 @@ def test_nodes_fail_as_often_as_the_scenario_says(tmp_path: Path) -> None:
     assert 20 * 0.06 < sum(away) / len(away) < 20 * 0.13  # 6 minutes of 66
 
 
+def test_a_pool_grows_from_no_node_at_all(tmp_path: Path) -> None:
+    scaling = {"most": 3, "delay": "1m", "idle": "10h"}
+    accelerated = pool("gpu", 0, autoscaling=scaling)
+    accelerated["allocatable"]["example.com/gpu"] = 2
+    document = scenario(kind(mean="2h"), load=0.8, horizon="1h", cluster={"pools": [pool(), accelerated]})
+    needs = {"cpu": 1, "example.com/gpu": 1}
+    document["workload"]["generator"]["kinds"].append(kind("train", mean="2h") | {"requests": needs})
+    simulation = begin(tmp_path, document)
+    simulation.run(note=lambda _: check(simulation))
+    mine = [name for name in simulation.machines.names if name.startswith("gpu-")]
+    assert len(mine) == 3
+    running = simulation.tasks.machine[simulation.tasks.work.template == 1]
+    assert (running >= 0).sum() == 6  # two devices on each of the three
+
+
 def test_a_pool_grows_while_tasks_wait_and_shrinks_when_its_nodes_are_empty(tmp_path: Path) -> None:
     scaling = {"least": 1, "most": 6, "delay": "1m", "idle": "5m"}
     cluster = {"pools": [pool(count=1, autoscaling=scaling)]}
