@@ -109,20 +109,15 @@ def _read_cohort(cohort: Cohort, flavors: Mapping[str, Flavor], *, fair: bool) -
     parent = read_reference(named, "spec.parentName", read.defects)
     weight = read_weight(spec.fair_sharing, read.defects)
     problem, reason = _find_problem(read, flavors)
-    if reason == INVALID:
-        read = ReadQuotas()
-    return QuotaNode(
+    node = QuotaNode(
         name_cohort(cohort.metadata.name),
         name_cohort(parent) if parent else "",
-        tuple(read.covered),
-        read.nominal,
-        read.borrowing,
-        read.lending,
         weight=weight,
         fair=fair,
         problem=problem,
         reason=reason,
     )
+    return _with_quotas(node, read)
 
 
 def _read_queue(queue: ClusterQueue, flavors: Mapping[str, Flavor], *, fair: bool) -> QuotaNode:
@@ -147,21 +142,29 @@ def _read_queue(queue: ClusterQueue, flavors: Mapping[str, Flavor], *, fair: boo
         names = ", ".join(checks[:_FEW])
         problem = f"admission checks are not carried out here ({names}); remove them, or let Kueue admit"
         reason = "AdmissionCheckNotFound"
-    if reason == INVALID:
-        read = ReadQuotas()
-    return QuotaNode(
+    node = QuotaNode(
         name_cluster_queue(queue.metadata.name),
         name_cohort(cohort) if cohort else "",
-        tuple(read.covered),
-        read.nominal,
-        read.borrowing,
-        read.lending,
         weight=weight,
         order=order,
         preemption=preemption,
         fair=fair,
         problem=problem,
         reason=reason,
+    )
+    return _with_quotas(node, read)
+
+
+def _with_quotas(node: QuotaNode, read: ReadQuotas) -> QuotaNode:
+    """Return a node with what its object says of quotas; one whose object makes no sense has none."""
+    if node.reason == INVALID:
+        return node
+    return replace(
+        node,
+        covered=tuple(read.covered),
+        nominal=read.nominal,
+        borrowing=read.borrowing,
+        lending=read.lending,
     )
 
 
