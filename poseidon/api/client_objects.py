@@ -10,7 +10,7 @@ from typing import Any
 from poseidon.kube.api.kinds import BY_NAME
 
 _CLASS = re.compile(r"(V\d+(?:(?:alpha|beta)\d+)?)(\w+)")
-"""Of the official client: ``V1Pod``, ``V1beta1VolumeAttributesClass``."""
+"""Names of the official client's classes: ``V1Pod``, ``V1beta1VolumeAttributesClass``."""
 
 
 def is_object(given: Any) -> bool:

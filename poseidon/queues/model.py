@@ -40,16 +40,16 @@ class CoveredResources:
 
 @dataclass(frozen=True, slots=True)
 class PreemptionPolicies:
-    """Which pods make way for those of a queue."""
+    """The words of a queue for which pods may be evicted for its own."""
 
     within: str = NEVER
-    """Those of the same queue."""
+    """Which pods of the same queue may be evicted, in a word such as LowerPriority."""
     reclaim: str = NEVER
-    """Those of other queues that have borrowed what this one is due."""
+    """Which pods of other queues may be evicted, where these have borrowed what this queue is due."""
     borrow: str = NEVER
-    """Those of other queues while this one borrows."""
+    """Which pods of other queues may be evicted while this queue borrows."""
     threshold: int | None = None
-    """The highest priority of those that ``borrow`` concerns, None for any lower one."""
+    """The highest priority of pods that are evicted by ``borrow``; None: any that is lower than the preemptor's."""
 
 
 NO_PREEMPTION: Final = PreemptionPolicies()

@@ -53,7 +53,7 @@ class PlainQuota:
     problem: str = ""
     """Why it admits nothing although its object makes sense, "" if it does."""
     ignored: str = ""
-    """What of its object is not honoured."""
+    """Settings of its object that are not honoured."""
 
     @property
     def resources(self) -> set[str]:

@@ -23,9 +23,9 @@ class WaitingTimes:
     arrived: int
     """Tasks that came."""
     placed: int
-    """Those of them that got a node."""
+    """How many of them got a node."""
     waiting: int
-    """Those that wait at the end."""
+    """How many wait at the end."""
     p50: float | None
     """Half of the placed ones waited at most so long."""
     p90: float | None

@@ -27,9 +27,9 @@ class DrawGroup:
     flavors: tuple[int, ...]
     """In order of preference."""
     columns: tuple[tuple[int, ...], ...]
-    """Of each flavor: the column of each resource that is asked for."""
+    """For each flavor, the column of each resource that is asked for."""
     amounts: tuple[int, ...]
-    """Of each resource, positive."""
+    """How much is asked for of each resource; positive."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class QuotaTerms:
     tree: QuotaTree
     """The quotas."""
     names: tuple[str, ...]
-    """Of the quotas."""
+    """The names of the quotas."""
     columns: tuple[tuple[str, str], ...]
     """Flavor and resource of each column."""
     flavor: Int64

@@ -70,7 +70,7 @@ class Drain(Section):
     nodes: Count
     """How many, the first of the pool by name."""
     pool: Name
-    """Of which pool."""
+    """The pool whose nodes are emptied."""
     lasts: PositiveSpan = 3600.0
     """Seconds until they come back."""
 
@@ -113,7 +113,7 @@ class Generator(Section):
     load: Annotated[float, Field(gt=0, le=10, allow_inf_nan=False)]
     """Offered work, as a part of ``capacity``: arrivals per second times mean duration times request."""
     capacity: str | int | float | None = None
-    """Of how much of ``resource`` it is a part, such as 640 cores; None: of what the nodes offer at the beginning."""
+    """The amount of ``resource`` that ``load`` is a part of, such as 640 cores; None: what the nodes offer at first."""
     resource: str = "cpu"
     """The resource by which the load is counted."""
     kinds: Annotated[tuple[WorkKind, ...], Field(min_length=1)]

@@ -33,7 +33,7 @@ class Durations(Section):
     """How long tasks of a kind run: all equally long, or drawn from a distribution."""
 
     distribution: Literal["fixed", "exponential", "lognormal", "uniform"] = "fixed"
-    """Which distribution."""
+    """The distribution that durations are drawn from."""
     mean: PositiveSpan | None = None
     """Seconds on average: of fixed and exponential ones."""
     median: PositiveSpan | None = None

@@ -20,7 +20,7 @@ class _QuotaFigures:
     """Figures of all quotas without fault, a row each."""
 
     names: tuple[str, ...]
-    """Of the N quotas."""
+    """The names of the N quotas."""
     columns: tuple[tuple[str, str], ...]
     """Flavor and resource of each of the J columns."""
     total: Int64

@@ -41,12 +41,16 @@ class FlavorGroup:
 
 @dataclass(frozen=True, slots=True)
 class QuotaPreemption:
-    """Whom tasks of a queue may evict to have quota; see `QUOTA_RECORD`."""
+    """Which tasks those of a queue may evict to have quota, in the words of `QUOTA_RECORD`."""
 
     within: str = "Never"
+    """Which tasks of the same queue."""
     reclaim: str = "Never"
+    """Which tasks of queues that have borrowed what this queue is due."""
     borrow: str = "Never"
+    """Which tasks of other queues while this queue borrows."""
     threshold: int | None = None
+    """The highest priority of tasks that are evicted by ``borrow``; None: any that is lower."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +72,7 @@ class StatedQuota:
     limit: Amounts = field(default_factory=dict)
     """The most that is used of it and below it; no limit where absent."""
     guarantee: Amounts = field(default_factory=dict)
-    """What of its own it never lends."""
+    """How much of its own it never lends."""
     weight: float = 1.0
     """Its share among those that borrow."""
     fair: bool = False
