@@ -90,7 +90,7 @@ class Ledger(Protocol):
     them what it admits. Room grows by booking at most where order counts. ``reason``: why a machine without room is
     refused. A ledger with a true ``shared`` says that what is booked on one machine may leave less room on others. One
     with a method ``list_faults`` returns for a shape better words for some machines without room: pairs of words and
-    bool[M].
+    bool[M]; one with ``find_fault`` says what is wrong with a shape wherever it goes, "" for nothing.
     """
 
     reason: str

@@ -72,7 +72,10 @@ DEVICE_CLAIM_RECORD = "DeviceClaim"
 ``namespace/name``, the payload ``{"spec": SPEC, "allocation": ALLOCATION_RESULT or null, "reserved_for": [UID, ...],
 "in_use_by": [UID, ...]}``: ``reserved_for`` are the pods for which it is reserved, ``in_use_by`` those tasks of them
 that are on machines."""
-DEVICE_RECORDS = (DEVICE_SLICE_RECORD, DEVICE_CLASS_RECORD, DEVICE_CLAIM_RECORD)
+DEVICE_FEATURES_RECORD = "DeviceFeatures"
+"""Kind of the record of Kubernetes' feature gates of devices, of any name: payload ``{GATE: true or false, ...}``. What
+it does not name is on."""
+DEVICE_RECORDS = (DEVICE_SLICE_RECORD, DEVICE_CLASS_RECORD, DEVICE_CLAIM_RECORD, DEVICE_FEATURES_RECORD)
 """Kinds of records about devices, which no model reads."""
 
 QOS_CLASSES: frozenset[str] = frozenset({"Guaranteed", "Burstable", "BestEffort"})

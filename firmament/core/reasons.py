@@ -64,6 +64,7 @@ class Reason(Enum):
     stage: Stage
     severity: Severity
     cured_by: CuredBy
+    of_task: bool
 
     def __new__(
         cls, words: str, stage: Stage, severity: Severity, cured_by: CuredBy = CuredBy.OTHERS
@@ -72,6 +73,7 @@ class Reason(Enum):
         member = object.__new__(cls)
         member._value_ = member.text = words
         member.stage, member.severity, member.cured_by = stage, severity, cured_by
+        member.of_task = False
         return member
 
     WRONG_NAME = ("node(s) didn't match the requested node name", Stage.NAMED, _FINAL, CuredBy.CHANGE)
@@ -128,6 +130,8 @@ class StatedReason:
     stage: Stage = Stage.MODELS
     severity: Severity = _FINAL
     cured_by: CuredBy = CuredBy.OTHERS
+    of_task: bool = False
+    """Whether it is about the task, wherever it goes: kube-scheduler tells it without a number of nodes."""
 
     @property
     def text(self) -> str:
@@ -141,6 +145,11 @@ AnyReason: TypeAlias = Reason | StatedReason
 def by_limit(words: str) -> StatedReason:
     """Return the reason of a limit between tasks that a model has, which others hold as long as they stay."""
     return StatedReason(words, severity=_CURABLE)
+
+
+def by_task(words: str) -> StatedReason:
+    """Return the reason of a task that is refused everywhere, whichever others are there."""
+    return StatedReason(words, Stage.NAMED, cured_by=CuredBy.CHANGE, of_task=True)
 
 
 class Cause(NamedTuple):
@@ -223,13 +232,16 @@ def too_few_places(constraints: str) -> str:
     return f"{TOO_FEW_PLACES} (because of {constraints})" if constraints else TOO_FEW_PLACES
 
 
-def summarise(machines: int, counts: Sequence[tuple[str, int]]) -> str:
+def summarise(machines: int, counts: Sequence[tuple[str, int]], of_task: str = "") -> str:
     """Return ``0/4 nodes are available: 1 node(s) were unschedulable, 3 Insufficient cpu.``
 
     ``counts`` are (words, machines) pairs, told in kube-scheduler's order: that of their text, figures first.
+    ``of_task``: what is wrong with the task wherever it goes, which is told alone.
     """
     if machines == 0:
         return f"0/0 nodes are available: {NO_MACHINES}."
+    if of_task:
+        return f"0/{machines} nodes are available: {of_task}."
     if not counts:
         return f"0/{machines} nodes are available."
     listed = ", ".join(f"{count} {words}" for words, count in order_reasons(counts))

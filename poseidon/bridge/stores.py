@@ -10,6 +10,7 @@ from poseidon.bridge.groups.gangs import Gangs
 from poseidon.bridge.groups.notes import TopologyRecords
 from poseidon.configuration.document import BridgeConfiguration
 from poseidon.custom_records import CustomRecords
+from poseidon.devices.records import FEATURES_RECORD, encode_features
 from poseidon.devices.state import DeviceState
 from poseidon.group_trees.spec.trees import TreeArguments, trees_are_read
 from poseidon.kube.quarantine import Quarantine
@@ -75,6 +76,9 @@ class Stores:
         jobs, groups = self.jobs, self.groups = Jobs(), Groups(quarantine, priorities)
         volumes = self.volumes = VolumeState(configuration.volumes, quarantine)
         devices = self.devices = DeviceState(configuration.devices, clock, wall)
+        self.first_records.tell(
+            FEATURES_RECORD, "devices", encode_features(configuration.devices.disabled_features)
+        )
         bind_check = self.bind_check = BindCheck(machines, requested, classes)
         tasks = self.tasks = PodRecords(machines, requested, bind_check, stories)
         refusals = self.refusals = Refusals()

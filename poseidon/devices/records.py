@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -12,6 +12,7 @@ from poseidon.kube.api import collections
 from poseidon.kube.api.devices import DeviceClass, Json, ResourceSlice
 
 SLICE_RECORD, CLASS_RECORD, CLAIM_RECORD = "DeviceSlice", "DeviceClass", "DeviceClaim"
+FEATURES_RECORD = "DeviceFeatures"
 
 _encode = msgspec.json.Encoder(order="sorted").encode
 
@@ -26,6 +27,11 @@ DEVICE_CLASSES: CustomResource[DeviceClass] = CustomResource(
 DEVICE_SLICES: CustomResource[ResourceSlice] = CustomResource(
     SLICE_RECORD, (collections.RESOURCE_SLICES,), _read
 )
+
+
+def encode_features(disabled: Sequence[str]) -> bytes | None:
+    """Return the payload of the record of feature gates; None where all are on, and none is needed."""
+    return _encode(dict.fromkeys(disabled, False)) if disabled else None
 
 
 def encode_claim(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
 
 from poseidon.custom_records import NameIndex
 from poseidon.devices.claim_writes import ClaimWrites
@@ -27,11 +28,26 @@ from poseidon.kube.api.resource import Change
 from poseidon.kube.write.device_claim_writer import DeviceClaimWrite, WriteEnd
 from protos.conventions.configuration import PositiveDuration, Section
 
+FeatureGate: TypeAlias = Literal[
+    "DRAAdminAccess",
+    "DRAConsumableCapacity",
+    "DRADeviceBindingConditions",
+    "DRADeviceTaints",
+    "DRAListTypeAttributes",
+    "DRAPartitionableDevices",
+    "DRAPrioritizedList",
+]
+"""Names of Kubernetes' feature gates."""
+
 
 class DeviceOptions(Section):
-    """The section ``devices``: ``bind_timeout`` (10 m) is how long a placed pod waits for claims and their drivers."""
+    """The section ``devices``: ``bind_timeout`` (10 m) is how long a placed pod waits for claims and their drivers.
+
+    ``disabled_features``: Kubernetes' feature gates that are off in the cluster; without it, all are on.
+    """
 
     bind_timeout: PositiveDuration = 600.0
+    disabled_features: tuple[FeatureGate, ...] = ()
 
 
 @dataclass(slots=True)

@@ -10,7 +10,7 @@ import numpy as np
 from cost_models.interface import Bool, Int64, JointRows, Ledger
 from cost_models.task_constraints import TaskConstraint
 from firmament.core.constraints.quota_room import QuotaRoom, QuotaTerms
-from firmament.core.reasons import AnyReason, by_limit
+from firmament.core.reasons import AnyReason, by_limit, by_task
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +77,10 @@ class JointRoom:
             self.left[row] -= self.rows.amount[shape] * count
 
 
+def _find_none(_: int) -> str:
+    return ""
+
+
 def _list_none(_: int) -> Sequence[tuple[str, Bool]]:
     return ()
 
@@ -128,6 +132,10 @@ class ModelLimits:
             found.append((reason, refused if at is None else refused[at]))
         for ledger in self._ledgers:
             refused = ledger.count_room(shape) <= 0
+            fault: str = getattr(ledger, "find_fault", _find_none)(shape)
+            if fault:
+                found.append((by_task(fault), refused if at is None else refused[at]))
+                continue
             for words, there in getattr(ledger, "list_faults", _list_none)(shape):
                 concerned = refused & there
                 found.append((by_limit(words), concerned if at is None else concerned[at]))

@@ -81,7 +81,7 @@ def pending_reasons(
                 apart[gang] = constraints.culprits(gang) if cluster.version == snapshot.version else ""
             counts.append((too_few_places(apart[gang]), len(cluster.machines) - closed))
         if counts or not short:
-            why = f"{why} {summarise(len(cluster.machines), counts)}".lstrip()
+            why = f"{why} {summarise(len(cluster.machines), counts, causes.find_of_task())}".lstrip()
         message = content.invalid or (
             together + why + preemption.explain(int(snapshot.cls[index]), int(rows[0]), causes)
         )

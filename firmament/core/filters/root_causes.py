@@ -63,6 +63,10 @@ class RootCauses:
                 found[cause.summary] = told | found.get(cause.summary, False)
         return found
 
+    def find_of_task(self) -> str:
+        """Return what is wrong with the task wherever it goes, "" for nothing."""
+        return next((cause.summary for cause, _ in self.refusals if cause.reason.of_task), "")
+
     def find_refused(self) -> Bool:
         """Return bool[M]: machines that something refuses."""
         return self.code >= 0

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from firmament.core.model import NodeSelectorTerm, Requirement
+from firmament.core.rules.devices.features import NOTHING_OFF, FeaturesOff, drop_from_slice
 from firmament.core.rules.devices.quantities import Amount, parse_quantity
 
 PoolName: TypeAlias = tuple[str, str, int]
@@ -130,10 +131,10 @@ _NO_COUNTER = ("", {"value": 0})
 # --- reading ----------------------------------------------------------------------------------------------------------
 
 
-def read_slice(name: str, payload: bytes) -> Slice:
-    """Return what a record says; raises ``BadDevicesError``."""
+def read_slice(name: str, payload: bytes, off: FeaturesOff = NOTHING_OFF) -> Slice:
+    """Return what a record says, without what features that are ``off`` would be for; raises ``BadDevicesError``."""
     try:
-        spec = json.loads(payload)
+        spec = drop_from_slice(json.loads(payload), off)
         pool = spec["pool"]
         driver = str(spec["driver"])
         own_reach = bool(spec.get("perDeviceNodeSelection"))

@@ -114,10 +114,8 @@ class DeviceLedger:
     def list_faults(self, shape: int) -> list[tuple[str, Bool]]:
         """Return why a shape gets no devices where it is not that others have them: words, and machines (bool[M])."""
         claims = self._claims_of(shape)
-        if claims is None:
+        if claims is None or claims.fault:
             return []
-        if claims.fault:
-            return [(f"{REASON}: {claims.fault}", np.ones(len(self.at), dtype=np.bool_))]
         demand = self._demand(claims)[0]
         by_words: dict[str, list[int]] = {}
         for number in np.unique(self.at).tolist():
@@ -125,6 +123,11 @@ class DeviceLedger:
             if isinstance(following, str) and following:
                 by_words.setdefault(following, []).append(number)
         return [(f"{REASON}: {words}", np.isin(self.at, numbers)) for words, numbers in by_words.items()]
+
+    def find_fault(self, shape: int) -> str:
+        """Return what is wrong with a shape wherever it goes, "" for nothing."""
+        claims = self._claims_of(shape)
+        return "" if claims is None else claims.fault
 
     def _claims_of(self, shape: int) -> ShapeClaims | None:
         return self.shapes[shape] if shape < len(self.shapes) else None

@@ -27,21 +27,21 @@ class AttributeIndex(NamedTuple):
         return found
 
 
-def index_attribute(kind: ViewKind, name: str) -> AttributeIndex:
-    """Return an attribute of the devices of a kind of machines."""
-    found = kind.memory.get(("attribute", name))
+def index_attribute(kind: ViewKind, name: str, *, lists: bool = True) -> AttributeIndex:
+    """Return an attribute of the devices of a kind of machines. Without ``lists``, one with several values has none."""
+    found = kind.memory.get(("attribute", name, lists))
     if found is None:
-        of = tuple(_list_values(seen.device.attributes.get(name)) for seen in kind.devices)
+        of = tuple(_list_values(seen.device.attributes.get(name), lists=lists) for seen in kind.devices)
         having: dict[tuple[str, Any], int] = {}
         for place, values in enumerate(of):
             for value in values:
                 having[value] = having.get(value, 0) | 1 << place
-        found = kind.memory["attribute", name] = AttributeIndex(of, having)
+        found = kind.memory["attribute", name, lists] = AttributeIndex(of, having)
     return found
 
 
-def _list_values(value: Any) -> Values:
-    if value is None:
+def _list_values(value: Any, *, lists: bool) -> Values:
+    if value is None or (isinstance(value, list) and not lists):
         return NO_VALUES
     every = value if isinstance(value, list) else [value]
     return frozenset((type(each).__name__, each) for each in every)
@@ -57,7 +57,8 @@ class SearchPlan:
             option: selectors.find_candidates(kind, option) for option in options
         }
         self.attributes = [
-            [index_attribute(kind, each.attribute) for each in claim.constraints] for claim in claims
+            [index_attribute(kind, each.attribute, lists=each.lists) for each in claim.constraints]
+            for claim in claims
         ]
         self.has_admin = any(option.admin for option in options)
         self.shared = sum(1 << place for place, seen in enumerate(kind.devices) if seen.device.shared)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from firmament.core.rules.devices.features import LIST_ATTRIBUTES, NOTHING_OFF, FeaturesOff, find_use
 from firmament.core.rules.devices.inventory import BadDevicesError, read_amount
 from firmament.core.rules.devices.quantities import Amount
 
@@ -60,6 +61,8 @@ class AttributeConstraint:
     attribute: str
     distinct: bool
     requests: tuple[str, ...]
+    lists: bool = True
+    """Whether attributes may have several values; else one that has is as good as absent."""
 
     def covers(self, option: str) -> bool:
         """Return whether the devices of an option are meant."""
@@ -99,12 +102,15 @@ def read_class(name: str, payload: bytes) -> DeviceTerms:
         raise BadDevicesError(f"device class {name}: it is no DeviceClass ({error})") from error
 
 
-def read_claim(spec: Any, classes: Mapping[str, DeviceTerms]) -> ClaimSpec:
-    """Return what a claim's spec says; raises ``BadDevicesError``, as for a class that there is not."""
+def read_claim(spec: Any, classes: Mapping[str, DeviceTerms], off: FeaturesOff = NOTHING_OFF) -> ClaimSpec:
+    """Return what a claim's spec says; raises ``BadDevicesError``, as for a class that there is not.
+
+    Features that are ``off`` must not be asked for.
+    """
     try:
         devices = spec.get("devices") or {}
-        requests = tuple(_read_request(each, classes) for each in devices.get("requests") or ())
-        constraints = tuple(_read_constraint(each) for each in devices.get("constraints") or ())
+        requests = tuple(_read_request(each, classes, off) for each in devices.get("requests") or ())
+        constraints = tuple(_read_constraint(each, off) for each in devices.get("constraints") or ())
         configurations = tuple(
             (
                 tuple(map(str, each.get("requests") or ())),
@@ -122,8 +128,11 @@ def read_claim(spec: Any, classes: Mapping[str, DeviceTerms]) -> ClaimSpec:
     return ClaimSpec(requests, constraints, configurations)
 
 
-def _read_request(given: Mapping[str, Any], classes: Mapping[str, DeviceTerms]) -> Request:
+def _read_request(given: Mapping[str, Any], classes: Mapping[str, DeviceTerms], off: FeaturesOff) -> Request:
     name = str(given["name"])
+    fault = find_use(given, off)
+    if fault:
+        raise BadDevicesError(fault)
     listed = given.get("firstAvailable")
     if listed:
         options = tuple(_read_option(f"{name}/{each['name']}", each, classes) for each in listed)
@@ -177,12 +186,17 @@ def _read_expressions(selectors: Any) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _read_constraint(given: Mapping[str, Any]) -> AttributeConstraint:
+def _read_constraint(given: Mapping[str, Any], off: FeaturesOff) -> AttributeConstraint:
+    lists = LIST_ATTRIBUTES not in off
     requests = tuple(map(str, given.get("requests") or ()))
     if given.get("matchAttribute"):
-        return AttributeConstraint(str(given["matchAttribute"]), distinct=False, requests=requests)
+        return AttributeConstraint(
+            str(given["matchAttribute"]), distinct=False, requests=requests, lists=lists
+        )
     if given.get("distinctAttribute"):
-        return AttributeConstraint(str(given["distinctAttribute"]), distinct=True, requests=requests)
+        return AttributeConstraint(
+            str(given["distinctAttribute"]), distinct=True, requests=requests, lists=lists
+        )
     raise BadDevicesError("a constraint is empty (unsupported constraint type?)")
 
 

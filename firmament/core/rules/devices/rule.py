@@ -14,13 +14,15 @@ import numpy as np
 
 from cost_models.interface import Int64, JointRows, Ledger, Needs
 from firmament.core.model import (
-    DEVICE_CLAIM_RECORD,
     DEVICE_CLASS_RECORD,
+    DEVICE_FEATURES_RECORD,
+    DEVICE_RECORDS,
     DEVICE_SLICE_RECORD,
     ClaimAllocation,
     TaskClaim,
     TaskClass,
 )
+from firmament.core.rules.devices.features import NOTHING_OFF, FeaturesOff, read_features
 from firmament.core.rules.devices.inventory import BadDevicesError, read_amount, read_terms
 from firmament.core.rules.devices.ledger import (
     NOTHING_GIVEN,
@@ -49,6 +51,7 @@ class _Memory:
     """What is kept of a cluster's devices from round to round."""
 
     def __init__(self) -> None:
+        self.off: FeaturesOff = NOTHING_OFF
         self.inventory = DeviceInventory()
         self.selectors = DeviceSelectors()
         self.table = StateTable(self.selectors)
@@ -57,17 +60,32 @@ class _Memory:
         self.specs: dict[str, ClaimSpec | str] = {}
         self.given: dict[PoolOfDevices, tuple[int, GivenAway]] = {}
         self.begun: dict[int, tuple[View, tuple[int, ...], int]] = {}
-        self._changes = (-1, -1)
+        self._changes = (-1, -1, -1)
 
     def update(self, cluster: Cluster) -> None:
         """Take in the records as they are now."""
         records = cluster.records
-        changes = records.changes[DEVICE_SLICE_RECORD], records.changes[DEVICE_CLASS_RECORD]
+        changes = (
+            records.changes[DEVICE_SLICE_RECORD],
+            records.changes[DEVICE_CLASS_RECORD],
+            records.changes[DEVICE_FEATURES_RECORD],
+        )
+        if changes[2] != self._changes[2]:
+            self._switch(
+                read_features(next(iter(records.payloads.get(DEVICE_FEATURES_RECORD, {}).values()), None))
+            )
         if changes[0] != self._changes[0]:
             self.inventory.update(records.payloads.get(DEVICE_SLICE_RECORD, {}))
         if changes[1] != self._changes[1]:
             self._read_classes(records.payloads.get(DEVICE_CLASS_RECORD, {}))
         self._changes = changes
+
+    def _switch(self, off: FeaturesOff) -> None:
+        if off != self.off:
+            self.off = off
+            self.inventory, self.selectors = DeviceInventory(off), DeviceSelectors()
+            self._changes = (-1, -1, -1)
+            self.forget_findings()
 
     def _read_classes(self, payloads: dict[str, bytes]) -> None:
         self.classes, self.class_faults = {}, {}
@@ -91,7 +109,7 @@ class _Memory:
             if len(self.specs) > 10_000:
                 self.specs.clear()
             try:
-                found = read_claim(json.loads(text), self.classes)
+                found = read_claim(json.loads(text), self.classes, self.off)
             except (BadDevicesError, ValueError, RecursionError) as error:
                 found = str(error)
             self.specs[text] = found
@@ -111,7 +129,7 @@ class DynamicResources(LimitRule):
 
     name = NAME
     for_tasks_with = ("claims",)
-    needs = Needs(records=(DEVICE_SLICE_RECORD, DEVICE_CLASS_RECORD, DEVICE_CLAIM_RECORD))
+    needs = Needs(records=DEVICE_RECORDS)
     asked_again = False
 
     def limit(

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from firmament.core.rules.devices.features import NOTHING_OFF, FeaturesOff
 from firmament.core.rules.devices.inventory import (
     BadDevicesError,
     DeviceReach,
@@ -75,10 +76,11 @@ class DeviceInventory:
     """The pools of a cluster, and what each machine sees of them. ``faults``: by name of slices that cannot be read.
 
     ``version`` grows with every change of what machines see. Of pools that several machines see, ``watchers`` are the
-    rows of these, as of the last ``see``; ``watched``: those of all of them.
+    rows of these, as of the last ``see``; ``watched``: those of all of them. ``off``: features that do not count.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, off: FeaturesOff = NOTHING_OFF) -> None:
+        self._off = off
         self.pools: dict[PoolName, Pool] = {}
         self.faults: dict[str, str] = {}
         self.version = 0
@@ -126,7 +128,7 @@ class DeviceInventory:
 
     def _read(self, name: str, payload: bytes) -> set[PoolName]:
         try:
-            found = read_slice(name, payload)
+            found = read_slice(name, payload, self._off)
         except BadDevicesError as error:
             self.faults[name] = str(error)
             self._slices[name] = payload, None
