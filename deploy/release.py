@@ -25,6 +25,7 @@ from pathlib import Path
 
 from archives import Entry, list_files, read_entries, repack_tar, repack_zip, write_tar
 from components import Component, list_components, read_lock
+from links import point_to_repository
 
 ROOT = Path(__file__).resolve().parents[1]
 IMAGES = ("firmament", "poseidon")
@@ -35,12 +36,15 @@ _NEVER = ("direct_url.json",)
 def main(target: Path, *, with_images: bool) -> None:
     """Build into ``target``, which is emptied first."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    version, moment = project["version"], _find_moment()
+    version, home, moment = project["version"], project["urls"]["Homepage"], _find_moment()
     os.environ["SOURCE_DATE_EPOCH"] = str(moment)
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     with tempfile.TemporaryDirectory(prefix="poseidon-release-") as folder:
         source = _copy_source(Path(folder) / "source")
+        for name in ("README.md", "CHANGELOG.md"):
+            text = (source / name).read_text()
+            (source / name).write_text(point_to_repository(text, home, f"v{version}"))
         _build_packages(source, target.resolve(), moment)
         _package_chart(source, target, version, moment)
         if with_images:
@@ -58,7 +62,7 @@ def main(target: Path, *, with_images: bool) -> None:
 
 
 def read_notes(changelog: str, version: str) -> str:
-    """Return what the changelog says of a version, with links that work beside the file. Raises ``SystemExit``."""
+    """Return what a changelog says of a version. Raises ``SystemExit``."""
     found = re.search(
         rf"^## \[{re.escape(version)}\] - (\S+)\n(.*?)(?=^## |\Z)", changelog, re.DOTALL | re.MULTILINE
     )

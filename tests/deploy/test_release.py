@@ -135,6 +135,23 @@ def test_notes_are_the_changelogs(dist, deploy_modules):
         deploy_modules.read_notes((ROOT / "CHANGELOG.md").read_text(), "9.9.9")
 
 
+def test_links_hold_on_the_package_index_and_in_the_notes(dist):
+    """There is no folder beside the text there: links lead to the tag's files, and those exist."""
+    with zipfile.ZipFile(dist / f"poseidon_firmament-{VERSION}-py3-none-any.whl") as wheel:
+        readme = wheel.read(f"poseidon_firmament-{VERSION}.dist-info/METADATA").decode()
+    notes = (dist / f"release-notes-{VERSION}.md").read_text()
+    home = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"]["Homepage"]
+    for text in (readme, notes):
+        links = re.findall(r"\]\(([^)\s]+)\)", text)
+        assert links
+        assert not [each for each in links if "://" not in each and not each.startswith("#")]
+        own = [each.partition("#")[0] for each in links if each.startswith((f"{home}/blob/", f"{home}/raw/"))]
+        assert own
+        for each in own:
+            assert (ROOT / each.split(f"/v{VERSION}/", 1)[1]).exists(), each
+    assert f"({home}/raw/v{VERSION}/docs/pictures/explain.svg)" in readme
+
+
 def test_a_file_system_is_told_as_it_is_in_the_image(tmp_path, deploy_modules):
     """Whatever the folder in which it was built is called, and whenever that was."""
 
