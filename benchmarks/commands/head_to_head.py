@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -60,16 +62,12 @@ def head_to_head(
     started on the loopback interface and ended again. Priority and fairness of requests is on, as it is for users. With
     --save, a run that was interrupted or ran out of minutes goes on where it ended.
     """
-    from benchmarks.declarative.loading import WorkloadError
     from benchmarks.head_to_head.arenas import ArenaOptions
     from benchmarks.head_to_head.cases import Sizes, make_cases
     from benchmarks.head_to_head.document import write_document
     from benchmarks.head_to_head.results import Results
     from benchmarks.head_to_head.session import HeadToHeadOptions, run_head_to_head
-    from benchmarks.judge.control_plane import VARIABLE, ControlPlaneError, binaries
-    from benchmarks.targets.base import TargetError
-    from poseidon.kube.client.errors import KubeError
-    from poseidon.testbed.harness.child import ChildDiedError
+    from benchmarks.judge.control_plane import VARIABLE, binaries
 
     where = None if simulated else binaries()
     if where is None and kubeconfig is None and not simulated:
@@ -77,26 +75,12 @@ def head_to_head(
             f"{VARIABLE} is not set; name the folder of its binaries, or add --kubeconfig or --simulated"
         )
     chosen = _choose_schedulers(schedulers, binaries_given=where is not None)
-    sizes = Sizes(nodes, pods, seconds)
-    try:
+    sizes, arena = Sizes(nodes, pods, seconds), ArenaOptions(where, kubeconfig, simulated)
+    with _explain_failures():
         cases = make_cases(_split(workloads), [_rate(each) for each in _split(rates)], sizes)
+        options = HeadToHeadOptions(arena, cases, sizes, chosen, runs, minutes, timeout, progress())
         results = Results(save)
-        options = HeadToHeadOptions(
-            ArenaOptions(where, kubeconfig, simulated),
-            cases,
-            sizes,
-            chosen,
-            runs,
-            minutes,
-            timeout,
-            progress(),
-        )
         left = asyncio.run(run_head_to_head(options, results))
-    except WorkloadError as error:
-        raise click.UsageError("\n".join(error.lines)) from None
-    except (ControlPlaneError, ChildDiedError, KubeError, TargetError, TimeoutError, ValueError) as error:
-        tail = getattr(error, "tail", "")
-        raise click.ClickException(f"{str(error) or 'no answer in time'}\n{tail}".strip()) from None
     report = results.report()
     emit(report, output, save)
     if document:
@@ -104,6 +88,24 @@ def head_to_head(
             click.echo(f"wrote {path}", err=True)
     if left:
         click.echo(f"{left} runs are left; start the same command again, with --save, to go on", err=True)
+
+
+@contextmanager
+def _explain_failures() -> Iterator[None]:
+    """Tell failures of a run in a line or two."""
+    from benchmarks.declarative.loading import WorkloadError
+    from benchmarks.judge.control_plane import ControlPlaneError
+    from benchmarks.targets.base import TargetError
+    from poseidon.kube.client.errors import KubeError
+    from poseidon.testbed.harness.child import ChildDiedError
+
+    try:
+        yield
+    except WorkloadError as error:
+        raise click.UsageError("\n".join(error.lines)) from None
+    except (ControlPlaneError, ChildDiedError, KubeError, TargetError, TimeoutError, ValueError) as error:
+        tail = getattr(error, "tail", "")
+        raise click.ClickException(f"{str(error) or 'no answer in time'}\n{tail}".strip()) from None
 
 
 def _choose_schedulers(text: str, *, binaries_given: bool) -> list[str]:

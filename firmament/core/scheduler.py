@@ -30,9 +30,10 @@ from firmament.core.flow.outcome import to_dimacs
 from firmament.core.intake.binding_reports import BindingOutcomes
 from firmament.core.intake.events import apply_events
 from firmament.core.intake.validation import check_size
-from firmament.core.model import QUOTA_RECORD, TaskClass
+from firmament.core.model import TaskClass
 from firmament.core.placement.outcome import Stopwatch, Timer, no_timer
 from firmament.core.questions import ClusterQuestions
+from firmament.core.record_kinds import QUOTA_RECORD
 from firmament.core.requeue.requeue import Requeue
 from firmament.core.requeue.set_aside import waiting_classes
 from firmament.core.results import (

@@ -93,7 +93,11 @@ class BridgeState(Stores):
         self.eviction_ended = self.placements.eviction_ended
         self.device_claim_written = self.device_effects.note_written
         self.claim_refused = self.volume_effects.note_failure
-        self.takers: dict[WatchedKind, Callable[[Sequence[Change[Any]]], None]] = {
+        self.takers = self._list_takers()
+        """Receivers of the objects of each kind, for pods and for kinds that are loaded before pods."""
+
+    def _list_takers(self) -> dict[WatchedKind, Callable[[Sequence[Change[Any]]], None]]:
+        return {
             kinds.NODE: self.nodes_changed,
             kinds.PRIORITY_CLASS: self.priority_classes_changed,
             kinds.NAMESPACE: self.namespaces_changed,
@@ -114,7 +118,6 @@ class BridgeState(Stores):
             **{kind: self._queue_taker(kind) for kind in kinds.QUEUES},
             kinds.POD: self.pods_changed,
         }
-        """Receivers of the objects of each kind, for pods and for kinds that are loaded before pods."""
 
     def _refresh_claims_after(
         self, take: Callable[[Sequence[Change[T]]], None]

@@ -20,7 +20,7 @@ from poseidon.lifecycle.device_effects import DeviceEffects
 from poseidon.lifecycle.eviction_review import EvictionRate, EvictionReview, GangView
 from poseidon.lifecycle.evictions import Evictions
 from poseidon.lifecycle.jobs import Jobs
-from poseidon.lifecycle.nominations import KeptPlaces, Nominations
+from poseidon.lifecycle.nominations import KeptPlaces, MoveOptions, Nominations
 from poseidon.lifecycle.pending_bindings import PendingBindings
 from poseidon.lifecycle.pending_reasons import PendingReasons
 from poseidon.lifecycle.phases import PodRecord, Stories
@@ -42,6 +42,7 @@ from poseidon.pods.tasks import PriorityResolver
 from poseidon.pods.visibility import visible_to
 from poseidon.queues.book import QueueBook
 from poseidon.volumes.state import VolumeState
+from protos.conventions.configuration_shared import GangSection
 
 
 class Stores:
@@ -61,81 +62,116 @@ class Stores:
         quarantine: Quarantine,
         stories: Stories,
     ) -> None:
-        network = configuration.network
+        network, queues = configuration.network, configuration.queues
         visibility = visible_to(needs, bandwidth=network.bandwidth_annotations)
         self.quarantine, self.stories = quarantine, stories
-        actions = self.actions = list[Action]()
+        self.actions = list[Action]()
         self.first_records, self.custom_records = CustomRecords(), CustomRecords()
         self.namespaces, self.history = Namespaces(self.first_records), RuntimeHistory()
         self.samples, self.images = SampleBook(SOURCES), NodeImages()
         self.spreading = Spreading(enabled=configuration.pod_topology_spread.enabled)
         self.daemon_sets = DaemonSets()
-        classes = self.classes = ClassTable(visibility, self.daemon_sets.owns)
-        machines, requested = self.machines, self.requested = Machines(), Requested()
-        priorities = self.priorities = PriorityResolver()
-        jobs, groups = self.jobs, self.groups = Jobs(), Groups(quarantine, priorities)
-        volumes = self.volumes = VolumeState(configuration.volumes, quarantine)
-        devices = self.devices = DeviceState(configuration.devices, clock, wall)
-        self.first_records.tell(
-            FEATURES_RECORD, "devices", encode_features(configuration.devices.disabled_features)
-        )
-        bind_check = self.bind_check = BindCheck(machines, requested, classes)
-        tasks = self.tasks = PodRecords(machines, requested, bind_check, stories)
-        refusals = self.refusals = Refusals()
-        self.refused_pods = RefusedPods(configuration.recovery, actions)
-        self.nominations = Nominations(self.custom_records)
-        moves = configuration.moves
-        self.kept_places = KeptPlaces(moves, self.custom_records, wall) if moves.keep_places else None
-        reasons = self.pending_reasons = PendingReasons(tasks, actions, clock, configuration.announcements)
-        pending = self.pending_bindings = PendingBindings(
-            tasks, volumes, devices, reasons, self.nominations, actions, clock
-        )
-        review = EvictionReview(
-            tasks, GangView(groups, jobs, tasks), EvictionRate(configuration.evictions, clock), self._evicts
-        )
-        evictions = Evictions(tasks, review, refusals, actions)
-        placements = self.placements = Placements(
-            tasks,
-            machines,
-            bind_check,
-            volumes,
-            devices,
-            pending,
-            reasons,
-            evictions,
-            refusals,
-            actions,
-            quarantine,
-        )
-        self.volume_effects = VolumeEffects(
-            volumes, tasks, machines, placements, reasons, classes, actions, clock, quarantine
-        )
-        self.device_effects = DeviceEffects(
-            devices, tasks, self.first_records, placements, reasons, classes, actions, quarantine
-        )
-        self.gangs = Gangs(
-            groups,
-            tasks,
-            jobs,
-            placements,
-            reasons,
-            machines,
-            classes,
-            TopologyRecords(self.first_records, wanted=trees_are_read(visibility.records)),
-            actions,
-            wall,
-            configuration.gangs,
-            configuration.arguments(TreeArguments),
-            quarantine,
-        )
-        follows = network.follows(visibility.records)
-        arguments = configuration.arguments(NetworkArguments)
-        queues = configuration.queues
+        self.classes = ClassTable(visibility, self.daemon_sets.owns)
+        self.machines, self.requested = Machines(), Requested()
+        self.priorities = PriorityResolver()
+        self.jobs, self.groups = Jobs(), Groups(quarantine, self.priorities)
+        self.volumes = VolumeState(configuration.volumes, quarantine)
+        self.devices = DeviceState(configuration.devices, clock, wall)
+        features = encode_features(configuration.devices.disabled_features)
+        self.first_records.tell(FEATURES_RECORD, "devices", features)
+        self.bind_check = BindCheck(self.machines, self.requested, self.classes)
+        self.tasks = PodRecords(self.machines, self.requested, self.bind_check, stories)
+        self.refused_pods = RefusedPods(configuration.recovery, self.actions)
+        self.pending_reasons = PendingReasons(self.tasks, self.actions, clock, configuration.announcements)
+        self._connect_bindings(configuration.moves, EvictionRate(configuration.evictions, clock), clock, wall)
+        self._connect_claims(clock)
+        topology = TopologyRecords(self.first_records, wanted=trees_are_read(visibility.records))
+        self._connect_gangs(topology, configuration.gangs, configuration.arguments(TreeArguments), wall)
         self.queues = QueueBook(queues, self.first_records, quarantine) if queues.source else None
         if self.queues is not None:
-            groups.find_owner_gang = self.queues.find_gang
-            bind_check.tolerations_of_queue = self.queues.list_tolerations
+            self.groups.find_owner_gang = self.queues.find_gang
+            self.bind_check.tolerations_of_queue = self.queues.list_tolerations
+        arguments, follows = configuration.arguments(NetworkArguments), network.follows(visibility.records)
         self.applications = NetworkBook(network, arguments, quarantine) if follows else None
+
+    def _connect_bindings(
+        self, moves: MoveOptions, rate: EvictionRate, clock: Callable[[], float], wall: Callable[[], float]
+    ) -> None:
+        """Connect what decides on bindings and evictions."""
+        self.refusals = Refusals()
+        self.nominations = Nominations(self.custom_records)
+        self.kept_places = KeptPlaces(moves, self.custom_records, wall) if moves.keep_places else None
+        self.pending_bindings = PendingBindings(
+            self.tasks,
+            self.volumes,
+            self.devices,
+            self.pending_reasons,
+            self.nominations,
+            self.actions,
+            clock,
+        )
+        review = EvictionReview(self.tasks, GangView(self.groups, self.jobs, self.tasks), rate, self._evicts)
+        self.placements = Placements(
+            self.tasks,
+            self.machines,
+            self.bind_check,
+            self.volumes,
+            self.devices,
+            self.pending_bindings,
+            self.pending_reasons,
+            Evictions(self.tasks, review, self.refusals, self.actions),
+            self.refusals,
+            self.actions,
+            self.quarantine,
+        )
+
+    def _connect_claims(self, clock: Callable[[], float]) -> None:
+        """Connect what claims of volumes and devices mean for pods."""
+        self.volume_effects = VolumeEffects(
+            self.volumes,
+            self.tasks,
+            self.machines,
+            self.placements,
+            self.pending_reasons,
+            self.classes,
+            self.actions,
+            clock,
+            self.quarantine,
+        )
+        self.device_effects = DeviceEffects(
+            self.devices,
+            self.tasks,
+            self.first_records,
+            self.placements,
+            self.pending_reasons,
+            self.classes,
+            self.actions,
+            self.quarantine,
+        )
+
+    def _connect_gangs(
+        self,
+        topology: TopologyRecords,
+        options: GangSection,
+        arguments: TreeArguments,
+        wall: Callable[[], float],
+    ) -> None:
+        """Connect what gangs mean for pods."""
+        self.gangs = Gangs(
+            self.groups,
+            self.tasks,
+            self.jobs,
+            self.placements,
+            self.pending_reasons,
+            self.machines,
+            self.classes,
+            topology,
+            self.actions,
+            wall,
+            options,
+            arguments,
+            self.quarantine,
+        )
 
     def _evicts(self, record: PodRecord) -> bool:
         """Return whether a pod may have others evicted at all."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from msgspec.structs import replace
@@ -161,22 +161,11 @@ def build(
     cluster; of files it raises ``ManifestError``.
     """
     scheduler = EmbeddedScheduler(configuration, clock or (lambda: now))
-    unhurried = configuration.evictions.model_copy(update={"burst": sys.maxsize})
-    names = tuple(scheduler_names) or (ANY_SCHEDULER,)
-    queues = configuration.queues
-    if not manifests.is_live:  # nobody else is there to admit pods
-        queues = queues.model_copy(update={"admission": "poseidon"})
-    as_asked = configuration.model_copy(
-        update={"scheduler_names": names, "evictions": unhurried, "queues": queues}
-    )
-    state = BridgeState(as_asked, scheduler.needs, clock=lambda: now, wall=lambda: now)
+    adapted = _adapt(configuration, scheduler_names, is_live=manifests.is_live)
+    state = BridgeState(adapted, scheduler.needs, clock=lambda: now, wall=lambda: now)
     records = visible_to(scheduler.needs).records
-    nodes = {node.metadata.name: node for node in manifests.nodes}
-    plays = queues.enforces("kueue")
-    pods = {
-        each.metadata.uid: as_created(each, now)
-        for each in (*manifests.pods, *(manifests.suspended if plays else ()))
-    }
+    suspended = manifests.suspended if adapted.queues.enforces("kueue") else ()
+    pods = {each.metadata.uid: as_created(each, now) for each in (*manifests.pods, *suspended)}
     refused = manifests.refused
     # Nothing says which scheduler the plan is of, so each sees its own part of a group alone.
     state.groups.one_scheduler = bool(scheduler_names)
@@ -186,18 +175,9 @@ def build(
         [pod for uid, pod in pods.items() if uid not in refused],
         trees=trees_are_read(records),
     )
-    held = {**state.list_held(), **refused}
-    elsewhere: list[Pod] = []
-    of_others: list[Pod] = []
-    for uid, pod in pods.items():
-        how = disposition(pod)
-        waits = how in (Disposition.PENDING, Disposition.GATED)
-        if how is Disposition.BOUND and pod.spec.node_name not in nodes:
-            elsewhere.append(pod)
-        elif waits and scheduler_names and scheduler_of(pod) not in scheduler_names:
-            of_others.append(pod)
-        elif how is Disposition.GATED:
-            held[uid] = GATED_REASON
+    nodes = {node.metadata.name for node in manifests.nodes}
+    elsewhere, of_others, gated = _sort_out(pods.values(), nodes, scheduler_names)
+    held = {**state.list_held(), **refused, **{pod.metadata.uid: GATED_REASON for pod in gated}}
     applications = read_applications(
         manifests.for_models, configuration.network.percentile_by(configuration.arguments(NetworkArguments))
     )
@@ -211,6 +191,39 @@ def build(
     return OfflineCluster(
         scheduler, state, held, tuple(warnings), applications.app_groups, pods, manifests.is_live
     )
+
+
+def _adapt(
+    configuration: BridgeConfiguration, scheduler_names: frozenset[str], *, is_live: bool
+) -> BridgeConfiguration:
+    """Return the configuration for a bridge that takes pods of these schedulers, and evicts as fast as it likes."""
+    unhurried = configuration.evictions.model_copy(update={"burst": sys.maxsize})
+    queues = configuration.queues
+    if not is_live:  # nobody else is there to admit pods
+        queues = queues.model_copy(update={"admission": "poseidon"})
+    names = tuple(scheduler_names) or (ANY_SCHEDULER,)
+    return configuration.model_copy(
+        update={"scheduler_names": names, "evictions": unhurried, "queues": queues}
+    )
+
+
+def _sort_out(
+    pods: Iterable[Pod], nodes: Collection[str], scheduler_names: frozenset[str]
+) -> tuple[list[Pod], list[Pod], list[Pod]]:
+    """Return the pods that run on other nodes than these, those that wait for other schedulers, and gated ones."""
+    elsewhere: list[Pod] = []
+    of_others: list[Pod] = []
+    gated: list[Pod] = []
+    for pod in pods:
+        how = disposition(pod)
+        waits = how in (Disposition.PENDING, Disposition.GATED)
+        if how is Disposition.BOUND and pod.spec.node_name not in nodes:
+            elsewhere.append(pod)
+        elif waits and scheduler_names and scheduler_of(pod) not in scheduler_names:
+            of_others.append(pod)
+        elif how is Disposition.GATED:
+            gated.append(pod)
+    return elsewhere, of_others, gated
 
 
 def _warnings(manifests: Manifests, state: BridgeState, left_out: Iterator[str]) -> Iterator[str]:

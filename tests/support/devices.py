@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from firmament.core.events import RecordUpserted
-from firmament.core.model import (
+from firmament.core.model import TaskClaim
+from firmament.core.record_kinds import (
     DEVICE_CLAIM_RECORD,
     DEVICE_CLASS_RECORD,
     DEVICE_SLICE_RECORD,
-    TaskClaim,
 )
 
 DRIVER = "gpu.example.com"

@@ -14,7 +14,8 @@ from firmament.core.constraints.counters import RuleState
 from firmament.core.constraints.pairs import PairState
 from firmament.core.preemption.problem import PreemptionDecision, PreemptionProblem
 from firmament.core.rules.gangs.members import breaks_up, lacking
-from firmament.core.rules.registry import compile_rules, net_requests
+from firmament.core.rules.registry import compile_rules
+from firmament.core.rules.task_amounts import net_requests
 from firmament.core.snapshot.grouping import RoundContext
 from firmament.core.snapshot.snapshot import Snapshot
 from firmament.core.state.tasks import TaskPhase

@@ -20,7 +20,8 @@ from firmament.core.constraints.pairs import NO_PAIRS, PairState
 from firmament.core.filters.static_rows import StaticRows
 from firmament.core.rules.gangs.members import lacking
 from firmament.core.rules.pairs import compile_pairs
-from firmament.core.rules.registry import compile_rules, net_requests
+from firmament.core.rules.registry import compile_rules
+from firmament.core.rules.task_amounts import net_requests
 from firmament.core.rules.tree_groups.revalidation import DecidedGroups
 from firmament.core.snapshot.grouping import RoundContext
 from firmament.core.snapshot.snapshot import Snapshot, model_columns

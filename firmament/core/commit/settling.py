@@ -13,7 +13,10 @@ import numpy as np
 from cost_models.interface import Bool, Int64
 from firmament.core.model import ClaimAllocation
 from firmament.core.rules.framework.limit_rule import PlacedTask
-from firmament.core.rules.registry import find_settled, settle_placements
+from firmament.core.rules.task_amounts import (
+    find_settled,
+    settle_placements,
+)
 from firmament.core.snapshot.grouping import RoundContext
 from firmament.core.state import transitions
 from firmament.core.state.cluster import Cluster

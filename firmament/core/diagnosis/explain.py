@@ -24,13 +24,13 @@ from firmament.core.rules.framework.limit_rule import RoundDemand
 from firmament.core.rules.framework.node_rule import MODEL_NAME, MachineRefusal
 from firmament.core.rules.framework.task_verdict import AskedTask
 from firmament.core.rules.registry import (
-    add_spared,
     compile_rules,
     find_quotas,
     judge_task,
     keep_ledgers,
     limit_anew,
 )
+from firmament.core.rules.task_amounts import add_spared
 from firmament.core.scoring.round_assessment import RoundAssessment, assess_shapes, raw_rows
 from firmament.core.snapshot.grouping import RoundContext
 from firmament.core.snapshot.snapshot import model_columns

@@ -27,7 +27,8 @@ from firmament.core.reasons import (
 )
 from firmament.core.results import Unscheduled
 from firmament.core.rules.framework.node_rule import MachineRefusal
-from firmament.core.rules.registry import add_spared, compile_rules
+from firmament.core.rules.registry import compile_rules
+from firmament.core.rules.task_amounts import add_spared
 from firmament.core.rules.tree_groups.explanation import find_outside, introduce_group
 from firmament.core.snapshot.grouping import RoundContext
 from firmament.core.snapshot.snapshot import Snapshot

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from firmament.core.configuration import RoundOptions
 from firmament.core.events import BindingReport
-from firmament.core.model import NOMINATION_RECORD
 from firmament.core.queue.importance import Importance
+from firmament.core.record_kinds import NOMINATION_RECORD
 from firmament.core.rules.gangs.members import Rebinding
 from firmament.core.state import transitions
 from firmament.core.state.cluster import Cluster

@@ -22,16 +22,18 @@ from firmament.core.model import TaskClass
 from firmament.core.queue.importance import Importance
 from firmament.core.queue.reservations import Reservations
 from firmament.core.rules.node_name import list_pinned_rows
-from firmament.core.rules.registry import (
+from firmament.core.rules.queueing_hints import (
     any_waits,
-    compile_rules,
     list_awaited,
-    list_helped_by_labels,
     list_kept_off,
     list_pools,
-    list_ruled,
-    spare_amounts,
 )
+from firmament.core.rules.registry import (
+    compile_rules,
+    list_helped_by_labels,
+    list_ruled,
+)
+from firmament.core.rules.task_amounts import spare_amounts
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase
 from firmament.core.state.waiting import activate

@@ -17,11 +17,11 @@ from firmament.core.changes import ChangedMachine, CureProposal
 from firmament.core.constraints.preferences import SoftCost
 from firmament.core.constraints.quota_room import QuotaTerms
 from firmament.core.constraints.ruleset import NO_RULES, RuleSet
-from firmament.core.model import ClaimAllocation, Machine, TaskClass, TaskSelector
+from firmament.core.model import Machine, TaskClass
 from firmament.core.reasons import AnyReason, Cause
 from firmament.core.rules.devices.rule import DynamicResources
 from firmament.core.rules.framework.compilation import Compilation
-from firmament.core.rules.framework.limit_rule import LimitRule, PlacedTask, RoundDemand
+from firmament.core.rules.framework.limit_rule import LimitRule, RoundDemand
 from firmament.core.rules.framework.node_rule import MachineRefusal, NodeRule
 from firmament.core.rules.framework.pod_rule import PodRule
 from firmament.core.rules.framework.rule_counters import ResidentTasks
@@ -45,7 +45,6 @@ from firmament.core.rules.volumes.node_volume_limits import AttachedVolumes
 from firmament.core.rules.volumes.node_volumes import NodeDeclaredFeatures, VolumeBinding, VolumeRestrictions
 from firmament.core.rules.volumes.shared_disks import SharedDisks
 from firmament.core.rules.volumes.storage_capacity import StorageCapacity
-from firmament.core.state.class_selectors import own_selector
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.machines import MachineTable
 
@@ -70,7 +69,7 @@ _STATED_BY_ALL = frozenset({"requests"})
 """Fields that next to every class states something in."""
 
 
-def _stating(fields: Sequence[str]) -> Callable[[TaskClass], tuple[object, ...]]:
+def read_fields(fields: Sequence[str]) -> Callable[[TaskClass], tuple[object, ...]]:
     """Return what a class states in the fields, at least one: thousands of classes are asked in a round."""
     return attrgetter(*fields, fields[0])  # of a single name it would give no tuple
 
@@ -82,7 +81,7 @@ class _Asked:
         """``fields``: of tasks, without any of which the rule has nothing to say; (): it always has."""
         self.rule = rule
         self.fields = fields
-        self._stated = _stating(fields) if fields else None
+        self._stated = read_fields(fields) if fields else None
         self._there = frozenset(rule.for_machines_with)
 
     def is_stated(self, content: TaskClass) -> bool:
@@ -124,7 +123,7 @@ class NodeRules:
         """Fields of tasks; a class without any of them is not choosy, and takes ``count_common_looks``."""
         passing = [field for each in self._passing for field in each.fields]
         always = any(not each.fields for each in self._passing)
-        self._may_pass = _stating(passing) if passing and not always else None
+        self._may_pass = read_fields(passing) if passing and not always else None
         self._of_reason = {reason: rule for rule in rules for reason in rule.reasons}
         own_keys = [each.rule for each in self._lasting if type(each.rule).key is not NodeRule.key]
         read = {
@@ -215,7 +214,7 @@ def default_rules() -> NodeRules:
 LIMIT_RULES: tuple[LimitRule, ...] = (AttachedVolumes(), Quotas(), DynamicResources())
 
 
-def _list_limiting(shapes: Iterable[TaskClass]) -> list[LimitRule]:
+def list_limiting(shapes: Iterable[TaskClass]) -> list[LimitRule]:
     """Return the rules that have something to say about some of the shapes."""
     if not LIMIT_RULES:
         return []
@@ -226,13 +225,13 @@ def _list_limiting(shapes: Iterable[TaskClass]) -> list[LimitRule]:
 
 def is_limited(shape: TaskClass) -> bool:
     """Return whether some rule limits what tasks of a shape take together with others."""
-    return bool(_list_limiting([shape]))
+    return bool(list_limiting([shape]))
 
 
 def limit_amounts(cluster: Cluster, demand: RoundDemand, free: Int64) -> tuple[Int64, list[JointRows]]:
     """Return what machines offer in a round, and the rows that limit it; ``free``: int64[M, K], what they have left."""
     found: list[JointRows] = []
-    for rule in _list_limiting(cluster.classes.shapes[shape] for shape in demand.shapes):
+    for rule in list_limiting(cluster.classes.shapes[shape] for shape in demand.shapes):
         free, rows = rule.limit(cluster, demand, free)
         found += rows
     return free, found
@@ -240,7 +239,7 @@ def limit_amounts(cluster: Cluster, demand: RoundDemand, free: Int64) -> tuple[I
 
 def find_quotas(cluster: Cluster, demand: RoundDemand) -> QuotaTerms | None:
     """Return amounts that tasks of a round's shapes share wherever they are; None: there are none."""
-    asked = _list_limiting(cluster.classes.shapes[shape] for shape in demand.shapes)
+    asked = list_limiting(cluster.classes.shapes[shape] for shape in demand.shapes)
     return next((terms for rule in asked if (terms := rule.find_quotas(cluster, demand)) is not None), None)
 
 
@@ -256,68 +255,16 @@ def number_draws(cluster: Cluster, terms: QuotaTerms, classes: Sequence[int]) ->
 
 def limit_anew(cluster: Cluster, demand: RoundDemand) -> list[JointRows]:
     """Return the rows of the rules that are asked again after something has changed, as they are now."""
-    asked = _list_limiting(cluster.classes.shapes[shape] for shape in demand.shapes)
+    asked = list_limiting(cluster.classes.shapes[shape] for shape in demand.shapes)
     free = cluster.free_beside(np.empty(0, dtype=np.int64))
     return [rows for rule in asked if rule.asked_again for rows in rule.limit(cluster, demand, free)[1]]
 
 
 def keep_ledgers(cluster: Cluster, demand: RoundDemand) -> tuple[Ledger, ...]:
     """Return the ledgers of the rules for a round, in the order of the rules."""
-    asked = _list_limiting(cluster.classes.shapes[shape] for shape in demand.shapes)
+    asked = list_limiting(cluster.classes.shapes[shape] for shape in demand.shapes)
     found = (rule.keep_ledger(cluster, demand) for rule in asked)
     return tuple([ledger for ledger in found if ledger is not None])
-
-
-_SETTLING = [rule for rule in LIMIT_RULES if type(rule).hand_out is not LimitRule.hand_out]
-
-
-def settle_placements(
-    cluster: Cluster, placed: Sequence[PlacedTask]
-) -> list[tuple[ClaimAllocation, ...] | None]:
-    """Return what tasks get as they come to machines, in this order; None for placements that do not hold."""
-    found: list[tuple[ClaimAllocation, ...] | None] = [()] * len(placed)
-    for rule in _SETTLING:
-        stated = _stating(rule.for_tasks_with)
-        concerned = [
-            place for place, each in enumerate(placed) if any(stated(cluster.classes.shapes[each.shape]))
-        ]
-        settled = rule.hand_out(cluster, [placed[place] for place in concerned]) if concerned else ()
-        for place, given in zip(concerned, settled, strict=True):
-            former = found[place]
-            found[place] = None if former is None or given is None else (*former, *given)
-    return found
-
-
-def find_settled(cluster: Cluster) -> frozenset[int]:
-    """Return the rows of the classes whose tasks get something that has to be settled as they come to machines."""
-    fields = tuple(field for rule in _SETTLING for field in rule.for_tasks_with)
-    return frozenset(cluster.classes.list_stating(fields))
-
-
-def spare_amounts(cluster: Cluster, shape: int, rows: Int64) -> Int64 | None:
-    """Return what a task of a shape need not ask of machines (rows): int64[len(rows), K]; None: nothing."""
-    asked = _list_limiting([cluster.classes.shapes[shape]])
-    found = [less for rule in asked if (less := rule.spare(cluster, shape, rows)) is not None]
-    return sum(found[1:], found[0]) if found else None
-
-
-def add_spared(cluster: Cluster, shape: int, free: Int64) -> Int64:
-    """Return what all machines have left (``free``, int64[M, K]) as a task of a shape sees it."""
-    less = spare_amounts(cluster, shape, np.arange(len(free)))
-    return free if less is None else free + less
-
-
-def net_requests(cluster: Cluster, classes: Int64, machines: Int64) -> Int64:
-    """Return int64[N, K]: what tasks of ``classes[i]`` ask of ``machines[i]`` (rows, -1 for none), less what
-    they need not.
-    """
-    wanted, _ = cluster.demand_of(classes)
-    for cls in np.unique(classes).tolist():
-        where = np.flatnonzero((classes == cls) & (machines >= 0))
-        less = spare_amounts(cluster, cluster.classes.rows[cls].shape, machines[where])
-        if less is not None:
-            wanted[where] -= less
-    return wanted
 
 
 # --- Rules between tasks.
@@ -325,9 +272,9 @@ def net_requests(cluster: Cluster, classes: Int64, machines: Int64) -> Int64:
 POD_RULES: tuple[PodRule, ...] = (PodAffinity(), TopologySpread(), NodePorts(), SharedDisks())
 """In the order in which what could be changed about them is proposed; reasons come in the order of their stages."""
 
-_STATING = [(rule, _stating(rule.stated_in)) for rule in POD_RULES]
+_STATING = [(rule, read_fields(rule.stated_in)) for rule in POD_RULES]
 _STATED = tuple(field for rule in POD_RULES for field in rule.stated_in)
-_STATES_ANY = _stating(_STATED)
+_STATES_ANY = read_fields(_STATED)
 _CALLED: dict[AnyReason, str] = {reason: words for rule in POD_RULES for reason, words in rule.called.items()}
 
 
@@ -339,19 +286,6 @@ def list_ruled(cluster: Cluster) -> list[int]:
 def list_stating_rules(cluster: Cluster, rules: NodeRules) -> list[int]:
     """Return the rows of the classes that state anything that rules go by beside what all classes state, ascending."""
     return cluster.classes.list_stating((*rules.stated_fields, *_STATED))
-
-
-def selects(cluster: Cluster, ruled: int, cls: int) -> bool:
-    """Return whether a class (``ruled``, one of ``list_ruled``) has a say in where tasks of another go: some term
-    of its pod affinity selects them. Rows of the class table.
-    """
-    selector = cluster.selector()
-    for term in selector.list_terms(ruled):
-        found = selector.find_selected(term)
-        place = int(np.searchsorted(found, cls))
-        if place < len(found) and found[place] == cls:
-            return True
-    return False
 
 
 def _list_stated(content: TaskClass) -> list[PodRule]:
@@ -378,34 +312,6 @@ def prefers_company(content: TaskClass) -> bool:
 def constraint_behind(reason: AnyReason) -> str:
     """Return what people call the constraint behind a reason, "" if it is of no rule between tasks."""
     return _CALLED.get(reason, "")
-
-
-def any_waits(cluster: Cluster) -> bool:
-    """Return whether tasks that come or go may matter elsewhere than where they are."""
-    if list_ruled(cluster) or any(type(rule).awaits is not LimitRule.awaits for rule in LIMIT_RULES):
-        return True
-    return any(cluster.classes.list_stating(rule.for_tasks_with) for rule in _POOLING)
-
-
-_POOLING = [rule for rule in LIMIT_RULES if type(rule).get_pool is not LimitRule.get_pool]
-
-
-def list_pools(cluster: Cluster, content: TaskClass) -> set[tuple[str, str]]:
-    """Return what tasks of a class share wherever they are: one that goes may let in another with the same."""
-    stated = [rule for rule in _POOLING if any(getattr(content, name) for name in rule.for_tasks_with)]
-    return {(rule.name, pool) for rule in stated if (pool := rule.get_pool(cluster, content))}
-
-
-def list_awaited(content: TaskClass) -> list[TaskSelector]:
-    """Return whose coming or going may open a machine to a class, wherever that is."""
-    awaited = [each for rule in POD_RULES for each in rule.awaits(content)]
-    awaited += [each for rule in LIMIT_RULES for each in rule.awaits(content)]
-    return [own_selector(each, content) for each in awaited]
-
-
-def list_kept_off(content: TaskClass) -> list[TaskSelector]:
-    """Return whom a class of which tasks go may have kept off machines, wherever these are."""
-    return [own_selector(each, content) for rule in POD_RULES for each in rule.keeps_off(content)]
 
 
 def drop_constraints(standing: ChangedMachine) -> Iterator[CureProposal]:

@@ -13,9 +13,13 @@ import numpy as np
 from cost_models.interface import Bool, Int64, JointRows, Returned
 from firmament.core.constraints.ruleset import NO_RULES, RuleSet
 from firmament.core.flow.problem import PlacementProblem
-from firmament.core.model import BUDGET_RECORD, Requirement, TaskSelector
+from firmament.core.model import (
+    Requirement,
+    TaskSelector,
+)
 from firmament.core.preemption.problem import LOWEST_WEIGHT, PreemptionProblem
 from firmament.core.queue.importance import Importance
+from firmament.core.record_kinds import BUDGET_RECORD
 from firmament.core.rules.gangs.members import count_spare
 from firmament.core.rules.registry import compile_rules, list_drawing, number_draws
 from firmament.core.snapshot.grouping import PLACED, RoundContext, TaskGroups
@@ -43,9 +47,7 @@ def preemption_problem(
     """
     cluster = context.cluster
     cls, reach = groups.cls, importance.reach(groups.priority, groups.group_priority)
-    contents = [cluster.classes.rows[row].content for row in cls.tolist()]
-    may = np.array([not each.never_preempts and not each.invalid for each in contents], dtype=np.bool_)
-    may &= groups.level != PLACED
+    may = _find_evicting(cluster, groups)
     if not may.any() or not len(cluster.machines):
         return None
     tasks = cluster.tasks
@@ -60,7 +62,6 @@ def preemption_problem(
     kinds, kind, counted = _split_kinds(tasks, rows, known)
     covered_by, allowed = _budgets(cluster, context.evictions, known, kinds, counted)
     of_classes = [jobs[gang] if gang >= 0 else "" for gang in groups.gang.tolist()]
-    gang, spare, together, own = _gangs(cluster, rows, of_classes)
     returning, returns = compute_returned(cluster, problem.joint, rows)
     return PreemptionProblem(
         priority=reach,
@@ -78,15 +79,20 @@ def preemption_problem(
         row=rows,
         sequence=tasks.sequence[rows],
         rules=_rules(cluster, problem, may, cls, kinds),
-        gang=gang,
-        spare=spare,
-        together=together,
-        own=own,
         returning=returning,
         returns=returns,
         occupied=occupied if returning else None,
+        **_gang_fields(cluster, rows, of_classes),
         **_quota_fields(cluster, problem, kinds[kind], claims, groups),
     )
+
+
+def _find_evicting(cluster: Cluster, groups: TaskGroups) -> Bool:
+    """Return bool[C]: classes whose tasks may evict others."""
+    contents = (cluster.classes.rows[row].content for row in groups.cls.tolist())
+    may = np.array([not each.never_preempts and not each.invalid for each in contents], dtype=np.bool_)
+    may &= groups.level != PLACED
+    return may
 
 
 def _find_claiming(problem: PlacementProblem) -> Bool:
@@ -206,10 +212,10 @@ def _budgets(
     return tuple(tuple(each) for each in covered), np.array(allowed, dtype=np.int64)
 
 
-def _gangs(cluster: Cluster, rows: Int64, jobs: Sequence[str]) -> tuple[Int64, Int64, Bool, Int64]:
-    """Return the gangs of the tasks in ``rows``; ``jobs``: that of each class of the problem, "" for none.
+def _gang_fields(cluster: Cluster, rows: Int64, jobs: Sequence[str]) -> dict[str, Any]:
+    """Return what a preemption problem says of the gangs of the tasks in ``rows``.
 
-    ``gang``, ``spare``, ``together`` and ``own`` of ``PreemptionProblem``.
+    ``jobs``: the gang of each class of the problem, "" for none.
     """
     gang = np.full(len(rows), -1, dtype=np.int64)
     known = [
@@ -236,7 +242,12 @@ def _gangs(cluster: Cluster, rows: Int64, jobs: Sequence[str]) -> tuple[Int64, I
     spare = [count_spare(known[each][1], int(counts[each])) for each in kept.tolist()]
     by_name = {known[each][0]: place_in for place_in, each in enumerate(kept.tolist())}
     own = [by_name.get(job, -1) for job in jobs]
-    return gang, np.array(spare, dtype=np.int64), apart[kept] == 0, np.array(own, dtype=np.int64)
+    return {
+        "gang": gang,
+        "spare": np.array(spare, dtype=np.int64),
+        "together": apart[kept] == 0,
+        "own": np.array(own, dtype=np.int64),
+    }
 
 
 def _rules(cluster: Cluster, problem: PlacementProblem, may: Bool, cls: Int64, kinds: Int64) -> RuleSet:

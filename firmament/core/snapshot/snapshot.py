@@ -14,11 +14,12 @@ from firmament.core.constraints.default_spread import NO_SPREAD
 from firmament.core.constraints.pairs import NO_PAIRS
 from firmament.core.flow.problem import PlacementProblem
 from firmament.core.flow.terms import DualPrices
-from firmament.core.model import DEVICE_RECORDS, Machine
+from firmament.core.model import Machine
 from firmament.core.placement.gang_room import RoomSearch
 from firmament.core.preemption.problem import PreemptionProblem
 from firmament.core.queue.importance import Importance
 from firmament.core.queue.lasting_use import lasting_use, longest_run
+from firmament.core.record_kinds import DEVICE_RECORDS
 from firmament.core.rules.default_spread import compile_spread
 from firmament.core.rules.framework.limit_rule import RoundDemand
 from firmament.core.rules.gangs.lifecycle import AdmittedTasks

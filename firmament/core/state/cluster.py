@@ -9,14 +9,14 @@ import numpy as np
 from cost_models.group_terms import GROUP_RECORD
 from cost_models.interface import Int64, Needs
 from cost_models.task_constraints import ConstrainingModel
-from firmament.core.model import (
+from firmament.core.model import Machine
+from firmament.core.record_kinds import (
     BUDGET_RECORD,
     DEVICE_CLAIM_RECORD,
     FLAVOR_RECORD,
     FOREIGN_NOMINATION_RECORD,
     NAMESPACE_RECORD,
     QUOTA_RECORD,
-    Machine,
 )
 from firmament.core.resources import ResourceIndex, ShapeRequests
 from firmament.core.selectors.labels import Codes

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.core.model import BUDGET_RECORD
+from firmament.core.record_kinds import BUDGET_RECORD
 from firmament.core.state import transitions
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase

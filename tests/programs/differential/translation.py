@@ -15,7 +15,6 @@ from firmament.core.events import (
     TasksSubmitted,
 )
 from firmament.core.model import (
-    NAMESPACE_RECORD,
     HostPort,
     Machine,
     NodeSelectorTerm,
@@ -29,6 +28,7 @@ from firmament.core.model import (
     Toleration,
     VolumeRule,
 )
+from firmament.core.record_kinds import NAMESPACE_RECORD
 from tests.programs.differential import world
 
 

@@ -13,7 +13,11 @@ from cost_models.group_terms import GROUP_RECORD, TREE_RECORD
 from cost_models.network_aware.records import APP_GROUP
 from cost_models.network_aware.records import TOPOLOGY as NETWORK
 from cost_models.numa.records import RECORD_KIND as NUMA
-from firmament.core.model import BUDGET_RECORD, NAMESPACE_RECORD, NOMINATION_RECORD
+from firmament.core.record_kinds import (
+    BUDGET_RECORD,
+    NAMESPACE_RECORD,
+    NOMINATION_RECORD,
+)
 from tests.programs.hostile import values
 
 KINDS = (

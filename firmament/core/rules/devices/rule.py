@@ -14,13 +14,15 @@ import numpy as np
 
 from cost_models.interface import Int64, JointRows, Ledger, Needs
 from firmament.core.model import (
+    ClaimAllocation,
+    TaskClaim,
+    TaskClass,
+)
+from firmament.core.record_kinds import (
     DEVICE_CLASS_RECORD,
     DEVICE_FEATURES_RECORD,
     DEVICE_RECORDS,
     DEVICE_SLICE_RECORD,
-    ClaimAllocation,
-    TaskClaim,
-    TaskClass,
 )
 from firmament.core.rules.devices.features import NOTHING_OFF, FeaturesOff, read_features
 from firmament.core.rules.devices.inventory import BadDevicesError, read_amount, read_terms

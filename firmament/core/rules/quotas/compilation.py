@@ -17,7 +17,14 @@ import numpy as np
 from cost_models.interface import Bool, Int64
 from firmament.core.constraints.quota_room import Draw, DrawGroup, QuotaRoom, QuotaTerms
 from firmament.core.constraints.quota_tree import UNBOUNDED, QuotaTree
-from firmament.core.model import FLAVOR_RECORD, PODS, QUOTA_RECORD, TaskClass
+from firmament.core.model import (
+    PODS,
+    TaskClass,
+)
+from firmament.core.record_kinds import (
+    FLAVOR_RECORD,
+    QUOTA_RECORD,
+)
 from firmament.core.rules.quotas.records import (
     RECLAIM,
     WITHIN,

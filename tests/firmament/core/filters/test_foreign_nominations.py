@@ -15,7 +15,11 @@ from firmament.core.events import (
     TaskRemoved,
     TasksSubmitted,
 )
-from firmament.core.model import FOREIGN_NOMINATION_RECORD, Job, TaskClass
+from firmament.core.model import (
+    Job,
+    TaskClass,
+)
+from firmament.core.record_kinds import FOREIGN_NOMINATION_RECORD
 from firmament.core.results import DeltaKind
 from tests.support.core import machine, scheduler
 from tests.support.effort import examples

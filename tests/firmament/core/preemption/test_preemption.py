@@ -18,7 +18,13 @@ from firmament.core.events import (
     TasksBound,
     TasksSubmitted,
 )
-from firmament.core.model import BUDGET_RECORD, HostPort, Job, TaskSelector, TaskTerm
+from firmament.core.model import (
+    HostPort,
+    Job,
+    TaskSelector,
+    TaskTerm,
+)
+from firmament.core.record_kinds import BUDGET_RECORD
 from firmament.core.results import Delta, DeltaKind, RoundResult
 from firmament.core.scheduler import Scheduler
 from tests.support.core import Clock, machine, messages, scheduler, task_class, tasks, uids

@@ -13,7 +13,7 @@ from firmament.core.events import (
     TasksBound,
     TasksSubmitted,
 )
-from firmament.core.model import BUDGET_RECORD
+from firmament.core.record_kinds import BUDGET_RECORD
 from firmament.core.results import DeltaKind, GangPhase
 from tests.cost_models.tree_groups.scene import (
     CPU,

@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from firmament.core.events import ClassDefined, Event, RecordUpserted, TasksBound, TasksSubmitted
-from firmament.core.model import BUDGET_RECORD, TaskClass
+from firmament.core.model import TaskClass
+from firmament.core.record_kinds import BUDGET_RECORD
 from firmament.core.results import DeltaKind
 from tests.support.core import machine, scheduler
 from tests.support.effort import examples

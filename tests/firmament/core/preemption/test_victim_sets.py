@@ -10,7 +10,11 @@ import numpy as np
 import pytest
 
 from firmament.core.events import ClassDefined, Event, JobDefined, RecordUpserted, TasksBound, TasksSubmitted
-from firmament.core.model import BUDGET_RECORD, Job, TaskClass
+from firmament.core.model import (
+    Job,
+    TaskClass,
+)
+from firmament.core.record_kinds import BUDGET_RECORD
 from firmament.core.results import DeltaKind
 from tests.support.core import machine, scheduler
 from tests.support.effort import examples

@@ -17,7 +17,6 @@ from firmament.core.events import (
     TasksSubmitted,
 )
 from firmament.core.model import (
-    NAMESPACE_RECORD,
     HostPort,
     Requirement,
     SpreadRule,
@@ -26,6 +25,7 @@ from firmament.core.model import (
     TaskSelector,
     TaskTerm,
 )
+from firmament.core.record_kinds import NAMESPACE_RECORD
 from firmament.core.scheduler import Scheduler
 from tests.support.core import machine, messages, placed, scheduler, task_class, tasks
 

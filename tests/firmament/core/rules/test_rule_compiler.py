@@ -20,8 +20,15 @@ from firmament.core.events import (
     TasksSubmitted,
 )
 from firmament.core.intake.events import apply_events
-from firmament.core.model import NAMESPACE_RECORD, HostPort, Requirement, TaskClass, TaskSelector, TaskTerm
+from firmament.core.model import (
+    HostPort,
+    Requirement,
+    TaskClass,
+    TaskSelector,
+    TaskTerm,
+)
 from firmament.core.reasons import Reason
+from firmament.core.record_kinds import NAMESPACE_RECORD
 from firmament.core.rules.framework.rule_counters import ResidentTasks
 from firmament.core.rules.registry import compile_rules
 from firmament.core.state.class_selectors import own_selector

@@ -10,9 +10,26 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
 
+from firmament.core.rules.devices.cel.conversions import (
+    as_integer,
+    check_number,
+    combine_quantities,
+    compare_amounts,
+    get_amount,
+    get_part_of_version,
+    is_integer,
+    is_quantity,
+    is_semver,
+    read_quantity,
+    read_semver,
+    to_bool,
+    to_double,
+    to_int,
+    to_string,
+    to_uint,
+)
 from firmament.core.rules.devices.cel.texts import (
     Spend,
-    check_text,
     convert_ascii,
     cut_out,
     ends_with,
@@ -32,28 +49,15 @@ from firmament.core.rules.devices.cel.tree import UInt
 from firmament.core.rules.devices.cel.values import (
     EvaluationError,
     Optional,
-    Quantity,
-    Version,
     are_equal,
     compare,
     count_size,
     is_number,
     kind_of,
-    parse_version,
 )
-from firmament.core.rules.devices.quantities import parse_quantity, simplify
 
 MOST_LIST_VALUES = 48
 """Values of a list that ``includes`` looks through, as many as devices may have."""
-_LEAST, _MOST = -(2**63), 2**63 - 1
-
-
-def check_number(value: Any) -> Any:
-    """Return a number that its type can hold; raises ``EvaluationError`` for others."""
-    least, most = (0, 2**64 - 1) if isinstance(value, UInt) else (_LEAST, _MOST)
-    if isinstance(value, int) and not least <= value <= most:
-        raise EvaluationError("a number is too large")
-    return value
 
 
 # --- operators --------------------------------------------------------------------------------------------------------
@@ -183,134 +187,6 @@ def _set_intersects(spend: Spend, one: Any, other: Any) -> bool:
     return any(any(are_equal(each, item) for item in items) for each in wanted)
 
 
-# --- quantities and versions ------------------------------------------------------------------------------------------
-
-
-def _quantity(_: Spend, text: Any) -> Quantity:
-    amount = parse_quantity(check_text(text, "quantity"))
-    if amount is None:
-        raise EvaluationError(f"{text[:60]!r} is no quantity")
-    return Quantity(amount)
-
-
-def _is_quantity(_: Spend, text: Any) -> bool:
-    return parse_quantity(check_text(text, "isQuantity")) is not None
-
-
-def _semver(_: Spend, text: Any, *normalize: Any) -> Version:
-    version = _read_version(check_text(text, "semver"), *normalize)
-    if version is None:
-        raise EvaluationError(f"{text[:60]!r} is no semantic version")
-    return version
-
-
-def _is_semver(_: Spend, text: Any, *normalize: Any) -> bool:
-    return _read_version(check_text(text, "isSemver"), *normalize) is not None
-
-
-def _read_version(text: str, normalize: Any = False) -> Version | None:
-    if not isinstance(normalize, bool):
-        raise explain_unfit("semver", text, normalize)
-    if normalize:
-        numbers, mark, rest = text.removeprefix("v").partition("-" if "-" in text.partition("+")[0] else "+")
-        parts = [part.lstrip("0") or "0" for part in numbers.split(".")]
-        text = ".".join([*parts, "0", "0"][: max(3, len(parts))]) + mark + rest
-    return parse_version(text)
-
-
-def _order(one: Any, other: Any, name: str) -> int:
-    if isinstance(one, Quantity) and isinstance(other, Quantity):
-        return int(one.amount > other.amount) - int(one.amount < other.amount)
-    if isinstance(one, Version) and isinstance(other, Version):
-        return int(one.precedence > other.precedence) - int(one.precedence < other.precedence)
-    raise explain_unfit(name, one, other)
-
-
-def _combine(sign: int) -> Callable[..., Quantity]:
-    def combine(_: Spend, one: Any, other: Any) -> Quantity:
-        amount = other.amount if isinstance(other, Quantity) else other
-        if not isinstance(one, Quantity) or not (isinstance(other, Quantity) or kind_of(other) == "int"):
-            raise explain_unfit("add" if sign > 0 else "sub", one, other)
-        return Quantity(simplify(one.amount + sign * amount))
-
-    return combine
-
-
-def _amount(value: Any, name: str) -> Any:
-    if not isinstance(value, Quantity):
-        raise explain_unfit(name, value)
-    return value.amount
-
-
-def _as_integer(_: Spend, value: Any) -> int:
-    amount = _amount(value, "asInteger")
-    if not isinstance(amount, int):
-        raise EvaluationError("the quantity is no integer")
-    return int(check_number(amount))
-
-
-def _is_integer(_: Spend, value: Any) -> bool:
-    amount = _amount(value, "isInteger")
-    return isinstance(amount, int) and _LEAST <= amount <= _MOST
-
-
-def _part_of_version(place: int, name: str) -> Callable[..., int]:
-    def get_part(_: Spend, value: Any) -> int:
-        if not isinstance(value, Version):
-            raise explain_unfit(name, value)
-        return value.numbers[place]
-
-    return get_part
-
-
-# --- conversions ------------------------------------------------------------------------------------------------------
-
-
-def _int(_: Spend, value: Any) -> int:
-    try:
-        if kind_of(value) in {"int", "uint", "double", "string"}:
-            return int(check_number(int(str(value), 10) if isinstance(value, str) else int(value)))
-    except (ValueError, OverflowError) as error:
-        raise EvaluationError("the value is no integer") from error
-    raise explain_unfit("int", value)
-
-
-def _uint(spend: Spend, value: Any) -> UInt:
-    return UInt(check_number(UInt(max(-1, _int(spend, value) if not isinstance(value, UInt) else value))))
-
-
-def _double(_: Spend, value: Any) -> float:
-    try:
-        if kind_of(value) in {"int", "uint", "double", "string"}:
-            return float(value)
-    except (ValueError, OverflowError) as error:
-        raise EvaluationError("the value is no number") from error
-    raise explain_unfit("double", value)
-
-
-def _string(spend: Spend, value: Any) -> str:
-    kind = kind_of(value)
-    spend(count_size(value))
-    if kind == "bool":
-        return "true" if value else "false"
-    if kind == "double" and value == int(value):
-        return str(int(value))
-    if kind in {"int", "uint", "double", "string"}:
-        return str(value)
-    if kind == "semver":
-        return str(value.text)
-    raise explain_unfit("string", value)
-
-
-def _bool(_: Spend, value: Any) -> bool:
-    words = {"true": True, "false": False, "1": True, "0": False, "t": True, "f": False}
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, str) and value.lower() in words:
-        return words[value.lower()]
-    raise explain_unfit("bool", value)
-
-
 # --- optional values --------------------------------------------------------------------------------------------------
 
 
@@ -330,15 +206,15 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
     {
         "size": _size,
         "matches": matches_pattern,
-        "quantity": _quantity,
-        "isQuantity": _is_quantity,
-        "semver": _semver,
-        "isSemver": _is_semver,
-        "int": _int,
-        "uint": _uint,
-        "double": _double,
-        "string": _string,
-        "bool": _bool,
+        "quantity": read_quantity,
+        "isQuantity": is_quantity,
+        "semver": read_semver,
+        "isSemver": is_semver,
+        "int": to_int,
+        "uint": to_uint,
+        "double": to_double,
+        "string": to_string,
+        "bool": to_bool,
         "dyn": lambda _, value: value,
         "type": lambda _, value: kind_of(value),
     }
@@ -368,18 +244,18 @@ METHODS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "max": _extreme(1, "max"),
         "sum": _sum,
         "isSorted": _is_sorted,
-        "compareTo": lambda _, one, other: _order(one, other, "compareTo"),
-        "isGreaterThan": lambda _, one, other: _order(one, other, "isGreaterThan") > 0,
-        "isLessThan": lambda _, one, other: _order(one, other, "isLessThan") < 0,
-        "add": _combine(1),
-        "sub": _combine(-1),
-        "sign": lambda _, value: (_amount(value, "sign") > 0) - (_amount(value, "sign") < 0),
-        "asInteger": _as_integer,
-        "isInteger": _is_integer,
-        "asApproximateFloat": lambda _, value: float(_amount(value, "asApproximateFloat")),
-        "major": _part_of_version(0, "major"),
-        "minor": _part_of_version(1, "minor"),
-        "patch": _part_of_version(2, "patch"),
+        "compareTo": lambda _, one, other: compare_amounts(one, other, "compareTo"),
+        "isGreaterThan": lambda _, one, other: compare_amounts(one, other, "isGreaterThan") > 0,
+        "isLessThan": lambda _, one, other: compare_amounts(one, other, "isLessThan") < 0,
+        "add": combine_quantities(1),
+        "sub": combine_quantities(-1),
+        "sign": lambda _, value: (get_amount(value, "sign") > 0) - (get_amount(value, "sign") < 0),
+        "asInteger": as_integer,
+        "isInteger": is_integer,
+        "asApproximateFloat": lambda _, value: float(get_amount(value, "asApproximateFloat")),
+        "major": get_part_of_version(0, "major"),
+        "minor": get_part_of_version(1, "minor"),
+        "patch": get_part_of_version(2, "patch"),
         "hasValue": lambda _, value: _optional(value, "hasValue").has_value,
         "value": _value,
         "orValue": lambda _, one, other: one.value if _optional(one, "orValue").has_value else other,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from firmament.core.events import RecordRemoved, RecordUpserted
-from firmament.core.model import DEVICE_FEATURES_RECORD
+from firmament.core.record_kinds import DEVICE_FEATURES_RECORD
 from firmament.core.scheduler import Scheduler
 from tests.firmament.core.rules.devices.test_rounds import with_claims
 from tests.support.core import machine, messages, placed, scheduler, tasks

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from firmament.core.events import BindingReport, RecordRemoved, TaskRemoved
-from firmament.core.model import DEVICE_CLAIM_RECORD, TaskClaim
+from firmament.core.model import TaskClaim
+from firmament.core.record_kinds import DEVICE_CLAIM_RECORD
 from tests.support.core import machine, scheduler, task_class, tasks
 from tests.support.devices import (
     claim_record,

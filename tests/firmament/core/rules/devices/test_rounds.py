@@ -17,7 +17,12 @@ from firmament.core.events import (
     TasksBound,
     TasksSubmitted,
 )
-from firmament.core.model import DEVICE_CLAIM_RECORD, Job, TaskClaim, TaskClass
+from firmament.core.model import (
+    Job,
+    TaskClaim,
+    TaskClass,
+)
+from firmament.core.record_kinds import DEVICE_CLAIM_RECORD
 from firmament.core.results import RoundResult
 from firmament.core.scheduler import Scheduler
 from tests.support.core import machine, messages, placed, scheduler, task_class, tasks

@@ -6,7 +6,10 @@ import json
 from typing import Any
 
 from firmament.core.events import RecordUpserted
-from firmament.core.model import FLAVOR_RECORD, QUOTA_RECORD
+from firmament.core.record_kinds import (
+    FLAVOR_RECORD,
+    QUOTA_RECORD,
+)
 
 
 def flavor(name: str, **labels: str) -> RecordUpserted:

@@ -21,7 +21,14 @@ from firmament.core.events import (
     TasksBound,
     TasksSubmitted,
 )
-from firmament.core.model import QUOTA_RECORD, Job, SpreadRule, TaskClass, TaskSelector, TaskTerm
+from firmament.core.model import (
+    Job,
+    SpreadRule,
+    TaskClass,
+    TaskSelector,
+    TaskTerm,
+)
+from firmament.core.record_kinds import QUOTA_RECORD
 from firmament.core.results import DeltaKind
 from firmament.core.scheduler import Scheduler
 from tests.firmament.core.rules.quotas.quota_scene import flavor, quota

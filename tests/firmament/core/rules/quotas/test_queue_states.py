@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from firmament.core.events import ClassDefined, RecordRemoved, TaskRemoved
-from firmament.core.model import QUOTA_RECORD
+from firmament.core.record_kinds import QUOTA_RECORD
 from firmament.core.results import QueueState, QuotaUse
 from tests.firmament.core.rules.quotas.quota_scene import flavor, quota
 from tests.support.core import machine, scheduler, task_class, tasks, uids

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from firmament.core.events import ClassDefined, RecordRemoved, TaskRemoved, TasksBound
-from firmament.core.model import QUOTA_RECORD
+from firmament.core.record_kinds import QUOTA_RECORD
 from tests.firmament.core.rules.quotas.quota_scene import flavor, quota
 from tests.support.core import machine, messages, placed, scheduler, task_class, tasks, uids
 

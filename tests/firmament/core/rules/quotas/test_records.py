@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from firmament.core.events import RecordUpserted
-from firmament.core.model import QUOTA_RECORD
+from firmament.core.record_kinds import QUOTA_RECORD
 from firmament.core.rules.quotas.records import read_flavors, read_quotas
 from tests.firmament.core.rules.quotas.quota_scene import flavor, quota
 from tests.support.core import machine, messages, placed, scheduler, task_class, tasks

@@ -1,0 +1,64 @@
+"""What rules about amounts say of single tasks: what each gets on its machine, and what it need not ask there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from cost_models.interface import Int64
+from firmament.core.model import ClaimAllocation
+from firmament.core.rules.framework.limit_rule import LimitRule, PlacedTask
+from firmament.core.rules.registry import LIMIT_RULES, list_limiting, read_fields
+from firmament.core.state.cluster import Cluster
+
+_SETTLING = [rule for rule in LIMIT_RULES if type(rule).hand_out is not LimitRule.hand_out]
+
+
+def settle_placements(
+    cluster: Cluster, placed: Sequence[PlacedTask]
+) -> list[tuple[ClaimAllocation, ...] | None]:
+    """Return what tasks get as they come to machines, in this order; None for placements that do not hold."""
+    found: list[tuple[ClaimAllocation, ...] | None] = [()] * len(placed)
+    for rule in _SETTLING:
+        stated = read_fields(rule.for_tasks_with)
+        concerned = [
+            place for place, each in enumerate(placed) if any(stated(cluster.classes.shapes[each.shape]))
+        ]
+        settled = rule.hand_out(cluster, [placed[place] for place in concerned]) if concerned else ()
+        for place, given in zip(concerned, settled, strict=True):
+            former = found[place]
+            found[place] = None if former is None or given is None else (*former, *given)
+    return found
+
+
+def find_settled(cluster: Cluster) -> frozenset[int]:
+    """Return the rows of the classes whose tasks get something that has to be settled as they come to machines."""
+    fields = tuple(field for rule in _SETTLING for field in rule.for_tasks_with)
+    return frozenset(cluster.classes.list_stating(fields))
+
+
+def spare_amounts(cluster: Cluster, shape: int, rows: Int64) -> Int64 | None:
+    """Return what a task of a shape need not ask of machines (rows): int64[len(rows), K]; None: nothing."""
+    asked = list_limiting([cluster.classes.shapes[shape]])
+    found = [less for rule in asked if (less := rule.spare(cluster, shape, rows)) is not None]
+    return sum(found[1:], found[0]) if found else None
+
+
+def add_spared(cluster: Cluster, shape: int, free: Int64) -> Int64:
+    """Return what all machines have left (``free``, int64[M, K]) as a task of a shape sees it."""
+    less = spare_amounts(cluster, shape, np.arange(len(free)))
+    return free if less is None else free + less
+
+
+def net_requests(cluster: Cluster, classes: Int64, machines: Int64) -> Int64:
+    """Return int64[N, K]: what tasks of ``classes[i]`` ask of ``machines[i]`` (rows, -1 for none), less what
+    they need not.
+    """
+    wanted, _ = cluster.demand_of(classes)
+    for cls in np.unique(classes).tolist():
+        where = np.flatnonzero((classes == cls) & (machines >= 0))
+        less = spare_amounts(cluster, cluster.classes.rows[cls].shape, machines[where])
+        if less is not None:
+            wanted[where] -= less
+    return wanted
