@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeAlias, TypeVar
 from pydantic import BeforeValidator, Field, StrictStr, ValidationError, WithJsonSchema
 
 from poseidon.app_network.options import NetworkArguments, NetworkOptions
-from poseidon.devices.state import DeviceOptions
+from poseidon.devices.options import DeviceOptions
 from poseidon.group_trees.spec.trees import TreeArguments
 from poseidon.kube.environment import WatchOptions
 from poseidon.leadership.options import LeaderElectionOptions

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
 
 from poseidon.custom_records import NameIndex
 from poseidon.devices.claim_writes import ClaimWrites
@@ -21,33 +20,12 @@ from poseidon.devices.claims import (
 )
 from poseidon.devices.conditions import find_failed_device, has_conditions, is_ready
 from poseidon.devices.device_use import DeviceUse
+from poseidon.devices.options import DeviceOptions
 from poseidon.devices.records import encode_claim
 from poseidon.kube.api.devices import Json, ResourceClaim
 from poseidon.kube.api.metadata import PodRef, timestamp
 from poseidon.kube.api.resource import Change
 from poseidon.kube.write.device_claim_writer import DeviceClaimWrite, WriteEnd
-from protos.conventions.configuration import PositiveDuration, Section
-
-FeatureGate: TypeAlias = Literal[
-    "DRAAdminAccess",
-    "DRAConsumableCapacity",
-    "DRADeviceBindingConditions",
-    "DRADeviceTaints",
-    "DRAListTypeAttributes",
-    "DRAPartitionableDevices",
-    "DRAPrioritizedList",
-]
-"""Names of Kubernetes' feature gates."""
-
-
-class DeviceOptions(Section):
-    """The section ``devices``: ``bind_timeout`` (10 m) is how long a placed pod waits for claims and their drivers.
-
-    ``disabled_features``: Kubernetes' feature gates that are off in the cluster; without it, all are on.
-    """
-
-    bind_timeout: PositiveDuration = 600.0
-    disabled_features: tuple[FeatureGate, ...] = ()
 
 
 @dataclass(slots=True)

@@ -8,7 +8,8 @@ import pytest
 
 from poseidon.devices.claims import device_claims_of
 from poseidon.devices.needs import ClaimNeed
-from poseidon.devices.state import DeviceOptions, DeviceState
+from poseidon.devices.options import DeviceOptions
+from poseidon.devices.state import DeviceState
 from poseidon.kube.api.devices import AllocatedDeviceStatus
 from poseidon.kube.api.metadata import Condition, PodRef
 from poseidon.kube.api.resource import Change

@@ -1,0 +1,28 @@
+"""The section ``devices`` of the configuration."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from protos.conventions.configuration import PositiveDuration, Section
+
+FeatureGate: TypeAlias = Literal[
+    "DRAAdminAccess",
+    "DRAConsumableCapacity",
+    "DRADeviceBindingConditions",
+    "DRADeviceTaints",
+    "DRAListTypeAttributes",
+    "DRAPartitionableDevices",
+    "DRAPrioritizedList",
+]
+"""Names of Kubernetes' feature gates."""
+
+
+class DeviceOptions(Section):
+    """The section ``devices``: ``bind_timeout`` (10 m) is how long a placed pod waits for claims and their drivers.
+
+    ``disabled_features``: Kubernetes' feature gates that are off in the cluster; without it, all are on.
+    """
+
+    bind_timeout: PositiveDuration = 600.0
+    disabled_features: tuple[FeatureGate, ...] = ()
