@@ -22,6 +22,7 @@ from benchmarks.commands.network import network
 from benchmarks.commands.numa import numa
 from benchmarks.commands.observability import observability
 from benchmarks.commands.preemption import preemption
+from benchmarks.commands.queues import queues
 from benchmarks.commands.relieve import relieve
 from benchmarks.commands.report import report
 from benchmarks.commands.requests import requests
@@ -68,6 +69,7 @@ main.add_command(dashboard)
 main.add_command(observability)
 main.add_command(policies)
 main.add_command(preemption)
+main.add_command(queues)
 main.add_command(report)
 main.add_command(requests)
 main.add_command(small)

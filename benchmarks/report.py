@@ -41,6 +41,7 @@ KINDS: dict[str, Kind] = {
     "judge": Kind("Verdicts of kube-scheduler", processes.judge_sheets),
     "hostile": Kind("Hostile pods", core.hostile_sheets),
     "gangs": Kind("Gangs", models.gangs_sheets),
+    "queues": Kind("Queues", models.queues_sheets),
     "consolidation": Kind("Machines that could be emptied", models.consolidation_sheets),
     "relief": Kind("Hot machines relieved", models.relief_sheets),
     "rescheduling": Kind("Moves that lower costs", models.rescheduling_sheets),

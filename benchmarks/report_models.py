@@ -95,6 +95,22 @@ def gangs_sheets(report: Report) -> list[Sheet]:
     return [Sheet(caption, headings, rows)]
 
 
+def queues_sheets(report: Report) -> list[Sheet]:
+    """Return a line for each shape, and the ratio of rounds beside quotas to rounds without."""
+    shapes = {name: part for name, part in report.items() if isinstance(part, dict) and "waiting" in part}
+    rows = [
+        [name, number(part["seconds"], 3), *(number(part[each]) for each in ("placed", "victims", "waiting"))]
+        for name, part in shapes.items()
+    ]
+    notes = []
+    if "idle" in report:
+        notes.append(
+            f"Pods that name no queue, beside quotas: {report['idle']['ratio']:.3f} times a round without."
+        )
+    headings = ("shape", "processor seconds", "pods placed", "told to go", "waiting")
+    return [Sheet(f"Queues, sizes times {report['options']['scale']:g}", headings, rows, notes)]
+
+
 def consolidation_sheets(report: Report) -> list[Sheet]:
     """Return sums over all clusters, and in how many of them fewer machines were found than by prefixes."""
     size, clusters = report["options"], report["clusters"]

@@ -40,7 +40,9 @@ absent.
 * ``weight`` (1): its share among those that borrow; ``fair`` (false): queues borrow in order of their shares.
 * ``order``: ``BestEffortFIFO`` (default) or ``StrictFIFO``.
 * ``preemption``: ``{"within": "Never" | "LowerPriority" | "LowerOrNewerEqualPriority", "reclaim": "Never" |
-  "LowerPriority" | "Any", "borrow": {"policy": "Never" | "LowerPriority", "threshold": PRIORITY or null}}``.
+  "LowerPriority" | "Any", "borrow": {"policy": "Never" | "LowerPriority", "threshold": PRIORITY or null},
+  "strategies": [STRATEGY, ...]}``, the strategies being one or both of ``LessThanOrEqualToFinalShare`` and
+  ``LessThanInitialShare``, in the order in which they are tried (absent: both). They count where quotas are ``fair``.
 * ``active`` (true), ``message``: whether it admits tasks, and why not.
 
 Tasks of a queue for which there is no record, or an inactive one, are not placed.

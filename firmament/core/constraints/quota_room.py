@@ -74,6 +74,8 @@ class QuotaTerms:
     """bool[N], whether less important tasks of those may go even where the queue borrows itself."""
     threshold: Int64
     """int64[N], the highest priority of those that may go then."""
+    strategies: tuple[tuple[str, ...], ...]
+    """Where shares count, by which rules who borrows takes from who borrows more, one after another."""
     kind: Int64
     """int64[M], kind of each machine."""
     covers: Bool

@@ -135,7 +135,7 @@ def evictions(now: PreemptionState) -> tuple[PreemptionDecision, ...]:
             waits[machine] = (*chosen, *_list_awaited(now, machine))
         elsewhere = now.elsewhere.get(index, ())
         chosen = tuple(dict.fromkeys((*chosen, *elsewhere)))
-        evicts = tuple(victim for victim in chosen if victim not in told)
+        evicts = tuple(victim for victim in chosen if victim not in told and not preemption.leaving[victim])
         told.update(evicts)
         beyond = set()
         for victim in evicts:

@@ -217,6 +217,7 @@ def _encode_policies(stated: Sequence[QuotaPreemption]) -> dict[str, Any]:
         "reclaim": np.array([RECLAIM.index(each.reclaim) for each in stated], dtype=np.int64),
         "borrows": np.array([each.borrow != "Never" for each in stated], dtype=np.bool_),
         "threshold": np.array(thresholds, dtype=np.int64),
+        "strategies": tuple(each.strategies for each in stated),
     }
 
 

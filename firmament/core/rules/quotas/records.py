@@ -17,6 +17,7 @@ Amounts = Mapping[tuple[str, str], int]
 WITHIN = ("Never", "LowerPriority", "LowerOrNewerEqualPriority")
 RECLAIM = ("Never", "LowerPriority", "Any")
 BORROW = ("Never", "LowerPriority")
+STRATEGIES = ("LessThanOrEqualToFinalShare", "LessThanInitialShare")
 ORDERS = ("BestEffortFIFO", "StrictFIFO")
 
 MOST_DEEP = 32
@@ -51,6 +52,8 @@ class QuotaPreemption:
     """Which tasks of other queues while this queue borrows."""
     threshold: int | None = None
     """The highest priority of tasks that are evicted by ``borrow``; None: any that is lower."""
+    strategies: tuple[str, ...] = STRATEGIES
+    """By which shares who borrows takes from who borrows more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +198,15 @@ def _read_preemption(document: Mapping[str, Any]) -> QuotaPreemption:
         _choose(document, "reclaim", RECLAIM),
         _choose(borrow, "policy", BORROW),
         threshold,
+        _read_strategies(document.get("strategies") or STRATEGIES),
     )
+
+
+def _read_strategies(value: Any) -> tuple[str, ...]:
+    names = tuple(value) if isinstance(value, (list, tuple)) else ()
+    if not names or any(name not in STRATEGIES for name in names) or len(set(names)) < len(names):
+        raise _MalformedError(f"preemption.strategies are not one or both of {', '.join(STRATEGIES)}")
+    return names
 
 
 def _parse(payload: bytes) -> Mapping[str, Any]:

@@ -186,7 +186,11 @@ def _is_progress(
     wanted: tuple[int, int],
     nominal: dict[str, int],
 ) -> bool:
-    """Whether no queue loses what its own quota is for, and one gains it or only less important ones go."""
+    """Whether no queue loses what its own quota is for, and one gains it or only less important ones go; or all who
+    go are less important ones of its own.
+    """
+    if all(running[uid][0] == "left" and running[uid][2] < wanted[1] for uid in gone):
+        return True
     after = {uid: each for uid, each in running.items() if uid not in gone}
     after["t"] = ("left", *wanted)
     age = {uid: -place for place, uid in enumerate((*running, "t"))}
