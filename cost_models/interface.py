@@ -11,11 +11,9 @@ scheduler.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias, TypeGuard
+from typing import ClassVar, Literal, Protocol, TypeAlias, TypeGuard
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cost_models.api.arrays import Bool, Float64, Int32, Int64
 from cost_models.api.assessment import (
@@ -25,6 +23,7 @@ from cost_models.api.assessment import (
     JointRows,
     Ledger,
     Opening,
+    Range,
     Returned,
     SparseArcs,
 )
@@ -83,30 +82,6 @@ Kind: TypeAlias = Literal["policy", "overlay"]
 
 class ModelArgumentError(ValueError):
     """Bad ``args`` in the configuration: the message names the argument, what is wrong with it and what is allowed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Range:
-    """The span of a model's native figure: ``best`` maps to 0 points, ``worst`` to 100.
-
-    ``best`` may lie above ``worst`` (scores). Figures outside are clipped if ``bounded``; a figure that has no upper
-    end (such as a network cost) declares ``bounded=False`` and may exceed 100 points.
-    """
-
-    best: float
-    worst: float
-    bounded: bool = True
-
-    def points(self, raw: NDArray[Any], out: Float64 | None = None) -> Float64:
-        """Map native figures to points, elementwise; ``out``, of the same shape, takes the result if given."""
-        points = np.subtract(raw, self.best, out=out, dtype=np.float64)
-        points = np.multiply(points, 100.0 / (self.worst - self.best), out=out)
-        points = np.maximum(points, 0.0, out=out)
-        return np.minimum(points, 100.0, out=out) if self.bounded else points
-
-    def points_per_unit(self) -> float:
-        """Return points that one unit of the native figure is worth, as a positive number."""
-        return abs(100.0 / (self.worst - self.best))
 
 
 class CostModel(Protocol):

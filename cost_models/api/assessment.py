@@ -16,6 +16,30 @@ PAIRWISE = ("raw", "feasible", "causes", "score")
 
 
 @dataclass(frozen=True, slots=True)
+class Range:
+    """The span of a model's native figure: ``best`` maps to 0 points, ``worst`` to 100.
+
+    ``best`` may lie above ``worst`` (scores). Figures outside are clipped if ``bounded``; a figure that has no upper
+    end (such as a network cost) declares ``bounded=False`` and may exceed 100 points.
+    """
+
+    best: float
+    worst: float
+    bounded: bool = True
+
+    def points(self, raw: NDArray[Any], out: Float64 | None = None) -> Float64:
+        """Map native figures to points, elementwise; ``out``, of the same shape, takes the result if given."""
+        points = np.subtract(raw, self.best, out=out, dtype=np.float64)
+        points = np.multiply(points, 100.0 / (self.worst - self.best), out=out)
+        points = np.maximum(points, 0.0, out=out)
+        return np.minimum(points, 100.0, out=out) if self.bounded else points
+
+    def points_per_unit(self) -> float:
+        """Return points that one unit of the native figure is worth, as a positive number."""
+        return abs(100.0 / (self.worst - self.best))
+
+
+@dataclass(frozen=True, slots=True)
 class SparseArcs:
     """Figures for single (shape, machine) pairs, replacing those of the row: ``shape``, ``machine``: int64[A],
     ``raw``: float64[A]. For models that prefer a few machines and price all others alike.

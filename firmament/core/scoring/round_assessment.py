@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from cost_models.interface import (
     Assessment,
+    BaseModel,
     Bool,
     CostModel,
     Float64,
@@ -305,6 +306,10 @@ def native_figures(assessment: Assessment, shapes: int, machines: int) -> NDArra
     return raw
 
 
+_INDIFFERENT: object = BaseModel.crowding
+"""The method of models that charge nothing for crowding."""
+
+
 def crowding_units(
     columns: MachineColumns,
     batch: ShapeBatch,
@@ -324,6 +329,8 @@ def crowding_units(
     units = np.zeros(columns.count)
     stated = [assessment.growth for assessment in assessments] or [None] * len(models)
     for weighted, growth in zip(models, stated, strict=True):
+        if growth is None and type(weighted.model).crowding is _INDIFFERENT:
+            continue
         raw = weighted.model.crowding(columns, mean) if growth is None else growth
         units += raw * weighted.model.range.points_per_unit() * (weighted.weight * COST_UNITS_PER_POINT)
     return np.ceil(np.round(np.minimum(units, LARGEST_COST), 6)).astype(np.int64)

@@ -54,7 +54,12 @@ class Network:
     def blocks(self) -> tuple[slice, slice, slice, slice]:
         """Index ranges of the four blocks of arcs."""
         ends = np.cumsum(
-            [len(self.columns), len(self.classes), len(self.classes) * WAIT_BUCKETS, len(self.step_machine)]
+            [
+                len(self.column_class),
+                len(self.classes),
+                len(self.classes) * WAIT_BUCKETS,
+                len(self.step_machine),
+            ]
         ).tolist()
         return slice(0, ends[0]), slice(ends[0], ends[1]), slice(ends[1], ends[2]), slice(ends[2], ends[3])
 
@@ -160,8 +165,10 @@ def whole_network(residual: Residual, fits: dict[int, Bool], penalties: Int64, m
             row = np.intersect1d(row, problem.pins[cls], assume_unique=True)
         rows.append(np.full(len(row), cls))
         machines.append(row)
+    if not any(map(len, rows)):
+        return None
     columns = ArcColumns(np.concatenate(rows), np.concatenate(machines))
-    return build_network(residual, columns, penalties, steps) if len(columns) else None
+    return build_network(residual, columns, penalties, steps)
 
 
 def column_arcs(residual: Residual, columns: ArcColumns) -> tuple[Int64, Int64]:
