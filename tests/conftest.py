@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.support.effort import EFFORT, examples
 from tests.support.order import dealt, import_share, workers
+from tests.support.preloaded import FOLDER, server
 from tests.support.set_aside import nothing_set_aside
 from tests.support.time_limits import stretch
 from tests.support.waiting import Terminal
@@ -81,6 +82,8 @@ def pytest_configure(config):
             raise pytest.UsageError(f"file or directory not found: {each}")
     if config.getoption("timeout", None) is None:
         config.option.timeout = stretch(float(config.getini("timeout")))
+    if not hasattr(config, "workerinput") and config.getoption("numprocesses", None) not in (None, 0, 1):
+        os.environ[FOLDER] = str(server())  # one for all workers
     capturing = config.pluginmanager.getplugin("capturemanager")
     if capturing is not None:
         Terminal.uncaptured = capturing.global_and_fixture_disabled

@@ -10,7 +10,6 @@ import os
 import re
 import shlex
 import subprocess
-import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,8 +18,8 @@ from click.testing import CliRunner
 
 from poseidon.cli import main
 from tests.documentation.markdown import ROOT, blocks, documents
+from tests.support.preloaded import quick_python
 
-PREAMBLE = f'poseidon() {{ "{sys.executable}" -m poseidon "$@"; }}; '
 FOLDERS = (ROOT / "examples", ROOT / "docs" / "guides")
 PAGES = [
     ROOT / "README.md",
@@ -59,8 +58,9 @@ def run(command: str) -> tuple[int, str, str]:
     if words[0] == "poseidon" and "|" not in words:
         done = CliRunner().invoke(main, words[1:])
         return done.exit_code, done.stdout, done.stderr
+    preamble = f'poseidon() {{ "{quick_python()}" -m poseidon "$@"; }}; '
     shell = subprocess.run(
-        ["bash", "-c", PREAMBLE + command], capture_output=True, text=True, timeout=60, check=False
+        ["bash", "-c", preamble + command], capture_output=True, text=True, timeout=60, check=False
     )
     return shell.returncode, shell.stdout, shell.stderr
 

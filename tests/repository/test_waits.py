@@ -23,7 +23,6 @@ SLEEPERS = {
     "programs/end_to_end/test_rotation.py": "the pause between pods that come",
     "programs/end_to_end/test_sharing.py": "the pace of another scheduler",
     "support/pod_way.py": "the last message has been taken, and is dealt with in a few turns",
-    "support/preloaded.py": "a condition is waited for",
     "support/waiting.py": "a condition is waited for",
 }
 """Files that sleep: nothing in them fails because a sleep was too short or too long."""

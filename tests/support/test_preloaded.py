@@ -1,4 +1,4 @@
-"""What is forked is a process like others: a child of this one, with a session, outputs and an end of its own."""
+"""What is forked is a process like others, with a session, outputs and an end of its own; so is a quick interpreter."""
 
 from __future__ import annotations
 
@@ -9,19 +9,23 @@ import sys
 from pathlib import Path
 
 import psutil
+import pytest
 
 from poseidon.testbed.harness.child import Child
 from tests.support import preloaded
+from tests.support.preloaded import process_of, quick_python
 from tests.support.waiting import until, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 PARENT = """
-import os, sys
+import sys
 from tests.support import preloaded
 command = ["firmament", "serve", "--listen", "127.0.0.1:0"]
-print(preloaded.start(command, os.environ, (2, 2)), flush=True)
+number, *kept = preloaded.start(command, {}, (2, 2))
+print(number, flush=True)
 sys.stdin.read()
 """
+WAITING = "import os, time; print(os.getpid(), flush=True); time.sleep(600)"
 
 
 async def test_it_ends_with_the_status_of_its_program(tmp_path):
@@ -33,13 +37,12 @@ async def test_it_ends_with_the_status_of_its_program(tmp_path):
         assert not child.alive
 
 
-async def test_it_is_a_child_of_this_process_and_can_be_killed(tmp_path):
+async def test_it_is_a_process_that_can_be_killed(tmp_path):
     arguments = ["serve", "--listen", "127.0.0.1:0"]
     child = Child("it", "firmament", arguments, tmp_path / "log", preloaded.fork)
     await child.start()
-    assert psutil.Process(child.pid).ppid() == os.getpid()
-    assert os.getsid(child.pid) == child.pid
     await child.read_address()
+    assert os.getsid(child.pid) == child.pid
     assert await child.stop(60) == 0
     await child.start()
     child.signal(signal.SIGKILL)
@@ -61,9 +64,13 @@ async def test_several_are_apart(tmp_path):
     assert await children[1].stop(60) == 0
 
 
-def test_it_ends_with_its_parent():
+def wait_for_end(number: int) -> None:
+    wait_until(lambda: not psutil.pid_exists(number), what="its end")
+
+
+def test_it_ends_with_whoever_started_it():
     parent = subprocess.Popen(
-        [sys.executable, "-c", PARENT],
+        [quick_python(), "-c", PARENT],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -71,7 +78,73 @@ def test_it_ends_with_its_parent():
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
     assert parent.stdout is not None
-    made = psutil.Process(int(parent.stdout.readline()))
+    made = int(parent.stdout.readline())
     parent.kill()
     parent.communicate()
-    wait_until(lambda: not made.is_running() or made.status() == psutil.STATUS_ZOMBIE, what="its end")
+    wait_for_end(made)
+
+
+def quick(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [quick_python(), *arguments], capture_output=True, text=True, check=False, **options
+    )  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("python", [sys.executable, ""], ids=["real", "quick"])
+def test_a_quick_interpreter_does_as_a_real_one(python, tmp_path):
+    code = (
+        "import os, sys; print(sys.argv[1:], sys.stdin.read(), os.getcwd(), os.environ['HERE']); sys.exit(7)"
+    )
+    environment = {"HERE": "é"}
+    words = [python or quick_python(), "-P", "-c", code, "a", "-b"]
+    done = subprocess.run(
+        words, input="said", capture_output=True, text=True, check=False, cwd=tmp_path, env=environment
+    )
+    assert done.stdout == f"['a', '-b'] said {tmp_path} é\n"
+    assert (done.returncode, done.stderr) == (7, "")
+
+
+def test_a_quick_interpreter_runs_modules_and_leaves_scripts_to_a_real_one(tmp_path):
+    assert quick("-m", "firmament", "--version").stdout.startswith("firmament, version ")
+    script = tmp_path / "script.py"
+    script.write_text("import sys; print(sys.executable, sys.argv[1:])")
+    assert quick(str(script), "x").stdout == f"{sys.executable} ['x']\n"
+    code = (
+        "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import sys; print(sys.executable)'])"
+    )
+    assert quick("-c", code).stdout == f"{quick_python()}\n"
+
+
+def test_a_quick_interpreter_passes_descriptors_on():
+    reading, writing = os.pipe()
+    with os.fdopen(reading) as told:
+        done = quick("-c", f"import os; os.write({writing}, b'told')", pass_fds=(writing,))
+        os.close(writing)
+        assert (done.returncode, told.read()) == (0, "told")
+
+
+def waiting() -> tuple[subprocess.Popen[str], int]:
+    made = subprocess.Popen(
+        [quick_python(), "-c", WAITING], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+    assert made.stdout is not None
+    return made, int(made.stdout.readline())
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_signals_reach_what_runs_for_a_quick_interpreter(number):
+    made, process = waiting()
+    assert process_of(made.pid) == process
+    made.send_signal(number)
+    made.communicate()
+    assert made.returncode == -number
+    wait_for_end(process)
+    with pytest.raises(ProcessLookupError):
+        process_of(made.pid)
+
+
+def test_a_quick_interpreter_ends_as_what_runs_for_it_is_killed():
+    made, process = waiting()
+    os.kill(process, signal.SIGKILL)
+    made.communicate()
+    assert made.returncode == -signal.SIGKILL

@@ -16,6 +16,10 @@ PATIENCE: Final = 10.0
 """Seconds after which a test that waits says what it waits for, and again each time as many have gone by."""
 
 PAUSE: Final = 0.005
+"""Seconds between the first tries."""
+
+LONGEST_PAUSE: Final = 0.05
+"""Each pause is a fifth longer than the one before, up to this: asking takes time from those who are waited for."""
 
 
 class Terminal:
@@ -35,13 +39,14 @@ async def until(condition: Callable[[], object], *, within: float = 15.0, what: 
 
     ``within`` is in seconds of two quiet cores. Raises AssertionError that says ``what``, or the condition's source.
     """
+    pauses = lengthen_pauses()
     for _ in waits(within, lambda: what or inspect.getsource(condition).strip()):
         value = condition()
         if inspect.isawaitable(value):
             value = await value
         if value:
             return value
-        await asyncio.sleep(PAUSE)
+        await asyncio.sleep(next(pauses))
     raise AssertionError("unreachable")
 
 
@@ -51,7 +56,7 @@ async def stays(condition: Callable[[], object], seconds: float, what: str = "")
     That something does not happen is seen in no other way than by waiting. On a slow machine this sees less, and is
     never red by that alone.
     """
-    end = time.monotonic() + seconds
+    end, pauses = time.monotonic() + seconds, lengthen_pauses()
     while True:
         value = condition()
         if inspect.isawaitable(value):
@@ -59,7 +64,7 @@ async def stays(condition: Callable[[], object], seconds: float, what: str = "")
         assert value, f"no longer: {what or inspect.getsource(condition).strip()}"
         if time.monotonic() >= end:
             return
-        await asyncio.sleep(PAUSE)
+        await asyncio.sleep(next(pauses))
 
 
 def wait_until(
@@ -70,12 +75,21 @@ def wait_until(
     clock: Callable[[], float] = time.monotonic,
 ) -> object:
     """Do as ``until`` does, in a thread that has no event loop."""
+    pauses = lengthen_pauses()
     for _ in waits(within, lambda: what or inspect.getsource(condition).strip(), clock):
         value = condition()
         if value:
             return value
-        time.sleep(PAUSE)
+        time.sleep(next(pauses))
     raise AssertionError("unreachable")
+
+
+def lengthen_pauses() -> Iterator[float]:
+    """Yield how long to pause between tries."""
+    pause = PAUSE
+    while True:
+        yield pause
+        pause = min(pause * 1.2, LONGEST_PAUSE)
 
 
 def waits(

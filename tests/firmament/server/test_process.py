@@ -7,7 +7,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 import urllib.request
@@ -23,10 +22,11 @@ from click.testing import CliRunner, Result
 
 from firmament.cli import main
 from tests.firmament.solvers.test_process_solver import wait_for
+from tests.support.preloaded import process_of, quick_python
 from tests.support.time_limits import stretch
 
 SECONDS = 60.0
-FIRMAMENT = [sys.executable, "-c", "from firmament.cli import main; main()"]
+FIRMAMENT = ("-m", "firmament")
 
 
 @dataclass
@@ -39,7 +39,7 @@ class Serving:
         return self.log_file.read_text()
 
     def children(self) -> list[psutil.Process]:
-        return psutil.Process(self.process.pid).children(recursive=True)
+        return psutil.Process(process_of(self.process.pid)).children(recursive=True)
 
     def finish(self, number: int = signal.SIGTERM) -> tuple[int, str]:
         """Send a signal and return exit status and what was logged."""
@@ -53,7 +53,7 @@ def serving(*options: str) -> Iterator[Serving]:
     """Run a server that logs to a file: nobody reads a pipe while it serves, and a full one would stop it."""
     with tempfile.TemporaryDirectory() as folder, (Path(folder) / "log").open("w") as log:
         process = subprocess.Popen(
-            [*FIRMAMENT, "serve", "--listen", "127.0.0.1:0", *options],
+            [quick_python(), *FIRMAMENT, "serve", "--listen", "127.0.0.1:0", *options],
             stdout=subprocess.PIPE,
             stderr=log,
             text=True,
@@ -87,7 +87,7 @@ def run(*arguments: str) -> Result:
 def run_apart(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a command that starts to serve, in a process of its own."""
     return subprocess.run(
-        [*FIRMAMENT, *arguments], capture_output=True, text=True, timeout=SECONDS, check=False
+        [quick_python(), *FIRMAMENT, *arguments], capture_output=True, text=True, timeout=SECONDS, check=False
     )
 
 
@@ -351,6 +351,7 @@ def test_a_lost_solver_is_one_line():
     with serving() as server:
         client = subprocess.Popen(
             [
+                quick_python(),
                 *FIRMAMENT,
                 "submit",
                 "--target",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import sys
 
 import pytest
 
@@ -14,6 +13,7 @@ from poseidon.testbed.api_server.options import ClusterOptions
 from poseidon.testbed.api_server.server import SimulatedCluster
 from tests.poseidon.bridge.scripted_solver import ScriptedSolver, running_solver
 from tests.poseidon.bridge.test_bridge import Api
+from tests.support.preloaded import process_of, quick_python
 from tests.support.time_limits import stretch
 from tests.support.waiting import until
 
@@ -29,7 +29,7 @@ current-context: x
 
 async def start(tmp_path, *arguments):
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
-    command = [sys.executable, "-c", "from poseidon.cli import main; main()", "run", *arguments]
+    command = [quick_python(), "-m", "poseidon", "run", *arguments]
     return await asyncio.create_subprocess_exec(
         *command, env=environment, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
     )
@@ -116,13 +116,14 @@ async def test_a_dry_run_has_a_cluster_of_its_own_at_the_solver(tmp_path):
             )
             process = await start(tmp_path, *arguments)
             await until(lambda: solver.synced, within=30)
+            number = process_of(process.pid)
             process.send_signal(signal.SIGTERM)
             await asyncio.wait_for(process.communicate(), stretch(20))
         asking, hello = solver.hellos
         assert asking.ephemeral
         assert asking.cluster not in ("mine", hello.cluster)
         assert hello.cluster.startswith("mine.dry-run.")
-        assert hello.cluster.endswith(f".{process.pid}")
+        assert hello.cluster.endswith(f".{number}")
         assert (hello.fencing, hello.ephemeral) == (0, True)
     finally:
         await cluster.stop()

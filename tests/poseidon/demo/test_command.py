@@ -6,13 +6,13 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psutil
 import pytest
 
+from tests.support.preloaded import process_of, quick_python
 from tests.support.waiting import wait_until
 
 SECONDS = 60.0
@@ -27,7 +27,7 @@ class Demo:
     def __init__(self, folder: Path, *arguments: str) -> None:
         self.folder = folder
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "poseidon", "demo", *arguments],
+            [quick_python(), "-m", "poseidon", "demo", *arguments],
             env={**os.environ, "TMPDIR": str(folder)},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -41,7 +41,7 @@ class Demo:
         assert self.process.stderr is not None
         for line in self.process.stderr:
             if text in line:
-                self.seen = psutil.Process(self.process.pid).children(recursive=True)
+                self.seen = self._children()
                 return line
         raise AssertionError(f"it ended without saying {text!r}")
 
@@ -50,13 +50,19 @@ class Demo:
         return wait_for(lambda: self._find(words))
 
     def _find(self, words: tuple[str, ...]) -> psutil.Process | None:
-        for child in psutil.Process(self.process.pid).children():
+        for child in self._children():
             try:
                 if all(word in child.cmdline() for word in words):
                     return child
             except psutil.Error:
                 continue
         return None
+
+    def _children(self) -> list[psutil.Process]:
+        try:
+            return psutil.Process(process_of(self.process.pid)).children(recursive=True)
+        except (ProcessLookupError, psutil.Error):
+            return []  # it has ended
 
     def end(self) -> tuple[int, str, str]:
         """Wait for its end; return status, output and what was printed as progress since the last ``line``."""
@@ -216,7 +222,6 @@ def test_a_killed_demo_takes_its_children_along(start):
 
 
 def test_it_gives_up_in_time(start):
-    # Interpreters alone take about as long to start.
     demo = start("--nodes", "40", "--pods", MANY, "--timeout", "1")
     status, _, err = demo.end()
     assert status == 1

@@ -12,6 +12,7 @@ import pytest
 
 from poseidon.manifests.documents import read_documents
 from poseidon.manifests.yaml_text import MOST_LEVELS, YamlTextError, parse_yaml
+from tests.support.preloaded import quick_python
 
 POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n"
 
@@ -167,7 +168,7 @@ def test_a_chain_of_aliases_is_no_depth_that_ends_the_process(tmp_path):
     chain = "\n".join(f"a{level}: &a{level} [*a{level - 1}]" for level in range(1, 30_000))
     file = tmp_path / "input.yaml"
     file.write_text(f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: a}}\na0: &a0 [x]\n{chain}\n")
-    assert subprocess.run([sys.executable, "-m", "poseidon", "plan", "-f", file], check=False).returncode == 2
+    assert subprocess.run([quick_python(), "-m", "poseidon", "plan", "-f", file], check=False).returncode == 2
 
 
 def test_brackets_in_quotes_and_long_lines_are_no_depth():

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from tests.poseidon.offline.objects import node, pod
+from tests.support.preloaded import quick_python
 
 
 @pytest.fixture
@@ -147,10 +148,9 @@ def test_bad_usage_is_one_line(refused, arguments, told):
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
 @pytest.mark.parametrize("output", ["table", "json"])
 def test_output_that_cannot_be_written(write, output):
-    command = "from poseidon.cli import main; main()"
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            [sys.executable, "-c", command, "plan", "-f", write(node("n1")), "-o", output],
+            [quick_python(), "-m", "poseidon", "plan", "-f", write(node("n1")), "-o", output],
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,

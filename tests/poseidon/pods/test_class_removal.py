@@ -19,6 +19,7 @@ from poseidon.pods.classes import LEAST_SURPLUS
 from tests.poseidon.bridge import objects
 from tests.poseidon.bridge.solver_view import SolverView
 from tests.support.core import Clock, placed, scheduler
+from tests.support.preloaded import quick_python
 
 NODES = 20
 JOBS_PER_TURN = 100
@@ -109,7 +110,7 @@ def print_traced_memory():
 
 
 def test_what_is_kept_does_not_grow_with_the_jobs_that_have_been():
-    command = [sys.executable, "-c", f"from {__name__} import print_traced_memory as do; do()"]
+    command = [quick_python(), "-c", f"from {__name__} import print_traced_memory as do; do()"]
     done = subprocess.run(
         command, cwd=Path(__file__).parents[3], capture_output=True, text=True, timeout=100, check=True
     )

@@ -8,7 +8,6 @@ import shutil
 import signal
 import ssl
 import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
@@ -24,15 +23,16 @@ from poseidon.testbed.objects.store import decode
 from poseidon.testbed.seeding import NodeShape, create_nodes, create_pods
 from tests.poseidon.testbed.conftest import new_operations
 from tests.support.cluster import pod
+from tests.support.preloaded import quick_python
 from tests.support.time_limits import stretch
 
-COMMAND = [sys.executable, "-m", "poseidon.testbed"]
+COMMAND = ("-m", "poseidon.testbed")
 
 
 @contextlib.contextmanager
 def running(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     process = subprocess.Popen(
-        [*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [quick_python(), *COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     try:
         assert process.stdout is not None
@@ -67,7 +67,11 @@ def test_a_taken_port_is_one_line() -> None:
     with running() as (_, url):
         port = url.rpartition(":")[2]
         done = subprocess.run(
-            [*COMMAND, "--port", port], capture_output=True, text=True, timeout=30, check=False
+            [quick_python(), *COMMAND, "--port", port],
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=False,
         )
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1
@@ -104,7 +108,9 @@ def test_half_a_key_pair_is_a_usage_error(tmp_path: Path) -> None:
     file = tmp_path / "cert.pem"
     file.write_text("no certificate")
     for arguments in (["--tls-cert", str(file)], ["--tls-cert", str(file), "--tls-key", str(file)]):
-        done = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=30, check=False)
+        done = subprocess.run(
+            [quick_python(), *COMMAND, *arguments], capture_output=True, text=True, timeout=30, check=False
+        )
         assert done.returncode == 2
         assert "--tls-cert" in done.stderr
         assert done.stderr.count("\n") == 1

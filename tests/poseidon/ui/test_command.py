@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import urllib.request
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import pytest
 
 from tests.poseidon.demo.test_command import Demo, wait_for
 from tests.poseidon.ui.test_work import manifests  # noqa: F401 - a fixture
+from tests.support.preloaded import quick_python
 from tests.support.time_limits import stretch
 
 
@@ -32,7 +32,7 @@ def ask_for_cures(base: str, pod: str) -> dict:
 
 def test_files_are_served_until_the_end_is_asked_for(manifests, tmp_path):  # noqa: F811 - the fixture
     process = subprocess.Popen(
-        [sys.executable, "-m", "poseidon", "ui", "--listen", "127.0.0.1:0", "--snapshot", manifests.paths[0]],
+        [quick_python(), "-m", "poseidon", "ui", "--listen", "127.0.0.1:0", "--snapshot", manifests.paths[0]],
         env={**os.environ, "TMPDIR": str(tmp_path)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -21,7 +21,7 @@ from tests.programs.equivalence.clusters import NOW, small_cluster
 from tests.support.effort import examples
 
 Object = dict[str, Any]
-BLOCKS, PODS = 2, examples(250, 30, slow=True)
+BLOCKS, PODS = 2, examples(250, 20, slow=True)
 _MOST_OF_A_CLUSTER = 3
 
 

@@ -12,7 +12,7 @@ HISTORIES, ROUNDS = 5, 6
 
 
 @pytest.mark.parametrize("during", [False, True], ids=["between", "during"])
-@pytest.mark.parametrize("block", range(examples(4, least=2)))
+@pytest.mark.parametrize("block", range(examples(4, least=1)))
 def test_rounds_with_events(block: int, during: bool):
     for seed in range(block * HISTORIES, (block + 1) * HISTORIES):
         faults = History(seed, WIDE).play(ROUNDS, during=during)

@@ -17,7 +17,7 @@ from tests.programs.differential.manifest_plans import Planned, planned
 from tests.support.effort import examples
 
 BLOCKS = 5
-SEEDS = examples(25)
+SEEDS = examples(25, 5, slow=True)
 NEVER_DRAWN = {Rule.NODE_NAME, Rule.NOT_READY}
 
 

@@ -45,7 +45,7 @@ from tests.programs.hostile.live_cluster import beside, hostile, kubeconfig, nod
 from tests.programs.hostile.timing import Timing
 from tests.support.effort import examples
 
-PODS_DRAWN, OTHERS_DRAWN = examples(400), examples(50)
+PODS_DRAWN, OTHERS_DRAWN = examples(400, slow=True), examples(50, slow=True)
 SEED = SystemRandom().randrange(2**32) if "EXPLORE" in os.environ else 1
 
 

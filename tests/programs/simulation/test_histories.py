@@ -10,7 +10,7 @@ from tests.programs.simulation.history import Outcome, run
 from tests.support.effort import examples
 
 STEPS = 1000
-HISTORIES = examples(80)
+HISTORIES = examples(80, 8, slow=True)
 PARTS = 4
 
 

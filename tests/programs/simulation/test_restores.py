@@ -11,7 +11,7 @@ import pytest
 from tests.programs.simulation.history import History, ViolationError, run, simulated
 from tests.support.effort import examples
 
-HISTORIES = examples(40)
+HISTORIES = examples(40, 4, slow=True)
 STEPS = 1000
 GOES_ON_WITHIN = 15.0
 

@@ -155,13 +155,13 @@ def play(world: World) -> None:
         world.outcomes()
 
 
-@settings(max_examples=examples(150))
+@settings(max_examples=examples(150, slow=True))
 @given(seed=SEEDS)
 def test_nothing_is_overfull_halved_or_lost(seed: int):
     play(World(seed))
 
 
-@settings(max_examples=examples(20))
+@settings(max_examples=examples(20, 4, slow=True))
 @given(seed=SEEDS)
 def test_equal_histories_end_alike(seed: int):
     first, second = World(seed), World(seed)

@@ -11,13 +11,13 @@ from tests.support.histories.pair import Pair
 from tests.support.histories.strategies import History, histories
 
 
-@settings(max_examples=examples(150))
+@settings(max_examples=examples(150, slow=True))
 @given(histories(windows=False))
 def test_rounds_between_events(history: History):
     Pair().run(history)
 
 
-@settings(max_examples=examples(200))
+@settings(max_examples=examples(200, slow=True))
 @given(histories(windows=True))
 def test_events_while_a_round_is_solved(history: History):
     Pair().run(history)

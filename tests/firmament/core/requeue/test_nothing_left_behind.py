@@ -15,7 +15,7 @@ def left_behind(both: Pair) -> list[str]:
     return [uid for uid in both.oracle.waiting(both.now) if both.oracle.fits_somewhere(uid)]
 
 
-@settings(max_examples=examples(150))
+@settings(max_examples=examples(150, slow=True))
 @given(st.one_of(crowds(), histories(windows=False)))
 def test_every_round_is_maximal(history: History):
     both = Pair(NO_RESERVATIONS)
@@ -31,7 +31,7 @@ def test_every_round_is_maximal(history: History):
             assert left_behind(both) == []
 
 
-@settings(max_examples=examples(150))
+@settings(max_examples=examples(150, slow=True))
 @given(histories(windows=True))
 def test_what_happens_during_a_round_is_made_up_for(history: History):
     both = Pair(NO_RESERVATIONS)

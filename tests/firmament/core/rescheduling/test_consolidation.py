@@ -52,7 +52,7 @@ def test_as_many_are_emptied_as_can_be_with_hardly_more_moves():
 
 
 @pytest.mark.parametrize("pools", [0, 6])
-@pytest.mark.parametrize("seed", range(examples(20, least=4)))
+@pytest.mark.parametrize("seed", range(examples(20, least=2, slow=True)))
 def test_with_as_many_moves_never_fewer_than_by_prefixes(seed, pools):
     random = Random(seed)
     running = random_cluster(random, 40, fill=0.5, pools=pools)

@@ -91,7 +91,7 @@ def table_of(*described: dict[str, Any]) -> MachineTable:
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
-@settings(max_examples=examples(50, least=20))
+@settings(max_examples=examples(50))
 @given(first=machines, second=machines, other=machines, shape=shapes)
 def test_nothing_else_of_machines_matters(
     rule: NodeRule,
@@ -106,7 +106,7 @@ def test_nothing_else_of_machines_matters(
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
-@settings(max_examples=examples(50, least=20))
+@settings(max_examples=examples(50))
 @given(first=machines, second=machines, shape=shapes, other=shapes)
 def test_nothing_else_of_tasks_matters(
     rule: NodeRule,
@@ -124,7 +124,7 @@ def test_nothing_else_of_tasks_matters(
         assert answer(rule, table, one) == answer(rule, table, TaskClass(**other))
 
 
-@settings(max_examples=examples(50, least=20))
+@settings(max_examples=examples(50))
 @given(first=machines, second=machines, changed=machines, shape=shapes)
 def test_answers_that_last_change_with_the_version_alone(
     first: dict[str, Any], second: dict[str, Any], changed: dict[str, Any], shape: dict[str, Any]
@@ -140,7 +140,7 @@ def test_answers_that_last_change_with_the_version_alone(
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
-@settings(max_examples=examples(50, least=20))
+@settings(max_examples=examples(50))
 @given(first=machines, second=machines, shape=shapes)
 def test_who_is_not_asked_has_nothing_to_say(
     rule: NodeRule, first: dict[str, Any], second: dict[str, Any], shape: dict[str, Any]

@@ -212,7 +212,7 @@ class _History:
         self.mindful.apply(events)
 
 
-@settings(max_examples=examples(25))
+@settings(max_examples=examples(25, 5, slow=True))
 @given(seed=st.integers(0, 2**32 - 1))
 def test_rounds_are_the_same_as_if_nothing_were_forgotten(seed):
     history = _History(seed)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 import pytest_asyncio
 
 from tests.poseidon.ui.browser.browser import Page
+from tests.support.preloaded import quick_python
 from tests.support.time_limits import stretch
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[4]
 @pytest_asyncio.fixture(loop_scope="session")
 async def page(browser) -> AsyncIterator[Page]:
     process = await asyncio.create_subprocess_exec(
-        sys.executable,
+        quick_python(),
         *("-m", "poseidon", "ui", "--snapshot", "examples/01-online-boutique", "--listen", "127.0.0.1:0"),
         cwd=ROOT,
         stdout=asyncio.subprocess.PIPE,
