@@ -25,6 +25,7 @@ from cost_models.api.assessment import (
     Opening,
     Range,
     Returned,
+    SharedOpening,
     SparseArcs,
 )
 from cost_models.api.columns import (
@@ -71,6 +72,7 @@ __all__ = [
     "Returned",
     "ShapeBatch",
     "ShapeRow",
+    "SharedOpening",
     "SparseArcs",
     "Windows",
     "answers_expire",

@@ -114,7 +114,8 @@ class Ledger(Protocol):
     them what it admits. Room grows by booking at most where order counts. ``reason``: why a machine without room is
     refused. A ledger with a true ``shared`` says that what is booked on one machine may leave less room on others. One
     with a method ``list_faults`` returns for a shape better words for some machines without room: pairs of words and
-    bool[M]; one with ``find_fault`` says what is wrong with a shape wherever it goes, "" for nothing.
+    bool[M]; one with ``find_fault`` says what is wrong with a shape wherever it goes, "" for nothing. Of one with a
+    method ``find_full`` that returns bool[A], machines for which that holds open for ``shapes[i]`` only if tasks go.
     """
 
     reason: str
@@ -181,6 +182,19 @@ class Opening(Protocol):
         """Return whether a machine certainly takes one task of a shape once ``tasks`` are gone, if nobody
         else has come by then. More tasks never turn it from true to false.
         """
+        ...
+
+
+@runtime_checkable
+class SharedOpening(Opening, Protocol):
+    """An opening that several tasks may come through in one round."""
+
+    def concerns(self, shape: int) -> bool:
+        """Return whether tasks of a shape take of what is behind the ledger at all."""
+        ...
+
+    def opens_for(self, shapes: Sequence[int], machine: int, tasks: Collection[int]) -> bool:
+        """Return whether a machine certainly takes a task of each of ``shapes`` once ``tasks`` are gone."""
         ...
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from poseidon.devices.claims import Device, device_of, list_results
 from poseidon.kube.api.devices import Json
@@ -33,11 +33,15 @@ class DeviceUse:
         else:
             self._devices.pop(key, None)
 
-    def find_conflict(self, key: str, allocation: Json) -> str:
-        """Return which device of an allocation another claim has, in words; "" if none is taken."""
+    def find_conflict(
+        self, key: str, allocation: Json, makes_way: Callable[[str], bool] = lambda _: False
+    ) -> str:
+        """Return which device of an allocation another claim has, in words; "" if none is taken.
+
+        Claims (keys) for which ``makes_way`` is true do not count.
+        """
         for device in sorted(_list_own(allocation)):
-            others = [each for each in self._claims.get(device, ()) if each != key]
-            if others:
+            if any(each != key and not makes_way(each) for each in self._claims.get(device, ())):
                 return f"device {device.driver}/{device.pool}/{device.name} is allocated to another claim"
         return ""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from poseidon.custom_records import NameIndex
 from poseidon.devices.claim_writes import ClaimWrites
@@ -20,31 +19,13 @@ from poseidon.devices.claims import (
 )
 from poseidon.devices.conditions import find_failed_device, has_conditions, is_ready
 from poseidon.devices.device_use import DeviceUse
+from poseidon.devices.known_pods import KnownPod, PlacedPod, is_older
 from poseidon.devices.options import DeviceOptions
 from poseidon.devices.records import encode_claim
 from poseidon.kube.api.devices import Json, ResourceClaim
 from poseidon.kube.api.metadata import PodRef, timestamp
 from poseidon.kube.api.resource import Change
 from poseidon.kube.write.device_claim_writer import DeviceClaimWrite, WriteEnd
-
-
-@dataclass(slots=True)
-class _Pod:
-    name: str
-    claims: tuple[PodDeviceClaim, ...]
-    place: str
-    resolution: DeviceResolution
-
-
-@dataclass(slots=True)
-class _Placement:
-    """A placed pod whose claims are about to be written. ``missing``: those that are not its own yet."""
-
-    pod: PodRef
-    missing: set[str]
-    deadline: float | None = None
-    waiting: set[str] = field(default_factory=set)
-    """Claims that are its own, and whose drivers are still to say that it may be bound."""
 
 
 class DeviceState:
@@ -59,14 +40,15 @@ class DeviceState:
         self._clock, self._wall = clock, wall
         self._claims: dict[str, DeviceClaim] = {}
         self._names = NameIndex()
-        self._pods: dict[str, _Pod] = {}
+        self._pods: dict[str, KnownPod] = {}
         self._users: dict[str, dict[str, None]] = {}
-        self._placements: dict[str, _Placement] = {}
+        self._placements: dict[str, PlacedPod] = {}
         self._use = DeviceUse()
         self._writes = ClaimWrites(self._claims.get)
         self._changed: dict[str, None] = {}
         self._affected: dict[str, None] = {}
         self._settled: dict[str, str] = {}
+        self._blocked: dict[str, None] = {}
 
     def __contains__(self, uid: str) -> bool:
         """Return whether claims are being written for a pod."""
@@ -104,7 +86,7 @@ class DeviceState:
             resolution = known.resolution if known is not None else NO_CLAIMS
         else:
             resolution = self._resolve(uid, name, claims)
-        self._pods[uid] = _Pod(name, claims, place, resolution)
+        self._pods[uid] = KnownPod(name, claims, place, resolution)
         for each in claims:
             if each.key:
                 self._users.setdefault(each.key, {})[uid] = None
@@ -148,16 +130,17 @@ class DeviceState:
 
     # --- placements ----------------------------------------------------------------------------------------
 
-    def assume(self, pod: PodRef, allocations: Mapping[str, Json]) -> str:
+    def assume(self, pod: PodRef, allocations: Mapping[str, Json], after: Iterable[str] = ()) -> str:
         """Note that a round has placed a pod with these devices, by the pod's own names of its claims.
 
-        Returns why that cannot be carried out, "" if it can.
+        ``after``: pods (uids) that it waits for; devices that only they use may be among its own. Returns why that
+        cannot be carried out, "" if it can.
         """
         known = self._pods.get(pod.uid)
         if known is None:
             return ""
         keys = dict.fromkeys(each.key for each in known.claims if each.key)
-        placement = self._placements[pod.uid] = _Placement(pod, set(keys))
+        placement = self._placements[pod.uid] = PlacedPod(pod, set(keys), after=frozenset(after))
         for each in known.claims:
             problem = self._count_on(placement, each, allocations.get(each.name))
             if problem:
@@ -173,8 +156,7 @@ class DeviceState:
         now = self._clock()
         placement.deadline = now + self._options.bind_timeout
         for key in sorted(placement.missing):
-            self._writes.reserve(key, placement.pod, now)
-            self._changed[key] = None
+            self._reserve(uid, placement, key)
         if not placement.missing:
             self._look_at_drivers(uid, placement)
 
@@ -276,7 +258,7 @@ class DeviceState:
         if (
             known is not None
             and known.found.metadata.uid == found.metadata.uid
-            and _is_older(found, known.found)
+            and is_older(found, known.found)
         ):
             return ""
         self._names.put(uid, claim.key)
@@ -310,8 +292,10 @@ class DeviceState:
         if allocation is None and progress is not None:
             allocation = progress.allocation
         self._use.put(key, allocation)
+        if self._blocked:
+            self._try_blocked()
 
-    def _count_on(self, placement: _Placement, named: PodDeviceClaim, allocation: Json | None) -> str:
+    def _count_on(self, placement: PlacedPod, named: PodDeviceClaim, allocation: Json | None) -> str:
         claim = self._claims.get(named.key)
         if claim is None:
             return f'resourceclaim "{named.key.partition("/")[2]}" not found'
@@ -323,7 +307,9 @@ class DeviceState:
             if under_way is None:
                 return f'no devices were chosen for resourceclaim "{claim.name}"'
             allocation = under_way
-        problem = self._use.find_conflict(named.key, allocation)
+        problem = self._use.find_conflict(
+            named.key, allocation, lambda other: self._makes_way(other, placement.after)
+        )
         if problem:
             return problem
         if has_conditions(allocation):
@@ -332,7 +318,34 @@ class DeviceState:
         self._note_use(named.key)
         return ""
 
-    def _look_at_drivers(self, uid: str, placement: _Placement) -> None:
+    def _makes_way(self, key: str, after: frozenset[str]) -> bool:
+        """Return whether nobody but pods that go uses a claim."""
+        claim, progress = self._claims.get(key), self._writes.get(key)
+        users = {*(claim.reserved if claim is not None else ())}
+        users.update(progress.joining if progress is not None else ())
+        return bool(users) and users <= after
+
+    def _reserve(self, uid: str, placement: PlacedPod, key: str) -> None:
+        """Have a claim written, as soon as no other has its devices any more."""
+        progress = self._writes.get(key)
+        allocation = progress.allocation if progress is not None else None
+        if placement.after and allocation is not None and self._use.find_conflict(key, allocation):
+            placement.blocked.add(key)
+            self._blocked[uid] = None
+            return
+        placement.blocked.discard(key)
+        self._writes.reserve(key, placement.pod, self._clock())
+        self._changed[key] = None
+
+    def _try_blocked(self) -> None:
+        """Have claims written whose devices have been given back meanwhile."""
+        blocked, self._blocked = self._blocked, {}
+        for uid in blocked:
+            placement = self._placements.get(uid)
+            for key in sorted(placement.blocked) if placement is not None else ():
+                self._reserve(uid, self._placements[uid], key)
+
+    def _look_at_drivers(self, uid: str, placement: PlacedPod) -> None:
         """See whether drivers let a pod be bound whose claims are its own."""
         for key in sorted(placement.waiting):
             claim = self._claims.get(key)
@@ -381,9 +394,3 @@ class DeviceState:
                 self._changed[each.key] = None
                 if not users:
                     del self._users[each.key]
-
-
-def _is_older(found: ResourceClaim, known: ResourceClaim) -> bool:
-    """Return whether a claim is of an earlier resource version; these are numbers that grow (Kubernetes 1.35)."""
-    version, other = found.metadata.resource_version, known.metadata.resource_version
-    return version.isdecimal() and other.isdecimal() and int(version) < int(other)

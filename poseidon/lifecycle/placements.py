@@ -132,7 +132,9 @@ class Placements:
             _log.debug("placed pod=%s node=%s", record.ref, machine)
             self.tasks.move(record, Event.PLACED, machine)
             if record.uses_devices:
-                problem = self.devices.assume(record.ref, read_allocations(delta.allocations))
+                problem = self.devices.assume(
+                    record.ref, read_allocations(delta.allocations), delta.depends_on
+                )
                 if problem:
                     self.pending.fail(record, problem, retry=True)
                     return

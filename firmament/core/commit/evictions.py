@@ -61,7 +61,8 @@ def _settle(
     """Settle what those who come get; returns the decisions that hold, what tasks get by uid, and who got nothing."""
     tasks, rows = cluster.tasks, cluster.machines.row_of
     leaving = [
-        frozenset(tasks.uid[int(preemption.row[victim])] for victim in each.evicts) for each, _ in kept
+        frozenset(tasks.uid[int(preemption.row[victim])] for victim in {*each.evicts, *each.awaits})
+        for each, _ in kept
     ]
     machines = [rows[snapshot.machine_names[each.machine]] for each, _ in kept]
     given = settle_guests(cluster, [guest for _, guest in kept], machines, leaving)

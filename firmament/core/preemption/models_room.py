@@ -12,12 +12,12 @@ else there who may still be on the way.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from cost_models.interface import Bool, Int64
+from cost_models.interface import Bool, Int64, Ledger, SharedOpening
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.flow.residual import Residual
 from firmament.core.preemption.problem import PreemptionProblem
@@ -56,10 +56,17 @@ def columns(
     )
 
 
+def find_kept(ledger: Ledger, shapes: Int64, machines: Int64) -> Bool:
+    """Return bool[A]: where a ledger counts on the order in which tasks come, or has no room unless somebody goes."""
+    found = ledger.find_ordered(shapes, machines)
+    full = getattr(ledger, "find_full", None)
+    return found if full is None else found | full(shapes, machines)
+
+
 class KeptRooms:
     """The machines of a round on which ledgers count on the order.
 
-    ``guests``: by machine, the class of the task that comes there for others.
+    ``guests``: by machine, the classes of the tasks that come there for others: one where a ledger counts on order.
     """
 
     def __init__(self, problem: PlacementProblem, preemption: PreemptionProblem, placed: Assignments) -> None:
@@ -68,18 +75,18 @@ class KeptRooms:
         self._quiet = np.ones(problem.machines, dtype=np.bool_)
         self._quiet[placed.machine] = False
         self._open: dict[tuple[int, int], Bool] = {}
-        self.guests: dict[int, int] = {}
+        self.guests: dict[int, list[int]] = {}
 
     def copy(self) -> KeptRooms:
         """Return an independent copy; what holds for a whole round is shared."""
         twin = copy.copy(self)
-        twin.guests = dict(self.guests)
+        twin.guests = {machine: list(classes) for machine, classes in self.guests.items()}
         return twin
 
     def keepers(self, cls: int, machine: int) -> list[bool]:
-        """Return per ledger, whether it counts on the order in which tasks of a class reach a machine."""
+        """Return per ledger, whether it counts on the order in which tasks of a class reach a machine, or is full."""
         at, of = np.array([machine]), self._map_to_ledgers(cls)
-        return [bool(ledger.find_ordered(of, at)[0]) for ledger in self._problem.ledgers]
+        return [bool(find_kept(ledger, of, at)[0]) for ledger in self._problem.ledgers]
 
     def keeps(self, cls: int, machine: int) -> bool:
         """Return whether some ledger does."""
@@ -91,7 +98,7 @@ class KeptRooms:
         """
         problem, preemption = self._problem, self._preemption
         nowhere: Bool = np.zeros(problem.machines, dtype=np.bool_)
-        if problem.held is None:
+        if all(opening is None for opening in problem.openings):
             return nowhere
         priority = int(preemption.priority[cls])
         key = int(problem.shape[cls]), priority
@@ -99,27 +106,58 @@ class KeptRooms:
             may_go = preemption.leaving | (preemption.victim_priority < priority)
             self._open[key] = self._promising(cls, preemption.row[may_go])
         found: Bool = self._open[key] & self._quiet
-        found[list(self.guests)] = False
+        if self.guests and not self._takes_several(cls):
+            found[list(self.guests)] = False
         return found
+
+    def _takes_several(self, cls: int) -> bool:
+        """Return whether several tasks such as one of a class may come to a machine for others."""
+        everywhere = np.arange(self._problem.machines)
+        of = np.repeat(self._map_to_ledgers(cls), len(everywhere))
+        return all(
+            isinstance(opening, SharedOpening) or not ledger.find_ordered(of, everywhere).any()
+            for ledger, opening in zip(self._problem.ledgers, self._problem.openings, strict=True)
+        )
+
+    def shares(self, cls: int) -> bool:
+        """Return whether tasks of a class take what several that come to a machine for others share."""
+        shape = int(self._map_to_ledgers(cls)[0])
+        return any(
+            isinstance(opening, SharedOpening) and opening.concerns(shape)
+            for opening in self._problem.openings
+        )
+
+    def meets_guests(self, cls: int, machine: int) -> bool:
+        """Return whether tasks of a class share a machine with those that come there for others."""
+        return machine in self.guests and self.shares(cls)
+
+    def add_guest(self, cls: int, machine: int) -> None:
+        """Note that a task of a class comes to a machine for others."""
+        self.guests.setdefault(machine, []).append(cls)
 
     def opens(self, cls: int, machine: int, gone: Iterable[int]) -> bool:
         """Return whether a kept machine takes a task of a class once ``gone`` are gone, and has no guest yet."""
-        return (
-            machine not in self.guests and bool(self._quiet[machine]) and self._has_room(cls, machine, gone)
-        )
+        coming = self.guests.get(machine, ())
+        if not self._quiet[machine] or (coming and not self._takes_several(cls)):
+            return False
+        return self._has_room([*coming, cls], machine, gone)
 
     def stays_open(self, machine: int, gone: Iterable[int]) -> bool:
         """Return whether the guest of a machine, if it has one, still has room if only ``gone`` go."""
         return machine not in self.guests or self._has_room(self.guests[machine], machine, gone)
 
-    def _has_room(self, cls: int, machine: int, gone: Iterable[int]) -> bool:
-        """Return whether every ledger that counts on the order has room once ``gone`` are gone."""
-        shape = int(self._map_to_ledgers(cls)[0])
+    def _has_room(self, classes: Sequence[int], machine: int, gone: Iterable[int]) -> bool:
+        """Return whether every ledger that keeps the machine has room for these classes once ``gone`` are gone."""
+        shapes = [int(self._map_to_ledgers(cls)[0]) for cls in classes]
         rows = self._preemption.row[list(gone)].tolist()
-        return all(
-            not keeps or (opening is not None and opening.opens(shape, machine, rows))
-            for keeps, opening in zip(self.keepers(cls, machine), self._problem.openings, strict=True)
-        )
+        keepers = [any(kept) for kept in zip(*(self.keepers(cls, machine) for cls in classes), strict=True)]
+        for keeps, opening in zip(keepers, self._problem.openings, strict=True):
+            if isinstance(opening, SharedOpening):
+                if not opening.opens_for(shapes, machine, rows):
+                    return False
+            elif keeps and (opening is None or not opening.opens(shapes[-1], machine, rows)):
+                return False
+        return True
 
     def _promising(self, cls: int, rows: Int64) -> Bool:
         problem = self._problem
@@ -130,7 +168,7 @@ class KeptRooms:
             found |= problem.held[problem.shape[cls]]
         kept: Bool = np.zeros(problem.machines, dtype=np.bool_)
         for ledger, opening in zip(problem.ledgers, problem.openings, strict=True):
-            ordered = ledger.find_ordered(np.full(problem.machines, shape), everywhere)
+            ordered = find_kept(ledger, np.full(problem.machines, shape), everywhere)
             kept |= ordered
             if ordered.any():
                 opens = opening.promising(shape, rows) if opening is not None else ~ordered

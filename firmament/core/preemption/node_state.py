@@ -165,7 +165,8 @@ class PreemptionState:
         for ledger, keeps in zip(self.ledgers, keepers, strict=True):
             if not keeps and int(ledger.room_at(known_as, at)[0]) <= 0:
                 return False
-        if any(keepers) and not self.kept.opens(cls, machine, self.list_gone(machine)):
+        asked = any(keepers) or self.kept.meets_guests(cls, machine)
+        if asked and not self.kept.opens(cls, machine, self.list_gone(machine)):
             return False
         return self.constraints.allows(cls, machine)
 
@@ -274,8 +275,10 @@ class PreemptionState:
         self.taken.append((cls, machine))
         self.guests.setdefault(machine, []).append(cls)
         if self.kept.keeps(cls, machine):
-            self.kept.guests[machine] = cls
+            self.kept.add_guest(cls, machine)
             return
+        if self.kept.shares(cls):
+            self.kept.add_guest(cls, machine)
         for ledger in self.ledgers:
             shapes = self.problem.map_to_ledgers(self.problem.shape[cls : cls + 1])
             ledger.book(shapes, np.array([machine]), np.ones(1, dtype=np.int64))

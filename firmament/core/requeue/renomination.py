@@ -5,8 +5,9 @@ of equal priority: so nobody else has to be evicted for the sake of a move. What
 it is withdrawn (see ``evictions``).
 
 Left alone are members of gangs, tasks to which others may be drawn or with which they are spread, and those that pairs
-concern, since others may have been placed with a view to them; and in their own place those that a ledger counts on
-arriving in order. Tasks that others only keep away from may move: nobody was placed where they are because of them.
+concern, since others may have been placed with a view to them; tasks that have been given devices with their place; and
+in their own place those that a ledger counts on arriving in order. Tasks that others only keep away from may move:
+nobody was placed where they are because of them.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from firmament.core.constraints.ruleset import ClassRules
 from firmament.core.requeue.unschedulable import FeasibleMachines
 from firmament.core.results import Delta, DeltaKind
 from firmament.core.rules.registry import compile_rules
+from firmament.core.rules.task_amounts import find_settled
 from firmament.core.snapshot.snapshot import Snapshot
 from firmament.core.state import transitions
 from firmament.core.state.cluster import Cluster
@@ -67,6 +69,8 @@ class Renominations:
         )
         if len(found):
             found = found[~_find_tied(cluster, found)]
+        if len(found) and (settled := find_settled(cluster)):
+            found = found[~np.isin(cluster.tasks.cls[found], sorted(settled))]
         self._requeued.update((task, int(tasks.came[task])) for task in found.tolist())
 
     def due(self, cluster: Cluster) -> bool:

@@ -195,7 +195,7 @@ def _problem(
         joint=(*assessed.joint(), *limited),
         quotas=find_quotas(cluster, demand),
         ledgers=(*assessed.ledgers(), *kept),
-        openings=(*assessed.openings(), *[None] * len(kept)),
+        openings=(*assessed.openings(), *[getattr(ledger, "opening", None) for ledger in kept]),
         held=held,
         rules=compile_rules(cluster, cls),
         spread=spread,

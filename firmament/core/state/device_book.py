@@ -7,7 +7,7 @@ the record that says so, the task itself holds them here. Who holds the same dev
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
@@ -25,6 +25,10 @@ class Holding(NamedTuple):
 
     share: str = ""
     consumed: tuple[tuple[str, Any], ...] = ()
+
+
+HeldDevices: TypeAlias = Mapping[str, tuple[tuple[Holding, frozenset[str]], ...]]
+"""By device of a pool: what is held of it, and which tasks (uids) use that; none: the claim is nobody's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +74,22 @@ class DeviceBook:
             return found
         return None
 
-    def is_only_for(self, holder: Holder, uids: Collection[str]) -> bool:
-        """Return whether nobody but these tasks has what a holder holds."""
+    def list_pools(self) -> tuple[PoolOfDevices, ...]:
+        """Return the pools of which somebody holds devices."""
+        return tuple(self._held)
+
+    def list_held(self, pool: PoolOfDevices) -> HeldDevices:
+        """Return a copy of who holds which devices of a pool."""
+        return {
+            device: tuple((holding, self._list_users(holder)) for holder, holding in holders.items())
+            for device, holders in self._held.get(pool, {}).items()
+        }
+
+    def _list_users(self, holder: Holder) -> frozenset[str]:
         if holder[0]:
-            return holder[0] in uids
+            return frozenset((holder[0],))
         claim = self.known_claims.get(holder[1])
-        users = {*claim.reserved_for, *claim.in_use_by} if claim is not None else ()
-        return bool(users) and all(user in uids for user in users)
+        return frozenset() if claim is None else frozenset((*claim.reserved_for, *claim.in_use_by))
 
     # --- records -------------------------------------------------------------------------------------------------
 

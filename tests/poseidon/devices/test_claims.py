@@ -257,3 +257,40 @@ def test_what_is_written_keeps_others_and_frees_devices_with_the_last():
 def test_a_claim_that_has_changed_refuses_the_write(found, words):
     with pytest.raises(RefusedWriteError, match=words):
         build_status(found, write(claim("c"), given=allocation("d0"), join=["a"]))
+
+
+def test_devices_of_a_pod_that_goes_are_another_pods_once_its_claim_has_none():
+    low = claim("low-gpu", owner="low", given=allocation("d0"), reserved=("low",))
+    claims = Claims(claim("web-gpu", owner="web"), low)
+    claims.put(pod_of_template("web"))
+    claims.state.move_pod("pod-web", "n1")
+    assert claims.state.assume(WEB, {"gpu": allocation("d0")}) != ""
+    assert claims.state.assume(WEB, {"gpu": allocation("d0")}, ["pod-low"]) == ""
+    claims.state.begin("pod-web")
+    assert claims.state.take_writes() == []
+    claims.show(claim("low-gpu", owner="low"))
+    (write,) = claims.state.take_writes()
+    assert write.key == "default/web-gpu"
+
+
+def test_devices_of_a_claim_that_somebody_keeps_are_nobody_elses():
+    low = claim("low-gpu", given=allocation("d0"), reserved=("low", "stays"))
+    claims = Claims(claim("web-gpu", owner="web"), low)
+    claims.put(pod_of_template("web"))
+    claims.state.move_pod("pod-web", "n1")
+    assert "is allocated to another claim" in claims.state.assume(WEB, {"gpu": allocation("d0")}, ["pod-low"])
+
+
+def test_devices_that_are_not_given_back_in_time_end_a_placement():
+    low = claim("low-gpu", owner="low", given=allocation("d0"), reserved=("low",))
+    claims = Claims(claim("web-gpu", owner="web"), low)
+    claims.put(pod_of_template("web"))
+    claims.state.move_pod("pod-web", "n1")
+    assert claims.state.assume(WEB, {"gpu": allocation("d0")}, ["pod-low"]) == ""
+    claims.state.begin("pod-web")
+    claims.now = 601.0
+    claims.state.expire()
+    assert claims.state.take_settled() == {"pod-web": "claims were not written in time"}
+    claims.state.move_pod("pod-web", "")
+    claims.show(claim("low-gpu", owner="low"))
+    assert claims.state.take_writes() == []

@@ -47,3 +47,54 @@ def test_a_pod_with_devices_is_not_moved():
     plain = pod("web", node="n1", owner="web")
     assert rules.refusal("pod-web", plain) == ""
     assert rules.refusal("pod-web", with_claims(plain, "c")) == "has claims of devices"
+
+
+PREEMPTION = """
+kind: Node
+apiVersion: v1
+metadata: {name: n1}
+status: {allocatable: {cpu: "8", memory: 16Gi, pods: "110"}}
+---
+kind: DeviceClass
+apiVersion: resource.k8s.io/v1
+metadata: {name: gpu}
+spec: {}
+---
+kind: ResourceSlice
+apiVersion: resource.k8s.io/v1
+metadata: {name: s}
+spec:
+  {driver: d, nodeName: n1, pool: {name: n1, generation: 1, resourceSliceCount: 1}, devices: [{name: a}, {name: b}]}
+---
+kind: ResourceClaim
+apiVersion: resource.k8s.io/v1
+metadata: {name: held, namespace: default}
+spec: {devices: {requests: [{name: r, exactly: {deviceClassName: gpu}}]}}
+status:
+  allocation: {devices: {results: [{request: r, driver: d, pool: n1, device: a}]}}
+  reservedFor: [{resource: pods, name: low, uid: low}]
+---
+kind: ResourceClaim
+apiVersion: resource.k8s.io/v1
+metadata: {name: wanted, namespace: default}
+spec: {devices: {requests: [{name: r, exactly: {deviceClassName: gpu, count: 2}}]}}
+---
+kind: Pod
+apiVersion: v1
+metadata: {name: low, namespace: default, uid: low}
+spec: {nodeName: n1, resourceClaims: [{name: c, resourceClaimName: held}], containers: [{name: c, image: i}]}
+---
+kind: Pod
+apiVersion: v1
+metadata: {name: top, namespace: default}
+spec: {priority: 9, resourceClaims: [{name: c, resourceClaimName: wanted}], containers: [{name: c, image: i}]}
+"""
+
+
+def test_a_more_important_pod_gets_the_devices_of_one_that_makes_way(tmp_path):
+    (tmp_path / "all.yaml").write_text(PREEMPTION)
+    made = make_plan(load_manifests([str(tmp_path)]), load_configuration(None), 1_767_225_600.0)
+    [binding] = made.bindings
+    assert (binding.pod, binding.after) == ("default/top", ("default/low",))
+    assert [each.pod for each in made.preemptions] == ["default/low"]
+    assert not made.pending

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cost_models.interface import Bool, Int64
+from cost_models.interface import Bool, Int64, Opening
 from firmament.core.rules.devices.inventory import Pool, PoolName
 from firmament.core.rules.devices.requests import ClaimSpec
 from firmament.core.rules.devices.results import find_device
@@ -76,6 +76,8 @@ class DeviceLedger:
     """int64[M], the number of each machine's state."""
     given_away: dict[tuple[str, str], GivenAway]
     """What has been given away of the pools of watched machines, by driver and name."""
+    opening: Opening | None = None
+    """What evicting changes, for who asks."""
     reason: str = REASON
     """Why machines without room are refused."""
     pending: dict[str, Bool] = field(default_factory=dict)
@@ -123,6 +125,30 @@ class DeviceLedger:
             if isinstance(following, str) and following:
                 by_words.setdefault(following, []).append(number)
         return [(f"{REASON}: {words}", np.isin(self.at, numbers)) for words, numbers in by_words.items()]
+
+    def find_full(self, shapes: Int64, machines: Int64) -> Bool:
+        """Return bool[A]: machines whose devices do not serve a task of ``shapes[i]`` as they are."""
+        full: Bool = self.room_at(shapes, machines) <= 0
+        return full
+
+    def has_claims(self, shape: int) -> bool:
+        """Return whether a shape has claims."""
+        return self._claims_of(shape) is not None
+
+    def find_demand(self, shape: int, machine: int, *, alone: bool) -> Demand | None:
+        """Return the claims of a shape that need devices; None if it must not come to a machine.
+
+        One that shares a claim for which there are no devices yet comes ``alone``.
+        """
+        claims = self._claims_of(shape)
+        if claims is None:
+            return ()
+        if claims.fault:
+            return None
+        demand, names, allowed = self._demand(claims)
+        if (any(names) and not alone) or (allowed is not None and not allowed[machine]):
+            return None
+        return demand
 
     def find_fault(self, shape: int) -> str:
         """Return what is wrong with a shape wherever it goes, "" for nothing."""

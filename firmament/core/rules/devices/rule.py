@@ -25,9 +25,8 @@ from firmament.core.record_kinds import (
     DEVICE_SLICE_RECORD,
 )
 from firmament.core.rules.devices.features import NOTHING_OFF, FeaturesOff, read_features
-from firmament.core.rules.devices.inventory import BadDevicesError, read_amount, read_terms
+from firmament.core.rules.devices.inventory import BadDevicesError, read_terms
 from firmament.core.rules.devices.ledger import (
-    NOTHING_GIVEN,
     DeviceLedger,
     NamedClaim,
     Served,
@@ -36,7 +35,7 @@ from firmament.core.rules.devices.ledger import (
     share_out,
 )
 from firmament.core.rules.devices.matching import DeviceSelectors
-from firmament.core.rules.devices.quantities import Amount
+from firmament.core.rules.devices.opening import DeviceOpening, sum_given
 from firmament.core.rules.devices.requests import ClaimSpec, DeviceTerms, read_claim, read_class
 from firmament.core.rules.devices.results import write_allocation
 from firmament.core.rules.devices.states import MOST_STATES, StateTable
@@ -44,7 +43,7 @@ from firmament.core.rules.devices.usage import GivenAway, usage_of
 from firmament.core.rules.devices.views import DeviceInventory, View
 from firmament.core.rules.framework.limit_rule import LimitRule, PlacedTask, RoundDemand
 from firmament.core.state.cluster import Cluster
-from firmament.core.state.device_book import PoolOfDevices
+from firmament.core.state.device_book import HeldDevices, PoolOfDevices
 
 NAME = "DynamicResources"
 
@@ -61,6 +60,7 @@ class _Memory:
         self.class_faults: dict[str, str] = {}
         self.specs: dict[str, ClaimSpec | str] = {}
         self.given: dict[PoolOfDevices, tuple[int, GivenAway]] = {}
+        self.held: dict[PoolOfDevices, tuple[int, HeldDevices]] = {}
         self.begun: dict[int, tuple[View, tuple[int, ...], int]] = {}
         self._changes = (-1, -1, -1)
 
@@ -103,6 +103,14 @@ class _Memory:
         self.inventory.forget_findings()
         self.table = StateTable(self.selectors)
         self.begun.clear()
+
+    def recall_held(self, cluster: Cluster, pool: PoolOfDevices) -> HeldDevices:
+        """Return who has which devices of a pool; what is returned never changes."""
+        changed = cluster.devices.changes.get(pool, -1)
+        known = self.held.get(pool)
+        if known is None or known[0] != changed:
+            known = self.held[pool] = changed, cluster.devices.list_held(pool)
+        return known[1]
 
     def read_spec(self, text: str) -> ClaimSpec | str:
         """Return what the JSON of a spec says, or what is wrong with it."""
@@ -147,11 +155,22 @@ class DynamicResources(LimitRule):
         """Return the ledger of devices, for the shapes of a round."""
         shapes = [cluster.classes.shapes[shape] for shape in demand.shapes]
         without = frozenset({cluster.tasks.uid[demand.without]} if demand.without >= 0 else ())
-        return make_ledger(cluster, shapes, without)
+        ledger = make_ledger(cluster, shapes, without)
+        if ledger is not None:
+            ledger.opening = _make_opening(cluster, ledger)
+        return ledger
 
     def hand_out(self, cluster: Cluster, placed: Sequence[PlacedTask]) -> list[Any]:
         """Return what each task gets, in their order; None: there is nothing left for it."""
         return give_devices(cluster, placed)
+
+
+def _make_opening(cluster: Cluster, ledger: DeviceLedger) -> DeviceOpening:
+    """Return what evicting changes for a ledger that is new."""
+    memory = _recall(cluster)
+    holdings = {pool: memory.recall_held(cluster, pool) for pool in cluster.devices.list_pools()}
+    nowhere = np.broadcast_to(np.False_, (len(ledger.shapes), len(ledger.views)))
+    return DeviceOpening(ledger, holdings, cluster.tasks.uid, nowhere)
 
 
 def make_ledger(
@@ -200,7 +219,7 @@ def _begin(cluster: Cluster, memory: _Memory, ledger: DeviceLedger, without: fro
         changed = book.changes.get(key, -1)
         known = given.get(key)
         if known is None or known[0] != changed:
-            known = given[key] = changed, _sum_given(cluster, key, without)
+            known = given[key] = changed, sum_given(memory.recall_held(cluster, key), without)
         return known[1]
 
     changes = book.changes
@@ -216,35 +235,6 @@ def _begin(cluster: Cluster, memory: _Memory, ledger: DeviceLedger, without: fro
             known = begun[row] = view, mark, ledger.table.begin(view.kind, use).number
         ledger.at[row] = known[2]
     place_machines(ledger, sorted(ledger.watched))
-
-
-def _sum_given(cluster: Cluster, pool: PoolOfDevices, without: frozenset[str]) -> GivenAway:
-    """Return what has been given away of a pool: each share once, however many say so."""
-    own: set[str] = set()
-    shares: dict[str, dict[str, Amount]] = {}
-    holders = cluster.devices.get_holders(pool)
-    if not holders:
-        return NOTHING_GIVEN
-    for device, held in holders.items():
-        seen: set[str] = set()
-        for holder, holding in held.items():
-            if without and cluster.devices.is_only_for(holder, without):
-                continue
-            if not holding.share:
-                own.add(device)
-            elif holding.share not in seen:
-                seen.add(holding.share)
-                amounts = shares.setdefault(device, {})
-                for name, value in holding.consumed:
-                    amounts[name] = amounts.get(name, 0) + _read_consumed(value)
-    return own, shares
-
-
-def _read_consumed(value: object) -> Amount:
-    try:
-        return read_amount(value)
-    except BadDevicesError:
-        return 0
 
 
 def _read_shape(cluster: Cluster, memory: _Memory, claims: Sequence[TaskClaim]) -> ShapeClaims:

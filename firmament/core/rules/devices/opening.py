@@ -1,0 +1,107 @@
+"""Which machines' devices would serve tasks if others went: what preemption asks of the ledger of devices.
+
+A device comes back when all tasks that use its claim are gone. What is asked is answered exactly, by the same search as
+for any task. Devices that several machines see are left alone: who takes them on one machine has them on all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cost_models.interface import Bool, Int64
+from firmament.core.rules.devices.ledger import DeviceLedger
+from firmament.core.rules.devices.quantities import Amount, parse_quantity
+from firmament.core.rules.devices.states import ServedState
+from firmament.core.rules.devices.usage import GivenAway, usage_of
+from firmament.core.state.device_book import HeldDevices, PoolOfDevices
+
+
+@dataclass(slots=True, eq=False)
+class DeviceOpening:
+    """What the machines behind a ledger would take; see the scheduler's ``SharedOpening`` for its guarantees."""
+
+    ledger: DeviceLedger
+    """As it is before anybody is placed."""
+    holdings: Mapping[PoolOfDevices, HeldDevices]
+    """Who had which devices when the round began."""
+    uids: Sequence[str]
+    """By row of the task table."""
+    held: Bool
+    """bool[S, M]: no machine is refused by a filter of this rule."""
+
+    def promising(self, shape: int, tasks: Int64) -> Bool:
+        """Return bool[M]: machines that would take a task of a shape if all of ``tasks`` went, and do not now."""
+        found: Bool = np.zeros(len(self.ledger.views), dtype=np.bool_)
+        if not self.concerns(shape):
+            return found
+        gone = self._name(tasks.tolist())
+        back = {
+            pool
+            for pool, held in self.holdings.items()
+            if any(users and users <= gone for holders in held.values() for _, users in holders)
+        }
+        everywhere = np.arange(len(found))
+        full = self.ledger.find_full(np.full(len(found), shape), everywhere)
+        for row in np.flatnonzero(full).tolist():
+            if any(place.pool[:2] in back for place in self.ledger.views[row].places):
+                found[row] = self._serves([shape], row, gone)
+        return found
+
+    def opens(self, shape: int, machine: int, tasks: Collection[int]) -> bool:
+        """Return whether a machine takes a task of a shape once ``tasks`` are gone."""
+        return self.opens_for([shape], machine, tasks)
+
+    def opens_for(self, shapes: Sequence[int], machine: int, tasks: Collection[int]) -> bool:
+        """Return whether a machine takes a task of each of ``shapes`` once ``tasks`` are gone."""
+        return self._serves(list(filter(self.concerns, shapes)), machine, self._name(tasks))
+
+    def concerns(self, shape: int) -> bool:
+        """Return whether tasks of a shape take devices, or have to go where some are."""
+        return self.ledger.has_claims(shape)
+
+    def _name(self, tasks: Collection[int]) -> frozenset[str]:
+        return frozenset(self.uids[row] for row in tasks)
+
+    def _serves(self, shapes: Sequence[int], machine: int, gone: frozenset[str]) -> bool:
+        if not shapes:
+            return True
+        ledger = self.ledger
+        if machine in ledger.watched:
+            return len(shapes) == 1 and not ledger.find_full(np.array(shapes), np.array([machine]))[0]
+        view = ledger.views[machine]
+        use = usage_of(view, ledger.pools, lambda *pool: sum_given(self.holdings.get(pool, {}), gone))
+        state: ServedState | str = ledger.table.begin(view.kind, use)
+        for shape in shapes:
+            demand = ledger.find_demand(shape, machine, alone=len(shapes) == 1)
+            if demand is None:
+                return False
+            if demand:
+                state = ledger.table.add(state, demand) if isinstance(state, ServedState) else state
+                if isinstance(state, str):
+                    return False
+        return True
+
+
+def sum_given(held: HeldDevices, without: Collection[str] = ()) -> GivenAway:
+    """Return what has been given away of a pool: each share once, however many say so.
+
+    What nobody has but the tasks ``without`` (uids) does not count.
+    """
+    own: set[str] = set()
+    shares: dict[str, dict[str, Amount]] = {}
+    for device, holders in held.items():
+        seen: set[str] = set()
+        for holding, users in holders:
+            if without and users and all(user in without for user in users):
+                continue
+            if not holding.share:
+                own.add(device)
+            elif holding.share not in seen:
+                seen.add(holding.share)
+                amounts = shares.setdefault(device, {})
+                for name, value in holding.consumed:
+                    amounts[name] = amounts.get(name, 0) + (parse_quantity(value) or 0)
+    return own, shares
