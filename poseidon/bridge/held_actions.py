@@ -14,6 +14,7 @@ from poseidon.kube.write.patch_writer import (
     QueueStatusWrite,
     merge_writes,
 )
+from poseidon.kube.write.suspension_writer import SuspensionWrite
 from poseidon.lifecycle.actions import (
     Action,
     AnnounceGroup,
@@ -33,8 +34,8 @@ _Key: TypeAlias = tuple[type, str]
 class HeldActions:
     """The latest action of each kind about each object. ``clock`` is monotonic.
 
-    Claims of devices are not kept, as a standby places nobody. Nor are events: a standby cannot see whether the
-    leader has written one, and twice is worse than not at all.
+    Claims of devices are not kept, nor what resumes objects, as a standby places nobody. Nor are events: a standby
+    cannot see whether the leader has written one, and twice is worse than not at all.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -81,6 +82,7 @@ def _key(action: Action) -> _Key | None:
             | AnnounceGroup()
             | AnnounceRefused()
             | DeviceClaimWrite()
+            | SuspensionWrite()
         ):
             return None
         case SelectNode() | GiveVolume():

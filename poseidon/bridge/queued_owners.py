@@ -1,14 +1,19 @@
-"""Follows objects of other projects that own pods, as they may name the queue of these."""
+"""Follows objects that own pods, as they may name the queue of these, and may be suspended."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from poseidon.kube.api.decoding import MalformedObjectError
+from msgspec.structs import replace
+
+from poseidon.bridge.suspended.resumptions import Resumptions
+from poseidon.bridge.suspended.workloads import api_version_of, read_workload
+from poseidon.kube.api.decoding import MalformedObjectError, convert_object
 from poseidon.kube.api.pod_groups import ScaledOwner, ScaleSpec
 from poseidon.kube.api.queues import QueuedOwner
 from poseidon.kube.api.resource import Change, Resource
+from poseidon.kube.quarantine import Quarantine
 from poseidon.manifests.workloads.fields import NotKnownError
 from poseidon.manifests.workloads.pod_sets import Known, PodSet
 from poseidon.manifests.workloads.queued import count_pods, resume
@@ -31,6 +36,9 @@ def read_scale(kind: str, api_version: str, found: QueuedOwner) -> ScaledOwner:
         "status": found.status,
     }
     try:
+        if kind == "Job":
+            scale = convert_object({"spec": found.spec, "status": found.status}, ScaledOwner)
+            return replace(scale, metadata=found.metadata)
         value = resume(value) or value
         sets = [each for each in FAMILIES[group, kind](value, _NOTHING_ELSE) if isinstance(each, PodSet)]
         size = count_pods(kind, value, sets)
@@ -40,17 +48,23 @@ def read_scale(kind: str, api_version: str, found: QueuedOwner) -> ScaledOwner:
 
 
 def owner_changes(
-    kind: str, resource: Resource[QueuedOwner], take: Callable[[Sequence[Change[Any]]], None]
+    kind: str,
+    resource: Resource[QueuedOwner],
+    take: Callable[[Sequence[Change[Any]]], None],
+    resumptions: Resumptions | None,
+    quarantine: Quarantine,
 ) -> Callable[[Sequence[Change[QueuedOwner]]], None]:
-    """Return what passes objects of a kind on to ``take``, with the numbers of their pods."""
-    api_version = resource.path.removeprefix("/apis/").rpartition("/")[0]
+    """Return what passes objects of a kind on: to ``take`` with the numbers of their pods, then to ``resumptions``."""
+    api_version = api_version_of(resource)
 
     def take_changes(changes: Sequence[Change[QueuedOwner]]) -> None:
-        take(
-            [
-                Change(uid, None if found is None else read_scale(kind, api_version, found))
-                for uid, found in changes
-            ]
-        )
+        scales = {uid: read_scale(kind, api_version, found) for uid, found in changes if found is not None}
+        take([Change(uid, scales.get(uid)) for uid, _ in changes])
+        if resumptions is None:
+            return
+        for uid, found in changes:
+            with quarantine.attempt("suspended objects", uid):
+                workload = read_workload(kind, resource, found, scales[uid]) if found is not None else None
+                resumptions.take_workload(uid, workload)
 
     return take_changes

@@ -308,7 +308,7 @@ class Bridge:
         if self._synced and not self._leads and self._leadership.role is Role.LEADER:
             self._leads = True
             with self.state.quarantine.attempt("groups at the start", ""):
-                self.state.gangs.begin()
+                self.state.begin()
             self._writers.dispatch(self._held.take_actions(self.state.is_pending))
             self._session.start(self._leadership.fencing)
         if self.state.gangs.wanted_kinds:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, TypeVar
 
+from poseidon.bridge.queued_owners import owner_changes
 from poseidon.bridge.queued_pods import QueueNews
 from poseidon.bridge.solver_stream.events import EventStream
 from poseidon.bridge.stores import Stores
@@ -24,9 +25,11 @@ from poseidon.kube.api.devices import ResourceClaim
 from poseidon.kube.api.kinds import WatchedKind
 from poseidon.kube.api.metadata import KubeStruct
 from poseidon.kube.api.nodes import Namespace
-from poseidon.kube.api.resource import Change
+from poseidon.kube.api.queues import QueuedOwner
+from poseidon.kube.api.resource import Change, Resource
 from poseidon.kube.quarantine import Quarantine
 from poseidon.kube.write.binder import BindOutcome
+from poseidon.kube.write.suspension_writer import SuspensionEnd
 from poseidon.lifecycle.actions import Action
 from poseidon.lifecycle.phases import Phase, PodRecord, Stories
 from poseidon.numa.node_topology import RECORD_KIND, node_topology_resource
@@ -73,6 +76,8 @@ class BridgeState(Stores):
         self.queue_news = QueueNews(self, self.queues, wall) if self.queues is not None else None
         """What is said of queues, None if none are read."""
         self._pods = WatchedPods(frozenset(configuration.scheduler_names), self, clock)
+        if self.resumptions is not None:
+            self.resumptions.connect(self._pods.take_changes, self._pods.is_ours)
         self._nodes = WatchedNodes(self)
         volumes = self.volumes
         self.nodes_changed = self._refresh_claims_after(self._nodes.take_changes)
@@ -146,6 +151,23 @@ class BridgeState(Stores):
             take(changes)
 
         return take_changes
+
+    def make_owner_taker(
+        self, kind: str, resource: Resource[QueuedOwner]
+    ) -> Callable[[Sequence[Change[QueuedOwner]]], None]:
+        """Return what takes objects of a kind that own pods, and may be suspended."""
+        return owner_changes(kind, resource, self.owner_taker(kind), self.resumptions, self.quarantine)
+
+    def begin(self) -> None:
+        """Begin to place pods, as all objects and pods are known."""
+        self.gangs.begin()
+        if self.resumptions is not None:
+            self.resumptions.begin()
+
+    def suspension_written(self, end: SuspensionEnd) -> None:
+        """Note what has become of a write that resumes or suspends an object."""
+        if self.resumptions is not None:
+            self.resumptions.note_written(end)
 
     def _take_namespaces(self, changes: Sequence[Change[Namespace]]) -> None:
         self.namespaces.take_changes(changes)
@@ -247,6 +269,8 @@ class BridgeState(Stores):
             self.kept_places.expire()
         self.pending_reasons.say_due()
         self.gangs.expire()
+        if self.resumptions is not None:
+            self.resumptions.expire()
         if self.queue_news is not None:
             self.actions += self.queue_news.take_queue_actions()
 
@@ -271,4 +295,4 @@ class BridgeState(Stores):
         """Return the actions to carry out, once."""
         actions = self.actions[:]
         self.actions.clear()
-        return actions
+        return actions if self.resumptions is None else self.resumptions.sort_out(actions)

@@ -8,6 +8,7 @@ from poseidon.app_network.options import NetworkArguments
 from poseidon.app_network.state import NetworkBook
 from poseidon.bridge.groups.gangs import Gangs
 from poseidon.bridge.groups.notes import TopologyRecords
+from poseidon.bridge.suspended.resumptions import Resumptions
 from poseidon.configuration.document import BridgeConfiguration
 from poseidon.custom_records import CustomRecords
 from poseidon.devices.records import FEATURES_RECORD, encode_features
@@ -88,9 +89,14 @@ class Stores:
         topology = TopologyRecords(self.first_records, wanted=trees_are_read(visibility.records))
         self._connect_gangs(topology, configuration.gangs, configuration.arguments(TreeArguments), wall)
         self.queues = QueueBook(queues, self.first_records, quarantine) if queues.source else None
+        self.resumptions: Resumptions | None = None
         if self.queues is not None:
             self.groups.find_owner_gang = self.queues.find_gang
             self.bind_check.tolerations_of_queue = self.queues.list_tolerations
+            if self.queues.looks_at_owners:
+                self.resumptions = Resumptions(
+                    self.tasks, self.placements, self.machines, self.groups, self.queues, clock
+                )
         arguments, follows = configuration.arguments(NetworkArguments), network.follows(visibility.records)
         self.applications = NetworkBook(network, arguments, quarantine) if follows else None
 

@@ -53,6 +53,10 @@ class WatchedPods:
                 self._forget(change.uid)
         self._settle()
 
+    def is_ours(self, scheduler: str) -> bool:
+        """Return whether pods for a scheduler of this name are placed here."""
+        return ANY_SCHEDULER in self._ours or scheduler in self._ours
+
     def offer(self, uid: str) -> None:
         """Send a pod to the solver that something holds back, so that it can be explained.
 
@@ -163,7 +167,7 @@ class WatchedPods:
         stores = self._stores
         disposition = pod_translation.disposition(pod)
         known = stores.tasks.get(uid)
-        ours = ANY_SCHEDULER in self._ours or pod_translation.scheduler_of(pod) in self._ours
+        ours = self.is_ours(pod_translation.scheduler_of(pod))
         group = stores.groups.put_pod(uid, pod) if ours else None
         if not ours:
             stores.groups.put_foreign(uid, pod)
@@ -208,6 +212,8 @@ class WatchedPods:
             self._update(pod, record, task, ours=ours)
         if disposition is Disposition.BOUND and pod.metadata.deletion_timestamp is not None:
             stores.tasks.move(record, Event.DELETED)
+        if stores.resumptions is not None and stores.resumptions.holds_places and ours:
+            stores.resumptions.take_place(record, pod)
         if record.waits_for:
             stores.pending_reasons.consider_wait(record)
 

@@ -10,7 +10,6 @@ from prometheus_client import CollectorRegistry
 
 from poseidon.app_network.controller import NetworkController
 from poseidon.bridge.options import BridgeOptions
-from poseidon.bridge.queued_owners import owner_changes
 from poseidon.bridge.state import BridgeState
 from poseidon.kube.api import collections, kinds
 from poseidon.kube.api.resource import Change, Resource
@@ -58,11 +57,12 @@ class Watching:
         if state.queues is not None and state.queues.looks_at_owners:
             # A pod without its owner would count as one that is in no queue.
             state.queues.follows_owners = True
-            self._before_pods += [reflector for _, reflector in self._scaled.values()]
+            self._before_pods += [reflector for kind, (_, reflector) in self._scaled.items() if kind != "Job"]
             self._scaled = {}
+            queued = {"Job": collections.QUEUED_JOBS, **collections.QUEUED_OWNERS}
             self._before_pods += [
-                self._follow(resource, owner_changes(kind, resource, state.owner_taker(kind)))
-                for kind, resource in collections.QUEUED_OWNERS.items()
+                self._follow(resource, state.make_owner_taker(kind, resource))
+                for kind, resource in queued.items()
             ]
         self._custom = [
             self._follow(resource, state.custom_records.taker(custom, version))

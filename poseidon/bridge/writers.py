@@ -32,6 +32,7 @@ from poseidon.kube.write.patch_writer import (
     QueueStatusWriter,
 )
 from poseidon.kube.write.pod_recovery import PodRecovery
+from poseidon.kube.write.suspension_writer import SuspensionEnd, SuspensionWrite, SuspensionWriter
 from poseidon.lifecycle.actions import (
     Action,
     AnnounceGroup,
@@ -100,6 +101,7 @@ class Writers:
         self._recovery = PodRecovery(environment, RECREATIONS)
         self._claims = ClaimWriter(environment, self._on_claim_refused)
         self._device_claims = DeviceClaimWriter(environment, self._on_device_claim_written)
+        self._suspensions = SuspensionWriter(environment, self._on_suspension_written)
         self._evictor = Evictor(environment, self._on_evicted)
         self._nominations = PatchWriter("nomination", *behind)
         self._topology = PatchWriter("topology group", *behind)
@@ -132,6 +134,7 @@ class Writers:
             MapWrite: self._topology.submit,
             LabelWrite: self._topology.submit,
             QueueStatusWrite: self._queues.submit,
+            SuspensionWrite: self._suspensions.submit,
         }
 
     def dispatch(self, actions: Iterable[Action]) -> None:
@@ -158,6 +161,7 @@ class Writers:
         yield "bindings", self._follow_up()
         yield "claims", self._claims.run()
         yield "claims of devices", self._device_claims.run()
+        yield "suspended objects", self._suspensions.run()
         yield "recovery", self._recovery.run()
         yield "evictions", self._evictor.run()
         yield "nominations", self._nominations.run()
@@ -230,6 +234,14 @@ class Writers:
             self._state.device_claim_written(end)
         self._changed()
 
+    def _on_suspension_written(self, end: SuspensionEnd) -> None:
+        if end.refusal:
+            what = "suspended" if end.write.suspended else "resumed"
+            _log.warning('not %s object=%s reason="%s"', what, end.write.about, end.refusal)
+        with self._quarantine.attempt("suspended objects", end.write.uid, name=str(end.write.about)):
+            self._state.suspension_written(end)
+        self._changed()
+
 
 def _say(action: Action) -> None:
     """Log what would be done."""
@@ -240,6 +252,8 @@ def _say(action: Action) -> None:
             _log.info("would have a claim bound claim=%s/%s", action.namespace, action.claim)
         case DeviceClaimWrite():
             _log.info("would write a claim of devices claim=%s", action.key)
+        case SuspensionWrite(about, _, _, _, suspended):
+            _log.info("would %s %s=%s", "suspend" if suspended else "resume", about.kind, about)
         case AnnounceUnschedulable(pod, message, _):
             _log.info('would report pod=%s reason="%s"', pod, message)
         case Evict(pod, node, _, message):

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from poseidon.configuration.document import BridgeConfiguration
-from poseidon.kube.api.collections import QUEUED_OWNERS
+from poseidon.kube.api.collections import QUEUED_JOBS, QUEUED_OWNERS
 from poseidon.kube.api.kinds import FOLLOWED
+from poseidon.queues.claims import SUSPENDABLE
 
 _FOLLOW = ("list", "watch")
 
@@ -59,6 +60,13 @@ QUEUE_STATUSES = frozenset().union(
     _rights("scheduling.sigs.k8s.io", "elasticquotas/status", "patch"),
     _rights("scheduling.x-k8s.io", "elasticquotas/status", "patch"),
 )
+QUEUE_ADMISSION = frozenset().union(
+    *(
+        _rights(resource.path.split("/")[2], resource.name, "patch")
+        for kind, resource in (("Job", QUEUED_JOBS), *QUEUED_OWNERS.items())
+        if kind in SUSPENDABLE
+    )
+)
 NETWORK = frozenset().union(
     _to_follow("network"),
     _rights("appgroup.diktyo.x-k8s.io", "appgroups/status", "patch"),
@@ -92,6 +100,7 @@ def iter_wanted(configuration: BridgeConfiguration, namespace: str) -> Iterator[
     if configuration.queues.source:
         yield Wanted("queues", "queues", QUEUES)
         if configuration.queues.admission == "poseidon":
+            yield Wanted("queue admission", "queue-admission", QUEUE_ADMISSION)
             yield Wanted("queue statuses", "queue-statuses", QUEUE_STATUSES)
     if "network_overhead" in models:
         yield Wanted("network", "network", NETWORK)

@@ -16,6 +16,7 @@ from poseidon.kube.write.patch_writer import (
     Nomination,
     QueueStatusWrite,
 )
+from poseidon.kube.write.suspension_writer import SuspensionWrite
 
 
 class Bind(NamedTuple):
@@ -118,5 +119,6 @@ Action: TypeAlias = (
     | MapWrite
     | LabelWrite
     | QueueStatusWrite
+    | SuspensionWrite
 )
 """What is only written stands for itself: what begins the binding of a claim, and what is said on objects of groups."""

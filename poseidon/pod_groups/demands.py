@@ -295,20 +295,20 @@ def of_owner(found: ScaledOwner, share: str) -> Demand:
 
 
 def of_whole_owner(found: ScaledOwner) -> Demand:
-    """Read an owner in a queue: all pods that it is to have at present go together.
+    """Read an owner in a queue: all pods that it is to have at present come together, and go together.
 
     A Job may state that fewer are enough (``kueue.x-k8s.io/job-min-parallelism``).
     """
     size = _size(found)
     stated = found.metadata.annotations.get(MIN_PARALLELISM)
     if stated is None:
-        return Demand(size, size=size)
+        return Demand(size, size=size, disrupted_whole=True)
     if not (stated.isascii() and stated.isdecimal() and len(stated) < 10 and int(stated) >= 1):
         problem = (
             f"annotation {MIN_PARALLELISM}: {shorten(repr(stated))} is no number of pods; give 1 or more"
         )
         return Demand(problem=problem)
-    return Demand(min(size, int(stated)), size=size)
+    return Demand(min(size, int(stated)), size=size, disrupted_whole=True)
 
 
 def share_problem(member: Membership) -> str:

@@ -136,14 +136,25 @@ class QueueBook:
         group = kueue_group(pod)
         if group is not None:
             return group
-        claimant, found = self._claimants[uid], None
-        for key, owner in self._owners.iter_above(claimant.namespace, claimant.controller):
-            if owner is not None and owner.queue and key.kind in GANG_KINDS:
-                found = key
+        found = self.find_workload(uid)
         if found is None:
             return None
         part = pod.metadata.labels.get(GROUP_INDEX, "") if found.kind == "LeaderWorkerSet" else ""
         return Membership(ObjectKey(found.kind, found.namespace, found.name), part, whole=True)
+
+    def find_workload(self, uid: str) -> OwnerKey | None:
+        """Return the highest object above a pod that is in a queue, and whose pods go together; None for none."""
+        claimant, found = self._claimants.get(uid), None
+        if claimant is None:
+            return None
+        for key, owner in self._owners.iter_above(claimant.namespace, claimant.controller):
+            if owner is not None and owner.queue and key.kind in GANG_KINDS:
+                found = key
+        return found
+
+    def list_owned(self, owner: OwnerKey) -> list[str]:
+        """Return the pods below an owner that need places, or have them."""
+        return list(self._below.get(owner, ()))
 
     def list_pods(self, reference: QueueReference) -> list[str]:
         """Return the pods that name a queue."""

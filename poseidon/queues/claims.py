@@ -72,6 +72,14 @@ GANG_KINDS: Final = frozenset(
 )  # fmt: skip
 """Kinds of owners whose pods are admitted as a whole if the owner as such is in a queue."""
 
+SUSPENDABLE = frozenset(
+    {
+        "Job", "JobSet", "RayCluster", "RayJob", "PyTorchJob", "TFJob", "XGBoostJob", "PaddleJob", "JAXJob",
+        "MPIJob", "SparkApplication",
+    }
+)  # fmt: skip
+"""Kinds of objects that have no pods while they are suspended, and get them once they are resumed."""
+
 WORKER_SET = "leaderworkerset.sigs.k8s.io/name"
 """Label with the name of a pod's LeaderWorkerSet."""
 

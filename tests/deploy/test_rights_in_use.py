@@ -9,13 +9,15 @@ import asyncio
 import contextlib
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 from click.testing import CliRunner
 
 from poseidon.cli import main
-from poseidon.kube.api.collections import QUEUED_OWNERS
+from poseidon.kube.api.collections import QUEUED_JOBS, QUEUED_OWNERS
+from poseidon.queues.claims import SUSPENDABLE
 from poseidon.testbed.api_server.faults import Fault
 from poseidon.testbed.api_server.reports import MetricsServer, ReportOptions, run_reporters
 from poseidon.testbed.controllers.device_driver import make_slice
@@ -203,7 +205,7 @@ def refused_by_its_kubelet():
 
 def of_queues():
     """A queue of each project with a status, in which a pod waits or is placed."""
-    amounts = [{"name": each, "nominalQuota": 100} for each in ("cpu", "memory")]
+    amounts = [{"name": "cpu", "nominalQuota": 100}, {"name": "memory", "nominalQuota": "100Gi"}]
     group = {"coveredResources": ["cpu", "memory"], "flavors": [{"name": "f", "resources": amounts}]}
     for version, kind, spec in (
         ("kueue.x-k8s.io/v1beta2", "ResourceFlavor", {}),
@@ -231,6 +233,44 @@ def of_queues():
         made = pod(f"queued-{key.partition('.')[0]}", cpu="100m")
         made["metadata"]["labels"] = {key: "q"}
         yield made
+
+
+def suspended():
+    """A suspended object in a queue of each kind that the bridge resumes."""
+    template = {"spec": pod("made", cpu="100m")["spec"]}
+    replicas = {"Worker": {"replicas": 1, "template": template}}
+    cluster = {"headGroupSpec": {"template": template}}
+    job = {"parallelism": 1, "template": template}
+    fields: dict[str, dict[str, Any]] = {
+        "Job": job,
+        "JobSet": {"replicatedJobs": [{"name": "r", "template": {"spec": job}}]},
+        "RayCluster": cluster,
+        "RayJob": {"rayClusterSpec": cluster},
+        "SparkApplication": {
+            each: {"schedulerName": "poseidon", "cores": 1, "memory": "1m", "memoryOverhead": "1m"}
+            for each in ("driver", "executor")
+        },
+        **{
+            kind: {f"{field}ReplicaSpecs": replicas, "runPolicy": {"suspend": True}}
+            for kind, field in (
+                ("JAXJob", "jax"), ("MPIJob", "mpi"), ("PaddleJob", "paddle"), ("PyTorchJob", "pytorch"),
+                ("TFJob", "tf"), ("XGBoostJob", "xgb"),
+            )
+        },
+    }  # fmt: skip
+    assert fields.keys() == SUSPENDABLE
+    for kind, spec in fields.items():
+        resource = QUEUED_JOBS if kind == "Job" else QUEUED_OWNERS[kind]
+        yield {
+            "apiVersion": resource.path.removeprefix("/apis/").rpartition("/")[0],
+            "kind": kind,
+            "metadata": {
+                "name": f"suspended-{kind.lower()}",
+                "namespace": "default",
+                "labels": {"kueue.x-k8s.io/queue-name": "q"},
+            },
+            "spec": spec if "runPolicy" in spec else {**spec, "suspend": True},
+        }
 
 
 def waiting_as_a_group():
@@ -302,7 +342,14 @@ async def test_every_role_grants_what_is_made_use_of_and_no_verb_more(tmp_path):
                 "11-topology-groups",
             )
         )  # fmt: skip
-        of_kinds = (for_evictions, refused_by_its_kubelet, waiting_as_a_group, of_queues, with_a_device)
+        of_kinds = (
+            for_evictions,
+            refused_by_its_kubelet,
+            waiting_as_a_group,
+            of_queues,
+            suspended,
+            with_a_device,
+        )
         for some in of_kinds:
             made.create(some())
         made.create(owners())

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 from poseidon.disruption_budgets.records import describe
+from poseidon.kube.api.metadata import GenerationMeta
 from poseidon.kube.api.pod_groups import (
     DisruptionBudget,
     DisruptionBudgetSpec,
     DisruptionBudgetStatus,
-    GenerationMeta,
 )
 from poseidon.kube.api.pod_rules import LabelSelector, LabelSelectorRequirement
 

@@ -64,6 +64,12 @@ class ObjectMeta(KubeStruct, frozen=True):
         return None
 
 
+class GenerationMeta(ObjectMeta, frozen=True):
+    """Metadata with the number of the spec's latest change."""
+
+    generation: Integer = 0
+
+
 class ListMeta(KubeStruct, frozen=True):
     """Metadata of a list: its version, and the token of the next page ("" on the last)."""
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import field
 
-from poseidon.kube.api.metadata import Condition, Integer, KubeStruct, Number, ObjectMeta
+from poseidon.kube.api.metadata import Condition, GenerationMeta, Integer, KubeStruct, Number, ObjectMeta
 from poseidon.kube.api.pod_rules import LabelSelector
 
 
@@ -161,12 +161,6 @@ class DisruptionBudgetStatus(KubeStruct, frozen=True):
     current_healthy: Integer = 0
     desired_healthy: Integer = 0
     disrupted_pods: dict[str, Any] = field(default_factory=dict)
-
-
-class GenerationMeta(ObjectMeta, frozen=True):
-    """Metadata with the number of the spec's latest change."""
-
-    generation: Integer = 0
 
 
 class DisruptionBudget(KubeStruct, frozen=True):

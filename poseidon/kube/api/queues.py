@@ -8,6 +8,7 @@ from msgspec import field
 
 from poseidon.kube.api.metadata import (
     Condition,
+    GenerationMeta,
     Integer,
     KubeStruct,
     Number,
@@ -163,9 +164,9 @@ class WorkloadPriorityClass(KubeStruct, frozen=True):
 
 
 class QueuedOwner(KubeStruct, frozen=True):
-    """An object of another project that owns pods, as far as it takes to count these."""
+    """An object that owns pods, and may be suspended, as far as it takes to know what these are."""
 
-    metadata: ObjectMeta = ObjectMeta()
+    metadata: GenerationMeta = GenerationMeta()
     spec: Any = None
     status: Any = None
 

@@ -6,3 +6,4 @@ METADATA = f"application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,{J
 
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
+JSON_PATCH = "application/json-patch+json"

@@ -32,7 +32,10 @@ def resume(value: Value) -> Value | None:
     changed = {**spec, "suspend": False}
     if policy:
         changed["runPolicy"] = {**policy, "suspend": False}
-    return {**value, "spec": changed}
+    status = mapping(value, "status")
+    if status.get("jobDeploymentStatus") == "Suspended":  # a RayJob counts as ended by that
+        status = {key: each for key, each in status.items() if key != "jobDeploymentStatus"}
+    return {**value, "spec": changed, "status": status}
 
 
 def count_pods(kind: str, value: Value, sets: Iterable[PodSet]) -> int:

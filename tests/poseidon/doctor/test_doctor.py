@@ -195,6 +195,7 @@ def triples(granted: frozenset[rights.Right]) -> set[tuple[str, str, str]]:
         ("recovery", rights.RECOVERY),
         ("topology", rights.TOPOLOGY),
         ("queues", rights.QUEUES),
+        ("queue-admission", rights.QUEUE_ADMISSION),
         ("queue-statuses", rights.QUEUE_STATUSES),
         ("network", rights.NETWORK),
     ],

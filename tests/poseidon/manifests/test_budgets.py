@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from poseidon.kube.api.metadata import Condition, ObjectMeta
+from poseidon.kube.api.metadata import Condition, GenerationMeta, ObjectMeta
 from poseidon.kube.api.pod_groups import (
     DisruptionBudget,
     DisruptionBudgetSpec,
     DisruptionBudgetStatus,
-    GenerationMeta,
 )
 from poseidon.kube.api.pod_rules import LabelSelector
 from poseidon.kube.api.pods import Pod, PodSpec, PodStatus

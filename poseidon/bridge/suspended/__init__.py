@@ -1,0 +1,1 @@
+"""Objects in queues that own pods, and are resumed and suspended here."""

@@ -1,0 +1,381 @@
+"""Resumes suspended objects in queues once there are places for all of their pods, and suspends them again.
+
+A suspended object has no pods, so *placeholders* wait in their stead: tasks like any others, made from its templates.
+Once its gang has places, the object is resumed, by one patch. The placeholders hold the places until its pods come and
+take them. If pods of it have to make way, the object is suspended as a whole, and waits anew.
+
+Nothing of this is stored: whether an object is suspended says it all. After a restart, places are looked for anew for
+pods of resumed objects that have not come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from poseidon.bridge.suspended.placeholders import AdmissionStage, Placeholders, PodTaker, WorkloadAdmission
+from poseidon.bridge.suspended.workloads import Workload, reduce_spec
+from poseidon.kube.api.pods import Pod
+from poseidon.kube.api.told_reasons import EventReason
+from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
+from poseidon.kube.write.evictor import EvictionOutcome, EvictionRequest
+from poseidon.kube.write.patch_writer import Nomination
+from poseidon.kube.write.suspension_writer import SuspensionEnd, SuspensionWrite
+from poseidon.lifecycle.actions import (
+    Action,
+    AnnounceGroup,
+    AnnouncePreempted,
+    AnnounceScheduled,
+    AnnounceUnschedulable,
+    Bind,
+    Evict,
+)
+from poseidon.lifecycle.pending_reasons import reasons_of
+from poseidon.lifecycle.phases import IN_FLIGHT, Event, Phase, PodRecord
+from poseidon.lifecycle.placements import Placements
+from poseidon.lifecycle.pod_records import PodRecords
+from poseidon.nodes.machines import Machines
+from poseidon.pod_groups.groups import Groups
+from poseidon.queues.book import QueueBook
+from poseidon.queues.claims import GANG_KINDS, OwnerKey
+
+HELD_SECONDS = 300.0
+"""How long places are held for pods of an object that has been resumed, as long as Kueue waits for pods by default."""
+
+_ANSWER_SECONDS = 10.0
+"""How long the watch may take to show why a write has failed."""
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 60.0, 3600.0
+"""Pauses before an object is resumed again whose pods did not come."""
+
+
+_ABOUT_PODS = (Bind, AnnounceScheduled, AnnounceUnschedulable, AnnouncePreempted, Nomination)
+
+
+class Resumptions:
+    """What becomes of suspended objects in queues.
+
+    ``connect`` must be called before objects come. ``queues`` knows which pods are below which owners. ``clock`` is
+    monotonic.
+    """
+
+    def __init__(
+        self,
+        tasks: PodRecords,
+        placements: Placements,
+        machines: Machines,
+        groups: Groups,
+        queues: QueueBook,
+        clock: Callable[[], float],
+    ) -> None:
+        self._tasks = tasks
+        self._placements = placements
+        self._machines = machines
+        self._groups = groups
+        self._queues = queues
+        self._clock = clock
+        self._placeholders = Placeholders(tasks, queues)
+        self._entries: dict[str, WorkloadAdmission] = {}
+        self._by_key: dict[OwnerKey, str] = {}
+        self._actions: list[Action] = []
+        self._ready: dict[str, None] = {}
+
+    def connect(self, take_pods: PodTaker, is_ours: Callable[[str], bool]) -> None:
+        """Give placeholders to ``take_pods``; ``is_ours``: whether pods of a scheduler's name are placed here."""
+        self._placeholders.take_pods, self._placeholders.is_ours = take_pods, is_ours
+
+    # --- objects -------------------------------------------------------------------------------------------
+
+    def take_workload(self, uid: str, found: Workload | None) -> None:
+        """Take an object as it is now, None if it is gone or in no queue any more."""
+        entry = self._entries.get(uid)
+        if found is None or found.ended or self._is_part(found):
+            if entry is not None:
+                self._forget(entry)
+            return
+        if entry is None:
+            stage = AdmissionStage.WAITING if found.suspended else AdmissionStage.RUNNING
+            entry = self._entries[uid] = WorkloadAdmission(found, stage, self._clock())
+            self._by_key[entry.key] = uid
+            self._fill(entry)
+            return
+        if 0 < found.generation <= entry.written and found.suspended is (
+            entry.stage is AdmissionStage.RUNNING
+        ):
+            return  # older than what has been written
+        former, entry.found = entry.found, found
+        self._follow(entry, former)
+
+    @property
+    def holds_places(self) -> bool:
+        """Whether there are placeholders at all."""
+        return len(self._placeholders) > 0
+
+    def begin(self) -> None:
+        """Begin, as all objects and pods are known: pods of resumed objects that have not come get places, too."""
+        for entry in [*self._entries.values()]:
+            if entry.stage in (
+                AdmissionStage.RESUMING,
+                AdmissionStage.SUSPENDING,
+            ):  # what a standby would do is not done
+                self._enter(
+                    entry,
+                    AdmissionStage.WAITING
+                    if entry.stage is AdmissionStage.RESUMING
+                    else AdmissionStage.RUNNING,
+                )
+            if entry.stage is AdmissionStage.RUNNING:
+                self._enter(entry, AdmissionStage.RUNNING)
+                there = len(self._placeholders.list_pods(entry)) + len(entry.pods)
+                self._add(entry, entry.found.size - there)
+
+    def _is_part(self, found: Workload) -> bool:
+        """Return whether an object is suspended and resumed with the one that manages it."""
+        return found.controller is not None and found.controller.kind in GANG_KINDS
+
+    def _follow(self, entry: WorkloadAdmission, former: Workload) -> None:
+        """Carry on after an object has changed."""
+        found, stage = entry.found, entry.stage
+        entry.idle = entry.idle and found.generation == former.generation != 0
+        if found.suspended and stage in (AdmissionStage.RUNNING, AdmissionStage.SUSPENDING):
+            self._note_suspended(entry)
+        elif found.suspended and found.generation != former.generation:
+            self._placeholders.drop_placeholders(entry)  # what was placed is not what it would have now
+            self._enter(entry, AdmissionStage.WAITING)
+            self._fill(entry)
+        elif not found.suspended and stage in (AdmissionStage.WAITING, AdmissionStage.RESUMING):
+            self._note_resumed(entry)
+        elif not found.suspended and stage is AdmissionStage.SUSPENDING and entry.overtaken:
+            self._give_up_suspending(entry, "it has changed meanwhile")
+        elif stage is AdmissionStage.WAITING:
+            self._fill(entry)
+        elif len(entry.pods) > found.size:
+            self._placeholders.drop_placeholders(entry, len(entry.pods) - found.size)
+
+    def _enter(self, entry: WorkloadAdmission, stage: AdmissionStage) -> None:
+        entry.stage, entry.since, entry.overtaken = stage, self._clock(), False
+
+    def _fill(self, entry: WorkloadAdmission) -> None:
+        """Give a suspended object placeholders, unless it has some, or must wait for its pods to be gone."""
+        found = entry.found
+        waits = entry.idle or entry.pods or found.active or self._clock() < entry.not_before
+        if entry.stage is AdmissionStage.WAITING and not waits and not self._placeholders.list_pods(entry):
+            self._add(entry, found.size)
+
+    def _add(self, entry: WorkloadAdmission, count: int) -> None:
+        problem = self._placeholders.add(entry, count)
+        if problem:
+            self._say(entry, EventReason.INVALID_SPEC, f"cannot be resumed: {problem}")
+
+    def _forget(self, entry: WorkloadAdmission) -> None:
+        self._placeholders.drop_placeholders(entry)
+        del self._entries[entry.found.ref.uid]
+        if self._by_key.get(entry.key) == entry.found.ref.uid:
+            del self._by_key[entry.key]
+
+    # --- pods that have come -------------------------------------------------------------------------------
+
+    def take_place(self, record: PodRecord, pod: Pod) -> None:
+        """Let a pod that has come take the place that is held for it, if one is."""
+        uid = record.task.uid
+        if self._placeholders.find_owner(uid):
+            return
+        key = self._queues.find_workload(uid)
+        entry = self._entries.get(self._by_key.get(key, "")) if key is not None else None
+        if entry is None or uid in entry.taken or not entry.pods:
+            return
+        entry.taken.add(uid)
+        found = self._placeholders.choose_placeholder(entry, pod)
+        if not found:
+            return
+        held = self._tasks.get(found)
+        node = held.place if held is not None and held.phase is Phase.BOUND else ""
+        alike = reduce_spec(entry.pods[found].spec) == reduce_spec(pod.spec)
+        made_for_it = bool(pod.spec.resource_claims) or any(each.ephemeral for each in pod.spec.volumes)
+        if node in self._machines and alike and not made_for_it and record.phase is Phase.PENDING:
+            self._tasks.move(record, Event.PLACED, node)
+        self._placeholders.drop_some(entry, (found,))
+        if record.phase is Phase.PLACED:
+            self._placements.pending.begin(record, (), ())
+
+    # --- what is to be done --------------------------------------------------------------------------------
+
+    def sort_out(self, actions: Iterable[Action]) -> list[Action]:
+        """Return what is left to do of some actions, with what there is to do here.
+
+        Nothing is written on placeholders.
+        """
+        left = [action for action in actions if not self._takes(action)]
+        for uid in [*self._ready]:
+            entry = self._entries.get(uid)
+            if entry is not None:
+                self._resume_if_whole(entry)
+        self._ready.clear()
+        mine, self._actions = self._actions, []
+        return left + mine
+
+    def _takes(self, action: Action) -> bool:
+        """Return whether an action is dealt with here."""
+        if isinstance(action, Evict):
+            return self._suspend_for(action)
+        if not isinstance(action, _ABOUT_PODS):
+            return False
+        owner = self._placeholders.find_owner(action.pod.uid)
+        if not owner:
+            return "[" in action.pod.name  # of one that is gone; no pod has such a name
+        entry = self._entries[owner]
+        if isinstance(action, Bind):
+            self._ready[owner] = None
+        elif isinstance(action, AnnounceUnschedulable) and entry.stage is AdmissionStage.WAITING:
+            self._say(entry, EventReason.FAILED_SCHEDULING, action.message)
+        return True
+
+    def _say(self, entry: WorkloadAdmission, reason: EventReason, message: str) -> None:
+        gist = f"{reason}: {reasons_of(message)}"
+        if entry.said != gist:
+            entry.said = gist
+            self._actions.append(AnnounceGroup(entry.found.ref, reason, message))
+
+    def _resume_if_whole(self, entry: WorkloadAdmission) -> None:
+        """Resume an object if its gang has places; each must still take its pod at this moment."""
+        if entry.stage is AdmissionStage.RUNNING:
+            self._settle_places(entry)
+        if entry.stage is not AdmissionStage.WAITING:
+            return
+        records = [record for uid in entry.pods if (record := self._tasks.get(uid)) is not None]
+        placed = [record for record in records if record.phase is Phase.BINDING]
+        if any(record.phase in IN_FLIGHT and record.phase is not Phase.BINDING for record in records):
+            return
+        if not placed or len(placed) < self._count_needed(records):
+            return
+        refusal = next(
+            filter(None, (self._placements.refusal(each.task.uid, each.binding) for each in placed)), ""
+        )
+        if refusal:
+            self._end_places(placed, BindResult.WITHHELD, refusal)
+            return
+        self._write(entry, suspended=False)
+
+    def _count_needed(self, records: Sequence[PodRecord]) -> int:
+        """Return how many placeholders must have places: all, unless their gang may begin with fewer."""
+        groups = [self._groups.group_of(record.task.uid) for record in records]
+        if None in groups:
+            return len(records)
+        return min(
+            len(records), max(self._groups.job(group).min_members for group in groups if group is not None)
+        )
+
+    def _write(self, entry: WorkloadAdmission, *, suspended: bool) -> None:
+        found = entry.found
+        self._enter(entry, AdmissionStage.SUSPENDING if suspended else AdmissionStage.RESUMING)
+        entry.written = found.generation
+        write = SuspensionWrite(found.ref, found.collection, found.field, found.generation, suspended)
+        self._actions.append(write)
+
+    def _end_places(self, records: Iterable[PodRecord], result: BindResult, reason: str = "") -> None:
+        for record in records:
+            request = BindRequest(*record.ref, record.binding)
+            self._placements.binding_ended(BindOutcome(request, result, reason))
+
+    def _iter_binding(self, entry: WorkloadAdmission) -> Iterator[PodRecord]:
+        for uid in [*entry.pods]:
+            record = self._tasks.get(uid)
+            if record is not None and record.phase is Phase.BINDING:
+                yield record
+
+    def _settle_places(self, entry: WorkloadAdmission) -> None:
+        """Let placeholders of a resumed object have the places that they have been given."""
+        self._end_places(self._iter_binding(entry), BindResult.BOUND)
+
+    def _suspend_for(self, action: Evict) -> bool:
+        """Have an object suspended as one of its pods has to make way; returns whether that is so."""
+        uid = action.pod.uid
+        owner = self._placeholders.find_owner(uid)
+        if not owner:
+            key = self._queues.find_workload(uid)
+            owner = self._by_key.get(key, "") if key is not None else ""
+        entry = self._entries.get(owner)
+        if entry is None or entry.stage not in (AdmissionStage.RUNNING, AdmissionStage.SUSPENDING):
+            return False
+        entry.evicts.append(action)
+        if entry.stage is AdmissionStage.RUNNING:
+            self._say(entry, EventReason.PREEMPTED, f"suspended: {action.message}")
+            self._write(entry, suspended=True)
+        return True
+
+    # --- what has become of it -----------------------------------------------------------------------------
+
+    def note_written(self, end: SuspensionEnd) -> None:
+        """Note the outcome of a write."""
+        entry, write = self._entries.get(end.write.uid), end.write
+        if entry is None or entry.written != write.generation:
+            return
+        if entry.stage is (AdmissionStage.SUSPENDING if write.suspended else AdmissionStage.RESUMING):
+            if not end.refusal:
+                (self._note_suspended if write.suspended else self._note_resumed)(entry)
+            elif end.overtaken:
+                entry.overtaken = True
+            else:
+                self._give_up(entry, end.refusal)
+
+    def expire(self) -> None:
+        """Carry on with what waits for time to pass. Call it about every second."""
+        now = self._clock()
+        for entry in [*self._entries.values()]:
+            if entry.stage is AdmissionStage.WAITING:
+                self._fill(entry)
+                self._resume_if_whole(entry)
+            elif entry.overtaken and now >= entry.since + _ANSWER_SECONDS:
+                self._give_up(entry, f"{entry.found.ref}: nobody shows what has become of it")
+            elif entry.stage is AdmissionStage.RUNNING and entry.pods and now >= entry.since + HELD_SECONDS:
+                self._give_places_back(entry, now)
+
+    def _give_places_back(self, entry: WorkloadAdmission, now: float) -> None:
+        """Give back places for which no pod came; an object of which none at all came waits once more."""
+        if entry.taken or self._placeholders.list_pods(entry):
+            self._placeholders.drop_placeholders(entry)
+            return
+        entry.pause = min(max(2 * entry.pause, _FIRST_PAUSE), _LONGEST_PAUSE)
+        entry.not_before = now + entry.pause
+        message = f"suspended: none of its pods came within {HELD_SECONDS:.0f} s"
+        self._say(entry, EventReason.FAILED_SCHEDULING, message)
+        self._write(entry, suspended=True)
+
+    def _give_up(self, entry: WorkloadAdmission, reason: str) -> None:
+        """Carry on after a write has failed for good."""
+        if entry.stage is AdmissionStage.SUSPENDING:
+            self._give_up_suspending(entry, reason)
+            return
+        self._end_places(self._iter_binding(entry), BindResult.FAILED, reason)
+        self._enter(entry, AdmissionStage.WAITING)
+
+    def _give_up_suspending(self, entry: WorkloadAdmission, reason: str) -> None:
+        """Evict the pods one by one, as their object cannot be suspended; placeholders stay."""
+        evicts, entry.evicts = entry.evicts, []
+        self._enter(entry, AdmissionStage.RUNNING)
+        for action in evicts:
+            if action.pod.uid in entry.pods:
+                self._placements.eviction_ended(EvictionOutcome(EvictionRequest(*action), reason))
+            else:
+                self._actions.append(action)
+
+    def _note_resumed(self, entry: WorkloadAdmission) -> None:
+        entry.said, entry.taken = "", set()
+        entry.found = self._as_written(entry, suspended=False)
+        self._enter(entry, AdmissionStage.RUNNING)
+        self._settle_places(entry)
+
+    def _note_suspended(self, entry: WorkloadAdmission) -> None:
+        """Note that an object is suspended: its pods leave, and it waits for places once they are gone."""
+        entry.evicts = []
+        self._placeholders.drop_placeholders(entry)
+        entry.found = self._as_written(entry, suspended=True)
+        self._enter(entry, AdmissionStage.WAITING)
+
+    @staticmethod
+    def _as_written(entry: WorkloadAdmission, *, suspended: bool) -> Workload:
+        """Return an object as it is once it is resumed or suspended, whether or not the watch has shown that."""
+        found = entry.found
+        if found.suspended is suspended:
+            return found
+        return replace(found, suspended=suspended, generation=found.generation and found.generation + 1)

@@ -1,0 +1,205 @@
+"""Reads objects in queues that own pods: whether they are suspended, and which pods they would have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec.structs import replace
+
+from poseidon.kube.api.decoding import MalformedObjectError, convert_object
+from poseidon.kube.api.metadata import ObjectMeta, ObjectRef, OwnerReference
+from poseidon.kube.api.pod_groups import ScaledOwner
+from poseidon.kube.api.pods import EmptyDir, HostPath, Pod, PodSpec, PodVolume
+from poseidon.kube.api.queues import QueuedOwner
+from poseidon.kube.api.resource import Resource
+from poseidon.kube.api.workloads import PodTemplate
+from poseidon.manifests.workloads.fields import Value, find, is_over, mapping
+from poseidon.manifests.workloads.pod_sets import Known, PodSet, number_names
+from poseidon.manifests.workloads.queued import resume
+from poseidon.manifests.workloads.table import FAMILIES
+from poseidon.pod_groups.demands import of_whole_owner
+from poseidon.queues.claims import SUSPENDABLE, read_kueue_queue
+
+IN_SPEC, IN_POLICY = ("spec", "suspend"), ("spec", "runPolicy", "suspend")
+"""Where an object says whether it is suspended."""
+
+_OF_POLICY = frozenset({"PyTorchJob", "TFJob", "XGBoostJob", "PaddleJob", "JAXJob", "MPIJob"})
+
+_ADDED_BY_ADMISSION = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
+"""Keys of the tolerations that the API server adds to each pod."""
+
+_NO_DISKS = (PodVolume(), PodVolume(empty_dir=EmptyDir()), PodVolume(host_path=HostPath()))
+
+_NOTHING_ELSE = Known(())
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """An object in a queue that owns pods."""
+
+    ref: ObjectRef
+    """Which object it is."""
+    collection: str
+    """Path of all objects of its kind."""
+    generation: int
+    """Number of its spec's latest change, 0 if it does not say."""
+    queue: str
+    """The LocalQueue that it names."""
+    controller: OwnerReference | None
+    """Who manages it."""
+    suspended: bool
+    """Whether it is to have no pods now."""
+    ended: bool
+    """Whether it will have no pods any more."""
+    active: int
+    """Pods that its controller still counts, as far as it says."""
+    size: int
+    """Pods that it is to have now if it is not suspended."""
+    value: Value
+    """The object."""
+
+    @property
+    def field(self) -> tuple[str, ...]:
+        """Where it says whether it is suspended."""
+        return IN_POLICY if self.ref.kind in _OF_POLICY else IN_SPEC
+
+
+def read_workload(
+    kind: str, resource: Resource[QueuedOwner], found: QueuedOwner, scale: ScaledOwner
+) -> Workload | None:
+    """Return an object that may be resumed and suspended here, None if it is not in a queue or of another kind.
+
+    ``scale``: the same object with the number of its pods.
+    """
+    metadata = found.metadata
+    queue = read_kueue_queue(metadata)
+    if not queue or kind not in SUSPENDABLE:
+        return None
+    value: dict[str, Any] = {
+        "apiVersion": api_version_of(resource),
+        "kind": kind,
+        "metadata": {"name": metadata.name, "namespace": metadata.namespace},
+        "spec": found.spec,
+        "status": found.status,
+    }
+    try:
+        ended, active = is_over(value), find(value, "status", "active")
+        suspended = resume(value) is not None
+    except MalformedObjectError:
+        return None
+    return Workload(
+        ObjectRef(value["apiVersion"], kind, metadata.uid, metadata.namespace or "default", metadata.name),
+        resource.path,
+        metadata.generation,
+        queue,
+        metadata.controller(),
+        suspended,
+        ended or metadata.deletion_timestamp is not None,
+        active if kind == "Job" and isinstance(active, int) else 0,
+        _read_size(kind, scale),
+        {**value, "metadata": {**value["metadata"], "created": metadata.creation_timestamp}},
+    )
+
+
+def _read_size(kind: str, scale: ScaledOwner) -> int:
+    """Return how many pods an object is to have now; a Job without completions gets no more once one has succeeded."""
+    if kind == "Job" and scale.spec.completions is None and scale.status.succeeded:
+        return 0
+    return of_whole_owner(scale).size
+
+
+def api_version_of(resource: Resource[Any]) -> str:
+    """Return the ``apiVersion`` of the objects of a collection."""
+    return resource.path.removeprefix("/apis/").rpartition("/")[0]
+
+
+def expand(workload: Workload, attempt: int) -> list[Pod]:
+    """Return a pod for each that an object would have if it were not suspended. Raises ``MalformedObjectError``.
+
+    No such pod exists: its uid, and its name, are those of no other pod, nor of those of another ``attempt``. What its
+    controller and the API server add to pods is not there, nor claims that are made for each pod.
+    """
+    ref, metadata = workload.ref, workload.value["metadata"]
+    owner = OwnerReference(ref.api_version, ref.kind, ref.name, ref.uid, controller=True)
+    pods: list[Pod] = []
+    for pod_set in _iter_sets(workload):
+        template = convert_object(dict(pod_set.template), PodTemplate)
+        labels = {**template.metadata.labels, **pod_set.marks, **pod_set.labels}
+        annotations = {**template.metadata.annotations, **pod_set.annotations}
+        spec = _as_expected(template.spec)
+        for _ in pod_set.names:
+            number = len(pods)
+            made = ObjectMeta(
+                name=f"{ref.name}[{number}]",
+                namespace=ref.namespace,
+                uid=f"{ref.uid}[{attempt}.{number}]",
+                labels=labels,
+                annotations=annotations,
+                owner_references=(owner,),
+                creation_timestamp=metadata["created"],
+            )
+            pods.append(Pod(metadata=made, spec=spec))
+    return pods
+
+
+def _iter_sets(workload: Workload) -> Iterator[PodSet]:
+    kind, name = workload.ref.kind, workload.ref.name
+    resumed: Mapping[str, Any] = resume(workload.value) or workload.value
+    if kind == "Job":
+        template = mapping(resumed, "spec", "template")
+        yield PodSet(
+            number_names(name, workload.size), template, (kind, name), labels=_labels_of_job(workload)
+        )
+        return
+    family = FAMILIES[workload.ref.api_version.rpartition("/")[0], kind]
+    yield from (each for each in family(resumed, _NOTHING_ELSE) if isinstance(each, PodSet))
+
+
+def _labels_of_job(workload: Workload) -> dict[str, str]:
+    """Return labels that the controller of Jobs gives to pods, which rules between pods may select."""
+    uid, name = workload.ref.uid, workload.ref.name
+    return {
+        "batch.kubernetes.io/controller-uid": uid,
+        "batch.kubernetes.io/job-name": name,
+        "controller-uid": uid,
+        "job-name": name,
+    }
+
+
+def _as_expected(spec: PodSpec) -> PodSpec:
+    """Return the spec of a template without what holds for a pod only once it is there."""
+    return replace(
+        spec,
+        node_name="",
+        scheduling_gates=(),
+        volumes=tuple(each for each in spec.volumes if each.ephemeral is None),
+        resource_claims=(),
+    )
+
+
+def reduce_spec(spec: PodSpec) -> PodSpec:
+    """Return what of a spec decides where a pod may go: equal for a pod and for what stood for it."""
+    return replace(
+        _as_expected(spec),
+        scheduler_name="",
+        priority=None,
+        priority_class_name="",
+        preemption_policy="",
+        restart_policy="",
+        active_deadline_seconds=None,
+        runtime_class_name="",
+        workload_ref=None,
+        scheduling_group=None,
+        tolerations=tuple(
+            each
+            for each in spec.tolerations
+            if not (each.key in _ADDED_BY_ADMISSION and each.effect == "NoExecute")
+        ),
+        volumes=tuple(
+            replace(each, name="")
+            for each in spec.volumes
+            if each.ephemeral is None and replace(each, name="") not in _NO_DISKS
+        ),
+    )
