@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import firmament
 from firmament.configuration.document import load
 from firmament.server.address import AddressError, parse_address
 from firmament.server.saving import ROUNDS_KEPT, ArtefactFolder, ArtefactFolderError
+from protos.conventions import event_loop
 from protos.conventions.configuration_file import ConfigurationError
 from protos.conventions.logs import configure, logging_options
 from protos.conventions.tls import TlsError, read_chosen_tls, tls_options
@@ -89,7 +89,7 @@ def serve(
             clients=parse_clients(tls_clients),
             tracer=tracer_of(traces, "firmament", firmament.__version__),
         )
-        asyncio.run(process.serve(configuration, options))
+        event_loop.run(process.serve(configuration, options))
     except (ConfigurationError, AddressError, ArtefactFolderError, TlsError, TracingError) as error:
         click.echo(str(error), err=True)
         sys.exit(2)

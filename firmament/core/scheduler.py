@@ -45,6 +45,7 @@ from firmament.core.results import (
     Unscheduled,
 )
 from firmament.core.rounds import OpenRound, Placement
+from firmament.core.rules.gangs.lifecycle import AdmittedTasks
 from firmament.core.rules.quotas.queue_states import QueueStates
 from firmament.core.rules.tree_groups.compilation import MachineTrees
 from firmament.core.scoring.kept_rows import KeptRows
@@ -172,12 +173,35 @@ class Scheduler(ClusterQuestions):
         self._drop_surplus()
         admitted = self._requeue.open_round(only, now)
         self._in_round = True
-        snapshot, direct = None, None
-        if not whole and len(self._cluster.machines) >= self._first_costs.least_machines:
-            direct = place_directly(self._context, admitted, self._first_costs, now)
+        direct = None if whole else self._place_directly(admitted, now)
+        snapshot = None
         if direct is None and len(admitted.waiting):
             recall_prices = self._price_memory.recall if self._price_memory.rounds else None
             snapshot = take_snapshot(self._context, admitted, now, recall_prices)
+        return self._make_open_round(watch, snapshot, direct)
+
+    def open_direct_round(self) -> OpenRound | None:
+        """Open a round that needs no snapshot and no solve, as with ``open_round`` for one that is not whole.
+
+        None if the tasks that wait need more. Nothing has been decided then, and ``open_round`` is to be called next.
+        """
+        watch = Stopwatch(self._timer)
+        now = self._clock()
+        self._drop_surplus()
+        direct = self._place_directly(self._requeue.open_round(None, now), now)
+        if direct is None:
+            return None
+        self._in_round = True
+        return self._make_open_round(watch, None, direct)
+
+    def _place_directly(self, admitted: AdmittedTasks, now: float) -> PlacedDirectly | None:
+        if len(self._cluster.machines) < self._first_costs.least_machines:
+            return None
+        return place_directly(self._context, admitted, self._first_costs, now)
+
+    def _make_open_round(
+        self, watch: Stopwatch, snapshot: Snapshot | None, direct: PlacedDirectly | None
+    ) -> OpenRound:
         self._rounds += 1
         return OpenRound(
             self._rounds,
@@ -335,6 +359,11 @@ class Scheduler(ClusterQuestions):
             bound=len(tasks.in_state(TaskPhase.BOUND)),
             rounds=self._rounds,
         )
+
+    def count_assumed(self) -> int:
+        """Return how many tasks have a machine of which nobody has reported yet whether they are bound."""
+        tasks = self._cluster.tasks
+        return int(np.count_nonzero(tasks.state[: len(tasks.uid)] == int(TaskPhase.ASSUMED)))
 
     def last_network_dimacs(self) -> str:
         """Return the network of the last solve as DIMACS text; empty if nothing has been solved yet."""

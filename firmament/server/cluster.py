@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from firmament.artefacts.saving import RoundRecord
 from firmament.core.round_flow.assembly import first_tasks, snapshot_flow
 from firmament.server.failing_rounds import FailingRounds
+from firmament.server.fencing import GRACE_SECONDS, Fencing
 from firmament.server.round_history import RoundHistory
 
 if TYPE_CHECKING:
@@ -27,12 +28,6 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
-
-GRACE_SECONDS = 10.0
-"""How long the number of a driver whose stream broke still counts: it is probably about to connect again."""
-
-AHEAD_SECONDS = 3600.0
-"""Numbers are times in milliseconds; one that lies further ahead than this is no start of a process."""
 
 
 class StaleDriverError(Exception):
@@ -71,47 +66,6 @@ Recorder = Callable[[RoundRecord], None]
 """Takes rounds that are over, for later inspection; must not take long."""
 
 
-class Fencing:
-    """The fencing number that a newcomer has to reach; see ``admits``. Told the time by ``wall`` and ``monotonic``.
-
-    ``number``: of the driver that is attached, or was the last one.
-
-    It protects the driver that is attached from an older one that has not noticed. Once none is attached there is
-    nobody to protect: what a stale driver knows comes from the same API server, which refuses a second binding.
-    """
-
-    def __init__(self, wall: Callable[[], float], monotonic: Callable[[], float]) -> None:
-        self._wall = wall
-        self._monotonic = monotonic
-        self.number = 0
-        self._lapses = float("-inf")
-
-    def admits(self, number: int) -> bool:
-        """Return whether a driver with this number may take over.
-
-        While a driver is attached, and for ``GRACE_SECONDS`` after its stream broke (not after a goodbye), that is one
-        whose number is not lower; one further ahead of the clock than ``AHEAD_SECONDS`` counts as lower than all that
-        are not.
-        """
-        if self._monotonic() >= self._lapses:
-            return True
-        latest = (self._wall() + AHEAD_SECONDS) * 1000
-        return (number <= latest, number) >= (self.number <= latest, self.number)
-
-    def attach(self, number: int) -> None:
-        """Note that a driver with this number drives."""
-        self.number = number
-        self._lapses = float("inf")
-
-    def detach(self) -> None:
-        """Note that it drives no more; its stream may have broken."""
-        self._lapses = self._monotonic() + GRACE_SECONDS
-
-    def lapse(self) -> None:
-        """Note that it will not be back."""
-        self._lapses = float("-inf")
-
-
 class ServedCluster:
     """State of one cluster. It stays while nobody drives it, until the next driver's snapshot replaces it.
 
@@ -138,6 +92,7 @@ class ServedCluster:
         self._in_sync = False
         self._lost = False
         self._earlier_rounds = 0
+        self._was_direct = False
         self._history = RoundHistory(time.time, time.monotonic)
 
     # --- the driver's calls -------------------------------------------------------------------------------
@@ -226,7 +181,7 @@ class ServedCluster:
         """Return how many placements the driver has been sent, or is about to be, and has not reported on."""
         with self._lock:
             self._check(driver)
-            return self._scheduler.counts().assumed if self._scheduler is not None else 0
+            return self._scheduler.count_assumed() if self._scheduler is not None else 0
 
     async def do(self, work: Callable[[], T], *, small: bool) -> T:
         """Call something that takes the lock: in a thread, or, if it is ``small`` and the lock is free, at once.
@@ -254,7 +209,8 @@ class ServedCluster:
                 if self.driver is not None and not self._in_sync:
                     raise NoStateError(f"the snapshot of cluster {self.name!r} is not complete yet")
                 scheduler = self._get_scheduler()
-                opened = scheduler.open_round(whole=self._recorder is not None or self._history.is_watched())
+                opened = scheduler.open_round(whole=self._must_be_whole())
+                self._was_direct = opened.direct is not None
                 if opened.direct is not None:
                     return self._close_directly(scheduler, opened)
             placement = opened.solve()
@@ -275,6 +231,28 @@ class ServedCluster:
             if self._recorder is not None:
                 self._recorder(record)
             return result
+
+    def run_direct_round(self) -> RoundResult | None:
+        """Run a round that takes a millisecond or two and waits for nobody: of a few tasks that need no solve.
+
+        None, with nothing decided, if the last round needed one, if this one does, or if others are at work.
+        """
+        if not self._was_direct or not self._round_lock.acquire(blocking=False):
+            return None
+        try:
+            if not self._lock.acquire(blocking=False):
+                return None
+            try:
+                scheduler = self._scheduler
+                in_sync = self.driver is None or self._in_sync
+                if scheduler is None or not in_sync or not scheduler.waits_for_few or self._must_be_whole():
+                    return None
+                opened = self._open_directly(scheduler)
+                return None if opened is None else self._close_directly(scheduler, opened)
+            finally:
+                self._lock.release()
+        finally:
+            self._round_lock.release()
 
     def set_aside_culprits(self, error: Exception) -> int:
         """Let classes take part in no more rounds over which these fail; returns how many: see ``FailingRounds``."""
@@ -328,6 +306,18 @@ class ServedCluster:
 
     # --- under the lock -----------------------------------------------------------------------------------
 
+    def _must_be_whole(self) -> bool:
+        """Return whether somebody wants to see the snapshots and flows of rounds."""
+        return self._recorder is not None or self._history.is_watched()
+
+    def _open_directly(self, scheduler: Scheduler) -> OpenRound | None:
+        try:
+            opened = scheduler.open_direct_round()
+        except Exception:  # noqa: BLE001 - it fails again where there is time to find out over which class
+            opened = None
+        self._was_direct = opened is not None
+        return opened
+
     def _close_directly(self, scheduler: Scheduler, opened: OpenRound) -> RoundResult:
         """Close a round that needs no solve, in one go with opening it."""
         self._failing.note_success()
@@ -336,7 +326,8 @@ class ServedCluster:
         except Exception:
             self._lose()
             raise
-        result = replace(result, round=result.round + self._earlier_rounds)
+        if self._earlier_rounds:
+            result = replace(result, round=result.round + self._earlier_rounds)
         self._history.add_figures(result)
         return result
 

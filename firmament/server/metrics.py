@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from firmament.core.results import RoundResult
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+_STAGES = ("snapshot", "network", "solve", "admit")
 
 
 class _RoundMetrics:
@@ -20,21 +21,22 @@ class _RoundMetrics:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         counter, gauge = partial(Counter, registry=registry), partial(Gauge, registry=registry)
-        self._stages = Histogram(
+        stages = Histogram(
             "firmament_round_duration_seconds",
             "Time that a round spends in each stage.",
             ["stage"],
             buckets=_SECONDS,
             registry=registry,
         )
-        self._tasks = counter(
-            "firmament_round_tasks", "Tasks that took part in rounds, by outcome.", ["outcome"]
-        )
-        self._rounds = counter(
+        # Series are looked up once: for a round of one task that takes as long as finding its place.
+        self._stages = {f"{each}_seconds": stages.labels(each) for each in _STAGES}
+        self._total = stages.labels("total")
+        tasks = counter("firmament_round_tasks", "Tasks that took part in rounds, by outcome.", ["outcome"])
+        self._placed, self._pending = tasks.labels("placed"), tasks.labels("pending")
+        rounds = counter(
             "firmament_rounds", "Rounds with tasks, by whether their flow was proved optimal.", ["certified"]
         )
-        for certified in ("true", "false"):
-            self._rounds.labels(certified)
+        self._rounds = {certified: rounds.labels(str(certified).lower()) for certified in (True, False)}
         self._gap = gauge(
             "firmament_round_gap_ratio",
             "Part of the last round's cost that could be saved at most, if there were no rules: 0 to 1.",
@@ -59,15 +61,15 @@ class _RoundMetrics:
     def record(self, result: RoundResult, seconds: float) -> None:
         """Record a round that took ``seconds`` in all."""
         stats = result.stats
-        for stage in ("snapshot", "network", "solve", "admit"):
-            self._stages.labels(stage).observe(getattr(stats, f"{stage}_seconds"))
-        self._stages.labels("total").observe(seconds)
-        self._tasks.labels("placed").inc(stats.placed)
-        self._tasks.labels("pending").inc(stats.pending)
+        for figure, series in self._stages.items():
+            series.observe(getattr(stats, figure))
+        self._total.observe(seconds)
+        self._placed.inc(stats.placed)
+        self._pending.inc(stats.pending)
         self._arcs.set(stats.arcs)
         self._put_off.set(result.put_off)
         if stats.tasks:
-            self._rounds.labels(str(stats.certified).lower()).inc()
+            self._rounds[bool(stats.certified)].inc()
             self._gap.set(stats.gap)
             self._cost.set(stats.cost)
         for search in result.searches:

@@ -36,6 +36,9 @@ class DriverOutbox:
         self._capacity = capacity
         self._messages: deque[pb.ServerMessage | bytes] = deque()
         self._acked: int | None = None
+        self._held = 0
+        self.holds = False
+        """Whether somebody will take what is held back, or release it, in a moment."""
         self._ending: Ending | None = None
         self._filled = asyncio.Event()
         self._room = asyncio.Event()
@@ -46,12 +49,38 @@ class DriverOutbox:
         self._acked = sequence
         self._filled.set()
 
+    def hold(self, sequence: int) -> None:
+        """Say the same with the round that follows, or when ``release`` is called, if this ``holds`` anything now.
+
+        A message of its own costs both sides about as much as a round of one task.
+        """
+        if self.holds:
+            self._held = sequence
+        else:
+            self.acknowledge(sequence)
+
+    def take_held(self) -> int:
+        """Return the number that a round is to acknowledge, 0 for none."""
+        held, self._held = self._held, 0
+        return held
+
+    def release(self, *, for_long: bool = False) -> None:
+        """Say now what was held back, as no round follows at once; ``for_long``: and hold nothing until told so."""
+        self.holds = self.holds and not for_long
+        if self._held:
+            self.acknowledge(self.take_held())
+
     def put(self, message: pb.ServerMessage | bytes) -> None:
         """Append a message, serialised or not; never blocks. Who produces many awaits ``wait_for_room`` first."""
         self._messages.append(message)
         if len(self._messages) >= self._capacity:
             self._room.clear()
         self._filled.set()
+
+    @property
+    def has_room(self) -> bool:
+        """Whether fewer messages wait than the capacity."""
+        return self._room.is_set()
 
     async def wait_for_room(self) -> None:
         """Wait until fewer messages wait than the capacity."""
@@ -62,6 +91,7 @@ class DriverOutbox:
         if self._ending is not None:
             return
         self._ending = ending
+        self.release()
         if not flush:
             self._messages.clear()
             self._acked = None

@@ -120,6 +120,7 @@ class Session:
                 record_kinds=sorted(self._settings.record_kinds),
                 reset_required=True,
                 needs=self._settings.needs,
+                takes_reports=True,
             )
             yield pb.ServerMessage(welcome=welcome)
             while not isinstance(item := await self._outbox.pop(), Ending):
@@ -246,13 +247,19 @@ class Session:
                 f"EventBatch: sequence: {batch.sequence} follows {self._sequence}; send {self._sequence + 1}",
             )
         try:
-            await self._cluster.do(
-                lambda: self._cluster.apply(self, events_from_proto(batch.events)), small=_is_small(batch)
-            )
+            await self._cluster.do(lambda: self._take_batch(batch), small=_is_small(batch))
         except InvalidEventError as error:
             raise type(error)(f"EventBatch {batch.sequence}: {str(error)[:_LONGEST_FAULT]}") from error
         self._sequence = batch.sequence
-        self._outbox.acknowledge(batch.sequence)
+        if self._hello.reads_acknowledged:
+            self._outbox.hold(batch.sequence)
+        else:
+            self._outbox.acknowledge(batch.sequence)
+
+    def _take_batch(self, batch: pb.EventBatch) -> None:
+        if batch.reports:
+            self._cluster.report(self, reports_from_proto(batch))
+        self._cluster.apply(self, events_from_proto(batch.events))
 
     # --- small things ------------------------------------------------------------------------------------------------
 

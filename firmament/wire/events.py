@@ -67,7 +67,7 @@ def event_from_proto(message: pb.Event) -> tuple[Event, ...]:
     return decoded if isinstance(decoded, tuple) else (decoded,)
 
 
-def reports_from_proto(message: pb.BindingReports) -> list[BindingReport]:
+def reports_from_proto(message: pb.BindingReports | pb.EventBatch) -> list[BindingReport]:
     """Decode binding reports. Raises ``InvalidEventError``."""
     reports = []
     for index, report in enumerate(message.reports):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from itertools import groupby, repeat
 from typing import Final
 
@@ -21,11 +21,14 @@ from firmament.core.results import (
     MachineVerdict,
     PlacementDeltas,
     RoundResult,
+    RoundStats,
     TaskState,
     Unscheduled,
 )
 from firmament.core.round_flow.assembly import FlowClass, RoundFlow, RoundSummary
 from protos.firmament.v1 import scheduler_pb2 as pb
+
+_STATS: Final = tuple(field.name for field in fields(RoundStats))
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,13 @@ class EncodedRound:
             self.body + pb.RoundResult(trace=parent).SerializeToString(), self.deltas, self.put_off
         )
 
+    def acknowledge(self, sequence: int) -> EncodedRound:
+        """Return the same with the number of the last batch that has been applied, 0 for none."""
+        if not sequence:
+            return self
+        told = pb.RoundResult(acknowledged=sequence).SerializeToString()
+        return EncodedRound(self.body + told, self.deltas, self.put_off)
+
     def message(self) -> bytes:
         """Return the serialised ``ServerMessage`` that carries it."""
         return b"".join((_tag(_ROUND), _varint(len(self.body)), self.body))
@@ -53,7 +63,7 @@ def encode_round(result: RoundResult) -> EncodedRound:
     """Encode a round's result."""
     rest = pb.RoundResult(
         unscheduled=[_encode_unscheduled(group) for group in result.unscheduled],
-        stats=pb.RoundStats(**asdict(result.stats)),
+        stats=_encode_stats(result.stats),
     )
     for gang in result.gangs:
         told = asdict(gang)
@@ -72,6 +82,11 @@ def encode_round(result: RoundResult) -> EncodedRound:
     parts += _encode_deltas(result.deltas)
     parts.append(rest.SerializeToString())
     return EncodedRound(b"".join(parts), len(result.deltas), result.put_off)
+
+
+def _encode_stats(stats: RoundStats) -> pb.RoundStats:
+    # ``asdict`` copies what it finds, which takes as long as a round of one task.
+    return pb.RoundStats(**{name: getattr(stats, name) for name in _STATS})
 
 
 def round_to_proto(result: RoundResult) -> pb.RoundResult:
@@ -263,7 +278,7 @@ def flow_to_proto(found: tuple[RoundSummary, RoundFlow] | None) -> pb.RoundFlow:
     return pb.RoundFlow(
         round=summary.round,
         ended=summary.ended,
-        stats=pb.RoundStats(**asdict(summary.stats)),
+        stats=_encode_stats(summary.stats),
         machines=flow.machines,
         machine_price=flow.machine_price.tolist(),
         machine_room=flow.machine_room.tolist(),

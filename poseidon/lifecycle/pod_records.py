@@ -197,6 +197,11 @@ class PodRecords:
             record.told = None
         self._changed = dict.fromkeys(self._records)
 
+    @property
+    def changed(self) -> bool:
+        """Whether the solver may have to be told anything."""
+        return bool(self._changed or self._removed or self._to_resync)
+
     def take_updates(self) -> tuple[list[str], list[tuple[Task, str, bool]], list[Task]]:
         """Return what brings the solver up to date, once: the tasks (uids) that are to be removed first, those that are
         on a machine, with that and whether their bindings are still under way, and those that wait for one.

@@ -74,6 +74,11 @@ class NodeImages:
         self._stale &= self._wanted
         self._containers = {name: least for name, least in self._containers.items() if name in self._wanted}
 
+    @property
+    def changed(self) -> bool:
+        """Whether ``take_heavy`` has anything to weigh."""
+        return bool(self._stale) or len(self._nodes) != self._counted_nodes
+
     def take_heavy(self) -> tuple[Mapping[str, int], list[str]]:
         """Return the names that have become heavier since the last call, and the nodes to describe again.
 

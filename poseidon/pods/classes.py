@@ -232,6 +232,8 @@ class ClassTable:
     def refresh(self) -> bool:
         """Bring the classes of all traits up to date. Returns whether some have changed."""
         grown = self._selector_index.take_grown()
+        if not self._heavier and grown is not None and not grown:
+            return False
         changed = {scene for scene in self._scenes.values() if self._sees_more(scene, grown)}
         heavier = self._take_heavier()
         if not changed and not heavier:
@@ -243,6 +245,11 @@ class ClassTable:
                 moved = moved or number != traits.task_class
                 traits.task_class = number
         return moved
+
+    @property
+    def names_images(self) -> bool:
+        """Whether there is anything for ``take_images`` to return."""
+        return bool(self._images)
 
     def take_images(self) -> set[str]:
         """Return the images that pods seen since the last call name."""
@@ -262,13 +269,18 @@ class ClassTable:
         """Return what is wrong with the spec of the class's pods, empty if nothing is."""
         return self._numbers.defects(number)
 
+    @property
+    def has_surplus(self) -> bool:
+        """Whether there may be many classes to forget."""
+        return self._numbers.has_surplus
+
     def forget_unused(self) -> list[int]:
         """Forget the classes whose traits are not in use, if there may be many.
 
         Returns their numbers, which are not used again. What only selectors of such pods read may be ignored
         from the next ``refresh`` on.
         """
-        if not self._numbers.has_surplus:
+        if not self.has_surplus:
             return []
         held = list(self._traits.values())
         self._observed = {traits.template for traits in held}

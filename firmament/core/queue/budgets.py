@@ -86,6 +86,9 @@ class Budgets:
     def choose(self, waiting: Int64) -> Int64:
         """Return those of ``waiting`` (task rows) that take part in the round that begins; at least one, if any."""
         self.put_off = 0
+        if len(waiting) == 1 and not self._waited and not self._cluster.jobs.gangs:
+            self._own_round_is_due = False
+            return waiting
         tasks, work = self._cluster.tasks, self._work
         work.bring_up()
         counts = np.bincount(tasks.cls[waiting], minlength=len(work.looks))

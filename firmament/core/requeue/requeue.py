@@ -122,6 +122,8 @@ class Requeue:
 
         Returns the seconds after which machines will be marked that were reported about, None if none will.
         """
+        if self._is_calm():
+            return None
         cluster, held = self._cluster, None
         if cluster.machines.samples.last_change:
             held, rows = cluster.reports.due(self._clock())
@@ -152,6 +154,8 @@ class Requeue:
         """
         tasks, now = self._cluster.tasks, self._clock()
         pending = tasks.in_state(TaskPhase.PENDING)
+        if self._is_calm():
+            return max(0.0, float(tasks.not_before[pending].min()) - now) if len(pending) else None
         open_now = pending[~tasks.unschedulable[pending]]
         waits = [self.rebinding.next_in(self._cluster, now), self._costly.next_in(now)]
         if self._cluster.jobs.had_gangs:
@@ -164,6 +168,21 @@ class Requeue:
         elif len(pending):
             waits += [held, self._stale_reasons.next_in(self._cluster, now)]
         return min((wait for wait in waits if wait is not None), default=None)
+
+    def _is_calm(self) -> bool:
+        """Return whether all that wait have just come, and nothing is held, owed or reported.
+
+        Then no change could help anybody, and no time that passes: there is nothing else to look at.
+        """
+        cluster, tasks, held = self._cluster, self._cluster.tasks, self.reservations
+        if cluster.jobs.had_gangs or cluster.machines.samples.last_change or cluster.promises.machine_of:
+            return False
+        if held.held or held.gangs.held or self.evictions.under_way:
+            return False
+        if self.rebinding.came or self._costly.since is not None:
+            return False
+        pending = tasks.in_state(TaskPhase.PENDING)
+        return not len(pending) or not (tasks.unschedulable[pending] | (tasks.passed_over[pending] > 0)).any()
 
 
 _Token = tuple[int, int]
@@ -241,26 +260,27 @@ class CostlyRetries:
 
     def __init__(self, cluster: Cluster, budgets: Budgets, clock: Callable[[], float]) -> None:
         self._cluster, self._budgets, self._clock = cluster, budgets, clock
-        self._since: float | None = None
+        self.since: float | None = None
+        """Of the first change that they have not been held against."""
 
     def choose(self, unschedulable: Int64) -> Int64:
         """Return those of ``unschedulable`` (task rows) that are to be held against a change that has come."""
         costly = self._costly(unschedulable)
         if not costly.any():
             return unschedulable
-        if self._since is None:
-            self._since = self._clock()
+        if self.since is None:
+            self.since = self._clock()
         return unschedulable[~costly]
 
     def next_in(self, now: float) -> float | None:
         """Return the seconds until the others are to be tried again; None if nothing has changed for them."""
-        return None if self._since is None else max(0.0, self._since + RETRY_SECONDS - now)
+        return None if self.since is None else max(0.0, self.since + RETRY_SECONDS - now)
 
     def refresh(self) -> bool:
         """Let them take part in rounds again, if it is time; returns whether it was."""
-        if self._since is None or self.next_in(self._clock()):
+        if self.since is None or self.next_in(self._clock()):
             return False
-        self._since = None
+        self.since = None
         unschedulable = self._cluster.tasks.list_unschedulable()
         activate(self._cluster, unschedulable[self._costly(unschedulable)])
         return True

@@ -31,6 +31,8 @@ _BACKLOG = 500
 """More placements than this that the driver has not reported on keep it busy for longer than a round takes: an API
 server needs 0.1 to 0.3 s for so many bindings."""
 _BACKLOG_PAUSE = 0.005
+_PATIENCE = 0.1
+"""Seconds for which a driver may wait to hear that its messages have been applied."""
 _COARSE = 0.0005
 """An event loop's time-outs are rounded up to whole milliseconds: shorter ones than half of that are spent looking.
 
@@ -56,8 +58,18 @@ class RoundRunner:
         """Run a round and return its result, or None if a new snapshot has overtaken it."""
         return await asyncio.to_thread(self.run_here, cluster)
 
+    def run_at_once(self, cluster: ServedCluster) -> EncodedRound | None:
+        """Return the result of a round that takes no longer than to hand it to a thread and back, None if this does."""
+        started = self._clock()
+        try:
+            result = cluster.run_direct_round()
+        except Exception:
+            self._metrics.round_failed()
+            raise
+        return None if result is None else self._finish(cluster, result, started)
+
     def run_here(self, cluster: ServedCluster) -> EncodedRound | None:
-        """Return the same in the caller's thread."""
+        """Return the same as ``run``, in the caller's thread."""
         started = self._clock()
         try:
             result = cluster.run_round()
@@ -66,8 +78,10 @@ class RoundRunner:
         except Exception as error:
             self._metrics.round_failed(cluster.set_aside_culprits(error))
             raise
-        if result is None:
-            return None
+        return None if result is None else self._finish(cluster, result, started)
+
+    def _finish(self, cluster: ServedCluster, result: RoundResult, started: float) -> EncodedRound:
+        """Count, log and encode a round that has taken effect."""
         seconds = self._clock() - started
         try:
             self._metrics.round_done(result, seconds)
@@ -134,28 +148,42 @@ class DriverLoop:
 
         Failed rounds are logged and retried; ``SupersededError`` ends the loop.
         """
+        try:
+            await self._run_until_drained()
+        finally:
+            self._outbox.release(for_long=True)
+
+    async def _run_until_drained(self) -> None:
         while not self._drained.is_set():
+            self._outbox.holds = True
             self._wake.clear()
             self._window.look()
             delay = await self._cluster.do(lambda: self._cluster.next_round_in(self._driver), small=True)
             if delay is None or delay > 0:
+                self._outbox.release()
                 await self._wait(self._wake, delay)
                 continue
             await self._batch()
-            await self._outbox.wait_for_room()
+            if not self._outbox.has_room:
+                self._outbox.release(for_long=True)
+                await self._outbox.wait_for_room()
             if self._drained.is_set():
                 return
             self._window.restart(_now())
             try:
-                result = await self._runner.run(self._cluster)
+                result = self._runner.run_at_once(self._cluster)
+                if result is None:
+                    self._outbox.release(for_long=True)
+                    result = await self._runner.run(self._cluster)
             except Exception as error:  # noqa: BLE001 - nothing that a model or solver raises may end the server
+                self._outbox.release(for_long=True)
                 await self._wait(self._drained, self._note_failure(error))
                 continue
             self._window.note_end(_now())
             self._failures, self._last_fault = 0, ""
             if result is None:
                 continue
-            self._outbox.put(result.message())
+            self._outbox.put(result.acknowledge(self._outbox.take_held()).message())
             await asyncio.sleep(0)  # lets it leave before a thread that looks for more work takes the lock
             if not result.deltas and not result.put_off:
                 # The core backs unschedulable tasks off by itself; should it ever ask for rounds that do
@@ -188,11 +216,15 @@ class DriverLoop:
             if left < _COARSE:
                 await asyncio.sleep(0)
                 continue
+            if left > _PATIENCE:
+                self._outbox.release(for_long=True)
             self._wake.clear()
             await self._wait(self._wake, left)
         while not self._drained.is_set() and (spare := self._window.spare(_now())) > 0:
-            if await asyncio.to_thread(self._cluster.count_unreported, self._driver) <= _BACKLOG:
+            count = await self._cluster.do(lambda: self._cluster.count_unreported(self._driver), small=True)
+            if count <= _BACKLOG:
                 return
+            self._outbox.release(for_long=True)
             await self._wait(self._drained, min(spare, _BACKLOG_PAUSE))
 
     async def _wait(self, event: asyncio.Event, seconds: float | None) -> None:

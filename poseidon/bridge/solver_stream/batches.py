@@ -96,6 +96,45 @@ class Window:
         batch.events.sequence = self._sent
 
 
+class HeldReports:
+    """Keeps a few reports of bindings that succeeded until an event leaves that they can go with.
+
+    Nobody waits for them, and a message of their own costs both sides as much as all else that they do about a pod
+    that comes alone. None is kept for longer than ``seconds``: ``wake`` is called then. More than ``few`` are not kept,
+    and no failures.
+    """
+
+    def __init__(self, few: int, seconds: float, wake: Callable[[], None]) -> None:
+        self._few, self._seconds, self._wake = few, seconds, wake
+        self._held: list[pb.BindingReport] = []
+        self._timer: asyncio.TimerHandle | None = None
+        self._due = False
+
+    def add(self, reports: Sequence[pb.BindingReport], *, leave: bool) -> Sequence[pb.BindingReport]:
+        """Return those that are to leave now, with those that were kept: all if any; ``leave``: events do."""
+        if not reports and not self._held:
+            return reports
+        self._held += reports
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(self._seconds, self._end_waiting)
+        may_wait = not (leave or self._due) and len(self._held) <= self._few
+        if may_wait and all(report.bound for report in reports):
+            return ()
+        self._timer.cancel()
+        self._timer, self._due = None, False
+        held, self._held = self._held, []
+        return held
+
+    def _end_waiting(self) -> None:
+        self._due = True
+        self._wake()
+
+    def end(self) -> HeldReports:
+        """Keep nothing from here on; those that are kept leave with the next."""
+        self._few = 0
+        return self
+
+
 class AnswerTimes:
     """Measures the answers on one stream: one pod per message, so that counting costs next to nothing.
 

@@ -65,14 +65,7 @@ class EventStream:
 
     def _all_events(self) -> Iterator[pb.Event]:
         stores = self._stores
-        with self._attempt("images"):
-            self._weigh_images()
-        if stores.queues is not None:
-            with self._attempt("queues"):
-                move_queued_pods(stores, stores.queues)
-        with self._attempt("classes"):
-            if stores.classes.refresh():
-                stores.tasks.mark_moved()
+        self._settle_classes()
         # Most of the time only tasks have changed, and a stream of single ones asks all of this for each.
         if stores.machines.changed:
             yield from self._events("machines", self._machine_events)
@@ -84,7 +77,8 @@ class EventStream:
             yield from self._events("records that tasks need", stores.first_records.take_events)
         if stores.jobs.changed:
             yield from self._events("jobs", lambda: (pb.Event(job=job) for job in stores.jobs.take_changed()))
-        yield from self._task_events()
+        if stores.tasks.changed:
+            yield from self._task_events()
         # After the tasks: a record counts those that were on its machine before it, unless it says otherwise.
         if stores.applications is not None:
             with self._attempt("applications"):
@@ -98,7 +92,21 @@ class EventStream:
         if stores.jobs.ended:
             ended = stores.jobs.take_ended()
             yield from self._events("ended jobs", lambda: (pb.Event(job_removed=job_id) for job_id in ended))
-        yield from self._events("ended classes", self._remove_ended_classes)
+        if stores.classes.has_surplus:
+            yield from self._events("ended classes", self._remove_ended_classes)
+
+    def _settle_classes(self) -> None:
+        """Bring the classes of pods up to date, where anything has changed that makes classes differ."""
+        stores = self._stores
+        if stores.classes.names_images or stores.images.changed:
+            with self._attempt("images"):
+                self._weigh_images()
+        if stores.queues is not None:
+            with self._attempt("queues"):
+                move_queued_pods(stores, stores.queues)
+        with self._attempt("classes"):
+            if stores.classes.refresh():
+                stores.tasks.mark_moved()
 
     def _events(self, what: str, take: Callable[[], Iterable[pb.Event]]) -> Iterator[pb.Event]:
         """Yield events of one kind; a failure does not hold up other kinds."""

@@ -18,7 +18,13 @@ import grpc
 from grpc import aio
 
 from poseidon.bridge.metrics import BridgeMetrics
-from poseidon.bridge.solver_stream.batches import AnswerTimes, Window, split_events, split_items
+from poseidon.bridge.solver_stream.batches import (
+    AnswerTimes,
+    HeldReports,
+    Window,
+    split_events,
+    split_items,
+)
 from poseidon.bridge.solver_stream.stream import (
     Call,
     CredentialsChangedError,
@@ -110,6 +116,8 @@ class SessionOptions:
     """Longest pause after lost streams, in seconds."""
     max_message_bytes: int = 64 << 20
     """Largest message of the solver, in bytes."""
+    report_seconds: float = 0.5
+    """Seconds for which ``few`` reports of bindings that succeeded may wait for an event to go with."""
     keepalive_seconds: float = 20.0
     """A connection without data for this long is probed."""
     tls: TlsFiles | None = None
@@ -228,7 +236,7 @@ class Session:
             try:
                 welcome = await greet(call, self._target, self._hello, self._options.hello_seconds)
                 self._note_opened(welcome)
-                await self._exchange(call, tls)
+                await self._exchange(call, tls, takes_reports=welcome.takes_reports)
             finally:
                 self._set_open(is_open=False)
                 call.cancel()
@@ -246,12 +254,14 @@ class Session:
             "stream open solver=%s server=%s cluster=%s", self._target, welcome.server, self._hello.cluster
         )
 
-    async def _exchange(self, call: Call, tls: TlsContents | None) -> None:
-        """Send and receive until the stream ends."""
+    async def _exchange(self, call: Call, tls: TlsContents | None, *, takes_reports: bool) -> None:
+        """Send and receive until the stream ends; ``takes_reports``: the solver takes them with events."""
         window = Window(self._options.window)
         self._answer_times = AnswerTimes(self._clock, self._metrics.answers.observe)
         changed = credentials_changed(self._options.tls, tls, self._options.tls_check_seconds)
-        parts = self._receive(call, window), self._send(call, window), self._watch(window), changed
+        options = self._options
+        held = HeldReports(options.few, options.report_seconds, self._wake.set) if takes_reports else None
+        parts = self._receive(call, window), self._send(call, window, held), self._watch(window), changed
         tasks = receiver, sender, *_ = [asyncio.create_task(part) for part in parts]
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -304,11 +314,13 @@ class Session:
             if kind == "ack":
                 window.acknowledge(message.ack.sequence)
             elif kind == "round" and not self._draining:
+                if message.round.acknowledged:
+                    window.acknowledge(message.round.acknowledged)
                 self._answer_times.note_answers(message.round.deltas)
                 await self._peer.on_round(message.round)
 
-    async def _send(self, call: Call, window: Window) -> None:
-        """Send the snapshot, then whatever comes up, until drained."""
+    async def _send(self, call: Call, window: Window, held: HeldReports | None) -> None:
+        """Send the snapshot, then whatever comes up, until drained; ``held``: reports that may go with events."""
         started = self._clock()
         snapshot = self._batches(self._peer.snapshot())
         await call.write(pb.ClientMessage(snapshot_begin=pb.SnapshotBegin()))
@@ -316,21 +328,29 @@ class Session:
         await call.write(pb.ClientMessage(snapshot_end=pb.SnapshotEnd()))
         _log.info("snapshot sent events=%d seconds=%.2f", count, self._clock() - started)
         sent = deque([self._clock()], self._options.few)
-        while True:
+        while not self._draining:
+            await self._wake.wait()
+            await asyncio.sleep(self._gathering_seconds(sent))
             if not self._draining:
-                await self._wake.wait()
-                await asyncio.sleep(self._gathering_seconds(sent))
-            last = self._draining
-            self._wake.clear()
-            # Reports first: an event about the same task is the later word.
-            reports = self._peer.take_reports()
-            for part in split_items(reports, self._options.batch_events):
-                await call.write(pb.ClientMessage(reports=pb.BindingReports(reports=part)))
-            await self._send_batches(call, window, self._batches(self._peer.take_events()))
-            if last:
-                await call.done_writing()
-                return
-            sent.append(self._clock())
+                self._wake.clear()
+                if await self._send_news(call, window, held):
+                    sent.append(self._clock())
+        await self._send_news(call, window, None if held is None else held.end())
+        await call.done_writing()
+
+    async def _send_news(self, call: Call, window: Window, held: HeldReports | None) -> bool:
+        """Send what has come up; returns whether anything has left."""
+        # Reports first: an event about the same task is the later word.
+        reports = self._peer.take_reports()
+        batches = self._batches(self._peer.take_events())
+        if held is not None:
+            reports = held.add(reports, leave=bool(batches))
+            if batches and len(reports) <= self._options.batch_events:
+                batches[0].events.reports.extend(reports)
+                reports = ()
+        for part in split_items(reports, self._options.batch_events):
+            await call.write(pb.ClientMessage(reports=pb.BindingReports(reports=part)))
+        return bool(await self._send_batches(call, window, batches) or reports)
 
     def _gathering_seconds(self, sent: deque[float]) -> float:
         """Return how long changes are gathered before they are sent; ``sent``: when the last few messages were."""

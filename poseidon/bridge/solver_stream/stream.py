@@ -211,6 +211,7 @@ def hello_of(cluster: str, client: str, *, fencing: int = 0, ephemeral: bool = T
         client=client,
         fencing=fencing,
         ephemeral=ephemeral,
+        reads_acknowledged=True,
     )
 
 

@@ -88,6 +88,7 @@ class Hello(_message.Message):
     FENCING_FIELD_NUMBER: _builtins.int
     CLIENT_FIELD_NUMBER: _builtins.int
     EPHEMERAL_FIELD_NUMBER: _builtins.int
+    READS_ACKNOWLEDGED_FIELD_NUMBER: _builtins.int
     version_major: _builtins.int
     """protocol version the client speaks; a different major is refused"""
     version_minor: _builtins.int
@@ -102,6 +103,8 @@ class Hello(_message.Message):
     """
     ephemeral: _builtins.bool
     """the server forgets the cluster when its last session ends: a driver that only looks"""
+    reads_acknowledged: _builtins.bool
+    """the client reads RoundResult.acknowledged, so an Ack may be left out before a round"""
     def __init__(
         self,
         *,
@@ -111,10 +114,11 @@ class Hello(_message.Message):
         fencing: _builtins.int = ...,
         client: _builtins.str = ...,
         ephemeral: _builtins.bool = ...,
+        reads_acknowledged: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["client", b"client", "cluster", b"cluster", "ephemeral", b"ephemeral", "fencing", b"fencing", "version_major", b"version_major", "version_minor", b"version_minor"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["client", b"client", "cluster", b"cluster", "ephemeral", b"ephemeral", "fencing", b"fencing", "reads_acknowledged", b"reads_acknowledged", "version_major", b"version_major", "version_minor", b"version_minor"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -156,21 +160,27 @@ class EventBatch(_message.Message):
 
     SEQUENCE_FIELD_NUMBER: _builtins.int
     EVENTS_FIELD_NUMBER: _builtins.int
+    REPORTS_FIELD_NUMBER: _builtins.int
     sequence: _builtins.int
     """grows by one with each batch of a stream, from 1"""
     @_builtins.property
     def events(self) -> _containers.RepeatedCompositeFieldContainer[Global___Event]:
         """if one of them is malformed, none is applied"""
 
+    @_builtins.property
+    def reports(self) -> _containers.RepeatedCompositeFieldContainer[Global___BindingReport]:
+        """what became of earlier deltas, taken note of before the events, as if they had"""
+
     def __init__(
         self,
         *,
         sequence: _builtins.int = ...,
         events: _abc.Iterable[Global___Event] | None = ...,
+        reports: _abc.Iterable[Global___BindingReport] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["events", b"events", "sequence", b"sequence"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["events", b"events", "reports", b"reports", "sequence", b"sequence"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -382,6 +392,7 @@ class Welcome(_message.Message):
     RECORD_KINDS_FIELD_NUMBER: _builtins.int
     RESET_REQUIRED_FIELD_NUMBER: _builtins.int
     NEEDS_FIELD_NUMBER: _builtins.int
+    TAKES_REPORTS_FIELD_NUMBER: _builtins.int
     version_major: _builtins.int
     """protocol version the server speaks"""
     version_minor: _builtins.int
@@ -390,6 +401,14 @@ class Welcome(_message.Message):
     """free text for logs, such as "firmament 0.1.0" """
     reset_required: _builtins.bool
     """always true today: the server keeps no picture between streams; send a snapshot"""
+    takes_reports: _builtins.bool
+    """"labels:app". Of tasks: labels, kind_labels and annotations by name; namespaces;
+    programs; containers; qos; limits; service_classes; daemons; timings. Of machines:
+    machine_annotations by name; residents; load; unseen. records and arrivals by kind.
+    What is not among them need not be sent; clients ignore words that they do not know.
+    From minor version 2 on: an older server says nothing, and may look at anything
+    the server takes EventBatch.reports; others ignore them
+    """
     @_builtins.property
     def record_kinds(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """record kinds that some loaded model reads; others are kept and ignored"""
@@ -407,10 +426,11 @@ class Welcome(_message.Message):
         record_kinds: _abc.Iterable[_builtins.str] | None = ...,
         reset_required: _builtins.bool = ...,
         needs: _abc.Iterable[_builtins.str] | None = ...,
+        takes_reports: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["needs", b"needs", "record_kinds", b"record_kinds", "reset_required", b"reset_required", "server", b"server", "version_major", b"version_major", "version_minor", b"version_minor"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["needs", b"needs", "record_kinds", b"record_kinds", "reset_required", b"reset_required", "server", b"server", "takes_reports", b"takes_reports", "version_major", b"version_major", "version_minor", b"version_minor"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -447,10 +467,13 @@ class RoundResult(_message.Message):
     GANGS_FIELD_NUMBER: _builtins.int
     TRACE_FIELD_NUMBER: _builtins.int
     QUEUES_FIELD_NUMBER: _builtins.int
+    ACKNOWLEDGED_FIELD_NUMBER: _builtins.int
     round: _builtins.int
     """sequence number of the round, from 1, per cluster"""
     trace: _builtins.str
     """W3C traceparent of the round's span; empty where the solver traces nothing"""
+    acknowledged: _builtins.int
+    """every batch up to this one has been applied, as by an Ack; 0: says nothing"""
     @_builtins.property
     def deltas(self) -> _containers.RepeatedCompositeFieldContainer[Global___Delta]:
         """one batch, in an order in which they can be carried out"""
@@ -481,10 +504,11 @@ class RoundResult(_message.Message):
         gangs: _abc.Iterable[Global___GangState] | None = ...,
         trace: _builtins.str = ...,
         queues: _abc.Iterable[Global___QueueState] | None = ...,
+        acknowledged: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["stats", b"stats"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["deltas", b"deltas", "gangs", b"gangs", "queues", b"queues", "round", b"round", "stats", b"stats", "trace", b"trace", "unscheduled", b"unscheduled"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["acknowledged", b"acknowledged", "deltas", b"deltas", "gangs", b"gangs", "queues", b"queues", "round", b"round", "stats", b"stats", "trace", b"trace", "unscheduled", b"unscheduled"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.events import ClassDefined, Event, TasksSubmitted
+from firmament.core.few_tasks.first_costs import FirstCosts
 from firmament.core.scheduler import Scheduler
 from firmament.core.scoring.kept_rows import KeptRows
 from firmament.server.cluster import ServedCluster
@@ -112,3 +113,56 @@ def test_small_work_is_done_at_once_unless_somebody_has_the_lock_or_many_wait():
         return [*answers, await setting.cluster.do(is_here, small=True)]
 
     assert asyncio.run(ask()) == [True, False, False, False]
+
+
+class DirectSetting(Setting):
+    """Rounds of a few tasks need no network, however few machines there are."""
+
+    def _scheduler(self) -> Scheduler:
+        return Scheduler(
+            configuration=CoreConfiguration(),
+            solver=OrToolsSolver(),
+            clock=Clock(),
+            first_costs=FirstCosts(least_machines=0),
+        )
+
+
+def test_after_a_round_without_a_network_the_next_is_run_at_once():
+    setting = DirectSetting()
+    cluster = setting.cluster
+    driver = setting.driven(1, [*WORLD, TasksSubmitted(1, ("a",))])
+    assert cluster.run_direct_round() is None, "nobody knows yet what rounds are like here"
+    first = cluster.run_round()
+    assert first is not None
+    assert [delta.uid for delta in first.deltas] == ["a"]
+    cluster.apply(driver, [TasksSubmitted(1, ("b",))])
+    second = cluster.run_direct_round()
+    assert second is not None
+    assert (second.round, [delta.uid for delta in second.deltas]) == (2, ["b"])
+
+
+def test_a_round_that_needs_a_network_is_not_run_at_once():
+    setting = DirectSetting()
+    cluster = setting.cluster
+    driver = setting.driven(1, [*WORLD, TasksSubmitted(1, ("a",))])
+    assert cluster.run_round() is not None
+    cluster.apply(driver, [ClassDefined(2, task_class(10**9)), TasksSubmitted(2, ("huge",))])
+    assert cluster.run_direct_round() is None
+    result = cluster.run_round()
+    assert result is not None
+    assert [group.uids for group in result.unscheduled] == [("huge",)]
+    assert result.round == 2
+    cluster.apply(driver, [TasksSubmitted(1, ("b",))])
+    assert cluster.run_direct_round() is None, "the last round had one"
+
+
+def test_no_round_is_run_at_once_while_somebody_else_is_at_work_or_watches():
+    setting = DirectSetting()
+    cluster = setting.cluster
+    driver = setting.driven(1, [*WORLD, TasksSubmitted(1, ("a",))])
+    assert cluster.run_round() is not None
+    cluster.apply(driver, [TasksSubmitted(1, ("b",))])
+    with cluster._round_lock:
+        assert cluster.run_direct_round() is None
+    cluster.flow(0, with_tasks=False)
+    assert cluster.run_direct_round() is None

@@ -20,9 +20,9 @@ class ScriptedSolver(pb_grpc.SchedulerServicer):
     """Keeps a view per stream, acknowledges, and sends rounds when told to.
 
     ``refuse`` is a (status, text) with which hellos are turned away while it is set; ``hold_acks`` keeps
-    acknowledgements back. Events for which ``takes`` is false end the stream, as in the real one. ``places_taken``:
-    it places tasks of volumes that are in use all the same. Drivers of clusters whose names begin with ``observers``
-    are greeted and no more.
+    acknowledgements back. ``takes_reports``: with events. ``messages``: the kinds of those that have come. Events
+    for which ``takes`` is false end the stream, as in the real one. ``places_taken``: it places tasks of volumes that
+    are in use all the same. Drivers of clusters whose names begin with ``observers`` are greeted and no more.
     """
 
     def __init__(self):
@@ -36,6 +36,8 @@ class ScriptedSolver(pb_grpc.SchedulerServicer):
         self.reports = []
         self.refuse = None
         self.hold_acks = False
+        self.takes_reports = False
+        self.messages = []
         self.takes = lambda _: True
         self.ended_cleanly = 0
         self.place_all = False
@@ -50,7 +52,11 @@ class ScriptedSolver(pb_grpc.SchedulerServicer):
             await context.abort(*self.refuse)
         welcome = pb.ServerMessage(
             welcome=pb.Welcome(
-                version_major=1, version_minor=self.minor, server="scripted", needs=sorted(self.needs)
+                version_major=1,
+                version_minor=self.minor,
+                server="scripted",
+                needs=sorted(self.needs),
+                takes_reports=self.takes_reports,
             )
         )
         if self.observers and hello.cluster.startswith(self.observers):
@@ -79,6 +85,7 @@ class ScriptedSolver(pb_grpc.SchedulerServicer):
         sequence = 0
         async for message in requests:
             kind = message.WhichOneof("body")
+            self.messages.append(kind)
             if kind == "snapshot_end":
                 self.synced = True
             elif kind == "events":
@@ -89,6 +96,8 @@ class ScriptedSolver(pb_grpc.SchedulerServicer):
                     text = f"EventBatch {sequence}: event {bad}: it: field: is odd"
                     outgoing.put_nowait((grpc.StatusCode.INVALID_ARGUMENT, text))
                     return
+                self.view.report(message.events.reports)
+                self.reports.extend(message.events.reports)
                 self.view.apply(message.events.events)
                 self.batches += 1
                 if not self.hold_acks:
@@ -134,6 +143,10 @@ class ScriptedSolver(pb_grpc.SchedulerServicer):
                 result.deltas.add(kind=pb.Delta.PLACE, task=uid, machine=machine)
         if pending or taken:
             self._send(pb.ServerMessage(round=result))
+
+    def acknowledge_by_round(self):
+        """Send a round that decides nothing, and acknowledges all batches."""
+        self._send(pb.ServerMessage(round=pb.RoundResult(round=1, acknowledged=self.batches)))
 
     def in_use(self, uid):
         """Whether another task has a volume of a task to itself, by the task's class."""

@@ -14,7 +14,7 @@ from unittest.mock import patch
 from firmament.core.intake.binding_reports import BindingOutcomes
 from firmament.core.rules.gangs import lifecycle
 from firmament.core.rules.gangs.members import lacking
-from firmament.server.cluster import Fencing
+from firmament.server.fencing import Fencing
 from firmament.server.outbox import DriverOutbox
 from poseidon.bridge.watched_pods import WatchedPods
 from poseidon.kube.api.coordination import Lease
