@@ -33,6 +33,7 @@ from firmament.core.constraints.ruleset import (
 from firmament.core.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem
 from firmament.core.flow.terms import DualPrices, HeightCharge, RoundHeights
 from firmament.core.tree_solver.groups import NO_GROUPS, GroupTerms, TreeGroup
+from firmament.core.tree_solver.nested import Domains, NestedGroup
 from firmament.core.tree_solver.tree import Tree
 
 _COUNTER = Layout("", 0, "counters")
@@ -90,10 +91,22 @@ LAYOUTS: Mapping[type, Mapping[str, Layout]] = {
     Tree: {"rows": Layout("L", 0, "M")},
     GroupTerms: {
         "groups": Layout("*", 0, "gangs"),
+        "nested": Layout("*", 0, "gangs"),
         "position": Layout("M", 0),
         "counted": Layout("*", 0, "K"),
     },
     TreeGroup: {"held": Layout("L", 0), "order": Layout("*", 0, "C")},
+    Domains: {"code": Layout("XM", -1)},
+    NestedGroup: {
+        "parent": Layout("*", -1),
+        "least": Layout("*", 0),
+        "part_class": Layout("*", 0, "C"),
+        "part_group": Layout("*", 0),
+        "part_count": Layout("*", 0),
+        "held_group": Layout("*", 0),
+        "held_machine": Layout("*", 0, "M"),
+        "order": Layout("*", 0, "C"),
+    },
     LevelRule: dict.fromkeys(("partitions", "least", "most", "factor"), _AMOUNT),
     RoundHeights: {
         "start": Layout("M", 0),
@@ -241,5 +254,31 @@ def _group_faults(terms: GroupTerms) -> Iterator[str]:
         yield "topology.tree has units without leaves, or leaves that are nowhere"
     if any(len(group.rules) != len(tree.levels) for group in terms.groups.values()):
         yield f"topology.groups has rules for other levels than {len(tree.levels)}"
-    if (terms.position > tree.leaves).any():
+    for group in terms.nested.values():
+        yield from _nested_faults(group, len(terms.domains.keys))
+    if terms.groups and (terms.position > tree.leaves).any():
         yield "topology.position holds numbers out of range"
+
+
+def _nested_faults(group: NestedGroup, labels: int) -> Iterator[str]:
+    """Yield what is wrong with a tree of groups; ``labels``: how many labels there are."""
+    count = len(group.names)
+    sizes = {
+        len(group.parent),
+        len(group.least),
+        len(group.within),
+        len(group.rather_within),
+        len(group.apart),
+    }
+    if sizes != {count}:
+        yield "topology.groups has a tree whose groups are not as many everywhere"
+    elif (group.parent >= np.arange(count)).any():
+        yield "topology.groups has a tree in which a group comes before the one that it is in"
+    named = [key for keys in (*group.within, *group.rather_within) for key in keys]
+    if any(not 0 <= key < labels for key in named):
+        yield "topology.groups names labels out of range"
+    parts = (group.part_class, group.part_group, group.part_count)
+    if len({len(each) for each in parts}) > 1 or len(group.held_group) != len(group.held_machine):
+        yield "topology.groups has parts or tasks that are not as many everywhere"
+    if any((each >= count).any() for each in (group.part_group, group.held_group)):
+        yield "topology.groups has tasks in groups out of range"

@@ -317,6 +317,28 @@ class TaskClass:
     """Name of the quota that the tasks draw on, "" for none."""
     claims: tuple[TaskClaim, ...] = ()
     """Claims of devices."""
+    group: str = ""
+    """Name of the tasks' group in the tree of groups of their job, "" if it has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobGroup:
+    """A group in a job's tree of groups. Groups that are no other's parent hold tasks."""
+
+    name: str
+    """Its name, unique in the job."""
+    parent: str = ""
+    """Name of the group that it is in, "" for a root."""
+    least: int = 0
+    """Tasks, or groups in it, that are placed together or not at all; 0: each by itself."""
+    within: tuple[str, ...] = ()
+    """Labels of machines: all tasks go to machines with one value of each."""
+    rather_within: tuple[str, ...] = ()
+    """The same as a wish: the first that can be had counts."""
+    apart: bool = False
+    """Whether no two groups in it share a value of the labels that these name in ``within``."""
+    disrupted_whole: bool = False
+    """Whether evicting one of its tasks evicts all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,6 +364,8 @@ class Job:
     least_room: tuple[tuple[str, int], ...] = ()
     """None of its tasks is placed while all machines together have less room than these amounts by resource.
     """
+    groups: tuple[JobGroup, ...] = ()
+    """Its tree of groups, parents first; () for none. ``min_members`` is then the fewest tasks that make it whole."""
 
     @property
     def is_gang(self) -> bool:

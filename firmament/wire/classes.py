@@ -81,6 +81,7 @@ _FIELDS: Mapping[str, Decoder[Any]] = {
     "never_preempts": _plain,
     "assumed": check_sorted_quantities,
     "queue": _plain,
+    "group": _plain,
 }
 """Decoders by field."""
 

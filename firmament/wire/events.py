@@ -26,7 +26,7 @@ from firmament.core.events import (
     TaskUses,
     WindowUse,
 )
-from firmament.core.model import MAX_QUANTITY, NO_ANNOTATIONS, Image, Job, Machine, Taint
+from firmament.core.model import MAX_QUANTITY, NO_ANNOTATIONS, Image, Job, JobGroup, Machine, Taint
 from firmament.wire.checks import (
     check_required,
     check_sorted_quantities,
@@ -122,8 +122,33 @@ def _job(message: pb.Job) -> Event:
             least_room=check_sorted_quantities(f"Job {job_id}", "least_room", message.least_room)
             if message.least_room
             else (),
+            groups=_job_groups(f"Job {job_id}", message.groups) if message.groups else (),
         )
     )
+
+
+def _job_groups(subject: str, messages: Iterable[pb.JobGroup]) -> tuple[JobGroup, ...]:
+    """Return a checked tree of groups: names are unique, and parents come first."""
+    groups: dict[str, JobGroup] = {}
+    for index, message in enumerate(messages):
+        field = f"groups[{index}]"
+        name = check_required(subject, f"{field}.name", message.name)
+        if name in groups:
+            raise refuse(subject, f"{field}.name", f"is {name} as another one's; give each group a name")
+        if message.parent and message.parent not in groups:
+            raise refuse(subject, f"{field}.parent", f"is {message.parent}, which does not come before it")
+        if "" in message.within or "" in message.rather_within:
+            raise refuse(subject, field, "has an empty label; name labels of machines")
+        groups[name] = JobGroup(
+            name=name,
+            parent=message.parent,
+            least=message.least,
+            within=tuple(message.within),
+            rather_within=tuple(message.rather_within),
+            apart=message.apart,
+            disrupted_whole=message.disrupted_whole,
+        )
+    return tuple(groups.values())
 
 
 def _class_removed(number: int) -> Event:

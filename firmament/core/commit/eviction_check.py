@@ -97,12 +97,12 @@ class EvictionCheck:
         terms = self._snapshot.problem.topology
         job_of = np.array([tasks.job[guest] for guest in self._guests.tolist()], dtype=object)
         machine = np.array([each.machine for each in self._decided], dtype=np.int64)
-        ruled = {self._snapshot.gangs[gang] for gang in terms.groups}
+        ruled = {self._snapshot.gangs[gang] for gang in terms.every}
         used = {job: machine[job_of == job] for job in ruled.intersection(job_of.tolist())}
         lost = find_overtaken_groups(self._cluster, self._snapshot, used)
         for name, places in used.items():
             job = jobs.gang(name)
-            if job is None or lacking(self._cluster, job) != len(places):
+            if job is None or (not job.groups and lacking(self._cluster, job) != len(places)):
                 lost |= {name}
         return np.isin(job_of, list(lost))
 

@@ -109,8 +109,12 @@ class Recheck:
                 if tasks.uid[task] == uid and jobs.gang(job) is not None:
                     gang[index] = number.setdefault(job, len(number))
         need = [lacking(cluster, job) for name in number if (job := jobs.gang(name)) is not None]
+        for name, index in number.items():
+            job = jobs.gang(name)
+            if job is not None and job.groups:  # what was decided for a tree takes effect as a whole
+                need[index] = int((gang == index).sum())
         terms = self._snapshot.problem.topology
-        ruled = {self._snapshot.gangs[each] for each in terms.groups}
+        ruled = {self._snapshot.gangs[each] for each in terms.every}
         used = {
             name: np.unique(decided.row[gang == index]) for name, index in number.items() if name in ruled
         }

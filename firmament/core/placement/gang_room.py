@@ -62,7 +62,8 @@ def _alone(problem: PlacementProblem, gang: int, in_the_end: Int64) -> Placement
     counts = np.where((problem.gang == gang)[:, None], problem.counts, 0)
     need = np.where(np.arange(len(problem.gang_need)) == gang, problem.gang_need, 0)
     groups = {number: group for number, group in problem.topology.groups.items() if number == gang}
-    topology = replace(problem.topology, groups=groups)
+    nested = {number: group for number, group in problem.topology.nested.items() if number == gang}
+    topology = replace(problem.topology, groups=groups, nested=nested)
     return replace(problem, counts=counts, gang_need=need, free=in_the_end, topology=topology)
 
 

@@ -12,7 +12,11 @@ from firmament.core.flow.reduction import AlikeMachines
 from firmament.core.placement.class_aggregation import Bundled
 from firmament.core.placement.tuning import PlacementTuning
 from firmament.core.search.driver import SearchLog
+from firmament.core.tree_solver.nested_search import Steps
 from firmament.solvers.base import Solver
+
+ROUND_STEPS = 60_000
+"""Steps of all searches for places of trees of groups in a round; one takes 0.1 ms or more."""
 
 Timer = Callable[[], float]
 """Seconds on any monotonic clock; handed in by the caller of the core."""
@@ -47,13 +51,16 @@ class PassOptions:
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """By what a round is solved: ``timer`` is for figures alone; what searches come to is added to ``searches``."""
+    """By what a round is solved: ``timer`` is for figures alone; what searches come to is added to ``searches``, and
+    what is spent on trees of groups is taken off ``nested_steps``.
+    """
 
     solver: Solver
     options: PassOptions = field(default_factory=PassOptions)
     timer: Timer = no_timer
     tuning: PlacementTuning = field(default_factory=PlacementTuning)
     searches: SearchLog = field(default_factory=list)
+    nested_steps: Steps = field(default_factory=lambda: Steps(ROUND_STEPS))
 
     def stopwatch(self) -> Stopwatch:
         """Return one that runs from now on."""

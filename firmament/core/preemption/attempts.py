@@ -56,7 +56,7 @@ def preempt(
         in_vain: set[bytes] = set()
         for number in np.unique(gang[band & (gang >= 0)])[: tuning.most_gangs].tolist():
             members = np.flatnonzero(band & (gang == number))
-            if number in problem.topology.groups:
+            if number in problem.topology.every:
                 if len(members) == np.count_nonzero(gang == number):
                     found = preempt_for_group(now, problem.topology, number, solver)
                     if not isinstance(found, str):

@@ -171,7 +171,7 @@ def _problem(
     pairs, topology, spread = NO_PAIRS, NO_GROUPS, NO_SPREAD
     if configuration.pair_models:
         pairs = compile_pairs(cluster, configuration.pair_models, columns, cls)
-    if configuration.group_model is not None and admitted.jobs:
+    if admitted.jobs and (configuration.group_model is not None or cluster.jobs.has_trees):
         called = Called(admitted.jobs, groups.gang, groups.members)
         topology = compile_groups(cluster, context.trees, configuration.group_model, columns, called)
     if groups.spread.any():

@@ -50,6 +50,7 @@ _OF_CLASSES = {
     "terminating",
     "never_preempts",
     "runs_to_completion",
+    "group",
 }
 """Fields that classes of one shape may differ in; a shape has them as they are by default."""
 SHAPE_FIELDS = tuple(each.name for each in fields(TaskClass) if each.name not in _OF_CLASSES)

@@ -10,9 +10,9 @@ from firmament.core.model import Job
 class JobTable:
     """Jobs by id, and the rows of the tasks of each, whether or not the job has been defined.
 
-    ``gangs``: ids of the jobs of which several tasks must be placed together, or that ask for room as a
-    whole. ``changed``: gangs whose definition or tasks have changed since somebody last looked; the looker clears it.
-    ``had_gangs``: there has been one.
+    ``gangs``: ids of the jobs of which several tasks must be placed together, that ask for room as a
+    whole, or that are trees of groups. ``changed``: gangs whose definition or tasks have changed since somebody last looked; the looker clears it.
+    ``had_gangs``: there has been one; ``has_trees``: one with groups in it.
     """
 
     def __init__(self) -> None:
@@ -21,6 +21,7 @@ class JobTable:
         self.gangs: set[str] = set()
         self.changed: set[str] = set()
         self.had_gangs = False
+        self.has_trees = False
 
     @property
     def ids(self) -> KeysView[str]:
@@ -30,7 +31,8 @@ class JobTable:
     def define(self, job: Job) -> None:
         """Add or replace a job."""
         self._jobs[job.id] = job
-        if job.is_gang or job.asks_for_room:
+        self.has_trees = self.has_trees or bool(job.groups)
+        if job.is_gang or job.asks_for_room or job.groups:
             self.gangs.add(job.id)
             self.changed.add(job.id)
             self.had_gangs = True

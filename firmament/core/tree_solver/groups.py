@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import numpy as np
 
 from cost_models.interface import Bool, Int64
+from firmament.core.tree_solver.nested import NO_DOMAINS, Domains, NestedGroup
 from firmament.core.tree_solver.solver import ExactSolver
 from firmament.core.tree_solver.tree import Rule, Tree
 
@@ -29,9 +31,14 @@ class TreeGroup:
     refused: str = ""
 
 
+AnyGroup: TypeAlias = TreeGroup | NestedGroup
+"""A group by levels of one tree of machines, or a tree of groups that name labels."""
+
+
 @dataclass(frozen=True, slots=True)
 class GroupTerms:
-    """The tree of a round and its groups, by number of the gang.
+    """The tree of a round and its groups, by number of the gang; ``nested`` are trees of groups, which share
+    ``domains``.
 
     ``position``: int64[M], where each machine stands among the leaves, L for those outside of the tree; ``counted``:
     int64[A], columns of the resources by which the rooms of units are compared, empty for all.
@@ -42,14 +49,22 @@ class GroupTerms:
     groups: Mapping[int, TreeGroup]
     position: Int64
     counted: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    domains: Domains = NO_DOMAINS
+    nested: Mapping[int, NestedGroup] = field(default_factory=dict)
+
+    @property
+    def every(self) -> Mapping[int, AnyGroup]:
+        """All groups, by number of the gang."""
+        return {**self.groups, **self.nested} if self.nested else self.groups
 
     def find_grouped(self, gang: Int64) -> Bool:
         """Return which of some gangs (int64[A]) are groups: bool[A]."""
-        return np.isin(gang, list(self.groups)) if self.groups else np.zeros(len(gang), dtype=np.bool_)
+        every = self.every
+        return np.isin(gang, list(every)) if every else np.zeros(len(gang), dtype=np.bool_)
 
     def rank_machines(self, machines: int) -> Int64:
         """Return int64[M]: the place of each machine in the order of the tree, without groups in that of their rows."""
-        if not self.groups:
+        if not self.every:
             return np.arange(machines)
         rank = np.empty(machines, dtype=np.int64)
         rank[np.argsort(self.position, kind="stable")] = np.arange(machines)

@@ -1159,6 +1159,7 @@ class Job(_message.Message):
     WAS_WHOLE_FIELD_NUMBER: _builtins.int
     DISRUPTED_WHOLE_FIELD_NUMBER: _builtins.int
     LEAST_ROOM_FIELD_NUMBER: _builtins.int
+    GROUPS_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """required; names the owner, or the group that tasks belong to"""
     name: _builtins.str
@@ -1179,6 +1180,10 @@ class Job(_message.Message):
     def least_room(self) -> _containers.RepeatedCompositeFieldContainer[Global___Quantity]:
         """none of a gang's tasks is placed while all machines together have less room; none: no such bound"""
 
+    @_builtins.property
+    def groups(self) -> _containers.RepeatedCompositeFieldContainer[Global___JobGroup]:
+        """the job's tree of groups, parents first; none: it is one group"""
+
     def __init__(
         self,
         *,
@@ -1191,14 +1196,63 @@ class Job(_message.Message):
         was_whole: _builtins.bool = ...,
         disrupted_whole: _builtins.bool = ...,
         least_room: _abc.Iterable[Global___Quantity] | None = ...,
+        groups: _abc.Iterable[Global___JobGroup] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["disrupted_whole", b"disrupted_whole", "gang_seconds", b"gang_seconds", "id", b"id", "least_room", b"least_room", "min_members", b"min_members", "name", b"name", "namespace", b"namespace", "size", b"size", "was_whole", b"was_whole"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["disrupted_whole", b"disrupted_whole", "gang_seconds", b"gang_seconds", "groups", b"groups", "id", b"id", "least_room", b"least_room", "min_members", b"min_members", "name", b"name", "namespace", b"namespace", "size", b"size", "was_whole", b"was_whole"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Job: _TypeAlias = Job  # noqa: Y015
+
+@_typing.final
+class JobGroup(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    PARENT_FIELD_NUMBER: _builtins.int
+    LEAST_FIELD_NUMBER: _builtins.int
+    WITHIN_FIELD_NUMBER: _builtins.int
+    RATHER_WITHIN_FIELD_NUMBER: _builtins.int
+    APART_FIELD_NUMBER: _builtins.int
+    DISRUPTED_WHOLE_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """required, unique in the job; TaskClass.group names it"""
+    parent: _builtins.str
+    """name of the group that it is in; empty: a root"""
+    least: _builtins.int
+    """tasks, or groups in it, that are placed together or not at all; 0: each by itself"""
+    apart: _builtins.bool
+    """no two groups in it share a value of the labels in their "within" """
+    disrupted_whole: _builtins.bool
+    """whoever evicts one of its tasks evicts all"""
+    @_builtins.property
+    def within(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """labels of machines: all tasks go to machines with one value of each"""
+
+    @_builtins.property
+    def rather_within(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """the same as a wish: the first that can be had counts"""
+
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        parent: _builtins.str = ...,
+        least: _builtins.int = ...,
+        within: _abc.Iterable[_builtins.str] | None = ...,
+        rather_within: _abc.Iterable[_builtins.str] | None = ...,
+        apart: _builtins.bool = ...,
+        disrupted_whole: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["apart", b"apart", "disrupted_whole", b"disrupted_whole", "least", b"least", "name", b"name", "parent", b"parent", "rather_within", b"rather_within", "within", b"within"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___JobGroup: _TypeAlias = JobGroup  # noqa: Y015
 
 @_typing.final
 class Requirement(_message.Message):
@@ -1414,6 +1468,7 @@ class TaskClass(_message.Message):
     NEW_STORAGE_FIELD_NUMBER: _builtins.int
     QUEUE_FIELD_NUMBER: _builtins.int
     CLAIMS_FIELD_NUMBER: _builtins.int
+    GROUP_FIELD_NUMBER: _builtins.int
     id: _builtins.int
     """chosen by the client, unique in the stream, never 0"""
     namespace: _builtins.str
@@ -1436,6 +1491,8 @@ class TaskClass(_message.Message):
     """the tasks end by themselves: others may wait for the room that they take"""
     queue: _builtins.str
     """name of the quota that the tasks draw on (a record of kind "Quota"); empty: none"""
+    group: _builtins.str
+    """name of the tasks' group in their job's tree of groups; empty: none"""
     @_builtins.property
     def requests(self) -> _containers.RepeatedCompositeFieldContainer[Global___Quantity]:
         """per task; the "pods" slot is added by the server"""
@@ -1565,10 +1622,11 @@ class TaskClass(_message.Message):
         new_storage: _abc.Iterable[Global___NewStorage] | None = ...,
         queue: _builtins.str = ...,
         claims: _abc.Iterable[Global___TaskClaim] | None = ...,
+        group: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["affinity", b"affinity", "annotations", b"annotations", "anti_affinity", b"anti_affinity", "assumed", b"assumed", "attachments", b"attachments", "claims", b"claims", "containers", b"containers", "daemon", b"daemon", "disks", b"disks", "id", b"id", "images", b"images", "invalid", b"invalid", "labels", b"labels", "limits", b"limits", "machine", b"machine", "namespace", b"namespace", "never_preempts", b"never_preempts", "new_storage", b"new_storage", "node_selector", b"node_selector", "overhead", b"overhead", "ports", b"ports", "preferred", b"preferred", "preferred_affinity", b"preferred_affinity", "preferred_anti_affinity", b"preferred_anti_affinity", "qos", b"qos", "queue", b"queue", "requests", b"requests", "required", b"required", "runs_to_completion", b"runs_to_completion", "service_class", b"service_class", "spread", b"spread", "terminating", b"terminating", "tolerations", b"tolerations", "volumes", b"volumes"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["affinity", b"affinity", "annotations", b"annotations", "anti_affinity", b"anti_affinity", "assumed", b"assumed", "attachments", b"attachments", "claims", b"claims", "containers", b"containers", "daemon", b"daemon", "disks", b"disks", "group", b"group", "id", b"id", "images", b"images", "invalid", b"invalid", "labels", b"labels", "limits", b"limits", "machine", b"machine", "namespace", b"namespace", "never_preempts", b"never_preempts", "new_storage", b"new_storage", "node_selector", b"node_selector", "overhead", b"overhead", "ports", b"ports", "preferred", b"preferred", "preferred_affinity", b"preferred_affinity", "preferred_anti_affinity", b"preferred_anti_affinity", "qos", b"qos", "queue", b"queue", "requests", b"requests", "required", b"required", "runs_to_completion", b"runs_to_completion", "service_class", b"service_class", "spread", b"spread", "terminating", b"terminating", "tolerations", b"tolerations", "volumes", b"volumes"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -100,7 +100,7 @@ class _Round:
         begin = placer.board.copy()
         tried = {gang: placer.place(gang) for gang in gangs}
         found = {gang: places for gang, places in tried.items() if gang not in placer.shortages}
-        blocked = [gang for gang in gangs if gang not in found and not self._terms.groups[gang].refused]
+        blocked = [gang for gang in gangs if gang not in found and not self._terms.every[gang].refused]
         if found and blocked:
             now, tuning = Arrangement(placer.board, found), self._means.tuning.groups
             better = rearrange(begin, placer, now, blocked, tuning, self._means.searches)
@@ -129,9 +129,7 @@ def _in_turn(parts: Sequence[Placed], shortages: Mapping[int, str]) -> Placed:
 
 def _ranks(problem: PlacementProblem, terms: GroupTerms) -> dict[int, int]:
     """Return priority of each group, the most important first, then by age."""
-    rank = {
-        gang: int(problem.priority[problem.gang == gang].max(initial=-1)) for gang in sorted(terms.groups)
-    }
+    rank = {gang: int(problem.priority[problem.gang == gang].max(initial=-1)) for gang in sorted(terms.every)}
     return dict(sorted(rank.items(), key=lambda item: -item[1]))
 
 
@@ -153,7 +151,7 @@ def rest_of(board: Board, placed: Assignments, among: Bool) -> PlacementProblem:
     tasks = placed.tasks()
     gang = np.where(grouped, -1, problem.gang) if len(problem.gang) else problem.gang
     need = problem.gang_need.copy()
-    need[list(problem.topology.groups)] = 0
+    need[list(problem.topology.every)] = 0
     if not need.any():
         gang, need = gang[:0], need[:0]
     more = crowding_cost(residual, np.arange(problem.machines))

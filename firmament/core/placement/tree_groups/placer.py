@@ -15,7 +15,10 @@ from firmament.core.constraints.preferences import soft_cost
 from firmament.core.flow.network.network import crowding_cost
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments
 from firmament.core.placement.outcome import Means
+from firmament.core.placement.tree_groups.nested_placer import assign, pose
 from firmament.core.tree_solver.groups import GroupTerms, TreeGroup
+from firmament.core.tree_solver.nested import NestedGroup
+from firmament.core.tree_solver.nested_solver import solve_nested
 from firmament.core.tree_solver.tree import Shortage
 from firmament.solvers.base import Arcs, FlowProblem, Solver
 
@@ -44,20 +47,22 @@ class GroupPlacer:
         self.shortages: dict[int, str] = {}
         self._problem = board.residual.problem
         self._terms = terms
+        self._groups = terms.every
         self._prices = prices
         self._means = means
         self._tries = means.tuning.groups.tries
         self._refused: dict[tuple[object, ...], str] = {}
+        self._steps = means.nested_steps
 
     def place(self, gang: int) -> Assignments:
         """Place a group as a whole, or nothing of it; returns the places in order of admission."""
-        group = self._terms.groups[gang]
+        group = self._groups[gang]
         kind = self.kind(gang)
         known = group.refused or self._refused.get(kind, "")
         if known:
             self.shortages[gang] = known
             return Assignments.empty()
-        found = self._place(group)
+        found = self._place_nested(group) if isinstance(group, NestedGroup) else self._place(group)
         if isinstance(found, str):
             self.shortages[gang] = found
             if not self.board.ruled:  # room only shrinks, unless rules between tasks are about
@@ -79,6 +84,30 @@ class GroupPlacer:
             if found == UNLIKE_PLACES:
                 return self._place_around_selective(group, room)
         return found
+
+    def _place_nested(self, group: NestedGroup) -> Assignments | str:
+        """Return places for a tree of groups, booked; or why there are none."""
+        machines = np.arange(self._problem.machines)
+        price = self._prices + crowding_cost(self.board.residual, machines)
+        cost_of = {int(self._problem.shape[cls]): cls for cls in group.part_class.tolist()}
+        costs = {shape: price + leaf_cost(self.board, cls, machines) for shape, cls in cost_of.items()}
+        posed = pose(
+            self.board,
+            group,
+            self._terms.domains,
+            [costs[int(self._problem.shape[cls])] for cls in group.part_class.tolist()],
+        )
+        for _ in range(self._tries):
+            found = solve_nested(posed.copy(), self._steps)
+            if isinstance(found, Shortage):
+                return found.message
+            proposed = assign(group, found)
+            admitted = self._admit(proposed, found.tasks)
+            if isinstance(admitted, Assignments):
+                return admitted
+            got = admitted.residual.placed - self.board.residual.placed
+            posed.room.close(np.flatnonzero(got < proposed.count_per_machine(self._problem.machines)), got)
+        return IN_THE_WAY
 
     def _place_around_selective(self, group: TreeGroup, room: _LeafRoom) -> Assignments | str:
         """Return places for a group some of whose classes may use few leaves, by trying where those could go."""
@@ -138,7 +167,11 @@ class GroupPlacer:
 
     def kind(self, gang: int) -> tuple[object, ...]:
         """Return equal for groups that can be served alike."""
-        group = self._terms.groups[gang]
+        group = self._groups[gang]
+        if isinstance(group, NestedGroup):
+            looks = self._problem.looks
+            parts = zip(group.part_class.tolist(), group.part_count.tolist(), strict=True)
+            return (*group.looks(), *(each for cls, count in parts for each in looks([cls], [count])))
         classes, counts = np.unique(group.order, return_counts=True)
         alike = self._problem.looks(classes.tolist(), counts.tolist())
         return (group.size, group.rules, group.held.tobytes(), *alike)
@@ -150,8 +183,10 @@ class GroupPlacer:
         No other order of the groups helps it then.
         """
         problem = self._problem
-        wanted = problem.requests[problem.shape[self._terms.groups[gang].order]].sum(axis=0)
-        left = np.maximum(self.board.residual.free[:, self._terms.tree.rows], 0).sum(axis=1)
+        group, free = self._groups[gang], self.board.residual.free
+        wanted = problem.requests[problem.shape[group.order]].sum(axis=0)
+        rows = slice(None) if isinstance(group, NestedGroup) else self._terms.tree.rows
+        left = np.maximum(free[:, rows], 0).sum(axis=1)
         return bool((wanted > left).any())
 
     def shares_machines_only(self) -> bool:

@@ -15,18 +15,26 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
-from firmament.core.flow.problem import PlacementProblem
+from firmament.core.flow.problem import Assignments, PlacementProblem
+from firmament.core.placement.tree_groups.nested_placer import assign
 from firmament.core.placement.tree_groups.placer import IN_THE_WAY, UNLIKE_PLACES, deal
 from firmament.core.preemption.node_state import PreemptionState
 from firmament.core.preemption.problem import PreemptionDecision
 from firmament.core.preemption.tree_groups.slots import LeafSlots
 from firmament.core.ranks import counting
-from firmament.core.tree_solver.groups import GroupTerms, TreeGroup
+from firmament.core.tree_solver.groups import AnyGroup, GroupTerms, TreeGroup
+from firmament.core.tree_solver.nested import LinkedGroup, NestedGroup
+from firmament.core.tree_solver.nested_room import NestedRoom
+from firmament.core.tree_solver.nested_search import Places, Steps
+from firmament.core.tree_solver.nested_solver import NestedProblem, solve_nested
 from firmament.core.tree_solver.tree import Shortage
 from firmament.solvers.base import Solver
 
 VICTIM = 2**24
 """Charged, to break ties, for each task that would go for a place, and as much for each step of its priority."""
+
+PREEMPTION_STEPS = 500
+"""Steps of each search for places of a tree of groups."""
 
 
 def preempt_for_group(
@@ -37,13 +45,14 @@ def preempt_for_group(
 
     Disruption budgets are exceeded only if there is no other way. Raises what the solver raises.
     """
-    group = terms.groups[gang]
+    group = terms.every[gang]
     classes = np.unique(group.order)
+    attempt = NestedAttempt if isinstance(group, NestedGroup) else _Attempt
     if group.refused or _loses_members(now, int(classes[0])):
         return ""
     found: PreemptionState | str = ""
     for lenient in (False, True) if len(now.allowed) else (True,):
-        found = _Attempt(now, terms, group, classes, lenient=lenient).carry_out(solver)
+        found = attempt(now, terms, group, classes, lenient=lenient).carry_out(solver)
         if not isinstance(found, str):
             break
     return found
@@ -61,7 +70,7 @@ def waiting_together(
     gangs = [int(problem.gang[each.cls]) for each in decided]
     awaited: dict[int, dict[int, None]] = {}
     for gang, each in zip(gangs, decided, strict=True):
-        if gang in problem.topology.groups:
+        if gang in problem.topology.every:
             awaited.setdefault(gang, {}).update(dict.fromkeys(each.awaits))
     return tuple(
         replace(each, awaits=tuple(dict.fromkeys((*each.awaits, *awaited.get(gang, ())))))
@@ -81,17 +90,25 @@ class _Attempt:
     """A search for the victims of one group."""
 
     def __init__(
-        self, now: PreemptionState, terms: GroupTerms, group: TreeGroup, classes: Int64, *, lenient: bool
+        self, now: PreemptionState, terms: GroupTerms, group: AnyGroup, classes: Int64, *, lenient: bool
     ) -> None:
         self._now = now
         self._terms = terms
         self._group = group
         self._classes = classes
-        self._slots = LeafSlots(now, classes, terms.tree.rows)
+        self._rows = self._list_machines()
+        self._slots: LeafSlots | EachClassSlots = self._count_slots()
         self._calls = now.tuning.group_calls
         cls = int(classes[0])
         self._units = units_for(now, cls, self._help(cls), lenient=lenient)
         self._cost = self._costs()
+
+    def _list_machines(self) -> Int64:
+        """Return int64[L]: rows of the machines that it may use."""
+        return self._terms.tree.rows
+
+    def _count_slots(self) -> LeafSlots | EachClassSlots:
+        return LeafSlots(self._now, self._classes, self._rows)
 
     def carry_out(self, solver: Solver) -> PreemptionState | str:
         """Return the now with the group on it; or why it cannot be placed."""
@@ -102,12 +119,7 @@ class _Attempt:
         places = self._places(victims)
         if isinstance(places, Shortage):
             return places.message
-        counts = places - self._group.held
-        rows = self._terms.tree.rows
-        slots = self._slots.count_after(self._units.members(victims))
-        placed = deal(
-            self._group.order, counts, rows, slots, np.broadcast_to(self._cost, slots.shape), solver
-        )
+        placed = self._assign(places, victims, solver)
         if placed is None:
             return UNLIKE_PLACES
         twin = self._now.copy()
@@ -118,6 +130,13 @@ class _Attempt:
             twin.put(cls, machine)
         self._let_off(twin, victims)
         return twin
+
+    def _assign(self, places: Int64, victims: Int64, solver: Solver) -> Assignments | None:
+        """Return what tasks are on which machines, None if that cannot be said."""
+        assert isinstance(self._group, TreeGroup)
+        slots = self._slots.count_after(self._units.members(victims))
+        cost = np.broadcast_to(self._cost, slots.shape)
+        return deal(self._group.order, places - self._group.held, self._rows, slots, cost, solver)
 
     # --- who goes ------------------------------------------------------------------------------------------------
 
@@ -158,6 +177,7 @@ class _Attempt:
         slots = self._slots.count_after(self._units.members(units))
         least, most = slots.min(axis=0), slots.max(axis=0)
         group = self._group
+        assert isinstance(group, TreeGroup)
         place, tree = self._terms.solver.place, self._terms.tree
         found = place(tree, least, group.size, group.rules, self._cost, group.held)
         if isinstance(found, Shortage) and (least != most).any():
@@ -192,13 +212,13 @@ class _Attempt:
         machines = self._now.problem.machines
         number = np.bincount(self._now.preemption.machine[going], minlength=machines)
         help_ = np.zeros(machines)
-        rows = self._terms.tree.rows
+        rows = self._rows
         help_[rows] = gained / np.maximum(number[rows], 1)
         return help_
 
     def _costs(self) -> Int64:
         """Return int64[L]: what a place on each leaf costs: who would go for it, then what the models charge."""
-        now, rows = self._now, self._terms.tree.rows
+        now, rows = self._now, self._rows
         problem, preemption = now.problem, now.preemption
         going = self._units.tasks
         step = np.unique(preemption.victim_priority[going], return_inverse=True)[1] + 1
@@ -206,6 +226,54 @@ class _Attempt:
         gained = self._slots.count_after(going).max(axis=0) - self._slots.count_after(going[:0]).max(axis=0)
         own = problem.cost[problem.shape[self._classes[0]], rows].astype(np.int64)
         return (VICTIM * weight / np.maximum(gained, 1)).astype(np.int64) + own
+
+
+class NestedAttempt(_Attempt):
+    """A search for the victims of a tree of groups."""
+
+    _found: Places | None = None
+
+    def _list_machines(self) -> Int64:
+        return np.arange(self._now.problem.machines)
+
+    def _count_slots(self) -> EachClassSlots:
+        return EachClassSlots(self._now, self._classes, self._rows)
+
+    def _places(self, units: Int64) -> Int64 | Shortage:
+        """Return int64[M]: tasks that machines get once some units are gone; or why there are no places."""
+        self._calls -= 1
+        now, group = self._now, self._group
+        assert isinstance(group, NestedGroup)
+        victims = self._units.members(units)
+        free = now.room.copy()
+        np.add.at(free, now.preemption.machine[victims], now.sizes[victims])
+        slots = self._slots.count_after(victims)
+        requests = np.stack([now.request(cls) for cls in self._classes.tolist()])
+        costs = np.broadcast_to(self._cost, slots.shape)
+        shape_of = np.searchsorted(self._classes, group.part_class).tolist()
+        room = NestedRoom(free.T, requests, slots, costs)
+        found = solve_nested(
+            NestedProblem(group, self._terms.domains, room, shape_of), Steps(PREEMPTION_STEPS)
+        )
+        if isinstance(found, Shortage):
+            return found
+        self._found = found
+        return np.bincount(found.machine, found.count, now.problem.machines).astype(np.int64)
+
+    def _assign(self, places: Int64, victims: Int64, solver: Solver) -> Assignments | None:  # noqa: ARG002 - as any
+        assert self._found is not None and isinstance(self._group, NestedGroup)
+        return assign(self._group, self._found)
+
+
+class EachClassSlots:
+    """Slots for classes that do not ask for the same, as of `LeafSlots`, of each by itself."""
+
+    def __init__(self, now: PreemptionState, classes: Int64, leaves: Int64) -> None:
+        self._each = [LeafSlots(now, classes[[place]], leaves) for place in range(len(classes))]
+
+    def count_after(self, victims: Int64) -> Int64:
+        """Return int64[B, L]: slots once ``victims`` (tasks) are gone."""
+        return np.concatenate([each.count_after(victims) for each in self._each])
 
 
 # --- Who could go for a group: gangs as wholes and single tasks, in the order in which they are let off.

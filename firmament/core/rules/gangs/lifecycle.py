@@ -20,12 +20,21 @@ from firmament.core.model import Job
 from firmament.core.reasons import format_number
 from firmament.core.results import Delta, DeltaKind, GangPhase, GangState, Unscheduled
 from firmament.core.rules.gangs.least_room import lacking_room
-from firmament.core.rules.gangs.members import Surplus, able_members, count_members, lacking
+from firmament.core.rules.gangs.members import (
+    Surplus,
+    able_members,
+    count_by_group,
+    count_members,
+    is_bound_whole,
+    lacking,
+    lacking_beside,
+)
 from firmament.core.state import transitions
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.pending_evictions import PendingEvictions
 from firmament.core.state.tasks import TaskPhase
 from firmament.core.state.waiting import hold_back, tell
+from firmament.core.tree_solver.group_counts import explain_missing
 
 
 class GangOptions(Protocol):
@@ -112,6 +121,8 @@ class GangLifecycle:
             job = jobs.gang(job_id)
             assert job is not None
             able, need = able_members(cluster, job, now), lacking(cluster, job)
+            if job.groups and able:
+                need = max(1, need) if lacking_beside(cluster, job, able) <= 0 else len(able) + 1
             if job_id in ruled and len(able) > need:
                 able = self._surplus.hold_back(cluster, job, able, max(0, need))
             if need <= 0:
@@ -154,6 +165,9 @@ class GangLifecycle:
         if members >= job.min_members:
             need = lacking(cluster, job)
             text = f"gang {name} waits for members: {len(able)} of {need} can be tried now"
+        if job.groups:
+            text = f"gang {name} waits for members: "
+            text += explain_missing(job.groups, count_by_group(cluster, job, able))
         self.note(job.id, text)
         self._statuses[job.id].withheld = True
         self._untold.add(job.id)
@@ -177,7 +191,10 @@ class GangLifecycle:
             job = cluster.jobs.gang(job_id) if status.withheld else None
             if job is not None and job_id not in cluster.jobs.changed:  # else it was requeued for a reason
                 able = able_members(cluster, job, now)
-                if len(able) < lacking(cluster, job):
+                lacks = (
+                    lacking_beside(cluster, job, able) if job.groups else lacking(cluster, job) - len(able)
+                )
+                if lacks > 0:
                     hold_back(cluster, able)
 
     # --- after a round -------------------------------------------------------------------------------------------
@@ -330,9 +347,9 @@ class GangLifecycle:
             status = self._statuses.setdefault(job_id, _GangStatus(whole=job.was_whole))
             status.withheld = False
             bound, assumed, leaving = count_members(cluster, job_id)
-            if bound + assumed >= job.min_members:
+            if lacking(cluster, job) <= 0:
                 status.failed, status.message = False, ""
-            if bound >= job.min_members:
+            if is_bound_whole(cluster, job):
                 status.whole, status.since = True, None
             elif bound + assumed == 0:
                 # A member that was told to leave may stay after all.
@@ -345,13 +362,13 @@ def _state(cluster: Cluster, job: Job, status: _GangStatus, evictions: PendingEv
     """Return the state of a gang to report: its progress, and what it waits for."""
     bound, assumed, leaving = count_members(cluster, job.id)
     phase, message = GangPhase.WAITING, status.message
-    if bound >= job.min_members:
+    if is_bound_whole(cluster, job):
         phase, message = GangPhase.BOUND, ""
     elif status.failed:
         phase = GangPhase.FAILED
     elif leaving:
         phase, message = GangPhase.PREEMPTED, "members make room for more important tasks"
-    elif bound + assumed >= job.min_members:
+    elif lacking(cluster, job) <= 0:
         preempting = evictions.is_awaited(cluster, cluster.jobs.members(job.id))
         phase, message = GangPhase.PREEMPTING if preempting else GangPhase.PLACED, ""
     members = len(cluster.jobs.members(job.id))

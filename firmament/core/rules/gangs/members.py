@@ -10,7 +10,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -23,12 +24,52 @@ from firmament.core.results import Delta, DeltaKind, Unscheduled
 from firmament.core.state import transitions, waiting
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase
+from firmament.core.tree_solver.group_counts import count_missing
 
 
 def lacking(cluster: Cluster, job: Job) -> int:
     """Return how many more members a gang needs on machines; those that have been told to go do not count."""
+    if job.groups:
+        return lacking_beside(cluster, job, ())
     bound, assumed, _ = count_members(cluster, job.id)
     return job.min_members - bound - assumed
+
+
+def lacking_beside(cluster: Cluster, job: Job, others: Iterable[int]) -> int:
+    """Return how many more members a tree of groups needs once ``others`` (rows) are on machines, too."""
+    return count_missing(job.groups, count_by_group(cluster, job, others))[""]
+
+
+def count_by_group(cluster: Cluster, job: Job, others: Iterable[int] = ()) -> Counter[str]:
+    """Return how many members each group of a job's tree has on machines and stay there, with ``others`` (rows)."""
+    tasks = cluster.tasks
+    members = np.array(cluster.jobs.members(job.id), dtype=np.int64)
+    state = tasks.state[members]
+    there = ((state == int(TaskPhase.BOUND)) | (state == int(TaskPhase.ASSUMED))) & ~tasks.leaving[members]
+    return Counter(name_group(cluster, row) for row in (*members[there].tolist(), *others))
+
+
+def name_group(cluster: Cluster, row: int) -> str:
+    """Return the name of a task's group in the tree of its job, "" for none."""
+    return cluster.classes.rows[int(cluster.tasks.cls[row])].content.group
+
+
+def count_placed(cluster: Cluster, job_id: str) -> int:
+    """Return how many members of a job are bound or assumed, and have not been told to go."""
+    bound, assumed, _ = count_members(cluster, job_id)
+    return bound + assumed
+
+
+def is_bound_whole(cluster: Cluster, job: Job) -> bool:
+    """Return whether all that a gang needs is bound."""
+    if job.groups:
+        tasks = cluster.tasks
+        bound = [
+            row for row in staying_members(cluster, job.id).tolist() if tasks.state[row] == TaskPhase.BOUND
+        ]
+        have = Counter(name_group(cluster, row) for row in bound)
+        return bool(bound) and not count_missing(job.groups, have)[""]
+    return count_members(cluster, job.id)[0] >= job.min_members
 
 
 def staying_members(cluster: Cluster, job_id: str) -> Int64:
@@ -58,14 +99,14 @@ def count_members(cluster: Cluster, job_id: str) -> tuple[int, int, int]:
 
 def count_spare(job: Job, members: int) -> int:
     """Return how many of so many members on machines may be evicted before the gang goes as a whole."""
-    return 0 if job.disrupted_whole else max(0, members - job.min_members)
+    return 0 if job.disrupted_whole or job.groups else max(0, members - job.min_members)
 
 
 def breaks_up(cluster: Cluster, job: Job, leaving: int) -> bool:
     """Return whether some of a gang would stay if so many more members left, but fewer than it needs, or than may go
     at a time.
     """
-    staying = job.min_members - lacking(cluster, job) - leaving
+    staying = count_placed(cluster, job.id) - leaving
     return staying > 0 and (job.disrupted_whole or staying < job.min_members)
 
 
@@ -202,7 +243,7 @@ def _going(
     return {
         job_id
         for job_id, count in told.items()
-        if (job := jobs.gang(job_id)) is not None and job.min_members - lacking(cluster, job) <= count
+        if (job := jobs.gang(job_id)) is not None and count_placed(cluster, job_id) <= count
     }
 
 

@@ -5,13 +5,14 @@ tasks.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from cost_models.group_terms import GroupRules, TopologyModel, TopologyTerms
 from cost_models.interface import Int64, MachineColumns
 from firmament.core.rules.gangs.members import natural_key, staying_members
+from firmament.core.rules.tree_groups.nested import find_domains, list_labels, nest_groups
 from firmament.core.state.cluster import Cluster
 from firmament.core.tree_solver.groups import NO_GROUPS, GroupTerms, TreeGroup
 from firmament.core.tree_solver.solver import ExactSolver, inconsistencies
@@ -38,9 +39,12 @@ def compile_groups(
 ) -> GroupTerms:
     """Return the groups among the gangs of a round, if there are any."""
     ruled = cluster.ruled_gangs
-    numbers = [number for number, job in enumerate(called.jobs) if job in ruled]
+    nested = _compile_nested(cluster, called)
+    numbers = [
+        number for number, job in enumerate(called.jobs) if job in ruled and number not in nested.groups
+    ]
     if model is None or not numbers:
-        return NO_GROUPS
+        return nested
     terms = model.topology_terms(columns)
     tree, position = trees.build(terms)
     groups = {
@@ -49,7 +53,36 @@ def compile_groups(
     }
     names = list(cluster.resources.names)
     counted = [names.index(name) for name in terms.resources if name in names]
-    return GroupTerms(tree, ExactSolver(terms.choice), groups, position, np.array(counted, dtype=np.int64))
+    return GroupTerms(
+        tree,
+        ExactSolver(terms.choice),
+        groups,
+        position,
+        np.array(counted, dtype=np.int64),
+        nested.domains,
+        nested.nested,
+    )
+
+
+def _compile_nested(cluster: Cluster, called: Called) -> GroupTerms:
+    """Return the trees of groups among the gangs of a round."""
+    jobs = {
+        number: job
+        for number, name in enumerate(called.jobs)
+        if (job := cluster.jobs.gang(name)) is not None and job.groups
+    }
+    if not jobs:
+        return NO_GROUPS
+    labels = list_labels([*jobs.values()])
+    classes: dict[int, list[int]] = {}
+    for cls, number in enumerate(called.gang.tolist()):
+        classes.setdefault(number, []).append(cls)
+    groups = {
+        number: nest_groups(cluster, job, labels, classes[number], called.members)
+        for number, job in jobs.items()
+    }
+    position = np.arange(len(cluster.machines))
+    return replace(NO_GROUPS, nested=groups, position=position, domains=find_domains(cluster, labels))
 
 
 def list_groups(cluster: Cluster) -> frozenset[str]:

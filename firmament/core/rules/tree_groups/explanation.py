@@ -11,22 +11,27 @@ import numpy as np
 from cost_models.group_terms import NOT_IN_TREE, TopologyTerms
 from cost_models.interface import Bool
 from firmament.core.flow.problem import PlacementProblem
-from firmament.core.reasons import AnyReason, by_limit
+from firmament.core.reasons import AnyReason, by_limit, format_number
 from firmament.core.rules.framework.task_verdict import AskedTask, TaskVerdict
+from firmament.core.tree_solver.groups import TreeGroup
+from firmament.core.tree_solver.nested import NestedGroup
 
 
 def find_outside(problem: PlacementProblem, cls: int) -> list[tuple[AnyReason, Bool]]:
     """Return the machines that are not in the tree over which a class's group shares out, with the reason."""
-    if not problem.find_grouped()[cls]:
+    group = problem.topology.every.get(int(problem.gang[cls])) if len(problem.gang) else None
+    if not isinstance(group, TreeGroup):
         return []
     return [(by_limit(NOT_IN_TREE), problem.topology.position >= problem.topology.tree.leaves)]
 
 
 def introduce_group(problem: PlacementProblem, gang: int) -> str:
     """Return how a message about a member of a gang begins, "" if the gang shares out over no tree."""
-    group = problem.topology.groups.get(gang)
+    group = problem.topology.every.get(gang)
     if group is None:
         return ""
+    if isinstance(group, NestedGroup):
+        return f"gang {group.name} has {format_number(len(group.names), 'group')} to be placed together: "
     many = "1 place" if len(group.order) == 1 else f"{len(group.order)} places at once"
     return f"group {group.name} needs {many}: "
 

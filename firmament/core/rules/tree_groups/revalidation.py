@@ -12,8 +12,10 @@ from cost_models.group_terms import TopologyModel, TopologyTerms
 from cost_models.interface import Int64, MachineColumns
 from firmament.core.rules.gangs.members import staying_members
 from firmament.core.rules.tree_groups.compilation import rules_of
+from firmament.core.rules.tree_groups.nested import list_labels, nest_groups
 from firmament.core.state.cluster import Cluster
 from firmament.core.tree_solver.groups import GroupTerms, TreeGroup
+from firmament.core.tree_solver.nested import NestedGroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +42,47 @@ class DecidedGroups:
         ``columns``: the machines as they are now; ``used``: per job of a group with rules, the machines (rows) that
         were decided for it.
         """
-        number = {self.jobs[gang]: gang for gang in self.terms.groups}
-        newly_ruled = cluster.ruled_gangs - number.keys()
-        if model is None or not used:
-            return newly_ruled
+        number = {self.jobs[gang]: gang for gang in self.terms.every}
+        overtaken = set(cluster.ruled_gangs - number.keys())
+        ruled: dict[str, TreeGroup] = {}
+        for job in used:
+            group = self.terms.every[number[job]]
+            if isinstance(group, TreeGroup):
+                ruled[job] = group
+            elif not self._still_nested(cluster, job, group, used[job]):
+                overtaken.add(job)
+        if model is None or not ruled:
+            return frozenset(overtaken)
         now = model.topology_terms(columns())
-        return newly_ruled | frozenset(
-            job
-            for job, machines in used.items()
-            if not self._stands(cluster, now, job, self.terms.groups[number[job]], machines)
+        stands = (job for job, group in ruled.items() if self._stands(cluster, now, job, group, used[job]))
+        return frozenset(overtaken | (ruled.keys() - set(stands)))
+
+    def _still_nested(self, cluster: Cluster, name: str, group: NestedGroup, machines: Int64) -> bool:
+        """Return whether a tree of groups, the tasks that it has, and the domains of ``machines`` are as they were."""
+        job, domains = cluster.jobs.gang(name), self.terms.domains
+        if job is None or not set(list_labels([job])) <= set(domains.keys):
+            return False
+        now = nest_groups(cluster, job, domains.keys, [], [])
+        same = (group.names, group.within, group.rather_within, group.apart)
+        same_now = (now.names, now.within, now.rather_within, now.apart)
+        if same != same_now or not np.array_equal(group.parent, now.parent):
+            return False
+        rows = cluster.machines.row_of
+        was = Counter(
+            (at, self.machines[row])
+            for at, row in zip(group.held_group.tolist(), group.held_machine.tolist(), strict=True)
         )
+        names = [each.name for each in cluster.machines.specs]
+        held = zip(now.held_group.tolist(), now.held_machine.tolist(), strict=True)
+        if was != Counter((at, names[row]) for at, row in held):
+            return False
+        for machine in machines.tolist():
+            row = rows.get(self.machines[machine], -1)
+            labels = cluster.machines.specs[row].labels if row >= 0 else {}
+            for key, code, values in zip(domains.keys, domains.code[:, machine], domains.values, strict=True):
+                if labels.get(key) != (values[code] if code >= 0 else None):
+                    return False
+        return True
 
     def _stands(
         self, cluster: Cluster, now: TopologyTerms, job: str, group: TreeGroup, machines: Int64

@@ -1,0 +1,68 @@
+"""Finds a round's trees of groups: jobs whose tasks are in groups of groups, with labels whose domains they share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from cost_models.interface import Int64
+from firmament.core.model import Job
+from firmament.core.rules.gangs.members import name_group, staying_members
+from firmament.core.state.cluster import Cluster
+from firmament.core.tree_solver.nested import Domains, NestedGroup
+
+
+def list_labels(jobs: Sequence[Job]) -> list[str]:
+    """Return the labels of machines that the groups of jobs name."""
+    return sorted({key for job in jobs for each in job.groups for key in (*each.within, *each.rather_within)})
+
+
+def find_domains(cluster: Cluster, keys: Sequence[str]) -> Domains:
+    """Return the domains of labels: the values that machines have."""
+    machines = cluster.machines.specs
+    codes, values = [], []
+    for key in keys:
+        present = sorted({each.labels[key] for each in machines if key in each.labels})
+        number = {value: place for place, value in enumerate(present)}
+        codes.append(
+            [number.get(each.labels.get(key, ""), -1) if key in each.labels else -1 for each in machines]
+        )
+        values.append(tuple(present))
+    code = np.array(codes, dtype=np.int64).reshape(len(keys), len(machines))
+    return Domains(tuple(keys), code, tuple(values))
+
+
+def nest_groups(
+    cluster: Cluster, job: Job, keys: Sequence[str], classes: Sequence[int], members: Sequence[Int64]
+) -> NestedGroup:
+    """Return the tree of a job; ``classes``: those of the problem that its called tasks are of, ``members``: by class
+    of the problem the rows of its tasks.
+    """
+    groups = job.groups
+    number = {each.name: place for place, each in enumerate(groups)}
+    place_of = {key: place for place, key in enumerate(keys)}
+    of_class = [number.get(name_group(cluster, int(members[cls][0])), -1) for cls in classes]
+    held = staying_members(cluster, job.id)
+    held_group = [number.get(name_group(cluster, row), -1) for row in held.tolist()]
+    known = np.array(held_group, dtype=np.int64) >= 0
+    counts = [len(members[cls]) for cls in classes]
+    refused = ""
+    if -1 in of_class:
+        refused = "some of its pods are in no group of the tree"
+    return NestedGroup(
+        name=job.name or job.id,
+        names=tuple(each.name for each in groups),
+        parent=np.array([number.get(each.parent, -1) for each in groups], dtype=np.int64),
+        least=np.array([each.least for each in groups], dtype=np.int64),
+        within=tuple(tuple(place_of[key] for key in each.within) for each in groups),
+        rather_within=tuple(tuple(place_of[key] for key in each.rather_within) for each in groups),
+        apart=tuple(each.apart for each in groups),
+        part_class=np.array(classes, dtype=np.int64),
+        part_group=np.array(of_class, dtype=np.int64),
+        part_count=np.array(counts, dtype=np.int64),
+        held_group=np.array(held_group, dtype=np.int64)[known],
+        held_machine=cluster.tasks.machine[held][known].astype(np.int64),
+        order=np.repeat(np.array(classes, dtype=np.int64), counts),
+        refused=refused,
+    )

@@ -1,0 +1,199 @@
+"""Places a tree of groups, or says which of its groups stands in the way.
+
+First one natural order is tried, which is enough as long as there is room; then all groups are placed jointly, and last
+many orders are gone through. If all tasks cannot be placed, as many are as the groups need, and more where there is
+room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from firmament.core.reasons import format_number
+from firmament.core.tree_solver.nested import Domains, LinkedGroup
+from firmament.core.tree_solver.nested_joint import Effort, JointPacking
+from firmament.core.tree_solver.nested_room import NestedRoom
+from firmament.core.tree_solver.nested_search import NestedSearch, Places, Steps
+from firmament.core.tree_solver.tree import Shortage
+
+ORDERS = tuple(range(1, 24))
+"""Orders that are gone through last."""
+STEPS = 3_000
+"""Steps of a search, of those that are left in the round."""
+EFFORT = 4_000
+"""What a joint packing may spend."""
+BLAMED = 32
+"""Groups of a level that are looked at one by one where a level stands in the way."""
+
+
+@dataclass(frozen=True, slots=True)
+class NestedProblem:
+    """A tree, and where its tasks could go: ``shape_of`` each part in ``room``, which is booked with what is found."""
+
+    group: LinkedGroup
+    domains: Domains
+    room: NestedRoom
+    shape_of: Sequence[int]
+
+    def copy(self) -> NestedProblem:
+        """Return the same with a room of its own."""
+        return replace(self, room=self.room.copy())
+
+    def solve(self, steps: Steps) -> Places | None:
+        """Return places for all tasks or, if that cannot be found, for what the groups need and more; else None."""
+        search = NestedSearch(self.group, self.domains, self.room, self.shape_of, steps)
+        if search.search((0,)) or (self.has_all_room() and self._pack(search, steps, least=False)):
+            return search.collect()
+        if search.is_elastic() and (search.search((0,), least=True) or self._pack(search, steps, least=True)):
+            search.add_more()
+            return search.collect()
+        return None
+
+    def _pack(self, search: NestedSearch, steps: Steps, *, least: bool) -> bool:
+        if steps.left <= 0:
+            return False
+        if not least:
+            counts = self.group.part_count.tolist()
+            effort = Effort(min(EFFORT, steps.left))
+            given = effort.left
+            for wishes in (True, False) if any(self.group.rather_within) else (False,):
+                packing = JointPacking(
+                    self.group, self.domains, self.room, self.shape_of, counts, effort, wishes=wishes
+                )
+                found = packing.find()
+                if found is not None:
+                    search.adopt(found)
+                    return True
+            steps.left -= given - effort.left
+        return search.search(ORDERS, least=least)
+
+    def has_all_room(self) -> bool:
+        """Return whether machines have slots, and room, for all tasks if groups did not matter."""
+        group, room = self.group, self.room
+        wanted = np.zeros(len(room.requests), dtype=np.int64)
+        for part, shape in enumerate(self.shape_of):
+            wanted[shape] += group.part_count[part]
+        if (np.minimum(room.slots, wanted[:, None]).sum(axis=1) < wanted).any():
+            return False
+        return bool((wanted @ room.requests <= np.maximum(room.free, 0).sum(axis=1)).all())
+
+
+def solve_nested(problem: NestedProblem, steps: Steps) -> Places | Shortage:
+    """Return places for a tree, or why it finds none; ``steps``: what is left in the round."""
+    given = Steps(max(min(STEPS, steps.left), 4 * len(problem.group.names)))
+    before = given.left
+    found = problem.solve(given)
+    steps.left -= before - given.left
+    return explain_shortage(problem, steps) if found is None else found
+
+
+# --- Why there is no place: the level, and if one alone is to blame the group, whose labels stand in the way.
+
+
+def explain_shortage(problem: NestedProblem, steps: Steps) -> Shortage:
+    """Return what to tell about a tree that finds no place.
+
+    Labels are added level by level, from the tasks up; the first level that leaves no placement is named.
+    """
+    group = problem.group
+    free = replace(group, within=((),) * len(group.names), rather_within=((),) * len(group.names))
+    loose = _count_placed(problem, free)
+    total = int(group.part_count.sum())
+    if not _is_placed(problem, free, steps):
+        words = f"{loose} of {format_number(total, 'pod')} {'fits' if 1 in (loose, total) else 'fit'}"
+        return Shortage("", f"{words} even without its rules about domains", loose)
+    active = list(free.within)
+    for depth in sorted(set(group.depth), reverse=True):
+        level = [
+            number for number in range(len(active)) if group.depth[number] == depth and group.within[number]
+        ]
+        if not level:
+            continue
+        for number in level:
+            active[number] = group.within[number]
+        if not _is_placed(problem, replace(free, within=tuple(active)), steps):
+            return _blame(problem, replace(free, within=tuple(active)), level, steps)
+    # Each level for itself leaves a way: only a search that is bounded says that there is none.
+    return Shortage("", "no way was found to place all of its groups", 0)
+
+
+def _is_placed(problem: NestedProblem, group: LinkedGroup, steps: Steps) -> bool:
+    room = problem.room
+    mark = room.mark()
+    given = Steps(max(min(steps.left, STEPS), len(group.names) * 4))
+    found = replace(problem, group=group).solve(given)
+    room.undo(mark)
+    return found is not None
+
+
+def _count_placed(problem: NestedProblem, free: LinkedGroup) -> int:
+    """Return how many tasks fit if groups do not matter, the largest first."""
+    room, placed = problem.room, 0
+    mark = room.mark()
+    for part in sorted(range(len(problem.shape_of)), key=lambda part: -room.size[problem.shape_of[part]]):
+        shape = problem.shape_of[part]
+        slots = room.slots[shape]
+        rows = np.argsort(slots, kind="stable")
+        count = np.clip(free.part_count[part] - (np.cumsum(slots[rows]) - slots[rows]), 0, slots[rows])
+        room.take(shape, rows[count > 0], count[count > 0])
+        placed += int(count.sum())
+    room.undo(mark)
+    return placed
+
+
+def _blame(problem: NestedProblem, group: LinkedGroup, level: Sequence[int], steps: Steps) -> Shortage:
+    """Return which groups of a level stand in the way: one without whose labels the others have places, or all."""
+    alone = []
+    for number in level[:BLAMED] if len(level) > 1 else level:
+        within = list(group.within)
+        within[number] = ()
+        if _is_placed(problem, replace(group, within=tuple(within)), steps):
+            alone.append(number)
+    named = alone[:1] or list(level)
+    labels = sorted({problem.domains.keys[key] for number in named for key in group.within[number]})
+    where = f"level {group.depth[level[0]] + 1} ({', '.join(labels)})"
+    if not alone and len(level) > 1:
+        return Shortage(
+            where,
+            f"{where}: no way to give each of its {len(level)} groups one domain with room for all of it",
+            0,
+        )
+    number = named[0]
+    size = _count_tasks(group, number)
+    most = max((_count_in_domain(problem, group, number, key) for key in group.within[number]), default=0)
+    words = f"{where}: group {group.names[number]} needs one domain with room for its {format_number(size, 'pod')}"
+    return Shortage(where, f"{words}, the roomiest takes {min(most, size)}", most)
+
+
+def _list_subtree(group: LinkedGroup, number: int) -> list[int]:
+    found = [number]
+    for each in found:
+        found += group.children[each]
+    return found
+
+
+def _count_tasks(group: LinkedGroup, number: int) -> int:
+    """Return how many tasks a group and those in it place."""
+    parts = [part for each in _list_subtree(group, number) for part in group.parts[each]]
+    return int(group.part_count[parts].sum())
+
+
+def _count_in_domain(problem: NestedProblem, group: LinkedGroup, number: int, key: int) -> int:
+    """Return how many tasks of a group the roomiest domain of a label takes, whatever the groups in it ask for."""
+    parts = [part for each in _list_subtree(group, number) for part in group.parts[each]]
+    best, room = 0, problem.room
+    code = problem.domains.code[key]
+    for value in np.unique(code[code >= 0]).tolist():
+        inside = np.flatnonzero(code == value)
+        mark, placed = room.mark(), 0
+        for part in sorted(parts, key=lambda part: -room.size[problem.shape_of[part]]):
+            slots = room.slots[problem.shape_of[part], inside]
+            count = np.clip(group.part_count[part] - (np.cumsum(slots) - slots), 0, slots)
+            room.take(problem.shape_of[part], inside[count > 0], count[count > 0])
+            placed += int(count.sum())
+        room.undo(mark)
+        best = max(best, placed)
+    return best

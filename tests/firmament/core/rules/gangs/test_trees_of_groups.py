@@ -1,0 +1,129 @@
+"""Trees of groups: placed as a whole, each group in one domain of its labels, or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from firmament.core.events import (
+    BindingReport,
+    ClassDefined,
+    Event,
+    JobDefined,
+    TaskRemoved,
+    TasksSubmitted,
+)
+from firmament.core.model import Job, JobGroup, TaskClass
+from firmament.core.results import DeltaKind
+from tests.support.core import machine, scheduler
+
+ZONE, RACK = "zone", "rack"
+
+
+def racks(*sizes: int, per_zone: int = 2) -> list[Event]:
+    """Return machines of one cpu, so many in each rack, and so many racks in each zone."""
+    return [
+        machine(f"m-{rack}-{number}", cpu=1, labels={RACK: f"r{rack}", ZONE: f"z{rack // per_zone}"})
+        for rack, size in enumerate(sizes)
+        for number in range(size)
+    ]
+
+
+def tree(
+    groups: Iterable[JobGroup], counts: Mapping[str, int], *, job: str = "j", first: int = 1
+) -> list[Event]:
+    """Return a job with a tree of groups, and tasks of one cpu in them."""
+    groups = tuple(groups)
+    found: list[Event] = [JobDefined(Job(job, min_members=sum(counts.values()), groups=groups))]
+    for number, (name, count) in enumerate(counts.items(), start=first):
+        found.append(ClassDefined(number, TaskClass(requests=(("cpu", 1),), group=name)))
+        found.append(TasksSubmitted(number, tuple(f"{job}-{name}-{n}" for n in range(count)), job=job))
+    return found
+
+
+def group(name: str, parent: str = "", least: int = 0, *within: str, apart: bool = False) -> JobGroup:
+    return JobGroup(name, parent, least, within, apart=apart)
+
+
+SERVING = (
+    group("root", "", 2, ZONE),
+    group("prefill", "root", 2, RACK),
+    group("decode", "root", 3, RACK),
+)
+
+
+def place(events: Iterable[Event]) -> tuple[dict[str, str], str]:
+    """Return the machines of one round's tasks, and what is told to one that found none."""
+    core = scheduler([*events])
+    result = core.run_round()
+    placed = {each.uid: each.machine for each in result.deltas if each.kind is DeltaKind.PLACE}
+    return placed, next((each.message for each in result.unscheduled), "")
+
+
+def rack_of(placed: Mapping[str, str], name: str) -> set[str]:
+    return {machine.split("-")[1] for uid, machine in placed.items() if f"-{name}-" in uid}
+
+
+def test_a_tree_takes_the_one_zone_that_holds_all_of_it():
+    placed, _ = place([*racks(3, 1, 2, 3), *tree(SERVING, {"prefill": 2, "decode": 3})])
+    assert len(placed) == 5
+    assert rack_of(placed, "prefill") == {"2"}
+    assert rack_of(placed, "decode") == {"3"}
+
+
+def test_nothing_of_a_tree_is_placed_if_one_of_its_groups_finds_no_domain():
+    placed, told = place([*racks(3, 1, 2, 2), *tree(SERVING, {"prefill": 2, "decode": 3})])
+    assert not placed
+    assert (
+        "level 1 (zone): group root needs one domain with room for its 5 pods, the roomiest takes 4" in told
+    )
+
+
+def test_the_message_names_the_level_that_stands_in_the_way():
+    placed, told = place([*racks(2, 2, 2, per_zone=3), *tree(SERVING, {"prefill": 2, "decode": 3})])
+    assert not placed
+    assert (
+        "level 2 (rack): group decode needs one domain with room for its 3 pods, the roomiest takes 2" in told
+    )
+
+
+def test_a_tree_with_fewer_pods_than_a_group_needs_waits_and_says_which():
+    placed, told = place([*racks(3, 3), *tree(SERVING, {"prefill": 2, "decode": 2})])
+    assert not placed
+    assert "group decode has 2 of 3 pods" in told
+
+
+def test_only_as_many_groups_are_placed_as_are_needed_if_there_is_no_room_for_more():
+    groups = (group("root", "", 1), *(group(f"part{n}", "root", 2, RACK) for n in range(3)))
+    placed, _ = place([*racks(2, 1), *tree(groups, {f"part{n}": 2 for n in range(3)})])
+    assert len(placed) == 2
+    assert len({uid.split("-")[1] for uid in placed}) == 1
+
+
+def test_pods_beyond_what_a_group_needs_join_it_in_its_domain():
+    placed, _ = place([*racks(3, 1), *tree((group("only", "", 2, RACK),), {"only": 4})])
+    assert len(placed) == 3
+    assert rack_of(placed, "only") == {"0"}
+
+
+def test_groups_that_are_to_be_apart_take_different_domains():
+    groups = (group("root", "", 2, apart=True), group("one", "root", 2, RACK), group("two", "root", 2, RACK))
+    placed, _ = place([*racks(4, 2), *tree(groups, {"one": 2, "two": 2})])
+    assert rack_of(placed, "one") != rack_of(placed, "two")
+    assert len(placed) == 4
+
+
+def test_a_pod_that_replaces_another_goes_to_the_domain_of_its_group():
+    core = scheduler([*racks(3, 4), *tree(SERVING, {"prefill": 2, "decode": 3})])
+    placed = {each.uid: each.machine for each in core.run_round().deltas}
+    assert len(placed) == 5
+    core.report([BindingReport(uid, at, bound=True) for uid, at in placed.items()])
+    core.apply([TaskRemoved("j-prefill-0"), TasksSubmitted(1, ("j-prefill-new",), job="j")])
+    again = {each.uid: each.machine for each in core.run_round().deltas}
+    assert rack_of(again, "prefill") == rack_of(placed, "prefill")
+
+
+def test_two_trees_that_fit_only_one_way_are_both_placed():
+    small = tree((group("a", "", 2, RACK),), {"a": 2}, job="small")
+    large = tree((group("b", "", 3, RACK),), {"b": 3}, job="large", first=5)
+    placed, _ = place([*racks(3, 2), *small, *large])
+    assert len(placed) == 5
