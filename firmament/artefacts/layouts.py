@@ -33,7 +33,7 @@ from firmament.core.constraints.ruleset import (
 from firmament.core.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem
 from firmament.core.flow.terms import DualPrices, HeightCharge, RoundHeights
 from firmament.core.tree_solver.groups import NO_GROUPS, GroupTerms, TreeGroup
-from firmament.core.tree_solver.nested import Domains, NestedGroup
+from firmament.core.tree_solver.nested import NestedDomains, NestedGroup
 from firmament.core.tree_solver.tree import Tree
 
 _COUNTER = Layout("", 0, "counters")
@@ -96,7 +96,7 @@ LAYOUTS: Mapping[type, Mapping[str, Layout]] = {
         "counted": Layout("*", 0, "K"),
     },
     TreeGroup: {"held": Layout("L", 0), "order": Layout("*", 0, "C")},
-    Domains: {"code": Layout("XM", -1)},
+    NestedDomains: {"code": Layout("XM", -1)},
     NestedGroup: {
         "parent": Layout("*", -1),
         "least": Layout("*", 0),
@@ -255,12 +255,12 @@ def _group_faults(terms: GroupTerms) -> Iterator[str]:
     if any(len(group.rules) != len(tree.levels) for group in terms.groups.values()):
         yield f"topology.groups has rules for other levels than {len(tree.levels)}"
     for group in terms.nested.values():
-        yield from _nested_faults(group, len(terms.domains.keys))
+        yield from _list_nested_faults(group, len(terms.domains.keys))
     if terms.groups and (terms.position > tree.leaves).any():
         yield "topology.position holds numbers out of range"
 
 
-def _nested_faults(group: NestedGroup, labels: int) -> Iterator[str]:
+def _list_nested_faults(group: NestedGroup, labels: int) -> Iterator[str]:
     """Yield what is wrong with a tree of groups; ``labels``: how many labels there are."""
     count = len(group.names)
     sizes = {

@@ -41,7 +41,7 @@ def _to_follow(role: str) -> frozenset[Right]:
 BASE = frozenset().union(
     _to_follow(""),
     _rights("metrics.k8s.io", "nodes pods", "list"),
-    _rights("scheduling.k8s.io", "podgroups/status", "patch"),
+    _rights("scheduling.k8s.io", "podgroups/status compositepodgroups/status", "patch"),
     _rights("scheduling.x-k8s.io", "podgroups/status", "patch"),
     _rights("resource.k8s.io", "resourceclaims/status resourceclaims/binding", "patch"),
     _rights("", "pods/binding", "create"),

@@ -10,6 +10,7 @@ from typing import TypeAlias
 from poseidon.group_trees.spec.described_maps import DescribedMap
 from poseidon.group_trees.spec.groups import GroupSpec, read_pod_group
 from poseidon.kube.api.pod_groups import (
+    CompositePodGroup,
     GroupPolicy,
     NativePodGroup,
     PodGroup,
@@ -23,6 +24,7 @@ from poseidon.kube.api.pod_groups import (
 from poseidon.kube.parsing.defects import Defect, shorten
 from poseidon.kube.parsing.label_syntax import key_fault
 from poseidon.kube.parsing.quantities import MAX_AMOUNT
+from poseidon.pod_groups.composites import GroupNode, count_fewest, is_disrupted_whole
 from poseidon.pod_groups.koordinator import (
     GangTerms,
     gang_terms,
@@ -34,6 +36,7 @@ from poseidon.pod_groups.koordinator import (
 from poseidon.pod_groups.membership import Membership
 from poseidon.pods.resources import amounts
 from poseidon.pods.tasks import get_qualified_name
+from poseidon.pods.templates import NEVER
 
 MAX_MEMBERS = 2**31 - 1
 MAX_SECONDS = 2**31 - 1
@@ -42,12 +45,11 @@ MAX_SECONDS = 2**31 - 1
 MIN_PARALLELISM = "kueue.x-k8s.io/job-min-parallelism"
 """Annotation of a Job: with how many of its pods it may begin."""
 
-_ALL = ("PodGroup", "All", "all")
-"""The ``spec.disruptionMode`` of groups that are disrupted as a whole, as text or as the key of a union."""
-
 _PERCENT = re.compile(r"(\d{1,9})%?", re.ASCII)
 
-Source: TypeAlias = PodGroup | Workload | NativePodGroup | SigsPodGroup | VolcanoPodGroup | ScaledOwner
+Source: TypeAlias = (
+    PodGroup | Workload | NativePodGroup | CompositePodGroup | SigsPodGroup | VolcanoPodGroup | ScaledOwner
+)
 Described: TypeAlias = DescribedMap[GroupSpec]
 Known: TypeAlias = Source | Described
 """What describes a group: an object, or the ConfigMap that counts for it."""
@@ -81,6 +83,10 @@ class Demand:
     """Amounts by resource that all nodes together must have left."""
     priority_class: str = ""
     """Name of the class that says its place among groups, "" for none."""
+    nodes: tuple[GroupNode, ...] = ()
+    """The groups in it, if it is a tree; ``min_members`` is then the fewest pods that make it whole."""
+    never_preempts: bool = False
+    """Whether its pods evict no others, whatever they say themselves."""
 
 
 def of_pod_group(found: PodGroup) -> Demand:
@@ -262,27 +268,35 @@ def of_native_pod_group(found: NativePodGroup) -> Demand:
         demand,
         ignored=list_ignored_by_native(found),
         topology_keys=keys,
-        disrupted_whole=_is_disrupted_whole(found.spec.disruption_mode),
+        disrupted_whole=is_disrupted_whole(found.spec.disruption_mode),
         priority=found.spec.priority,
         priority_class=found.spec.priority_class_name,
+        never_preempts=found.spec.preemption_policy == NEVER,
+    )
+
+
+def of_tree(root: CompositePodGroup, nodes: tuple[GroupNode, ...], problem: str) -> Demand:
+    """Read a tree of groups of Kubernetes by its root."""
+    if problem:
+        return Demand(problem=problem)
+    return Demand(
+        count_fewest(nodes),
+        disrupted_whole=is_disrupted_whole(root.spec.disruption_mode),
+        priority=root.spec.priority,
+        priority_class=root.spec.priority_class_name,
+        nodes=nodes,
+        never_preempts=root.spec.preemption_policy == NEVER,
     )
 
 
 def list_ignored_by_native(found: NativePodGroup) -> str:
     """Return what a PodGroup of Kubernetes itself asks for and does not get, in words for people, "" for nothing."""
-    if found.spec.scheduling_policy.gang is None and _is_disrupted_whole(found.spec.disruption_mode):
+    if found.spec.scheduling_policy.gang is None and is_disrupted_whole(found.spec.disruption_mode):
         return (
             "spec.disruptionMode is honoured for gangs alone: each pod may be evicted by itself; "
             "give spec.schedulingPolicy.gang"
         )
     return ""
-
-
-def _is_disrupted_whole(mode: object) -> bool:
-    """Return whether a ``spec.disruptionMode`` says so: a text until v1alpha2, ``all: {}`` from v1alpha3 on."""
-    return (
-        mode in _ALL if isinstance(mode, str) else isinstance(mode, dict) and not mode.keys().isdisjoint(_ALL)
-    )
 
 
 def of_owner(found: ScaledOwner, share: str) -> Demand:

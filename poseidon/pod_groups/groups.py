@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import asdict
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from poseidon.group_trees.status.members import Member
 from poseidon.kube.quarantine import Attempt
+from poseidon.pod_groups.composites import count_fewest, take_off
 from poseidon.pod_groups.demands import Demand
 from poseidon.pod_groups.group import Group, GroupKey
 from poseidon.pod_groups.members import GroupMembers
@@ -16,6 +19,7 @@ from poseidon.pod_groups.membership import (
 )
 from poseidon.pod_groups.scheduler_names import foreign_words, split_words
 from poseidon.pod_rules.pod_affinity import ANYWHERE, Colocation
+from poseidon.pods.classes import NO_TREE, TreePlace
 from poseidon.pods.tasks import HIGHEST, LOWEST, Task
 from protos.conventions.command_line import format_count
 from protos.firmament.v1 import scheduler_pb2 as pb
@@ -51,6 +55,11 @@ class Groups(GroupMembers):
             if demand.by_role:
                 self._settle(group.key)
                 job.min_members = group.offered.needed
+            if demand.nodes:
+                nodes = take_off(demand.nodes, self._count_done(group))
+                job.min_members = count_fewest(nodes)
+                for node in nodes:
+                    job.groups.add(**asdict(node))
             for resource, amount in sorted(demand.least_room.items()):
                 left = amount * max(demand.min_members - done, 0) // max(demand.min_members, 1)
                 job.least_room.add(resource=resource, amount=amount if not done else left)
@@ -60,6 +69,21 @@ class Groups(GroupMembers):
             job.size = demand.size
             job.disrupted_whole = demand.disrupted_whole
         return job
+
+    def _count_done(self, group: Group) -> Counter[str]:
+        """Return how many pods of each role have succeeded."""
+        if not group.counts[Progress.SUCCEEDED]:
+            return Counter()
+        done = [uid for uid, progress in group.progress.items() if progress is Progress.SUCCEEDED]
+        return Counter(group.parts[uid].role for uid in done if uid in group.parts)
+
+    def place_in_tree(self, group: Group, uid: str) -> TreePlace:
+        """Return which group of a tree a pod is in, and whether its pods evict no others."""
+        demand = self.demand(group)
+        if demand is None:
+            return NO_TREE
+        part = group.parts.get(uid) if demand.nodes else None
+        return TreePlace(part.role if part is not None else "", demand.never_preempts)
 
     def waits_for(self, group: Group) -> str:
         """Return why none of a group's pods may be placed at present, "" if they may."""

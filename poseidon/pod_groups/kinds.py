@@ -8,6 +8,7 @@ from types import MappingProxyType
 from poseidon.kube.api import kinds
 from poseidon.kube.api.kinds import WatchedKind
 from poseidon.pod_groups.membership import (
+    COMPOSITE_POD_GROUP,
     NATIVE_POD_GROUP,
     POD_GROUP,
     SIGS_POD_GROUP,
@@ -19,6 +20,7 @@ GROUP_KINDS: Mapping[str, WatchedKind] = MappingProxyType(
     {
         POD_GROUP: kinds.POD_GROUP,
         WORKLOAD: kinds.WORKLOAD,
+        COMPOSITE_POD_GROUP: kinds.COMPOSITE_POD_GROUP,
         NATIVE_POD_GROUP: kinds.NATIVE_POD_GROUP,
         SIGS_POD_GROUP: kinds.SIGS_POD_GROUP,
         VOLCANO_POD_GROUP: kinds.VOLCANO_POD_GROUP,

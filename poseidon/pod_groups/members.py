@@ -12,7 +12,9 @@ from poseidon.pod_groups.demands import Demand, Described, Known, Source
 from poseidon.pod_groups.group import Group, GroupKey, group_key, new_group
 from poseidon.pod_groups.membership import (
     BUNDLE,
+    COMPOSITE_POD_GROUP,
     KUEUE_POD_GROUP,
+    NATIVE_POD_GROUP,
     NO_PART,
     POD_GROUP,
     SIGS_POD_GROUP,
@@ -35,7 +37,15 @@ from poseidon.pods import tasks as pod_translation
 from poseidon.pods.tasks import PriorityResolver
 
 _COUNTED_BY_POD = frozenset(
-    {TOPOLOGY_GROUP, POD_GROUP, SIGS_POD_GROUP, VOLCANO_POD_GROUP, BUNDLE, KUEUE_POD_GROUP}
+    {
+        TOPOLOGY_GROUP,
+        POD_GROUP,
+        SIGS_POD_GROUP,
+        VOLCANO_POD_GROUP,
+        BUNDLE,
+        KUEUE_POD_GROUP,
+        COMPOSITE_POD_GROUP,
+    }
 )
 """Kinds of groups of which it may matter which pods have a part in them."""
 
@@ -54,6 +64,8 @@ class GroupMembers:
         self._priorities = priorities if priorities is not None else PriorityResolver()
         self._foreign = ForeignMembers[GroupKey]()
         self._gang_pods: dict[str, Pod] = {}
+        self._native_pods: dict[ObjectKey, dict[str, Pod]] = {}
+        self._leaf_of: dict[str, ObjectKey] = {}
         self._regrouped: dict[str, Pod] = {}
         self._bundled: dict[ObjectKey, tuple[str, ...]] = {}
         self.one_scheduler = True
@@ -76,8 +88,11 @@ class GroupMembers:
 
     def put_source(self, kind: str, uid: str, found: Source) -> None:
         """Take an object as it is now."""
+        name = ObjectKey(kind, found.metadata.namespace or "default", found.metadata.name)
+        before = self._sources.find_root(name)
         key = self._sources.put(kind, uid, found)
-        self._mark(key)
+        for each in {key, before, self._sources.find_root(key)}:
+            self._mark(each)
         self._regroup(key)
 
     def put_described(self, namespace: str, name: str, found: Described | None) -> None:
@@ -86,9 +101,12 @@ class GroupMembers:
 
     def remove_source(self, uid: str) -> None:
         """Forget an object; one that is unknown, or that a namesake has replaced, is ignored."""
+        named = self._sources.find_key(uid)
+        before = self._sources.find_root(named) if named is not None else None
         key = self._sources.remove(uid)
-        if key is not None:
-            self._mark(key)
+        if key is not None and before is not None:
+            for each in {key, before}:
+                self._mark(each)
             self._regroup(key)
 
     def take_regrouped(self) -> list[tuple[str, Pod]]:
@@ -97,6 +115,14 @@ class GroupMembers:
         return [*regrouped.items()]
 
     def _regroup(self, key: ObjectKey) -> None:
+        if key.kind in (NATIVE_POD_GROUP, COMPOSITE_POD_GROUP):
+            for leaf in self._sources.list_leaves(key):
+                now = group_key(self._sources.join_bundle(Membership(leaf)))
+                for uid, pod in self._native_pods.get(leaf, {}).items():
+                    group = self._of_pod.get(uid)
+                    if group is None or group.key != now:
+                        self._regrouped[uid] = pod
+            return
         gangs = self._sources.join_bundle(Membership(key)).gangs
         if gangs == self._bundled.get(key, ()):
             return
@@ -108,6 +134,10 @@ class GroupMembers:
     def source(self, group: Group) -> tuple[str, Known] | None:
         """Return uid and content of what describes a group, None if nothing does."""
         return self._sources.find(group.member)
+
+    def list_objects(self, group: Group) -> list[tuple[str, Known]]:
+        """Return uid and content of all objects that describe a group: of a tree those of all groups in it."""
+        return self._sources.list_objects(group.member)
 
     def _mark(self, key: ObjectKey) -> None:
         for place in places(key):
@@ -121,7 +151,11 @@ class GroupMembers:
     def put_pod(self, uid: str, pod: Pod) -> Group | None:
         """Update one of our pods; return its group, None for a pod without one."""
         member = None if is_mirror(pod) else membership(pod) or self.find_owner_gang(uid, pod)
-        if member is not None and member.source.kind == SIGS_POD_GROUP:
+        self._leave_leaf(uid)
+        if member is not None and member.source.kind in (SIGS_POD_GROUP, NATIVE_POD_GROUP):
+            if member.source.kind == NATIVE_POD_GROUP:
+                self._leaf_of[uid] = member.source
+                self._native_pods.setdefault(member.source, {})[uid] = pod
             member = self._sources.join_bundle(member)
         self._drop_foreign(uid)
         group = self._of_pod.get(uid)
@@ -149,6 +183,13 @@ class GroupMembers:
         self._note_scheduler(uid, group, pod, progress)
         self._count(group, uid, progress)
         return group
+
+    def _leave_leaf(self, uid: str) -> None:
+        leaf = self._leaf_of.pop(uid, None)
+        if leaf is not None:
+            del self._native_pods[leaf][uid]
+            if not self._native_pods[leaf]:
+                del self._native_pods[leaf]
 
     def put_foreign(self, uid: str, pod: Pod) -> None:
         """Take a pod of another scheduler as it is now: if it waits, it is lacking in its group here."""
@@ -197,6 +238,7 @@ class GroupMembers:
         self._drop_foreign(uid)
         self._gang_pods.pop(uid, None)
         self._regrouped.pop(uid, None)
+        self._leave_leaf(uid)
         group = self._of_pod.pop(uid, None)
         if group is None:
             return

@@ -53,6 +53,8 @@ MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
 POD_GROUP = "PodGroup"
 WORKLOAD = "Workload"
 NATIVE_POD_GROUP = "PodGroup (scheduling.k8s.io)"
+COMPOSITE_POD_GROUP = "CompositePodGroup"
+"""A tree of PodGroups of Kubernetes, by its root."""
 SIGS_POD_GROUP = "PodGroup (scheduling.sigs.k8s.io)"
 """Described by an object, or else by its pods' own annotations."""
 VOLCANO_POD_GROUP = "PodGroup (scheduling.volcano.sh)"
@@ -133,6 +135,8 @@ NO_PART = MemberPart()
 def part_in(pod: Pod, member: Membership) -> MemberPart:
     """Return what a pod says of its part in its group."""
     kind = member.source.kind
+    if kind == COMPOSITE_POD_GROUP and pod.spec.scheduling_group is not None:
+        return MemberPart(pod.spec.scheduling_group.pod_group_name)
     if kind == VOLCANO_POD_GROUP:
         return MemberPart(pod.metadata.annotations.get(VOLCANO_TASK, ""))
     if kind in (SIGS_POD_GROUP, BUNDLE):

@@ -10,6 +10,7 @@ from poseidon.group_trees.spec.groups import GroupSpec, read_pod_group
 from poseidon.group_trees.spec.keys import CONSTRAINTS_ANNOTATION
 from poseidon.kube.api.collections import GROUP_MAP_LABEL
 from poseidon.kube.api.pod_groups import (
+    CompositePodGroup,
     NativePodGroup,
     PodGroup,
     ScaledOwner,
@@ -17,6 +18,7 @@ from poseidon.kube.api.pod_groups import (
     VolcanoPodGroup,
     Workload,
 )
+from poseidon.pod_groups.composites import CompositeTrees
 from poseidon.pod_groups.demands import (
     Demand,
     Described,
@@ -29,6 +31,7 @@ from poseidon.pod_groups.demands import (
     of_pod_group,
     of_sigs_pod_group,
     of_terms,
+    of_tree,
     of_volcano_pod_group,
     of_whole_owner,
     of_workload,
@@ -37,7 +40,9 @@ from poseidon.pod_groups.demands import (
 from poseidon.pod_groups.koordinator import gang_terms, list_bundled_gangs
 from poseidon.pod_groups.membership import (
     BUNDLE,
+    COMPOSITE_POD_GROUP,
     KUEUE_POD_GROUP,
+    NATIVE_POD_GROUP,
     POD_GROUP,
     SIGS_POD_GROUP,
     TOPOLOGY_GROUP,
@@ -76,6 +81,8 @@ class Sources:
     def __init__(self) -> None:
         self._entries: dict[ObjectKey, _Entry] = {}
         self._keys: dict[str, ObjectKey] = {}
+        self._trees = CompositeTrees()
+        self._of_trees: dict[ObjectKey, Demand] = {}
 
     def put(self, kind: str, uid: str, found: Source) -> ObjectKey:
         """Take an object as it is now; returns its key."""
@@ -85,6 +92,10 @@ class Sources:
             spec = read_pod_group(found).spec
         self._keys[uid] = key
         self._entries[key] = _Entry(uid, found, spec)
+        if isinstance(found, NativePodGroup | CompositePodGroup):
+            self._of_trees.pop(self._trees.find_root(key), None)
+            self._trees.put(key, found)
+            self._of_trees.pop(self._trees.find_root(key), None)
         return key
 
     def put_described(self, namespace: str, name: str, found: Described | None) -> ObjectKey:
@@ -96,18 +107,34 @@ class Sources:
             self._entries.pop(key, None)
         return key
 
+    def find_key(self, uid: str) -> ObjectKey | None:
+        """Return the key of an object, None if it is unknown."""
+        return self._keys.get(uid)
+
     def remove(self, uid: str) -> ObjectKey | None:
         """Forget an object; returns its key, None if it is unknown or a namesake has replaced it."""
         key = self._keys.pop(uid, None)
         if key is None or key not in self._entries or self._entries[key].uid != uid:
             return None
         del self._entries[key]
+        if key.kind in (NATIVE_POD_GROUP, COMPOSITE_POD_GROUP):
+            self._of_trees.pop(self._trees.find_root(key), None)
+            self._trees.remove(key)
+            self._of_trees.pop(key, None)
         return key
 
     def find(self, member: Membership) -> tuple[str, Known] | None:
         """Return uid and content of what describes a group, None if nothing does."""
         entry = self._entry(member)
         return (entry.uid, entry.found) if entry is not None else None
+
+    def list_objects(self, member: Membership) -> list[tuple[str, Known]]:
+        """Return uid and content of what describes a group, and the groups in it if it is a tree."""
+        if member.source.kind != COMPOSITE_POD_GROUP:
+            known = self.find(member)
+            return [known] if known is not None else []
+        found = (self._entries.get(key) for key in self._trees.walk(member.source))
+        return [(entry.uid, entry.found) for entry in found if entry is not None]
 
     def _entry(self, member: Membership) -> _Entry | None:
         found = (self._entries.get(place) for place in places(member.source))
@@ -122,8 +149,19 @@ class Sources:
         named = member.source.kind == TOPOLOGY_GROUP
         return entry.spec if named or CONSTRAINTS_ANNOTATION in entry.found.metadata.annotations else None
 
+    def list_leaves(self, key: ObjectKey) -> list[ObjectKey]:
+        """Return the PodGroups of Kubernetes below a group, itself if it is one."""
+        return self._trees.list_leaves(key)
+
+    def find_root(self, key: ObjectKey) -> ObjectKey:
+        """Return the group of Kubernetes above all others of a group, itself if it is in none."""
+        return self._trees.find_root(key)
+
     def join_bundle(self, member: Membership) -> Membership:
         """Return the group in which a pod's own goes together with others, if the object that describes it says so."""
+        if member.source.kind == NATIVE_POD_GROUP:
+            root = self._trees.find_root(member.source)
+            return member if root == member.source else Membership(root)
         entry = self._entries.get(member.source) if member.source.kind == SIGS_POD_GROUP else None
         if entry is None or not isinstance(entry.found, SigsPodGroup):
             return member
@@ -139,6 +177,11 @@ class Sources:
         if entry is None:
             by_pods = member.source.kind in (SIGS_POD_GROUP, KUEUE_POD_GROUP)
             return of_terms([each.terms for each in stated]) if by_pods else None
+        if isinstance(entry.found, CompositePodGroup):
+            root = member.source
+            if root not in self._of_trees:
+                self._of_trees[root] = of_tree(entry.found, *self._trees.list_nodes(root))
+            return self._of_trees[root]
         return _read(entry.found, member)
 
     def _of_gang(self, gang: str, stated: Collection[MemberPart]) -> Demand | None:

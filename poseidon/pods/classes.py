@@ -31,6 +31,16 @@ class Scene:
     visible_labels: VisibleLabels
 
 
+class TreePlace(NamedTuple):
+    """What its tree of groups says of a pod: the name of its group in it, and whether its pods evict no others."""
+
+    group: str = ""
+    never_preempts: bool = False
+
+
+NO_TREE = TreePlace()
+
+
 class Additions(NamedTuple):
     """What other objects add to what a pod says itself."""
 
@@ -44,6 +54,8 @@ class Additions(NamedTuple):
     """The only node that it may go to, "" for any."""
     queue: str = ""
     """Name of the quota that it draws on, "" for none."""
+    tree: TreePlace = NO_TREE
+    """Its place in a tree of groups."""
 
 
 _NO_ADDITIONS = Additions()
@@ -113,7 +125,7 @@ class ClassNumbers:
         """Return the description of a class."""
         message = self._messages.get(number)
         if message is None:
-            plain, images, borne, (needs, devices, colocation, node, queue) = self._keys[number]
+            plain, images, borne, (needs, devices, colocation, node, queue, tree) = self._keys[number]
             if needs == NO_NEEDS:
                 message = pb.TaskClass()
                 message.CopyFrom(plain.message)
@@ -123,6 +135,9 @@ class ClassNumbers:
             if node:
                 message.machine = node
                 message.never_preempts = True  # others need not leave: it may go elsewhere, too
+            message.group = tree.group
+            if tree.never_preempts:
+                message.never_preempts = True
             if devices:
                 add_claims(message, devices)
             message.images.extend(images)
@@ -210,6 +225,10 @@ class ClassTable:
     def set_colocation(self, traits: Traits, colocation: Colocation) -> Traits:
         """Return the traits of the same pod with other requirements of its group."""
         return self._like(traits, traits.additions._replace(colocation=colocation))
+
+    def set_tree(self, traits: Traits, tree: TreePlace) -> Traits:
+        """Return the traits of the same pod at another place in a tree of groups."""
+        return self._like(traits, traits.additions._replace(tree=tree))
 
     def set_node(self, traits: Traits, node: str) -> Traits:
         """Return the traits of the same pod, which may go to one node alone; "" for any."""

@@ -12,7 +12,7 @@ from kubernetes import client
 
 from poseidon.kube.api.devices import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
 from poseidon.kube.api.nodes import Namespace, Node, PriorityClass
-from poseidon.kube.api.pod_groups import DisruptionBudget, NativePodGroup
+from poseidon.kube.api.pod_groups import CompositePodGroup, DisruptionBudget, NativePodGroup
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.storage import (
     CsiDriver,
@@ -32,6 +32,7 @@ ROOTS: dict[str, type[msgspec.Struct] | None] = {
     "V1PriorityClass": PriorityClass,
     "V1PodDisruptionBudget": DisruptionBudget,
     "V1beta1PodGroup": NativePodGroup,
+    "V1alpha3CompositePodGroup": CompositePodGroup,
     "V1PersistentVolumeClaim": PersistentVolumeClaim,
     "V1PersistentVolume": PersistentVolume,
     "V1StorageClass": StorageClass,

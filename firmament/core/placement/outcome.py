@@ -12,7 +12,7 @@ from firmament.core.flow.reduction import AlikeMachines
 from firmament.core.placement.class_aggregation import Bundled
 from firmament.core.placement.tuning import PlacementTuning
 from firmament.core.search.driver import SearchLog
-from firmament.core.tree_solver.nested_search import Steps
+from firmament.core.tree_solver.nested_search import SearchSteps
 from firmament.solvers.base import Solver
 
 ROUND_STEPS = 60_000
@@ -60,7 +60,7 @@ class Means:
     timer: Timer = no_timer
     tuning: PlacementTuning = field(default_factory=PlacementTuning)
     searches: SearchLog = field(default_factory=list)
-    nested_steps: Steps = field(default_factory=lambda: Steps(ROUND_STEPS))
+    nested_steps: SearchSteps = field(default_factory=lambda: SearchSteps(ROUND_STEPS))
 
     def stopwatch(self) -> Stopwatch:
         """Return one that runs from now on."""

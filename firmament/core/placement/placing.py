@@ -35,7 +35,7 @@ from firmament.core.search.relocation import relocate_tasks
 
 def place(problem: PlacementProblem, means: Means) -> Placed:
     """Place what can be placed, in order of admission. Raises what the solver raises, time-outs excepted."""
-    if problem.topology.every:
+    if problem.topology.groups or problem.topology.nested:
         return place_with_groups(problem, problem.topology, means, place)
     if len(problem.gang_need):
         return place_whole_gangs(problem, means)

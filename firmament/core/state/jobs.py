@@ -10,9 +10,9 @@ from firmament.core.model import Job
 class JobTable:
     """Jobs by id, and the rows of the tasks of each, whether or not the job has been defined.
 
-    ``gangs``: ids of the jobs of which several tasks must be placed together, that ask for room as a
-    whole, or that are trees of groups. ``changed``: gangs whose definition or tasks have changed since somebody last looked; the looker clears it.
-    ``had_gangs``: there has been one; ``has_trees``: one with groups in it.
+    ``gangs``: ids of the jobs of which several tasks must be placed together, that ask for room as a whole, or that are
+    trees of groups. ``changed``: gangs whose definition or tasks have changed since somebody last looked; the looker
+    clears it. ``had_gangs``: there has been one; ``has_trees``: one with groups in it.
     """
 
     def __init__(self) -> None:

@@ -31,7 +31,7 @@ class DomainChoice:
     apart: Int64
     random: np.random.Generator
 
-    def choose(self, steps: int, order: Int64 | None = None) -> Int64 | None:
+    def choose_domains(self, steps: int, order: Int64 | None = None) -> Int64 | None:
         """Return int64[I], the domain of each item, with none overfull; None if none was found."""
         if not self.able.any(axis=1).all():
             return None

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.tree_solver.nested import NO_DOMAINS, Domains, NestedGroup
+from firmament.core.tree_solver.nested import NO_DOMAINS, NestedDomains, NestedGroup
 from firmament.core.tree_solver.solver import ExactSolver
 from firmament.core.tree_solver.tree import Rule, Tree
 
@@ -37,20 +37,22 @@ AnyGroup: TypeAlias = TreeGroup | NestedGroup
 
 @dataclass(frozen=True, slots=True)
 class GroupTerms:
-    """The tree of a round and its groups, by number of the gang; ``nested`` are trees of groups, which share
-    ``domains``.
-
-    ``position``: int64[M], where each machine stands among the leaves, L for those outside of the tree; ``counted``:
-    int64[A], columns of the resources by which the rooms of units are compared, empty for all.
-    """
+    """The tree of a round and its groups, by number of the gang."""
 
     tree: Tree
+    """The tree of machines."""
     solver: ExactSolver
+    """Counts how many tasks of a group go where in it."""
     groups: Mapping[int, TreeGroup]
+    """Groups that share out over it."""
     position: Int64
+    """int64[M], where each machine stands among the leaves, L for those outside of the tree."""
     counted: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    domains: Domains = NO_DOMAINS
+    """int64[A], columns of the resources by which the rooms of units are compared, empty for all."""
+    domains: NestedDomains = NO_DOMAINS
+    """The domains of the labels that trees of groups name."""
     nested: Mapping[int, NestedGroup] = field(default_factory=dict)
+    """Trees of groups."""
 
     @property
     def every(self) -> Mapping[int, AnyGroup]:

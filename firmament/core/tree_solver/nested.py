@@ -11,7 +11,7 @@ from cost_models.interface import Int64
 
 
 @dataclass(frozen=True, slots=True)
-class Domains:
+class NestedDomains:
     """Labels of machines by which groups keep together.
 
     ``keys``: names of the labels; ``code``: int64[Y, M], the number of each machine's value, -1 if it has none;
@@ -23,7 +23,7 @@ class Domains:
     values: tuple[tuple[str, ...], ...]
 
 
-NO_DOMAINS = Domains((), np.empty((0, 0), dtype=np.int64), ())
+NO_DOMAINS = NestedDomains((), np.empty((0, 0), dtype=np.int64), ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class NestedGroup:
     least: Int64
     """int64[G], tasks, or groups in it, that go together or not at all, those that are there already included."""
     within: tuple[tuple[int, ...], ...]
-    """By group the labels (rows of `Domains`) of which all of its tasks share one value."""
+    """By group the labels (rows of `NestedDomains`) of which all of its tasks share one value."""
     rather_within: tuple[tuple[int, ...], ...]
     """The same as a wish."""
     apart: tuple[bool, ...]

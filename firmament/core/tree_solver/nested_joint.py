@@ -16,7 +16,7 @@ import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
 from firmament.core.tree_solver.domain_choice import DomainChoice
-from firmament.core.tree_solver.nested import Domains, LinkedGroup
+from firmament.core.tree_solver.nested import LinkedGroup, NestedDomains
 from firmament.core.tree_solver.nested_room import NestedRoom
 
 Item: TypeAlias = tuple[int, int]
@@ -45,7 +45,7 @@ class JointPacking:
     def __init__(
         self,
         group: LinkedGroup,
-        domains: Domains,
+        domains: NestedDomains,
         room: NestedRoom,
         shape_of: Sequence[int],
         counts: Sequence[int],
@@ -60,10 +60,10 @@ class JointPacking:
         self._random = np.random.default_rng(len(group.names))
         self._demand = self._sum_up()
 
-    def find(self) -> Booked | None:
+    def pack_all(self) -> Booked | None:
         """Return places for all of it, booked; or None, and nothing is booked."""
         roots = [(root, 0) for root in self._group.roots]
-        return self._solve(roots, np.arange(self._room.slots.shape[1]))
+        return self._solve_items(roots, np.arange(self._room.slots.shape[1]))
 
     def _sum_up(self) -> list[dict[int, int]]:
         """Return by group how many tasks of each shape it and those in it place."""
@@ -81,7 +81,7 @@ class JointPacking:
 
     # --- sets of items -------------------------------------------------------------------------------------------
 
-    def _solve(self, items: Sequence[Item], where: Int64) -> Booked | None:
+    def _solve_items(self, items: Sequence[Item], where: Int64) -> Booked | None:
         bound, parts = self._unfold(items)
         self._effort.left -= 1 + len(bound)
         if not bound:
@@ -95,7 +95,7 @@ class JointPacking:
         found = self._share_out(now, key, where)
         if found is None:
             return None
-        rest = self._solve([*later], where) if later else []
+        rest = self._solve_items([*later], where) if later else []
         more = self._pack(parts, where) if rest is not None and parts else []
         if rest is None or more is None:
             self._room.undo(mark)
@@ -150,14 +150,14 @@ class JointPacking:
             if turn % 4 == 3:
                 noise = self._random.uniform(0.5, 1.5, len(items))
                 order = np.argsort(-choice.demand.max(axis=1) * noise, kind="stable")
-            at = choice.choose(60 + 6 * len(items), order)
+            at = choice.choose_domains(60 + 6 * len(items), order)
             if at is None:
                 if turn == 0 or self._effort.left <= 0:
                     return None
                 continue
             failed = self._solve_each(items, key, machines, at, solved)
             if not failed:
-                return self._book_all(at, machines, solved)
+                return self._book_all(at, solved)
             choice.room[failed] *= SHRINK
             if self._effort.left <= 0:
                 return None
@@ -180,15 +180,13 @@ class JointPacking:
                 advanced = [
                     (items[index][0], items[index][1] + (self._next(items[index]) == key)) for index in inside
                 ]
-                solved[domain, inside] = self._solve(advanced, machines[domain])
+                solved[domain, inside] = self._solve_items(advanced, machines[domain])
                 self._room.undo(mark)
             if solved[domain, inside] is None:
                 failed.append(domain)
         return failed
 
-    def _book_all(
-        self, at: Int64, machines: Sequence[Int64], solved: dict[tuple[int, tuple[int, ...]], Booked | None]
-    ) -> Booked:
+    def _book_all(self, at: Int64, solved: dict[tuple[int, tuple[int, ...]], Booked | None]) -> Booked:
         found: Booked = []
         for domain in np.unique(at).tolist():
             found += solved[domain, tuple(np.flatnonzero(at == domain).tolist())] or []
@@ -256,7 +254,7 @@ class JointPacking:
         """Put the tasks of some parts on machines, the largest first; all or none."""
         room = self._room
         parts = [part for part in parts if self._counts[part]]
-        size = np.array([room.size[self._shape_of[part]] for part in parts])
+        size = np.array([room.size[self._shape_of[part]] for part in parts], dtype=np.float64)
         self._effort.left -= len(parts)
         for turn in range(PACKINGS if len(parts) > 1 else 3):
             weight = size if turn < 3 else size * self._random.uniform(0.7, 1.3, len(parts))

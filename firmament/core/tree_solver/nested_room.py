@@ -43,7 +43,7 @@ class NestedRoom:
         twin.size = self.size
         return twin
 
-    def close(self, machines: Int64, most: Int64) -> None:
+    def cap(self, machines: Int64, most: Int64) -> None:
         """Let machines take no more tasks of any shape than ``most`` (int64[M])."""
         self._left[:, machines] = np.minimum(self._left[:, machines], most[machines])
         self.slots[:, machines] = self._count(machines)

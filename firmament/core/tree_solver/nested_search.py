@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cost_models.interface import Float64, Int64
-from firmament.core.tree_solver.nested import Domains, LinkedGroup
+from firmament.core.tree_solver.nested import LinkedGroup, NestedDomains
 from firmament.core.tree_solver.nested_room import NestedRoom
 
 TURNS = 6
@@ -22,14 +22,14 @@ TURNS = 6
 
 
 @dataclass(slots=True)
-class Steps:
+class SearchSteps:
     """``left``: steps that may still be taken."""
 
     left: int
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class NestedPlaces:
     """``counts[i]`` tasks of the part ``part[i]`` on the machine ``machine[i]``; int64[A] each."""
 
     part: Int64
@@ -49,7 +49,12 @@ class NestedSearch:
     """
 
     def __init__(
-        self, group: LinkedGroup, domains: Domains, room: NestedRoom, shape_of: Sequence[int], steps: Steps
+        self,
+        group: LinkedGroup,
+        domains: NestedDomains,
+        room: NestedRoom,
+        shape_of: Sequence[int],
+        steps: SearchSteps,
     ) -> None:
         self.group = group
         self.domains = domains
@@ -379,12 +384,12 @@ class NestedSearch:
         held = held[held >= 0]
         return int(np.bincount(held).argmax()) if len(held) else None
 
-    def collect(self) -> Places:
+    def collect(self) -> NestedPlaces:
         """Return all places."""
         if not self._taken:
             nothing = np.empty(0, dtype=np.int64)
-            return Places(nothing, nothing, nothing)
+            return NestedPlaces(nothing, nothing, nothing)
         part = np.concatenate([np.full(len(machines), part) for part, machines, _ in self._taken])
         machine = np.concatenate([machines for _, machines, _ in self._taken])
         count = np.concatenate([counts for _, _, counts in self._taken])
-        return Places(part, machine, count)
+        return NestedPlaces(part, machine, count)

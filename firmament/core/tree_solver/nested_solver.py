@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from firmament.core.reasons import format_number
-from firmament.core.tree_solver.nested import Domains, LinkedGroup
+from firmament.core.tree_solver.nested import LinkedGroup, NestedDomains
 from firmament.core.tree_solver.nested_joint import Effort, JointPacking
 from firmament.core.tree_solver.nested_room import NestedRoom
-from firmament.core.tree_solver.nested_search import NestedSearch, Places, Steps
+from firmament.core.tree_solver.nested_search import NestedPlaces, NestedSearch, SearchSteps
 from firmament.core.tree_solver.tree import Shortage
 
 ORDERS = tuple(range(1, 24))
@@ -34,7 +34,7 @@ class NestedProblem:
     """A tree, and where its tasks could go: ``shape_of`` each part in ``room``, which is booked with what is found."""
 
     group: LinkedGroup
-    domains: Domains
+    domains: NestedDomains
     room: NestedRoom
     shape_of: Sequence[int]
 
@@ -42,7 +42,7 @@ class NestedProblem:
         """Return the same with a room of its own."""
         return replace(self, room=self.room.copy())
 
-    def solve(self, steps: Steps) -> Places | None:
+    def find_places(self, steps: SearchSteps) -> NestedPlaces | None:
         """Return places for all tasks or, if that cannot be found, for what the groups need and more; else None."""
         search = NestedSearch(self.group, self.domains, self.room, self.shape_of, steps)
         if search.search((0,)) or (self.has_all_room() and self._pack(search, steps, least=False)):
@@ -52,7 +52,7 @@ class NestedProblem:
             return search.collect()
         return None
 
-    def _pack(self, search: NestedSearch, steps: Steps, *, least: bool) -> bool:
+    def _pack(self, search: NestedSearch, steps: SearchSteps, *, least: bool) -> bool:
         if steps.left <= 0:
             return False
         if not least:
@@ -63,7 +63,7 @@ class NestedProblem:
                 packing = JointPacking(
                     self.group, self.domains, self.room, self.shape_of, counts, effort, wishes=wishes
                 )
-                found = packing.find()
+                found = packing.pack_all()
                 if found is not None:
                     search.adopt(found)
                     return True
@@ -81,11 +81,11 @@ class NestedProblem:
         return bool((wanted @ room.requests <= np.maximum(room.free, 0).sum(axis=1)).all())
 
 
-def solve_nested(problem: NestedProblem, steps: Steps) -> Places | Shortage:
+def solve_nested(problem: NestedProblem, steps: SearchSteps) -> NestedPlaces | Shortage:
     """Return places for a tree, or why it finds none; ``steps``: what is left in the round."""
-    given = Steps(max(min(STEPS, steps.left), 4 * len(problem.group.names)))
+    given = SearchSteps(max(min(STEPS, steps.left), 4 * len(problem.group.names)))
     before = given.left
-    found = problem.solve(given)
+    found = problem.find_places(given)
     steps.left -= before - given.left
     return explain_shortage(problem, steps) if found is None else found
 
@@ -93,7 +93,7 @@ def solve_nested(problem: NestedProblem, steps: Steps) -> Places | Shortage:
 # --- Why there is no place: the level, and if one alone is to blame the group, whose labels stand in the way.
 
 
-def explain_shortage(problem: NestedProblem, steps: Steps) -> Shortage:
+def explain_shortage(problem: NestedProblem, steps: SearchSteps) -> Shortage:
     """Return what to tell about a tree that finds no place.
 
     Labels are added level by level, from the tasks up; the first level that leaves no placement is named.
@@ -120,11 +120,11 @@ def explain_shortage(problem: NestedProblem, steps: Steps) -> Shortage:
     return Shortage("", "no way was found to place all of its groups", 0)
 
 
-def _is_placed(problem: NestedProblem, group: LinkedGroup, steps: Steps) -> bool:
+def _is_placed(problem: NestedProblem, group: LinkedGroup, steps: SearchSteps) -> bool:
     room = problem.room
     mark = room.mark()
-    given = Steps(max(min(steps.left, STEPS), len(group.names) * 4))
-    found = replace(problem, group=group).solve(given)
+    given = SearchSteps(max(min(steps.left, STEPS), len(group.names) * 4))
+    found = replace(problem, group=group).find_places(given)
     room.undo(mark)
     return found is not None
 
@@ -144,7 +144,7 @@ def _count_placed(problem: NestedProblem, free: LinkedGroup) -> int:
     return placed
 
 
-def _blame(problem: NestedProblem, group: LinkedGroup, level: Sequence[int], steps: Steps) -> Shortage:
+def _blame(problem: NestedProblem, group: LinkedGroup, level: Sequence[int], steps: SearchSteps) -> Shortage:
     """Return which groups of a level stand in the way: one without whose labels the others have places, or all."""
     alone = []
     for number in level[:BLAMED] if len(level) > 1 else level:

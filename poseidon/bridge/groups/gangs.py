@@ -164,6 +164,7 @@ class Gangs:
         """Return a task with what its group asks for."""
         task = self.groups.set_priority(group, task)
         traits = self._classes.set_colocation(task.traits, self.groups.colocation(group))
+        traits = self._classes.set_tree(traits, self.groups.place_in_tree(group, task.uid))
         return task if traits is task.traits else replace(task, traits=traits)
 
     def on_round(self, result: pb.RoundResult) -> None:
@@ -192,9 +193,9 @@ class Gangs:
             self._forget_said(group)
         else:
             self._say(group, reason, message)
-        known = self.groups.source(group)
-        write = self._conditions.consider(*known, state.state, message) if known is not None else None
-        self._actions += [write] if write is not None else []
+        for uid, found in self.groups.list_objects(group):
+            write = self._conditions.consider(uid, found, state.state, message)
+            self._actions += [write] if write is not None else []
 
     def expire(self) -> None:
         """Write the counts that were put off. To be called about every second."""

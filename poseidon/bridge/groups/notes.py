@@ -14,7 +14,7 @@ from poseidon.group_trees.status.group_status import Outlook, gist
 from poseidon.group_trees.status.members import Member
 from poseidon.group_trees.status.written import Told, Values
 from poseidon.kube.api.metadata import Condition, ObjectRef, timestamp
-from poseidon.kube.api.pod_groups import NativePodGroup
+from poseidon.kube.api.pod_groups import CompositePodGroup, NativePodGroup
 from poseidon.kube.api.told_reasons import ConditionType, EventReason
 from poseidon.kube.write.patch_writer import GroupConditionWrite
 from poseidon.lifecycle.actions import Action, AnnounceGroup
@@ -148,30 +148,38 @@ class GroupConditions:
         self, uid: str, found: Known, state: pb.GangState.State.ValueType, message: str
     ) -> GroupConditionWrite | None:
         """Return what is to be written of a group that stands as ``state`` says, None if that is nothing new."""
-        if not isinstance(found, NativePodGroup) or (state not in _WAITS and state != pb.GangState.BOUND):
+        composite = isinstance(found, CompositePodGroup)
+        if not isinstance(found, NativePodGroup | CompositePodGroup):
+            return None
+        if state not in _WAITS and state != pb.GangState.BOUND:
             return None
         waits = state in _WAITS
         status, message = ("False", message) if waits else ("True", "")
-        message = " ".join(filter(None, (message, list_ignored_by_native(found))))
+        if isinstance(found, NativePodGroup):
+            message = " ".join(filter(None, (message, list_ignored_by_native(found))))
         told = self._told.get(uid) or _as_found(found)
         if (told.status, told.gist) == (status, reasons_of(message)):
             self._told[uid] = told
             return None
         since = told.since if told.status == status and told.since else timestamp(self._wall())
         self._told[uid] = _Told(status, reasons_of(message), since)
-        condition = Condition(
-            ConditionType.POD_GROUP_SCHEDULED, status, UNSCHEDULABLE if waits else SCHEDULED, message, since
-        )
-        return GroupConditionWrite(uid, found.metadata.namespace or "default", found.metadata.name, condition)
+        condition = Condition(_type_of(found), status, UNSCHEDULABLE if waits else SCHEDULED, message, since)
+        namespace = found.metadata.namespace or "default"
+        return GroupConditionWrite(uid, namespace, found.metadata.name, condition, composite)
 
     def forget(self, uid: str) -> None:
         """Forget a PodGroup that is gone."""
         self._told.pop(uid, None)
 
 
-def _as_found(found: NativePodGroup) -> _Told:
+def _type_of(found: NativePodGroup | CompositePodGroup) -> ConditionType:
+    composite = isinstance(found, CompositePodGroup)
+    return ConditionType.COMPOSITE_POD_GROUP_SCHEDULED if composite else ConditionType.POD_GROUP_SCHEDULED
+
+
+def _as_found(found: NativePodGroup | CompositePodGroup) -> _Told:
     """Return what the object says already."""
     for each in found.status.conditions:
-        if each.type == ConditionType.POD_GROUP_SCHEDULED:
+        if each.type == _type_of(found):
             return _Told(each.status, reasons_of(each.message), each.last_transition_time)
     return _Told("", "", None)

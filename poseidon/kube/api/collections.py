@@ -8,6 +8,7 @@ from poseidon.kube.api.metrics import NodeMetric
 from poseidon.kube.api.node_topology import NodeResourceTopology
 from poseidon.kube.api.nodes import Namespace, Node, NodeOutline, PriorityClass, Service
 from poseidon.kube.api.pod_groups import (
+    CompositePodGroup,
     DisruptionBudget,
     NativePodGroup,
     PodGroup,
@@ -89,6 +90,9 @@ NATIVE_POD_GROUPS = Resource(
     ),
 )
 """1.36 serves v1alpha2, 1.37 v1beta1 and v1alpha3."""
+COMPOSITE_POD_GROUPS = Resource(
+    "compositepodgroups", "/apis/scheduling.k8s.io/v1alpha3/compositepodgroups", CompositePodGroup
+)
 BUDGETS = Resource("poddisruptionbudgets", "/apis/policy/v1/poddisruptionbudgets", DisruptionBudget)
 DAEMON_SETS = Resource("daemonsets", "/apis/apps/v1/daemonsets", ScaledOwner)
 """Only their metadata. The bridge follows them only if it matters which pods a DaemonSet owns."""

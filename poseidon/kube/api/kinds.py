@@ -85,6 +85,7 @@ DAEMON_SET = _make_kind(collections.DAEMON_SETS, "DaemonSet", struct=workloads.D
 POD_GROUP = _make_kind(collections.POD_GROUPS, "PodGroup", left_out=True)
 WORKLOAD = _make_kind(collections.WORKLOADS, "Workload", left_out=True)
 NATIVE_POD_GROUP = _make_kind(collections.NATIVE_POD_GROUPS, "PodGroup", left_out=True)
+COMPOSITE_POD_GROUP = _make_kind(collections.COMPOSITE_POD_GROUPS, "CompositePodGroup", left_out=True)
 SIGS_POD_GROUP = _make_kind(collections.SIGS_POD_GROUPS, "PodGroup", left_out=True)
 VOLCANO_POD_GROUP = _make_kind(collections.VOLCANO_POD_GROUPS, "PodGroup", left_out=True)
 GROUP_MAP = _make_kind(collections.GROUP_MAPS, "ConfigMap", left_out=True, role="topology", verbs=_CHANGED)
@@ -127,7 +128,14 @@ OWNERS = tuple(
     )
 )
 
-GROUPS = (POD_GROUP, WORKLOAD, NATIVE_POD_GROUP, SIGS_POD_GROUP, VOLCANO_POD_GROUP)
+GROUPS = (
+    POD_GROUP,
+    WORKLOAD,
+    COMPOSITE_POD_GROUP,
+    NATIVE_POD_GROUP,
+    SIGS_POD_GROUP,
+    VOLCANO_POD_GROUP,
+)
 """Kinds that say which pods go together."""
 
 QUEUES = (

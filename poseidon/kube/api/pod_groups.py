@@ -110,11 +110,18 @@ class SchedulingConstraints(KubeStruct, frozen=True):
     topology: tuple[TopologyConstraint, ...] = ()
 
 
+class TemplateReference(KubeStruct, frozen=True):
+    """The template of which a group was made."""
+
+    workload_name: str = ""
+
+
 class NativePodGroupSpec(KubeStruct, frozen=True):
     """Spec of Kubernetes' own PodGroup. ``disruption_mode`` is a text until v1alpha2 and a union from
     v1alpha3 on.
 
-    Admission sets ``priority`` from ``priority_class_name``.
+    Admission sets ``priority`` and ``preemption_policy`` from ``priority_class_name``. ``workload_ref`` names the
+    Workload that it was made of.
     """
 
     scheduling_policy: GroupPolicy = GroupPolicy()
@@ -122,6 +129,9 @@ class NativePodGroupSpec(KubeStruct, frozen=True):
     disruption_mode: Any = None
     priority: Integer | None = None
     priority_class_name: str = ""
+    preemption_policy: str = ""
+    parent_composite_pod_group_name: str = ""
+    workload_ref: TemplateReference | None = None
 
 
 class NativePodGroupStatus(KubeStruct, frozen=True):
@@ -135,6 +145,39 @@ class NativePodGroup(KubeStruct, frozen=True):
 
     metadata: ObjectMeta = ObjectMeta()
     spec: NativePodGroupSpec = NativePodGroupSpec()
+    status: NativePodGroupStatus = NativePodGroupStatus()
+
+
+class CompositeGangPolicy(KubeStruct, frozen=True):
+    """All or nothing, for at least this many groups."""
+
+    min_group_count: Integer = 0
+
+
+class CompositePolicy(KubeStruct, frozen=True):
+    """How to place the groups of a group: together if ``gang`` is given, else one by one."""
+
+    gang: CompositeGangPolicy | None = None
+
+
+class CompositePodGroupSpec(KubeStruct, frozen=True):
+    """Spec of a CompositePodGroup, whose fields are those of a PodGroup; it holds groups instead of pods."""
+
+    parent_composite_pod_group_name: str = ""
+    workload_ref: TemplateReference | None = None
+    scheduling_policy: CompositePolicy = CompositePolicy()
+    scheduling_constraints: SchedulingConstraints = SchedulingConstraints()
+    disruption_mode: Any = None
+    priority: Integer | None = None
+    priority_class_name: str = ""
+    preemption_policy: str = ""
+
+
+class CompositePodGroup(KubeStruct, frozen=True):
+    """scheduling.k8s.io/v1alpha3 CompositePodGroup: groups refer to it by ``spec.parentCompositePodGroupName``."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: CompositePodGroupSpec = CompositePodGroupSpec()
     status: NativePodGroupStatus = NativePodGroupStatus()
 
 

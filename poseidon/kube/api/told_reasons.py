@@ -33,6 +33,7 @@ class ConditionType(StrEnum):
     POD_SCHEDULED = "PodScheduled"
     DISRUPTION_TARGET = "DisruptionTarget"
     POD_GROUP_SCHEDULED = "PodGroupScheduled"
+    COMPOSITE_POD_GROUP_SCHEDULED = "CompositePodGroupInitiallyScheduled"
     VALID = "Valid"
     """From here on: conditions of objects of the application network."""
     ORDERED = "Ordered"

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
-from poseidon.kube.api.collections import NATIVE_POD_GROUPS
+from poseidon.kube.api.collections import COMPOSITE_POD_GROUPS, NATIVE_POD_GROUPS
 from poseidon.kube.api.metadata import Condition, PodRef, timestamp
 from poseidon.kube.api.pod_groups import PodGroupStatus
 from poseidon.kube.api.told_reasons import ConditionType
@@ -218,19 +218,21 @@ _NO_STATUS = {"phase": "", "scheduled": 0, "running": 0, "succeeded": 0, "failed
 
 
 class GroupConditionWrite(NamedTuple):
-    """A condition of a PodGroup of Kubernetes itself."""
+    """A condition of a PodGroup, or a CompositePodGroup, of Kubernetes itself."""
 
     uid: str
     namespace: str
     name: str
     condition: Condition
+    composite: bool = False
 
     def patch(self) -> Patch:
         """Return the write as a patch of the PodGroup's status, in the latest version."""
         return self.build_patch(NATIVE_POD_GROUPS.path)
 
     def build_patch(self, served: str) -> Patch:
-        """Return the write as a patch of the PodGroup's status; ``served`` is the path of all PodGroups."""
+        """Return the write as a patch of the group's status; ``served`` is the path of all PodGroups."""
+        served = COMPOSITE_POD_GROUPS.path if self.composite else served
         version, _, plural = served.rpartition("/")
         condition = {"reason": "", "message": "", **msgspec.to_builtins(self.condition)}
         path = f"{version}/namespaces/{self.namespace}/{plural}/{self.name}/status"

@@ -9,13 +9,13 @@ import numpy as np
 from cost_models.interface import Int64
 from firmament.core.board.board import Board
 from firmament.core.flow.problem import Assignments
-from firmament.core.tree_solver.nested import Domains, LinkedGroup, NestedGroup
+from firmament.core.tree_solver.nested import LinkedGroup, NestedDomains, NestedGroup
 from firmament.core.tree_solver.nested_room import NestedRoom
-from firmament.core.tree_solver.nested_search import Places
+from firmament.core.tree_solver.nested_search import NestedPlaces
 from firmament.core.tree_solver.nested_solver import NestedProblem
 
 
-def pose(board: Board, group: NestedGroup, domains: Domains, costs: Sequence[Int64]) -> NestedProblem:
+def pose(board: Board, group: NestedGroup, domains: NestedDomains, costs: Sequence[Int64]) -> NestedProblem:
     """Return the problem of a tree on a board; ``costs``: int64[M] of each part."""
     problem = board.residual.problem
     classes = group.part_class.tolist()
@@ -37,7 +37,7 @@ def pose(board: Board, group: NestedGroup, domains: Domains, costs: Sequence[Int
     return NestedProblem(LinkedGroup.link(group), domains, room, shape_of)
 
 
-def assign(group: NestedGroup, places: Places) -> Assignments:
+def assign(group: NestedGroup, places: NestedPlaces) -> Assignments:
     """Return places as assignments, by machine."""
     order = np.lexsort((places.part, places.machine))
     return Assignments(group.part_class[places.part[order]], places.machine[order], places.count[order])

@@ -106,7 +106,7 @@ class GroupPlacer:
             if isinstance(admitted, Assignments):
                 return admitted
             got = admitted.residual.placed - self.board.residual.placed
-            posed.room.close(np.flatnonzero(got < proposed.count_per_machine(self._problem.machines)), got)
+            posed.room.cap(np.flatnonzero(got < proposed.count_per_machine(self._problem.machines)), got)
         return IN_THE_WAY
 
     def _place_around_selective(self, group: TreeGroup, room: _LeafRoom) -> Assignments | str:

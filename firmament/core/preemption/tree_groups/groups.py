@@ -25,7 +25,7 @@ from firmament.core.ranks import counting
 from firmament.core.tree_solver.groups import AnyGroup, GroupTerms, TreeGroup
 from firmament.core.tree_solver.nested import LinkedGroup, NestedGroup
 from firmament.core.tree_solver.nested_room import NestedRoom
-from firmament.core.tree_solver.nested_search import Places, Steps
+from firmament.core.tree_solver.nested_search import NestedPlaces, SearchSteps
 from firmament.core.tree_solver.nested_solver import NestedProblem, solve_nested
 from firmament.core.tree_solver.tree import Shortage
 from firmament.solvers.base import Solver
@@ -231,7 +231,7 @@ class _Attempt:
 class NestedAttempt(_Attempt):
     """A search for the victims of a tree of groups."""
 
-    _found: Places | None = None
+    _found: NestedPlaces | None = None
 
     def _list_machines(self) -> Int64:
         return np.arange(self._now.problem.machines)
@@ -252,16 +252,17 @@ class NestedAttempt(_Attempt):
         costs = np.broadcast_to(self._cost, slots.shape)
         shape_of = np.searchsorted(self._classes, group.part_class).tolist()
         room = NestedRoom(free.T, requests, slots, costs)
-        found = solve_nested(
-            NestedProblem(group, self._terms.domains, room, shape_of), Steps(PREEMPTION_STEPS)
-        )
+        posed = NestedProblem(LinkedGroup.link(group), self._terms.domains, room, shape_of)
+        found = solve_nested(posed, SearchSteps(PREEMPTION_STEPS))
         if isinstance(found, Shortage):
             return found
         self._found = found
         return np.bincount(found.machine, found.count, now.problem.machines).astype(np.int64)
 
-    def _assign(self, places: Int64, victims: Int64, solver: Solver) -> Assignments | None:  # noqa: ARG002 - as any
-        assert self._found is not None and isinstance(self._group, NestedGroup)
+    def _assign(self, places: Int64, victims: Int64, solver: Solver) -> Assignments | None:  # noqa: ARG002 - as others
+        """Return where the tasks are that were placed last."""
+        assert self._found is not None
+        assert isinstance(self._group, NestedGroup)
         return assign(self._group, self._found)
 
 

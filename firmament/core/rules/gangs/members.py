@@ -243,7 +243,7 @@ def _going(
     return {
         job_id
         for job_id, count in told.items()
-        if (job := jobs.gang(job_id)) is not None and count_placed(cluster, job_id) <= count
+        if jobs.gang(job_id) is not None and count_placed(cluster, job_id) <= count
     }
 
 

@@ -10,7 +10,7 @@ from cost_models.interface import Int64
 from firmament.core.model import Job
 from firmament.core.rules.gangs.members import name_group, staying_members
 from firmament.core.state.cluster import Cluster
-from firmament.core.tree_solver.nested import Domains, NestedGroup
+from firmament.core.tree_solver.nested import NestedDomains, NestedGroup
 
 
 def list_labels(jobs: Sequence[Job]) -> list[str]:
@@ -18,7 +18,7 @@ def list_labels(jobs: Sequence[Job]) -> list[str]:
     return sorted({key for job in jobs for each in job.groups for key in (*each.within, *each.rather_within)})
 
 
-def find_domains(cluster: Cluster, keys: Sequence[str]) -> Domains:
+def find_domains(cluster: Cluster, keys: Sequence[str]) -> NestedDomains:
     """Return the domains of labels: the values that machines have."""
     machines = cluster.machines.specs
     codes, values = [], []
@@ -30,7 +30,7 @@ def find_domains(cluster: Cluster, keys: Sequence[str]) -> Domains:
         )
         values.append(tuple(present))
     code = np.array(codes, dtype=np.int64).reshape(len(keys), len(machines))
-    return Domains(tuple(keys), code, tuple(values))
+    return NestedDomains(tuple(keys), code, tuple(values))
 
 
 def nest_groups(

@@ -1,0 +1,208 @@
+"""Trees of groups of Kubernetes: CompositePodGroups, and in them others or PodGroups, which name their parents.
+
+Objects come in any order. A tree whose root, or whose groups on the way to it, do not exist yet waits for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from poseidon.kube.api.pod_groups import CompositePodGroup, NativePodGroup
+from poseidon.kube.parsing.label_syntax import key_fault
+from poseidon.pod_groups.membership import COMPOSITE_POD_GROUP, NATIVE_POD_GROUP, ObjectKey
+
+MOST_LEVELS = 4
+"""Levels that a tree may have, that of its PodGroups included, as in Kubernetes."""
+
+MAX_COUNT = 2**31 - 1
+"""The largest number that the objects' fields hold."""
+
+NativeGroup: TypeAlias = NativePodGroup | CompositePodGroup
+
+
+@dataclass(frozen=True, slots=True)
+class GroupNode:
+    """A group in a tree, in the terms of the protocol's ``JobGroup``."""
+
+    name: str
+    """Its name, unique in the tree."""
+    parent: str = ""
+    """Name of the group that it is in, "" for a root."""
+    least: int = 0
+    """Pods, or groups in it, that go together; 0: each by itself."""
+    within: tuple[str, ...] = ()
+    """Node labels of which all of its pods share one value."""
+    rather_within: tuple[str, ...] = ()
+    """The same as a wish."""
+    apart: bool = False
+    """Whether no two groups in it share such a value."""
+    disrupted_whole: bool = False
+    """Whether evicting one of its pods evicts all."""
+
+
+class CompositeTrees:
+    """The groups of Kubernetes that are known, by what they are in."""
+
+    def __init__(self) -> None:
+        self._known: dict[ObjectKey, NativeGroup] = {}
+        self._inside: dict[ObjectKey, dict[ObjectKey, None]] = {}
+
+    def put(self, key: ObjectKey, found: NativeGroup) -> None:
+        """Take a group as it is now."""
+        self.remove(key)
+        self._known[key] = found
+        parent = _name_parent(key, found)
+        if parent is not None:
+            self._inside.setdefault(parent, {})[key] = None
+
+    def remove(self, key: ObjectKey) -> None:
+        """Forget a group; an unknown one is ignored."""
+        found = self._known.pop(key, None)
+        parent = _name_parent(key, found) if found is not None else None
+        if parent is not None:
+            inside = self._inside[parent]
+            inside.pop(key, None)
+            if not inside:
+                del self._inside[parent]
+
+    def find_root(self, key: ObjectKey) -> ObjectKey:
+        """Return the group above all others of a group, which may not exist; itself if it is in none.
+
+        Of groups that are in each other, the first by name.
+        """
+        path = [key]
+        while True:
+            found = self._known.get(path[-1])
+            parent = _name_parent(path[-1], found) if found is not None else None
+            if parent is None:
+                return path[-1]
+            if parent in path:
+                return min(path[path.index(parent) :])
+            path.append(parent)
+
+    def list_leaves(self, key: ObjectKey) -> list[ObjectKey]:
+        """Return the PodGroups below a group, itself if it is one."""
+        return [each for each in self.walk(key) if each.kind == NATIVE_POD_GROUP]
+
+    def walk(self, key: ObjectKey) -> Iterator[ObjectKey]:
+        """Yield a group and those below it, parents first, each once."""
+        seen, todo = {key}, [key]
+        for each in todo:
+            yield each
+            for child in sorted(self._inside.get(each, ())):
+                if child not in seen:
+                    seen.add(child)
+                    todo.append(child)
+
+    def list_nodes(self, root: ObjectKey) -> tuple[tuple[GroupNode, ...], str]:
+        """Return the groups of a tree, parents first, and why it makes no sense ("": it does)."""
+        problem = self._find_fault(root)
+        if problem:
+            return (), problem
+        keys = [key for key in self.walk(root) if key in self._known]
+        leaves = {key.name for key in keys if key.kind == NATIVE_POD_GROUP}
+
+        def name(key: ObjectKey) -> str:
+            clashes = key.kind == COMPOSITE_POD_GROUP and key.name in leaves
+            return f"{COMPOSITE_POD_GROUP} {key.name}" if clashes else key.name
+
+        nodes = []
+        for key in keys:
+            found = self._known[key]
+            parent = _name_parent(key, found)
+            nodes.append(
+                GroupNode(
+                    name=name(key),
+                    parent=name(parent) if parent is not None and key != root else "",
+                    least=read_least(found),
+                    within=tuple(each.key for each in found.spec.scheduling_constraints.topology),
+                    disrupted_whole=is_disrupted_whole(found.spec.disruption_mode),
+                )
+            )
+        return tuple(nodes), ""
+
+    def _find_fault(self, root: ObjectKey) -> str:
+        """Return what is wrong with a tree, as kube-scheduler would refuse it, "" for nothing."""
+        depth: dict[ObjectKey, int] = {}
+        workloads: dict[str, None] = {}
+        for key in self.walk(root):
+            found = self._known.get(key)
+            if found is None:
+                continue
+            parent = _name_parent(key, found)
+            if key == root and parent is not None:
+                return f"spec.parentCompositePodGroupName: {parent.name} is in {key.name} itself; remove the circle"
+            depth[key] = depth[parent] + 1 if parent is not None else 1
+            if depth[key] > MOST_LEVELS:
+                return f"{key.kind} {key.name} is on level {depth[key]}; a tree has at most {MOST_LEVELS}"
+            fault = self._find_own_fault(key, found, self._known.get(parent) if parent is not None else None)
+            if fault:
+                return f"{key.kind.split()[0]} {key.name}: {fault}"
+            if found.spec.workload_ref is not None and found.spec.workload_ref.workload_name:
+                workloads[found.spec.workload_ref.workload_name] = None
+        if len(workloads) > 1:
+            return f"spec.workloadRef: names {len(workloads)} Workloads ({', '.join(workloads)}); one tree is of one"
+        return ""
+
+    def _find_own_fault(self, key: ObjectKey, found: NativeGroup, parent: NativeGroup | None) -> str:
+        least, gang = read_least(found), found.spec.scheduling_policy.gang
+        if gang is not None and not 1 <= least <= MAX_COUNT:
+            field = "minCount" if key.kind == NATIVE_POD_GROUP else "minGroupCount"
+            return f"spec.schedulingPolicy.gang.{field}: {least} is out of range; give at least 1"
+        for index, each in enumerate(found.spec.scheduling_constraints.topology):
+            if fault := key_fault(each.key):
+                return f"spec.schedulingConstraints.topology[{index}].key: {fault}"
+        if parent is None:
+            return ""
+        if parent.spec.scheduling_policy.gang is not None and gang is None:
+            return "spec.schedulingPolicy: is basic in a group that is a gang; give gang"
+        if is_disrupted_whole(parent.spec.disruption_mode) and not is_disrupted_whole(
+            found.spec.disruption_mode
+        ):
+            return "spec.disruptionMode: is Single in a group whose mode is All; give all"
+        return ""
+
+
+def _name_parent(key: ObjectKey, found: NativeGroup) -> ObjectKey | None:
+    parent = found.spec.parent_composite_pod_group_name
+    return ObjectKey(COMPOSITE_POD_GROUP, key.namespace, parent) if parent else None
+
+
+def read_least(found: NativeGroup) -> int:
+    """Return how many pods, or groups, go together; 0 for a group that is no gang."""
+    if isinstance(found, CompositePodGroup):
+        gang = found.spec.scheduling_policy.gang
+        return gang.min_group_count if gang is not None else 0
+    policy = found.spec.scheduling_policy.gang
+    return policy.min_count if policy is not None else 0
+
+
+_ALL = ("PodGroup", "All", "all")
+"""The ``spec.disruptionMode`` of groups that are disrupted as a whole, as text or as the key of a union."""
+
+
+def is_disrupted_whole(mode: object) -> bool:
+    """Return whether a ``spec.disruptionMode`` says so: a text until v1alpha2, ``all: {}`` from v1alpha3 on."""
+    return (
+        mode in _ALL if isinstance(mode, str) else isinstance(mode, dict) and not mode.keys().isdisjoint(_ALL)
+    )
+
+
+def count_fewest(nodes: Sequence[GroupNode]) -> int:
+    """Return the fewest pods that make a tree whole."""
+    inside: dict[str, list[int]] = {}
+    for node in reversed(nodes):
+        below = inside.get(node.name)
+        needed = node.least if below is None else sum(sorted(below)[: node.least])
+        inside.setdefault(node.parent, []).append(needed)
+    return sum(inside.get("", ()))
+
+
+def take_off(nodes: Sequence[GroupNode], done: Mapping[str, int]) -> tuple[GroupNode, ...]:
+    """Return a tree whose groups need so many pods fewer, by name, as these need no place any more."""
+    return tuple(
+        replace(node, least=max(0, node.least - done[node.name])) if done.get(node.name) else node
+        for node in nodes
+    )

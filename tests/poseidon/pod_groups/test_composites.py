@@ -1,0 +1,164 @@
+"""Trees of groups of Kubernetes: who is in them, in whichever order objects come, and what makes no sense."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import pytest
+from msgspec.structs import replace
+
+from poseidon.kube.api.metadata import ObjectMeta
+from poseidon.kube.api.pod_groups import (
+    CompositeGangPolicy,
+    CompositePodGroup,
+    CompositePodGroupSpec,
+    CompositePolicy,
+    GangPolicy,
+    GroupPolicy,
+    NativePodGroup,
+    NativePodGroupSpec,
+    SchedulingConstraints,
+    TemplateReference,
+    TopologyConstraint,
+)
+from poseidon.pod_groups.groups import Groups
+from poseidon.pod_groups.membership import COMPOSITE_POD_GROUP, NATIVE_POD_GROUP
+from tests.poseidon.pod_groups.objects import pod
+
+
+def composite(name, parent="", least=2, key="", **spec):
+    policy = CompositePolicy(CompositeGangPolicy(least)) if least is not None else CompositePolicy()
+    found = CompositePodGroupSpec(
+        parent_composite_pod_group_name=parent,
+        scheduling_policy=policy,
+        scheduling_constraints=SchedulingConstraints((TopologyConstraint(key),) if key else ()),
+    )
+    return CompositePodGroup(
+        metadata=ObjectMeta(name=name, namespace="default", uid=f"c-{name}"), spec=replace(found, **spec)
+    )
+
+
+def leaf(name, parent="", least=1, key="", **spec):
+    policy = GroupPolicy(GangPolicy(least)) if least is not None else GroupPolicy()
+    found = NativePodGroupSpec(
+        scheduling_policy=policy,
+        scheduling_constraints=SchedulingConstraints((TopologyConstraint(key),) if key else ()),
+        parent_composite_pod_group_name=parent,
+    )
+    return NativePodGroup(
+        metadata=ObjectMeta(name=name, namespace="default", uid=f"p-{name}"), spec=replace(found, **spec)
+    )
+
+
+def put(groups, found):
+    kind = COMPOSITE_POD_GROUP if isinstance(found, CompositePodGroup) else NATIVE_POD_GROUP
+    groups.put_source(kind, found.metadata.uid, found)
+    for uid, each in groups.take_regrouped():
+        groups.put_pod(uid, each)
+
+
+TREE = (composite("root", key="zone"), leaf("a", "root", 2, "rack"), leaf("b", "root", 1))
+
+
+def asked(groups, uid="pod-x"):
+    group = groups.group_of(uid)
+    return groups.job(group), groups.waits_for(group)
+
+
+@pytest.mark.parametrize("order", [*permutations(range(4))])
+def test_a_tree_is_one_job_in_whichever_order_objects_and_pods_come(order):
+    groups = Groups()
+    for index in order:
+        if index == 3:
+            groups.put_pod("pod-x", pod("x", native="a"))
+        else:
+            put(groups, TREE[index])
+    job, waits = asked(groups)
+    assert not waits
+    assert job.id == "CompositePodGroup/default/root"
+    assert job.min_members == 3
+    assert [(each.name, each.parent, each.least, [*each.within]) for each in job.groups] == [
+        ("root", "", 2, ["zone"]),
+        ("a", "root", 2, ["rack"]),
+        ("b", "root", 1, []),
+    ]
+    assert groups.place_in_tree(groups.group_of("pod-x"), "pod-x").group == "a"
+
+
+def test_pods_wait_for_the_group_that_is_missing():
+    groups = Groups()
+    put(groups, leaf("a", "middle"))
+    put(groups, composite("root"))
+    groups.put_pod("pod-x", pod("x", native="a"))
+    assert asked(groups)[1] == "waits for CompositePodGroup default/middle, which does not exist"
+    put(groups, composite("middle", "root"))
+    assert asked(groups)[0].id == "CompositePodGroup/default/root"
+    groups.remove_source("c-root")
+    assert asked(groups)[1] == "waits for CompositePodGroup default/root, which does not exist"
+
+
+def test_a_pod_leaves_the_tree_with_its_group():
+    groups = Groups()
+    for each in TREE:
+        put(groups, each)
+    groups.put_pod("pod-x", pod("x", native="a"))
+    put(groups, leaf("a", "", 2))
+    job, _ = asked(groups)
+    assert job.id == "scheduling.k8s.io/PodGroup/default/a"
+    assert not job.groups
+
+
+@pytest.mark.parametrize(
+    ("objects", "words"),
+    [
+        ((composite("root", "two"), composite("two", "root"), leaf("a", "root")), "remove the circle"),
+        ((composite("root"), leaf("a", "root", None)), "is basic in a group that is a gang"),
+        ((composite("root", least=0), leaf("a", "root")), "minGroupCount: 0 is out of range"),
+        ((composite("root"), leaf("a", "root", 0)), "minCount: 0 is out of range"),
+        ((composite("root", key="no label!"), leaf("a", "root")), "topology[0].key"),
+        (
+            (composite("root", disruption_mode={"all": {}}), leaf("a", "root")),
+            "is Single in a group whose mode is All",
+        ),
+        (
+            (
+                composite("root", workload_ref=TemplateReference("one")),
+                leaf("a", "root", workload_ref=TemplateReference("two")),
+            ),
+            "names 2 Workloads (one, two)",
+        ),
+        (
+            (
+                composite("root"),
+                composite("c2", "root"),
+                composite("c3", "c2"),
+                composite("c4", "c3"),
+                leaf("a", "c4"),
+            ),
+            "is on level 5; a tree has at most 4",
+        ),
+    ],
+)
+def test_what_makes_no_sense_holds_the_pods_back_and_says_why(objects, words):
+    groups = Groups()
+    for each in objects:
+        put(groups, each)
+    groups.put_pod("pod-x", pod("x", native="a"))
+    assert words in asked(groups)[1]
+
+
+def test_a_basic_tree_needs_nothing_as_a_whole():
+    groups = Groups()
+    put(groups, composite("root", least=None))
+    put(groups, leaf("a", "root", 3))
+    groups.put_pod("pod-x", pod("x", native="a"))
+    job, waits = asked(groups)
+    assert (job.min_members, waits, [each.least for each in job.groups]) == (0, "", [0, 3])
+
+
+def test_groups_of_trees_may_forbid_their_pods_to_evict_others():
+    groups = Groups()
+    put(groups, composite("root", preemption_policy="Never"))
+    put(groups, leaf("a", "root"))
+    groups.put_pod("pod-x", pod("x", native="a"))
+    assert groups.place_in_tree(groups.group_of("pod-x"), "pod-x").never_preempts
