@@ -33,7 +33,7 @@ from firmament.core.constraints.ruleset import (
 from firmament.core.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem
 from firmament.core.flow.terms import DualPrices, HeightCharge, RoundHeights
 from firmament.core.tree_solver.groups import NO_GROUPS, GroupTerms, TreeGroup
-from firmament.core.tree_solver.nested import NestedDomains, NestedGroup
+from firmament.core.tree_solver.nested import NestedGroup
 from firmament.core.tree_solver.tree import Tree
 
 _COUNTER = Layout("", 0, "counters")
@@ -96,7 +96,6 @@ LAYOUTS: Mapping[type, Mapping[str, Layout]] = {
         "counted": Layout("*", 0, "K"),
     },
     TreeGroup: {"held": Layout("L", 0), "order": Layout("*", 0, "C")},
-    NestedDomains: {"code": Layout("XM", -1)},
     NestedGroup: {
         "parent": Layout("*", -1),
         "least": Layout("*", 0),
@@ -254,6 +253,9 @@ def _group_faults(terms: GroupTerms) -> Iterator[str]:
         yield "topology.tree has units without leaves, or leaves that are nowhere"
     if any(len(group.rules) != len(tree.levels) for group in terms.groups.values()):
         yield f"topology.groups has rules for other levels than {len(tree.levels)}"
+    code = terms.domains.code
+    if terms.nested and (code.shape != (len(terms.domains.keys), len(terms.position)) or (code < -1).any()):
+        yield "topology.domains has other domains than labels and machines"
     for group in terms.nested.values():
         yield from _list_nested_faults(group, len(terms.domains.keys))
     if terms.groups and (terms.position > tree.leaves).any():

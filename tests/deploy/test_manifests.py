@@ -232,6 +232,7 @@ def test_the_bridge_may_do_what_it_does_and_nothing_else():
         ("resource.k8s.io", "resourceclaims/status", "patch"),
         ("resource.k8s.io", "resourceclaims/binding", "patch"),
         ("scheduling.k8s.io", "podgroups/status", "patch"),
+        ("scheduling.k8s.io", "compositepodgroups/status", "patch"),
         ("scheduling.x-k8s.io", "podgroups/status", "patch"),
     }
 

@@ -148,6 +148,7 @@ def test_every_field_of_a_class_is_read():
         "daemon": True,
         "assumed": amounts(cpu=1),
         "queue": "ClusterQueue/a",
+        "group": "prefill",
     }
     assert set(filled) == set(pb.TaskClass.DESCRIPTOR.fields_by_name) - {"id"}
     for name, value in filled.items():
