@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 from benchmarks.algorithm import run_events
@@ -20,16 +22,23 @@ FACTOR = 10
 
 
 async def measure_growth(
-    params: dict[str, int], *, runs: int, seed: int, progress: Callable[[str], None]
+    params: dict[str, int], *, runs: int, seed: int, progress: Callable[[str], None], steps: int = 1
 ) -> dict[str, Any]:
-    """Return processor seconds of a burst at ``params`` (nodes, pods, classes of the basic workload), and
-    with each tenfold.
+    """Return processor seconds of a burst at ``params`` (nodes, pods, classes of the basic workload), and with each
+    tenfold, ``steps`` times.
+
+    Exponents say how much steeper than the size the seconds grow from one step to the next: 1 is in proportion.
 
     Each size is translated once; each run takes it into a core of its own and places the burst. Runs alternate between
     the sizes, so that a machine that becomes slower meanwhile spoils no ratio.
     """
     configuration, solver = build_core(load(None)), OrToolsSolver()
-    sizes = {"base": dict(params)} | {name: {**params, name: params[name] * FACTOR} for name in params}
+    ways = {name: [name_step(name, step) for step in range(1, steps + 1)] for name in params}
+    sizes = {"base": dict(params)} | {
+        each: {**params, name: params[name] * FACTOR**step}
+        for name, way in ways.items()
+        for step, each in enumerate(way, 1)
+    }
     relax_garbage_collection()  # millions of objects that stay
     told = {}
     for name, size in sizes.items():
@@ -49,8 +58,18 @@ async def measure_growth(
         "sizes": sizes,
         "seconds": medians,
         "allSeconds": seconds,
-        "ratios": {name: medians[name] / medians["base"] for name in params},
+        "ratios": {name: each / medians["base"] for name, each in medians.items() if name != "base"},
+        "exponents": {
+            after: math.log(medians[after] / medians[before], FACTOR)
+            for way in ways.values()
+            for before, after in pairwise(["base", *way])
+        },
     }
+
+
+def name_step(name: str, step: int) -> str:
+    """Return how a size is called that differs from the base by so many steps in one thing."""
+    return name if step == 1 else f"{name}, {step} times"
 
 
 async def _describe_workload(size: dict[str, int], seed: int, configuration: CoreConfiguration) -> ToldEvents:

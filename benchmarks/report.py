@@ -12,6 +12,7 @@ from benchmarks import report_core as core
 from benchmarks import report_models as models
 from benchmarks import report_processes as processes
 from benchmarks.charts import sections
+from benchmarks.drift import drift_sheets
 from benchmarks.lone_pod import lone_pod_sheets
 from benchmarks.report_head_to_head import head_to_head_sheets
 from benchmarks.sheets import Report, Sheet, markdown
@@ -37,6 +38,7 @@ KINDS: dict[str, Kind] = {
     "comparison": Kind("Comparison", core.comparison_sheets),
     "optimum": Kind("Tasks placed beside the optimum", core.optimum_sheets),
     "growth": Kind("Growth", core.growth_sheets),
+    "drift": Kind("Beside an earlier commit", drift_sheets),
     "sweep": Kind("Sizes", core.sweep_sheets),
     "judge": Kind("Verdicts of kube-scheduler", processes.judge_sheets),
     "hostile": Kind("Hostile pods", core.hostile_sheets),

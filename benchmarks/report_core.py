@@ -153,10 +153,11 @@ def growth_sheets(report: Report) -> list[Sheet]:
             *(number(size[key]) for key in ("nodes", "pods", "classes")),
             number(report["seconds"][name], 3),
             number(report["ratios"].get(name, 1), 2),
+            number(report.get("exponents", {}).get(name), 2),
         ]
         for name, size in report["sizes"].items()
     ]
-    return [Sheet("", ("size", "nodes", "pods", "classes", "seconds", "ratio"), rows)]
+    return [Sheet("", ("size", "nodes", "pods", "classes", "seconds", "ratio", "exponent"), rows)]
 
 
 def hostile_sheets(report: Report) -> list[Sheet]:

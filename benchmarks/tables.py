@@ -164,13 +164,18 @@ def print_optimum(report: dict[str, Any], console: Console) -> None:
 
 def print_growth(report: dict[str, Any], console: Console) -> None:
     """Print a line per size."""
-    table = Table("what", "nodes", "pods", "classes", "seconds", "ratio", title="Growth of a round")
+    table = Table(
+        "what", "nodes", "pods", "classes", "seconds", "ratio", "exponent", title="Growth of a round"
+    )
     for name, size in report["sizes"].items():
         table.add_row(
             "base" if name == "base" else f"10 x {name}",
             *(f"{size[key]:,}" for key in ("nodes", "pods", "classes")),
             f"{report['seconds'][name]:.3f}",
-            f"{report['ratios'][name]:.2f}" if name in report["ratios"] else "",
+            *(
+                f"{report[kind][name]:.2f}" if name in report[kind] else ""
+                for kind in ("ratios", "exponents")
+            ),
         )
     console.print(table)
     print_environment(report["environment"], console)

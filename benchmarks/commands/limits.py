@@ -38,17 +38,22 @@ def optimum(instances: int, family: str, seconds: float, seed: int, output: str,
 @click.option("--nodes", default=10_000, show_default=True, type=click.IntRange(1))
 @click.option("--pods", default=10_000, show_default=True, type=click.IntRange(1))
 @click.option("--classes", default=100, show_default=True, type=click.IntRange(1))
+@click.option("--steps", default=1, show_default=True, type=click.IntRange(1, 4), help="How often tenfold.")
 @click.option("--runs", default=3, show_default=True, type=click.IntRange(1, 100))
 @click.option("--seed", default=1, show_default=True)
 @OUTPUT
 @SAVE
-def growth(nodes: int, pods: int, classes: int, runs: int, seed: int, output: str, save: Path | None) -> None:
-    """Return how much longer a round takes with ten times the nodes, the pods, or the classes."""
+def growth(
+    nodes: int, pods: int, classes: int, steps: int, runs: int, seed: int, output: str, save: Path | None
+) -> None:
+    """Return how much longer a round takes with ten times the nodes, the pods, or the classes, and with which
+    exponent it grows.
+    """
     from benchmarks.growth import measure_growth
     from benchmarks.tables import print_growth
 
     params = {"nodes": nodes, "pods": pods, "classes": classes}
-    report = asyncio.run(measure_growth(params, runs=runs, seed=seed, progress=progress()))
+    report = asyncio.run(measure_growth(params, runs=runs, seed=seed, progress=progress(), steps=steps))
     emit(report, output, save, print_growth)
 
 

@@ -51,6 +51,19 @@ def test_ratios_are_those_of_the_medians():
     assert len(said) == 4 + 4
 
 
+def test_exponents_are_from_step_to_step():
+    report = asyncio.run(
+        measure_growth(
+            {"nodes": 4, "pods": 4, "classes": 1}, runs=1, seed=1, progress=lambda _: None, steps=2
+        )
+    )
+    assert report["sizes"]["pods, 2 times"] == {"nodes": 4, "pods": 400, "classes": 1}
+    seconds = report["seconds"]
+    for name in ("nodes", "pods", "classes"):
+        found = [report["exponents"][each] for each in (name, f"{name}, 2 times")]
+        assert 10 ** sum(found) == pytest.approx(seconds[f"{name}, 2 times"] / seconds["base"])
+
+
 @pytest.mark.full  # its ratios are held by the one before, at a smaller size
 def test_ten_times_the_work_takes_less_than_fifteen_times_the_seconds():
     """Ratios within one run, with wide margins: seen are about 2 and 4 on a quiet machine."""

@@ -23,6 +23,7 @@ TINY = {
     "consolidate": ["--machines", "8", "--pools", "2", "--seeds", "2"],
     "relieve": ["--machines", "8", "--seeds", "2"],
     "dashboard": ["--nodes", "20", "--pods", "30", "--classes", "2", "--pairs", "1", "--browsers", "3"],
+    "drift": ["--base", "HEAD", "--nodes", "20", "--tasks", "20", "--classes", "2", "--pairs", "1"],
     "failover": ["--nodes", "5", "--ends", "1", "--rate", "20", "--lease", "2"],
     "gangs": ["--nodes", "10", "--gangs", "4", "--size", "2", "--kinds", "2", "--room", "2", "--runs", "1"],
     "growth": ["--nodes", "10", "--pods", "10", "--classes", "2", "--runs", "1"],
@@ -63,6 +64,7 @@ LINES = {
     "compare": "| pod by pod | 20 nodes, 30 pods, ",
     "consolidate": "| with as many moves | ",
     "relieve": "| moves that are tried | ",
+    "drift": "| 2 | ",
     "gangs": "4 gangs of 2 in 2 kinds on 10 machines:",
     "growth": "| 10 x classes | 10 | 10 | 20 | ",
     "hostile": "| tolerations | ",
@@ -105,7 +107,7 @@ def test_every_command_that_saves_is_rendered_here():
     assert LINES.keys() == TINY.keys()
 
 
-SLOW = {"dashboard", "network", "observability", "reschedule", "topology"}
+SLOW = {"dashboard", "drift", "network", "observability", "reschedule", "topology"}
 """Commands that take seconds: that what they save has tables is held by the last test but one."""
 
 
