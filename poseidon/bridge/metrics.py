@@ -47,7 +47,8 @@ class BridgeMetrics:
         )
         self.events_sent = counter("poseidon_solver_events", "Events sent to the solver.")
         self.rounds = counter("poseidon_rounds", "Rounds received.")
-        self.deltas = counter("poseidon_deltas", "Deltas received.", ["kind"])
+        self._deltas = counter("poseidon_deltas", "Deltas received.", ["kind"])
+        self._deltas_by_kind: dict[str, Counter] = {}
         self.deltas_refused = counter(
             "poseidon_deltas_refused", "Deltas of the solver that were not carried out.", ["kind", "reason"]
         )
@@ -81,6 +82,13 @@ class BridgeMetrics:
         self.leader = gauge("poseidon_leader", "1 while this process may change the cluster.")
         self.pending_pods = gauge("poseidon_pending_pods", "Pods that wait for a node.")
         self.nodes = gauge("poseidon_nodes", "Nodes known.")
+
+    def count_deltas(self, kind: str, number: int) -> None:
+        """Count deltas of a kind that the solver has sent."""
+        series = self._deltas_by_kind.get(kind)
+        if series is None:  # looked up once, as that takes longer than counting
+            series = self._deltas_by_kind[kind] = self._deltas.labels(kind)
+        series.inc(number)
 
 
 def queue_of(record: PodRecord) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from poseidon.lifecycle.placements import kind_of
 from protos.firmament.v1 import scheduler_pb2 as pb
@@ -14,29 +14,43 @@ _ROUNDS = 64
 _DELTAS = 500
 
 
+class _Round(NamedTuple):
+    """When a round came, how many deltas it had, and the message, with the first of them."""
+
+    at: float
+    deltas: int
+    first: pb.RoundResult
+
+
 class RoundHistory:
     """The last 64 rounds with up to 500 deltas each. ``wall`` tells seconds since the epoch."""
 
     def __init__(self, wall: Callable[[], float]) -> None:
         self._wall = wall
-        self._rounds: OrderedDict[str, dict[str, Any]] = OrderedDict()
+        self._rounds: OrderedDict[str, _Round] = OrderedDict()
 
     def add(self, result: pb.RoundResult) -> None:
         """Keep a round, and drop the oldest."""
-        self._rounds[str(result.round)] = {
-            "round": result.round,
-            "at": self._wall(),
-            "stats": {field.name: value for field, value in result.stats.ListFields()},
-            "deltas": len(result.deltas),
-            "first": [
-                {"kind": kind_of(each.kind), "pod": each.task, "node": each.machine}
-                for each in result.deltas[:_DELTAS]
-            ],
-        }
+        first = result
+        if len(result.deltas) > _DELTAS or result.unscheduled or result.queues:  # which may be long as well
+            first = pb.RoundResult(round=result.round, stats=result.stats, deltas=result.deltas[:_DELTAS])
+        self._rounds[str(result.round)] = _Round(self._wall(), len(result.deltas), first)
         if len(self._rounds) > _ROUNDS:
             self._rounds.popitem(last=False)
 
     def page(self, number: str) -> str:
         """Return a round by its number as JSON, "" if it is not known; may be called from any thread."""
         found = self._rounds.get(number)
-        return json.dumps(found, indent=2, default=str) if found is not None else ""
+        return json.dumps(_describe(found), indent=2, default=str) if found is not None else ""
+
+
+def _describe(kept: _Round) -> dict[str, Any]:
+    return {
+        "round": kept.first.round,
+        "at": kept.at,
+        "stats": {field.name: value for field, value in kept.first.stats.ListFields()},
+        "deltas": kept.deltas,
+        "first": [
+            {"kind": kind_of(each.kind), "pod": each.task, "node": each.machine} for each in kept.first.deltas
+        ],
+    }

@@ -204,9 +204,11 @@ class Bridge:
         if self._traces is not None:
             self._traces.round_arrived(result)
         self._metrics.rounds.inc()
-        kinds = Counter(delta.kind for delta in result.deltas)
+        kinds = Counter([delta.kind for delta in result.deltas])
         for kind, count in kinds.items():
-            self._metrics.deltas.labels(kind_of(kind)).inc(count)
+            self._metrics.count_deltas(kind_of(kind), count)
+        if not _log.isEnabledFor(logging.INFO):
+            return
         _log.info(
             "round round=%d placed=%d evicted=%d pending=%d machines=%d classes=%d certified=%s gap=%.4f seconds=%.3f",
             result.round,

@@ -7,6 +7,8 @@ import logging
 from collections.abc import Callable, Collection, Sequence
 from typing import Generic, TypeVar
 
+from prometheus_client import Counter
+
 from poseidon.kube.api.metadata import KubeStruct, ObjectMeta
 from poseidon.kube.api.resource import Change
 from poseidon.kube.environment import Environment
@@ -30,14 +32,22 @@ class Delivery(Generic[T]):
         self._resource = resource
         self._take_changes = take
         self._changed = changed
+        self._heard: dict[str, Counter] = {}
         self.synced = asyncio.Event()
         """Whether a complete list has been passed on, or the resource is not served."""
 
     def hand_over(self, batch: Sequence[Change[T]], kind: str) -> None:
         """Pass on changes that no line of a watch has told, and count them as of a kind."""
         if batch:
-            self._metrics.watch_events.labels(self._resource, kind).inc(len(batch))
+            self.count_heard(kind, len(batch))
             self.deliver(batch)
+
+    def count_heard(self, kind: str, number: int) -> None:
+        """Count objects of a kind of change."""
+        series = self._heard.get(kind)
+        if series is None:  # looked up once, as that takes longer than counting
+            series = self._heard[kind] = self._metrics.watch_events.labels(self._resource, kind)
+        series.inc(number)
 
     def report_gone(self, uids: Collection[str]) -> None:
         """Pass on that objects are no longer there."""

@@ -211,7 +211,7 @@ class Reflector(Generic[T]):
             except MalformedObjectError as problem:
                 self._delivery.reject(ObjectMeta(), str(problem))
         for kind, count in counts.items():
-            self._metrics.watch_events.labels(self._resource.name, kind).inc(count)
+            self._delivery.count_heard(kind, count)
         if batch:
             self._delivery.deliver(batch)
         if error is not None:
