@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.support.effort import EFFORT, examples
 from tests.support.order import dealt, import_share, workers
-from tests.support.preloaded import FOLDER, server
+from tests.support.preloaded import FOLDER, quick_python, server
 from tests.support.set_aside import nothing_set_aside
 from tests.support.time_limits import stretch
 from tests.support.waiting import Terminal
@@ -104,6 +105,12 @@ def _levels_of_logs():
     yield
     for logger, level in zip(loggers, levels, strict=True):
         logger.setLevel(level)
+
+
+@pytest.fixture
+def forked_programs(monkeypatch):
+    """For tests of what starts programs by itself: these are forked, which takes a second of a core less for each."""
+    monkeypatch.setattr(sys, "executable", quick_python())
 
 
 @pytest.fixture

@@ -50,6 +50,7 @@ class GrpcTarget:
         self._timer = timer
         self._channel = aio.insecure_channel(address, options=_OPTIONS)
         self._stream = pb_grpc.SchedulerStub(self._channel).Session(None)
+        self._writing = asyncio.Lock()
         self._progressed = asyncio.Event()
         self._sequence = self._acknowledged = 0
         self._figures: Figures | None = None
@@ -119,13 +120,14 @@ class GrpcTarget:
         events = self._books.take_events()
         if self._figures is not None:
             self._figures.add("translate", self._timer() - begin)
-        for message in split_events(events, BATCH_EVENTS, BATCH_BYTES):
-            self._sequence += 1
-            message.events.sequence = self._sequence
-            await self._stream.write(message)
-        reports = self._books.take_reports()
-        if reports:
-            await self._stream.write(pb.ClientMessage(reports=pb.BindingReports(reports=reports)))
+        async with self._writing:  # a stream takes one message at a time; who comes first writes first
+            for message in split_events(events, BATCH_EVENTS, BATCH_BYTES):
+                self._sequence += 1
+                message.events.sequence = self._sequence
+                await self._stream.write(message)
+            reports = self._books.take_reports()
+            if reports:
+                await self._stream.write(pb.ClientMessage(reports=pb.BindingReports(reports=reports)))
 
     async def _read(self) -> None:
         try:

@@ -38,6 +38,7 @@ def run(workload, stage, options=OPTIONS):
     return asyncio.run(measure_workload(workload, stage, options))
 
 
+@pytest.mark.usefixtures("forked_programs")
 @pytest.mark.parametrize("stage", ["algorithm", "grpc", "end-to-end"])
 def test_ops_on_every_stage(tmp_path, stage):
     workload = load_workload(write(tmp_path, STEPS))
@@ -87,6 +88,7 @@ def test_pods_of_other_schedulers_count_where_they_run(tmp_path):
     assert (part["bound"], part["waiting"]) == (2, 4)
 
 
+@pytest.mark.usefixtures("forked_programs")
 def test_the_solver_can_be_configured(tmp_path):
     scheduling = {"policy": {"name": "trivial"}}
     (result,) = run(
@@ -111,6 +113,7 @@ def test_a_template_that_makes_no_pod_is_named(tmp_path):
         asyncio.run(Runner(load_workload(write(tmp_path, document)), target).run())
 
 
+@pytest.mark.usefixtures("forked_programs")
 def test_a_given_cluster_keeps_its_nodes_and_loses_the_pods(tmp_path):
     with cluster_in_thread() as cluster:
         asyncio.run(create_nodes(cluster.operations, 5))

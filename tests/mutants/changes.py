@@ -207,6 +207,8 @@ class _Finder(ast.NodeVisitor):
     def visit_Call(self, node: ast.Call) -> None:
         if _is_log(node.func):
             return
+        if isinstance(node.func, ast.Name) and node.func.id == "zip":
+            node.keywords = []  # that both are equally long is so anyway
         if isinstance(node.func, ast.Name) and node.func.id in EXTREMES:
             start, end = self._span(node.func)
             self._add("operator", node.lineno, start, end, EXTREMES[node.func.id])

@@ -45,8 +45,10 @@ def draw_changes(root: Path, count: int, seed: int) -> list[Change]:
     offered = {folder: _lines_of(root, folder) for folder in FOLDERS}
     total = sum(len(each) for each in offered.values())
     drawn: list[Change] = []
+    before = 0
     for folder, lines in offered.items():
-        share = max(1, round(count * len(lines) / total))
+        before += len(lines)
+        share = max(1, round(count * before / total) - len(drawn))
         chosen = random.Random(f"{seed} {folder}")
         keys = chosen.sample(sorted(lines), min(share, len(lines)))
         drawn += [chosen.choice(lines[key]) for key in keys]

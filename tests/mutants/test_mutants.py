@@ -35,6 +35,7 @@ SOURCE = '''
                 raise ValueError(f"{amount - 1}")
             self.free -= min(amount, 2)
             self.books.note(amount)
+            self.all = zip(amount, amount, strict=True)
             return amount + len("a" + "b") <= (LIMIT)
 '''
 

@@ -54,6 +54,7 @@ def elected(clock: Clock, name: str = "a") -> Election:
 def test_the_first_creates_the_lease_and_leads():
     clock = Clock()
     election = candidate(clock=clock)
+    assert (election.role, election.fencing) == (Role.STANDBY, 0)
     election.observe(None)
     write = election.next_write()
     assert write is not None

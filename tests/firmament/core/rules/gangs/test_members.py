@@ -1,0 +1,40 @@
+"""How many members a gang needs, may lose at a time, and has when some leave."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from firmament.core.events import ClassDefined, JobDefined, TasksBound
+from firmament.core.model import Job
+from firmament.core.rules.gangs.members import breaks_up, count_spare, shrink
+from tests.support.core import machine, scheduler, task_class, uids
+
+
+@pytest.mark.parametrize(("members", "needed"), [(0, 3), (1, 2), (2, 1), (3, 1), (9, 1)])
+def test_a_gang_that_is_shrunk_needs_at_least_one(members, needed):
+    job = Job("g", name="ns/g", min_members=3)
+    assert shrink(job, members).min_members == needed
+    assert shrink(job, members).id == "g"
+
+
+@pytest.mark.parametrize(
+    ("whole", "expected"),
+    [(False, [False, False, True, True, False]), (True, [True, True, True, True, False])],
+)
+def test_a_gang_breaks_up_if_some_stay_but_fewer_than_it_needs(whole, expected):
+    job = Job("g", name="ns/g", min_members=3, disrupted_whole=whole)
+    core = scheduler(
+        machine("m", cpu=9000),
+        ClassDefined(1, task_class(cpu=1000)),
+        JobDefined(job),
+        TasksBound("m", 1, uids("g", 4), job="g"),
+    )
+    assert [breaks_up(core._cluster, job, leaving) for leaving in range(5)] == expected
+
+
+def test_members_that_leave_on_their_own_are_spare_unless_all_go_together():
+    job = Job("g", name="ns/g", min_members=3)
+    assert [count_spare(job, members) for members in (2, 3, 5)] == [0, 0, 2]
+    assert count_spare(replace(job, disrupted_whole=True), 5) == 0
