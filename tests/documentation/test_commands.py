@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -100,6 +101,29 @@ def test_options_in_commands_exist(document: Path):
 def test_the_documents_show_every_command():
     names = {command.name for document in documents() for command, _ in invocations(document.read_text())}
     assert {"run", "plan", "explain", "demo", "serve", "submit", "throughput", "simulated"} <= names
+
+
+def leaves(command: click.Command, words: str) -> Iterator[tuple[str, click.Command]]:
+    """The commands below one that do something by themselves, by the words that run them."""
+    if not isinstance(command, click.Group):
+        yield words, command
+        return
+    context = click.Context(command)
+    for name in command.list_commands(context):
+        found = command.get_command(context, name)
+        assert found is not None
+        yield from leaves(found, f"{words} {name}")
+
+
+COMMANDS = dict([*leaves(poseidon, "poseidon"), *leaves(firmament, "firmament")])
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_each_command_is_in_the_reference_and_each_of_its_options_in_some_document(words: str):
+    assert words in REFERENCE
+    told = "\n".join(each.read_text(encoding="utf-8") for each in documents() if each.name != "CHANGELOG.md")
+    named = set(re.findall(r"(?<![\w-])--?[a-z][\w-]*", told))
+    assert options(COMMANDS[words]) - ALWAYS - named == set()
 
 
 def _inspecting() -> list[click.Command]:

@@ -25,7 +25,7 @@ from poseidon.offline.plan import NO_NODES
 from poseidon.pods.tasks import GATED_REASON
 from poseidon.rescheduling.metrics import MoveMetrics
 from tests.deploy.manifests import of_kind
-from tests.documentation.markdown import ROOT, blocks, codes, rows, section, text
+from tests.documentation.markdown import ROOT, blocks, codes, documents, rows, section, text
 
 OPERATIONS = text("docs/operations.md")
 CONFIGURATION = text("docs/configuration.md")
@@ -60,11 +60,13 @@ def test_the_list_of_metrics_is_complete():
 
 def test_metrics_in_prose_exist():
     known = {codes(row[0])[0] for row in rows(section(OPERATIONS, "Metrics"))}
-    for name in ("operations", "troubleshooting", "architecture", "round"):
+    for document in documents():
+        if document.name == "CHANGELOG.md":
+            continue  # tells what was
         for found in re.findall(
-            r"(?<![/\w])(?:poseidon|firmament)_[a-z_]+(?=[`{ =])", text(f"docs/{name}.md")
+            r"(?<![/\w])(?:poseidon|firmament)_[a-z_]+(?=[`{ =])", document.read_text(encoding="utf-8")
         ):
-            assert found.removesuffix("_count") in known, f"{name}: {found}"
+            assert re.sub(r"_(count|sum|bucket)$", "", found) in known, f"{document}: {found}"
 
 
 def test_the_defaults_are_what_an_empty_configuration_gives():
@@ -101,6 +103,15 @@ def test_every_reason_is_explained():
         GATED_REASON,
     ):
         assert f"`{reason}`" in explained, reason
+
+
+@pytest.mark.parametrize("reason", Reason, ids=lambda reason: reason.name)
+def test_each_reason_of_the_solver_stands_somewhere(reason: Reason):
+    assert any(
+        reason.value in document.read_text(encoding="utf-8")
+        for document in documents()
+        if document.name != "CHANGELOG.md"
+    )
 
 
 def test_documented_policies_exist():
