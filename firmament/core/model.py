@@ -301,6 +301,8 @@ class TaskClass:
     """Whether a DaemonSet owns them; only if some model estimates use."""
     runs_to_completion: bool = False
     """Whether they are expected to end by themselves."""
+    run_seconds: int = 0
+    """Seconds after which they have ended at the latest, once they have a machine; 0: not known."""
     assumed: tuple[tuple[str, int], ...] = ()
     """Need by resource that costs assume beyond requests, because some container states none; room does not
     count it.

@@ -68,6 +68,7 @@ _FIELDS: Mapping[str, Decoder[Any]] = {
     "images": _texts,
     "terminating": _plain,
     "runs_to_completion": _plain,
+    "run_seconds": _plain,
     "attachments": distinct(rules.attachment, lambda *names: names),
     "new_storage": rules.storage(NewStorage, "total"),
     "disks": distinct(rules.disk, Disk),

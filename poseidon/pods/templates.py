@@ -35,6 +35,7 @@ from poseidon.pods.resources import (
     quality_of_service,
     quantities,
 )
+from poseidon.pods.run_times import find_run_seconds
 from poseidon.pods.visibility import Visibility
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -64,6 +65,8 @@ class ClassSource(Struct, frozen=True, gc=False, omit_defaults=True):
     """Koordinator's priority class, "" if nobody looks at it."""
     daemon: bool
     """The pod is a DaemonSet's, and somebody looks at that."""
+    run_seconds: int
+    """After how many seconds it has ended at the latest; 0: not known."""
 
 
 def class_source(
@@ -81,6 +84,7 @@ def class_source(
         ),
         service_class=_service_class(pod, priority) if visibility.service_classes else "",
         daemon=daemon and visibility.daemons,
+        run_seconds=find_run_seconds(pod),
     )
 
 
@@ -89,6 +93,7 @@ _ELSEWHERE = {
     "preemption_policy": "",
     "restart_policy": "",
     "active_deadline_seconds": None,
+    "termination_grace_period_seconds": None,
     "volumes": (),
     # No class says anything of these.
     "node_name": "",
@@ -129,6 +134,7 @@ def describe(source: ClassSource, visibility: Visibility) -> tuple[pb.TaskClass,
         runs_to_completion=source.runs_to_completion,
         service_class=source.service_class,
         daemon=source.daemon,
+        run_seconds=source.run_seconds,
     )
     too_much = describe_excess(source.spec)
     rules = pb.TaskClass(invalid=too_much) if too_much else _rules(source, defects)

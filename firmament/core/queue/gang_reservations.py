@@ -13,6 +13,7 @@ Namespaces take turns, so that many gangs of one do not keep those of others wai
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -21,6 +22,7 @@ import numpy as np
 from cost_models.interface import Int64
 from firmament.core.configuration import RoundOptions
 from firmament.core.filters.static_rows import StaticRows
+from firmament.core.queue.expected_ends import find_start
 from firmament.core.queue.lasting_use import lasting_use
 from firmament.core.queue.turns import Turns, namespaces_of
 from firmament.core.rules.gangs.members import able_members, lacking
@@ -42,14 +44,22 @@ class KeptPart:
 
 @dataclass(slots=True)
 class GangReservation:
-    """What is kept for a gang (by the id of its job); ``rounds`` it may still last, ``until`` which clock."""
+    """What is kept for a gang."""
 
     job: str
+    """Id of the gang's job."""
     priority: int
+    """The highest priority of its members."""
     parts: list[KeptPart]
+    """What is kept where."""
     rounds: int
+    """Rounds that placed something for which it may still last."""
     until: float
+    """When it lapses, in seconds since the epoch."""
+    starts: float = -math.inf
+    """When there will be room for all of it at the latest."""
     machines: frozenset[str] = field(init=False)
+    """Names of the machines."""
 
     def __post_init__(self) -> None:
         self.machines = frozenset(part.machine for part in self.parts)
@@ -69,10 +79,10 @@ class GangReservations:
         self.sought: frozenset[str] = frozenset()
         """Those that were due when the round that is open began."""
 
-    def iter_closed(self, priority: int, job: str) -> Iterator[str]:
-        """Yield the machines that are closed to tasks of ``priority`` in ``job``."""
+    def iter_closed(self, priority: int, job: str, ends: float) -> Iterator[str]:
+        """Yield the machines that are closed to tasks of ``priority`` in ``job`` that have ended at ``ends``."""
         for held in self.held.values():
-            if held.job != job and priority <= held.priority:
+            if held.job != job and priority <= held.priority and ends > held.starts:
                 yield from held.machines
 
     def renumber(self, new_row: Int64) -> None:
@@ -108,6 +118,14 @@ class GangReservations:
             self.due = frozenset({job_id})
             activate_members(cluster, job_id)
             return
+
+    def expect(self, cluster: Cluster, now: float) -> None:
+        """Note when there will be room for each gang at the latest."""
+        for held in self.held.values():
+            needed = _sum_up(cluster, held)
+            starts = [find_start(cluster, row, amounts, now) for row, amounts in needed.items() if row >= 0]
+            known = len(starts) == len(needed) and min(starts) > -math.inf
+            held.starts = max(starts) if known else -math.inf
 
     def open_round(self, cluster: Cluster) -> None:
         """Begin a round, which looks for room for the gangs that are due and not put off."""
@@ -192,22 +210,31 @@ def _has_hope(cluster: Cluster, static_rows: StaticRows, held: GangReservation, 
     """Return whether the machines that are kept may be used, and have the room once those have ended that are
     to end.
     """
-    machines = cluster.machines
-    needed: dict[int, Int64] = {}
+    machines, needed = cluster.machines, _sum_up(cluster, held)
     for part in held.parts:
         row = machines.row_of.get(part.machine)
         if row is None or part.cls < 0:
             return False
         if not static_rows.get(cluster.classes.rows[part.cls].shape).feasible[row]:
             return False
-        request = np.zeros(machines.capacity.shape[1], dtype=np.int64)
-        own = cluster.request_of(part.cls)
-        request[: len(own)] = own * part.units
-        needed[row] = needed.get(row, np.zeros_like(request)) + request
     return all(
         (machines.capacity[row] - lasting[row] >= amounts)[amounts > 0].all()
         for row, amounts in needed.items()
     )
+
+
+def _sum_up(cluster: Cluster, held: GangReservation) -> dict[int, Int64]:
+    """Return what is kept on each machine (row, -1: one that is gone, or of a class that is): int64[K]."""
+    machines = cluster.machines
+    needed: dict[int, Int64] = {}
+    for part in held.parts:
+        row = machines.row_of.get(part.machine, -1) if part.cls >= 0 else -1
+        request = np.zeros(machines.capacity.shape[1], dtype=np.int64)
+        if row >= 0:
+            own = cluster.request_of(part.cls)
+            request[: len(own)] = own * part.units
+        needed[row] = needed.get(row, np.zeros_like(request)) + request
+    return needed
 
 
 def _waiting(cluster: Cluster, job_id: str) -> Int64:

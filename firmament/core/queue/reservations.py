@@ -12,6 +12,7 @@ for the whole (``gang_reservations``).
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +20,7 @@ import numpy as np
 from cost_models.interface import Bool, Int64
 from firmament.core.configuration import RoundOptions
 from firmament.core.filters.static_rows import StaticRows
+from firmament.core.queue.expected_ends import find_start
 from firmament.core.queue.gang_reservations import GangReservations
 from firmament.core.queue.lasting_use import lasting_use
 from firmament.core.queue.turns import Turns
@@ -34,14 +36,22 @@ MACHINES_PER_RESERVATION = 200
 
 @dataclass(slots=True)
 class Reservation:
-    """One reserved machine (by name) for one task (by uid); ``rounds`` it may still last, ``until`` which clock."""
+    """One reserved machine for one task."""
 
     uid: str
+    """The task."""
     machine: str
+    """The machine's name."""
     cls: int
+    """The task's class (row)."""
     priority: int
+    """The task's priority."""
     rounds: int
+    """Rounds that placed something for which it may still last."""
     until: float
+    """When it lapses, in seconds since the epoch."""
+    starts: float = -math.inf
+    """When there will be room for it at the latest."""
 
 
 class Reservations:
@@ -51,19 +61,29 @@ class Reservations:
         self._options = options
         self._turns = Turns()
         self._counted_at = float("-inf")
+        self._now = math.inf
         self.held: list[Reservation] = []
         self.gangs = GangReservations(options, self._turns)
 
     def list_closed_rows(self, cluster: Cluster, cls: int, priority: int, job: str) -> set[int]:
-        """Return rows of machines that are reserved against tasks of ``cls`` with ``priority`` in ``job``."""
+        """Return rows of machines that are reserved against tasks of ``cls`` with ``priority`` in ``job``.
+
+        A machine is open to tasks that will have ended when it has room for the one that it is reserved for.
+        """
         row_of = cluster.machines.row_of
+        run = cluster.classes.rows[cls].content.run_seconds
+        ends = self._now + run if run else math.inf
         closed = {
             row_of[held.machine]
             for held in self.held
-            if held.machine in row_of and (held.cls != cls) and priority <= held.priority
+            if held.machine in row_of
+            and (held.cls != cls)
+            and priority <= held.priority
+            and ends > held.starts
         }
         if self.gangs.held:
-            closed |= {row_of[name] for name in self.gangs.iter_closed(priority, job) if name in row_of}
+            kept = self.gangs.iter_closed(priority, job, ends)
+            closed |= {row_of[name] for name in kept if name in row_of}
         return closed
 
     def renumber(self, new_row: Int64) -> None:
@@ -82,6 +102,14 @@ class Reservations:
 
         A task for which no machine would do counts anew.
         """
+        self._renew(cluster, static_rows, now)
+        self._now = now
+        for held in self.held:
+            row, request = cluster.machines.row_of[held.machine], cluster.request_of(held.cls)
+            held.starts = find_start(cluster, row, request, now)
+        self.gangs.expect(cluster, now)
+
+    def _renew(self, cluster: Cluster, static_rows: StaticRows, now: float) -> None:
         self._drop_ended(cluster, static_rows, now)
         tasks = cluster.tasks
         pending = tasks.in_state(TaskPhase.PENDING)

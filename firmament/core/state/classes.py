@@ -51,6 +51,7 @@ _OF_CLASSES = {
     "never_preempts",
     "runs_to_completion",
     "group",
+    "run_seconds",
 }
 """Fields that classes of one shape may differ in; a shape has them as they are by default."""
 SHAPE_FIELDS = tuple(each.name for each in fields(TaskClass) if each.name not in _OF_CLASSES)

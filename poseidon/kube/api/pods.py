@@ -237,6 +237,7 @@ class PodSpec(KubeStruct, frozen=True):
     preemption_policy: str = ""
     restart_policy: str = ""
     active_deadline_seconds: int | None = None
+    termination_grace_period_seconds: int | None = None
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
     runtime_class_name: str = ""

@@ -1467,6 +1467,7 @@ class TaskClass(_message.Message):
     DISKS_FIELD_NUMBER: _builtins.int
     NEW_STORAGE_FIELD_NUMBER: _builtins.int
     QUEUE_FIELD_NUMBER: _builtins.int
+    RUN_SECONDS_FIELD_NUMBER: _builtins.int
     CLAIMS_FIELD_NUMBER: _builtins.int
     GROUP_FIELD_NUMBER: _builtins.int
     id: _builtins.int
@@ -1491,6 +1492,8 @@ class TaskClass(_message.Message):
     """the tasks end by themselves: others may wait for the room that they take"""
     queue: _builtins.str
     """name of the quota that the tasks draw on (a record of kind "Quota"); empty: none"""
+    run_seconds: _builtins.int
+    """seconds after which the tasks have ended at the latest, once placed; 0: not known"""
     group: _builtins.str
     """name of the tasks' group in their job's tree of groups; empty: none"""
     @_builtins.property
@@ -1621,12 +1624,13 @@ class TaskClass(_message.Message):
         disks: _abc.Iterable[Global___Disk] | None = ...,
         new_storage: _abc.Iterable[Global___NewStorage] | None = ...,
         queue: _builtins.str = ...,
+        run_seconds: _builtins.int = ...,
         claims: _abc.Iterable[Global___TaskClaim] | None = ...,
         group: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["affinity", b"affinity", "annotations", b"annotations", "anti_affinity", b"anti_affinity", "assumed", b"assumed", "attachments", b"attachments", "claims", b"claims", "containers", b"containers", "daemon", b"daemon", "disks", b"disks", "group", b"group", "id", b"id", "images", b"images", "invalid", b"invalid", "labels", b"labels", "limits", b"limits", "machine", b"machine", "namespace", b"namespace", "never_preempts", b"never_preempts", "new_storage", b"new_storage", "node_selector", b"node_selector", "overhead", b"overhead", "ports", b"ports", "preferred", b"preferred", "preferred_affinity", b"preferred_affinity", "preferred_anti_affinity", b"preferred_anti_affinity", "qos", b"qos", "queue", b"queue", "requests", b"requests", "required", b"required", "runs_to_completion", b"runs_to_completion", "service_class", b"service_class", "spread", b"spread", "terminating", b"terminating", "tolerations", b"tolerations", "volumes", b"volumes"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["affinity", b"affinity", "annotations", b"annotations", "anti_affinity", b"anti_affinity", "assumed", b"assumed", "attachments", b"attachments", "claims", b"claims", "containers", b"containers", "daemon", b"daemon", "disks", b"disks", "group", b"group", "id", b"id", "images", b"images", "invalid", b"invalid", "labels", b"labels", "limits", b"limits", "machine", b"machine", "namespace", b"namespace", "never_preempts", b"never_preempts", "new_storage", b"new_storage", "node_selector", b"node_selector", "overhead", b"overhead", "ports", b"ports", "preferred", b"preferred", "preferred_affinity", b"preferred_affinity", "preferred_anti_affinity", b"preferred_anti_affinity", "qos", b"qos", "queue", b"queue", "requests", b"requests", "required", b"required", "run_seconds", b"run_seconds", "runs_to_completion", b"runs_to_completion", "service_class", b"service_class", "spread", b"spread", "terminating", b"terminating", "tolerations", b"tolerations", "volumes", b"volumes"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -136,6 +136,7 @@ def test_every_field_of_a_class_is_read():
         "terminating": True,
         "never_preempts": True,
         "runs_to_completion": True,
+        "run_seconds": 60,
         "attachments": [pb.Attachment(resource="r", volume="v")],
         "disks": [pb.Disk(name="d", read_only=True)],
         "claims": [pb.TaskClaim(name="c", claim="ns/c")],

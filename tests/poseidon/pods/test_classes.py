@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from poseidon.kube.api.decoding import convert_object
 from poseidon.kube.api.pods import Pod
 from poseidon.pods.classes import ClassTable
@@ -86,5 +88,23 @@ def test_pods_that_run_to_completion_are_known_as_such():
         {"restartPolicy": "OnFailure"},
     ]
     pods = [make_pod(**spec) for spec in (*specs, {"activeDeadlineSeconds": 60})]
-    assert [table.intern(pod) for pod in pods] == [1, 1, 2, 2, 2]
-    assert [table.message(number).runs_to_completion for number in (1, 2)] == [False, True]
+    assert [table.intern(pod) for pod in pods] == [1, 1, 2, 2, 3]
+    assert [table.message(number).runs_to_completion for number in (1, 2, 3)] == [False, True, True]
+
+
+def test_pods_say_how_long_they_run_by_their_deadline_or_an_annotation():
+    table = ClassTable()
+
+    def run(annotation: str = "", **spec: Any) -> int:
+        pod = make_pod(**spec)
+        annotations = {"firmament.io/run-seconds": annotation} if annotation else {}
+        metadata = msgspec.structs.replace(pod.metadata, annotations=annotations)
+        return table.message(table.intern(msgspec.structs.replace(pod, metadata=metadata))).run_seconds
+
+    assert run() == run("-5") == run("0") == run("soon") == run("9" * 40) == 0
+    assert run("8") == 8
+    assert run("100") == 104
+    assert run(activeDeadlineSeconds=66) == 96
+    assert run(activeDeadlineSeconds=60, terminationGracePeriodSeconds=4) == 64
+    assert run("40", activeDeadlineSeconds=66) == 40
+    assert all(seconds <= run(str(seconds)) <= seconds * 9 / 8 for seconds in range(1, 300))
