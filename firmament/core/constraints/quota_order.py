@@ -8,15 +8,47 @@ the top of the tree down, with the task in question added.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.core.constraints.quota_room import Draw, QuotaRoom, QuotaTerms
+from firmament.core.constraints.quota_tree import list_levels
 
-Standing = tuple[int, tuple[float, ...]]
-"""How many levels up a quota is to borrow, 0 for not at all; shares from the top of the tree down. The less comes
-first."""
+
+@dataclass(frozen=True, slots=True, eq=False)
+class QuotaStanding:
+    """Where somebody stands who waits for quota; the less comes first.
+
+    Where both go by shares they are compared where their ways down from the top of the tree part: first whether there
+    is to be borrowed of what is asked for, then by share. All others by how far up they borrow.
+    """
+
+    borrows: int = 0
+    """How high the part of the tree is within which there is enough, 0 for the quota itself."""
+    path: tuple[int, ...] = ()
+    """From the top of the tree down to the quota, where shares count."""
+    shares: tuple[tuple[bool, float], ...] = ()
+    """Of each on the path below the top, whether it is to borrow of what is asked for, and its share."""
+
+    def compare(self, other: QuotaStanding) -> int:
+        """Return less than 0 if this comes first, more if the other does."""
+        if not self.path or not other.path or self.path[0] != other.path[0]:
+            return self.borrows - other.borrows
+        for mine, its, *values in zip(self.path[1:], other.path[1:], self.shares, other.shares, strict=False):
+            if mine != its:
+                return -1 if values[0] < values[1] else int(values[0] > values[1])
+        return 0
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, QuotaStanding) and self.compare(other) == 0
+
+    def __lt__(self, other: QuotaStanding) -> bool:
+        return self.compare(other) < 0
+
+    __hash__ = None  # type: ignore[assignment]  # equal ones need not have equal parts
+
 
 WEIGHTLESS = 2.0**80
 """What the ratio of a quota without weight counts for each unit: it stands after all that have some."""
@@ -57,41 +89,58 @@ class QuotaOrder:
     def __init__(self, room: QuotaRoom) -> None:
         self._room = room
         self._shares = QuotaShares(room.terms)
+        self._height = _measure_heights(room.terms)
 
-    def find_standing(self, draws: Sequence[tuple[int, int, int]]) -> Standing:
+    def find_standing(self, draws: Sequence[tuple[int, int, int]]) -> QuotaStanding:
         """Return where some would stand once they have drawn: draw, kind of machine and number of tasks each."""
         drawn = [(draw, kind, count) for draw, kind, count in draws if self._room.terms.draws[draw].node >= 0]
         use, nodes = self._room.use, {self._room.terms.draws[draw].node for draw, _, _ in drawn}
         before = {node: use.own[node].copy() for node in nodes}
         for draw, kind, count in drawn:
             self._room.draw_on(draw, kind, count)
-        borrows = 0
+        standing = QuotaStanding()
         for node in nodes:
             columns = np.flatnonzero(use.own[node] != before[node]).tolist()
-            borrows = max(borrows, self._count_levels(node, columns))
-        shares: tuple[float, ...] = ()
-        if borrows:
-            shares = min((self._list_shares(node) for node in nodes), default=())
+            own = self._stand(node, columns)
+            standing = own if own.borrows >= standing.borrows else standing
         for draw, kind, count in reversed(drawn):
             self._room.draw_on(draw, kind, -count)
-        return (min(borrows, 1) if shares else borrows), shares
+        return standing
 
-    def _count_levels(self, node: int, columns: Sequence[int]) -> int:
-        """Return how many quotas, from a node upwards, use more than they bring in; at the top of the tree all do."""
-        count = 0
-        use = self._room.use
-        for each in use.list_path(node)[:-1]:
-            if all(use.get_own_left(each, column) >= 0 for column in columns):
-                break
-            count += 1
-        return count
-
-    def _list_shares(self, node: int) -> tuple[float, ...]:
-        """Return the shares on the way from the top to a node, of those above whose tasks go by shares."""
+    def _stand(self, node: int, columns: Sequence[int]) -> QuotaStanding:
+        """Return where somebody stands who has drawn some columns of a quota."""
+        use, borrows = self._room.use, self._find_height(node, columns)
         if not self._room.terms.fair[node]:
-            return ()
-        *below, _ = self._room.use.list_path(node)
-        return tuple(self._shares.compute(each, self._room.use.used[each]) for each in reversed(below))
+            return QuotaStanding(borrows)
+        path = use.list_path(node)[::-1]
+        shares = tuple(
+            (
+                any(use.get_own_left(each, column) < 0 for column in columns),
+                self._shares.compute(each, use.used[each]),
+            )
+            for each in path[1:]
+        )
+        return QuotaStanding(borrows, path, shares)
+
+    def _find_height(self, node: int, columns: Sequence[int]) -> int:
+        """Return the height of the lowest quota, from a node upwards, that uses no more than it brings in; that of the
+        whole tree for none.
+        """
+        use, path = self._room.use, self._room.use.list_path(node)
+        for each in path[:-1]:
+            if all(use.get_own_left(each, column) >= 0 for column in columns):
+                return int(self._height[each])
+        return int(self._height[path[-1]])
+
+
+def _measure_heights(terms: QuotaTerms) -> Int64:
+    """Return int64[N]: how many levels there are below each quota."""
+    parent = terms.tree.parent
+    height = np.zeros(len(parent), dtype=np.int64)
+    for level in reversed(list_levels(parent)):
+        below = level[parent[level] >= 0]
+        np.maximum.at(height, parent[below], height[below] + 1)
+    return height
 
 
 def list_columns(draw: Draw) -> list[int]:

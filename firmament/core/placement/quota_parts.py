@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.constraints.quota_order import QuotaOrder, Standing, list_amounts
+from firmament.core.constraints.quota_order import QuotaOrder, QuotaStanding, list_amounts
 from firmament.core.constraints.quota_room import QuotaRoom
 from firmament.core.flow.residual import Residual
 from firmament.core.placement.subclasses import ClassPart
@@ -82,7 +82,7 @@ class _Dealing:
         self._claims = claims
         self._single = sum(claim.left for claim in claims) <= MOST_SINGLE
         self._followers: dict[int, list[int]] = {}
-        self._waiting: list[tuple[Standing, int, int]] = []
+        self._waiting: list[tuple[QuotaStanding, int, int]] = []
         self._rooms: dict[tuple[bytes, bytes], Int64] = {}
         self._covers: dict[tuple[int, ...], list[tuple[Int64, Bool]]] = {}
 
@@ -97,16 +97,19 @@ class _Dealing:
                 self._enter(place)
         for queue in self._followers.values():
             self._enter(queue.pop())
+        looked_at: set[int] = set()
         while self._waiting:
-            standing, _, place = heapq.heappop(self._waiting)
+            _, _, place = heapq.heappop(self._waiting)
             claim = self._claims[place]
             found = self._find_cell(claim)
             if found is None:
                 continue  # and with it those who come strictly after it
             now = self._find_standing(claim, found)
-            if now > standing and self._waiting and (now, place, place) > self._waiting[0]:
+            if place not in looked_at and self._waiting and self._waiting[0] < (now, place, place):
+                looked_at.add(place)  # since somebody was given quota: others may be ahead by now
                 heapq.heappush(self._waiting, (now, place, place))
                 continue
+            looked_at.clear()
             self._deal(claim, found, now)
             node = draws[claim.draw].node
             if claim.left:
@@ -164,16 +167,15 @@ class _Dealing:
         units = self._plan.units_by_kind(claim.draw)
         return next((each for each in claim.cells if each.room > 0 and units[each.kinds[0]] > 0), None)
 
-    def _find_standing(self, claim: _Claim, cell: _Cell) -> Standing:
+    def _find_standing(self, claim: _Claim, cell: _Cell) -> QuotaStanding:
         return self._order.find_standing([(claim.draw, int(cell.kinds[0]), 1)])
 
-    def _deal(self, claim: _Claim, cell: _Cell, standing: Standing) -> None:
+    def _deal(self, claim: _Claim, cell: _Cell, standing: QuotaStanding) -> None:
         kind = int(cell.kinds[0])
         count = min(claim.left, cell.room, int(self._plan.units_by_kind(claim.draw)[kind]))
-        borrows, shares = standing
-        if not borrows:
+        if not standing.borrows:
             count = self._count_own(claim, kind, count)
-        elif shares:
+        elif standing.shares:
             count = 1 if self._single else max(1, count // 8)
         self._plan.draw_on(claim.draw, kind, count)
         cell.dealt += count
@@ -192,7 +194,7 @@ class _Dealing:
         low, high = 1, most
         while low < high:
             middle = (low + high + 1) // 2
-            borrows, _ = self._order.find_standing([(claim.draw, kind, middle)])
+            borrows = self._order.find_standing([(claim.draw, kind, middle)]).borrows
             low, high = (low, middle - 1) if borrows else (middle, high)
         return low
 
@@ -207,7 +209,7 @@ def list_by_quota(see: Callable[[], Residual], members: Mapping[int, Int64], wai
     """
     places = {gang: place for place, gang in enumerate(members)}
 
-    def stand(gang: int) -> tuple[Standing, int, int]:
+    def stand(gang: int) -> tuple[QuotaStanding, int, int]:
         residual = see()
         quotas = residual.quotas
         assert quotas is not None
@@ -222,10 +224,13 @@ def list_by_quota(see: Callable[[], Residual], members: Mapping[int, Int64], wai
 
     heap = [stand(gang) for gang in members]
     heapq.heapify(heap)
+    looked_at: set[int] = set()
     while heap:
-        before = heapq.heappop(heap)
-        now = stand(before[2])
-        if heap and now > before and now > heap[0]:
+        gang = heapq.heappop(heap)[2]
+        now = stand(gang)
+        if gang not in looked_at and heap and heap[0] < now:
+            looked_at.add(gang)
             heapq.heappush(heap, now)
         else:
-            yield before[2]
+            looked_at.clear()
+            yield gang

@@ -12,13 +12,14 @@ nobody out of them who is more important.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from cost_models.interface import Int64
 from firmament.core.constraints.quota_order import QuotaShares, list_amounts
+from firmament.core.constraints.quota_room import QuotaTerms
 from firmament.core.preemption.node_state import PreemptionState
 
 MOST_STEPS = 512
@@ -34,6 +35,38 @@ class QuotaUser(NamedTuple):
     importance: Importance
     draw: int
     machine: int
+
+
+class QuotaFilling:
+    """What a quota and those below it use while tasks are taken up one after another: what goes beyond the part of a
+    quota that it does not lend counts at the one above it.
+    """
+
+    def __init__(self, terms: QuotaTerms, list_path: Callable[[int], tuple[int, ...]], node: int) -> None:
+        self._terms, self._list_path, self._node = terms, list_path, node
+        self._used: dict[int, Int64] = {}
+        self._before: dict[int, Int64] = {}
+
+    def add(self, user: QuotaUser, asked: Sequence[tuple[int, int]]) -> Int64:
+        """Take one more up; returns what the quota uses then: int64[J]."""
+        tree = self._terms.tree
+        passed = np.zeros(tree.subtree.shape[1], dtype=np.int64)
+        for column, amount in asked:
+            passed[column] += amount
+        self._before = {}
+        for each in self._list_path(self._terms.draws[user.draw].node):
+            before = self._used.get(each)
+            before = np.zeros_like(passed) if before is None else before
+            self._before[each], self._used[each] = before, before + passed
+            if each == self._node:
+                break
+            local = tree.local[each]
+            passed = np.maximum(self._used[each] - local, 0) - np.maximum(before - local, 0)
+        return self._used[self._node]
+
+    def take_back(self) -> None:
+        """Give back what the last one took."""
+        self._used.update(self._before)
 
 
 class QuotaPotential:
@@ -52,15 +85,19 @@ class QuotaPotential:
         before: PreemptionState,
         after: PreemptionState,
         queues: Iterable[int],
+        newcomer: int,
         importance: Importance,
         victims: Sequence[int],
     ) -> bool:
         """Return whether the state after some have gone for a task, or a gang, is above the one before.
 
-        ``queues``: the quotas that all of them draw on; ``importance``: that of the one that comes.
+        ``queues``: the quotas that all of them draw on; ``newcomer``, ``importance``: the quota of the one that comes,
+        and how important it is. Less important tasks of its own queue are left out of account.
         """
         queues = set(queues)
-        if len(queues) == 1 and all(importance_of(before, victim) < importance for victim in victims):
+        free = {victim for victim in victims if self._node[victim] == newcomer}
+        free = {victim for victim in free if importance_of(before, victim) < importance}
+        if len(free) == len(victims):
             return True
         depths: dict[int, set[int]] = {}
         for queue in queues:
@@ -71,7 +108,7 @@ class QuotaPotential:
         concerned = set().union(*depths.values())
         present = {*self._present, *(int(each) for each in self._find_taking(after))}
         below = {node for node in present if not concerned.isdisjoint(self._list_below_root(node))}
-        then, now = self._list_users(before, below), self._list_users(after, below)
+        then, now = self._list_users(before, below, free), self._list_users(after, below)
         for depth in sorted(depths, reverse=True):
             found = self._compare_protected(then, now, sorted(depths[depth]))
             if found:
@@ -111,14 +148,17 @@ class QuotaPotential:
         """Return the tasks that what a quota and those below it bring in is for: each, the most important first, as
         long as there is enough.
         """
-        left = self._terms.tree.subtree[node].copy()
-        found = []
+        subtree, filling, found = self._terms.tree.subtree[node], self._begin(node), []
         for user, asked in self._list_asked(users, node):
-            if all(left[column] >= amount for column, amount in asked):
-                for column, amount in asked:
-                    left[column] -= amount
+            used = filling.add(user, asked)
+            if all(used[column] <= subtree[column] for column, _ in asked):
                 found.append(user.importance)
+            else:
+                filling.take_back()
         return found
+
+    def _begin(self, node: int) -> QuotaFilling:
+        return QuotaFilling(self._terms, self._list_path, node)
 
     # --- shares --------------------------------------------------------------------------------------------------
 
@@ -154,18 +194,15 @@ class QuotaPotential:
         self, users: Sequence[tuple[QuotaUser, list[tuple[int, int]]]], node: int, share: float
     ) -> tuple[list[Importance], float]:
         """Return the tasks for which there is enough up to a share, and the share from which it may be more."""
-        used = np.zeros_like(self._terms.tree.subtree[node])
+        filling = self._begin(node)
         further, found = float("inf"), []
         for user, asked in users:
-            for column, amount in asked:
-                used[column] += amount
-            needs = self._shares.compute(node, used)
+            needs = self._shares.compute(node, filling.add(user, asked))
             if needs <= share:
                 found.append(user.importance)
                 continue
             further = min(further, needs)
-            for column, amount in asked:
-                used[column] -= amount
+            filling.take_back()
         return found, further
 
     # --- who uses quota ------------------------------------------------------------------------------------------
@@ -185,7 +222,9 @@ class QuotaPotential:
             if draw.node >= 0 and node in self._list_below_root(draw.node):
                 yield user, list_amounts(draw, terms.covers[terms.kind[user.machine]])
 
-    def _list_users(self, state: PreemptionState, queues: set[int]) -> list[QuotaUser]:
+    def _list_users(
+        self, state: PreemptionState, queues: set[int], without: Collection[int] = ()
+    ) -> list[QuotaUser]:
         """Return the tasks of some queues that stay, or have got a place, the most important first."""
         preemption, terms = state.preemption, self._terms
         users = [
@@ -193,6 +232,7 @@ class QuotaPotential:
                 importance_of(state, victim), int(preemption.draw[victim]), int(preemption.machine[victim])
             )
             for victim in np.flatnonzero(~state.gone & np.isin(self._node, sorted(queues))).tolist()
+            if victim not in without
         ]
         for cls, machine in state.taken:
             draw = int(terms.draw[state.problem.shape[cls]])

@@ -18,7 +18,7 @@ from itertools import combinations
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.constraints.quota_order import QuotaShares, list_columns
+from firmament.core.constraints.quota_order import QuotaShares, list_amounts, list_columns
 from firmament.core.constraints.quota_room import QuotaRoom
 from firmament.core.preemption.node_state import PreemptionState
 from firmament.core.preemption.quota_potential import QuotaPotential, importance_of, rank_of
@@ -218,7 +218,19 @@ class QuotaReclaim:
             gang = int(state.preemption.gang[victim]) if len(state.spare) else -1
             groups.setdefault(gang if gang >= 0 else -number - 1, []).append(victim)
         rule = ShareRule(self._shares, self._node, terms.strategies[unit.newcomer.node])
-        return rule.order(trial, unit.newcomer, list(groups.values()), self._book, lenient=lenient)
+        newcomer = unit.newcomer._replace(columns=self._find_drawn(places))
+        return rule.order(trial, newcomer, list(groups.values()), self._book, lenient=lenient)
+
+    def _find_drawn(self, places: Sequence[tuple[int, int]]) -> tuple[int, ...]:
+        """Return the columns of which tasks of classes on machines may take."""
+        terms, found = self.state.problem.quotas, set[int]()
+        assert terms is not None
+        for cls, machine in places:
+            draw = int(terms.draw[self.state.problem.shape[cls]])
+            if draw >= 0:
+                covered = terms.covers[terms.kind[machine]]
+                found.update(column for column, _ in list_amounts(terms.draws[draw], covered))
+        return tuple(sorted(found))
 
     # --- sets of victims -----------------------------------------------------------------------------------------
 
@@ -265,7 +277,8 @@ class QuotaReclaim:
         def weigh(going: list[int]) -> tuple[object, ...]:
             least = sorted((importance_of(self.state, victim) for victim in going), reverse=True)
             turns = sorted(choice.rank.get(victim, 0) for victim in going) if choice.rank else []
-            return self.state.count_beyond(going), len(going), turns, least
+            own = 0 if choice.rank else sum(self._node[going] == choice.unit.newcomer.node)
+            return self.state.count_beyond(going), len(going), own, turns, least
 
         return weigh
 
@@ -289,7 +302,8 @@ class QuotaReclaim:
         if trial is None or not self._is_allowed(choice, trial, victims):
             return None
         queues = {*self._node[victims].tolist(), unit.newcomer.node}
-        rises = self._potential.rises(self.state, trial, queues, unit.newcomer.importance, victims)
+        node, importance = unit.newcomer.node, unit.newcomer.importance
+        rises = self._potential.rises(self.state, trial, queues, node, importance, victims)
         return trial if rises else None
 
     def _place(self, unit: _Unit, victims: list[int]) -> PreemptionState | None:
@@ -318,15 +332,16 @@ class QuotaReclaim:
         newcomer, terms = choice.unit.newcomer, trial.problem.quotas
         assert terms is not None
         assert trial.quotas is not None
+        places = trial.taken[len(self.state.taken) :]
+        drawn = self._find_drawn(places)
         if terms.fair[newcomer.node]:
-            places = trial.taken[len(self.state.taken) :]
             order = sorted(victims, key=lambda victim: choice.rank.get(victim, 0))
             groups = self._order_by_shares(choice.unit, places, order, lenient=choice.lenient)
             return sum(map(len, groups)) == len(victims)
         others = [victim for victim in victims if self._node[victim] != newcomer.node]
         free = find_while_borrowing(self.state, newcomer)
         bound = [int(self._node[victim]) for victim in others if not free[victim]]
-        return not bound or stays_within(trial.quotas, newcomer, bound)
+        return not bound or stays_within(trial.quotas, newcomer._replace(columns=drawn), bound)
 
 
 def _put_unit(state: PreemptionState, unit: _Unit) -> list[tuple[int, int]] | None:

@@ -131,39 +131,50 @@ class ShareRule:
         let go, in the order in which they do.
 
         ``quotas``: with the newcomer in its place; ``book`` books who goes in it (-1), or stays after all. ``lenient``:
-        by ``LessThanInitialShare`` as well where there are two strategies.
+        who does not go by the first of two strategies is looked at again by the second.
         """
+        found: list[Sequence[int]] = []
+        left = list(victims)
+        for strategy in self.strategies if lenient else self.strategies[:1]:
+            left = self._pass_through(quotas, newcomer, left, book, strategy, found)
+        return found
+
+    def _pass_through(
+        self,
+        quotas: QuotaRoom,
+        newcomer: Newcomer,
+        victims: Sequence[Sequence[int]],
+        book: Callable[[QuotaRoom, int, int], None],
+        strategy: str,
+        found: list[Sequence[int]],
+    ) -> list[Sequence[int]]:
+        """Add those to ``found`` that go by one strategy; returns the others."""
         waiting: dict[int, list[Sequence[int]]] = {}
         for each in victims:
             waiting.setdefault(int(self._node[each[0]]), []).append(each)
         within = all(quotas.use.get_own_left(newcomer.node, column) >= 0 for column in newcomer.columns)
-        found: list[Sequence[int]] = []
-        while waiting:
-            queue = self._find_next(quotas, newcomer, list(waiting))
-            if queue is None:
-                break
+        refused: list[Sequence[int]] = []
+        while waiting and (queue := self._find_next(quotas, newcomer, list(waiting))) is not None:
             group = waiting[queue].pop(0)
             if not waiting[queue]:
                 del waiting[queue]
             ours, theirs = part_ways(quotas, newcomer.node, queue)
-            free = queue == newcomer.node or within
-            before = 0.0 if free else self._compute(quotas, theirs)
+            before = self._compute(quotas, theirs)
             for victim in group:
                 book(quotas, victim, -1)
-            if free or self._lets_go(quotas, ours, theirs, before, lenient=lenient):
+            if queue == newcomer.node or within or self._lets_go(quotas, ours, theirs, before, strategy):
                 found.append(group)
-            else:
-                for victim in group:
-                    book(quotas, victim, 1)
-        return found
+                continue
+            refused.append(group)
+            for victim in group:
+                book(quotas, victim, 1)
+        return refused
 
-    def _lets_go(self, quotas: QuotaRoom, ours: int, theirs: int, before: float, *, lenient: bool) -> bool:
+    def _lets_go(self, quotas: QuotaRoom, ours: int, theirs: int, before: float, strategy: str) -> bool:
         mine = self._compute(quotas, ours)
-        chosen = self.strategies if lenient else self.strategies[:1]
-        return any(
-            mine <= self._compute(quotas, theirs) if each == "LessThanOrEqualToFinalShare" else mine < before
-            for each in chosen
-        )
+        if strategy == "LessThanOrEqualToFinalShare":
+            return mine <= self._compute(quotas, theirs)
+        return mine < before
 
     def _compute(self, quotas: QuotaRoom, node: int) -> float:
         return self._shares.compute(node, quotas.use.used[node])

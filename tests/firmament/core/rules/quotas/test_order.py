@@ -67,6 +67,40 @@ def test_shares_count_what_is_used_already_and_every_level():
     assert (there.count("l"), there.count("r1"), there.count("r2")) == (4, 0, 2)
 
 
+def test_who_finds_enough_nearer_in_the_tree_comes_before_a_more_important_one():
+    core = scheduler(
+        machine("a", cpu=9000),
+        flavor("any"),
+        quota("root"),
+        quota("due", {"any": {"cpu": 4000}}, parent="root"),
+        quota("near", {"any": {"cpu": 0}}, parent="due"),
+        quota("far", {"any": {"cpu": 0}}, parent="root"),
+        tasks(1, "f", content=_class("far", 4000), priority=3),
+        tasks(2, "n", content=_class("near", 4000)),
+    )
+    assert set(placed(core.run_round())) == {"n"}
+
+
+def test_on_each_level_who_does_not_borrow_what_is_asked_for_comes_before_lower_shares():
+    """A cohort that borrows another flavor has the larger share, and enough of the one that is asked for."""
+    core = scheduler(
+        machine("red", cpu=20_000, labels={"kind": "red"}),
+        machine("blue", cpu=20_000, labels={"kind": "blue"}),
+        flavor("red", kind="red"),
+        flavor("blue", kind="blue"),
+        quota("root", fair=True),
+        quota("left", {"red": {"cpu": 4000}}, parent="root", fair=True),
+        quota("right", {"blue": {"cpu": 4000}}, parent="root", fair=True),
+        quota("l", {"red": {"cpu": 0}, "blue": {"cpu": 0}}, parent="left", fair=True),
+        quota("r", {"red": {"cpu": 0}, "blue": {"cpu": 0}}, parent="right", fair=True),
+        ClassDefined(9, _class("l", 4000)),
+        TasksBound("blue", 9, ("x",)),
+        tasks(1, "r1", content=task_class(1000, queue="r", node_selector=(("kind", "red"),))),
+        tasks(2, "l1", content=task_class(4000, queue="l", node_selector=(("kind", "red"),))),
+    )
+    assert set(placed(core.run_round())) == {"l1"}
+
+
 def _scene(order: str):
     return scheduler(
         machine("a", cpu=9000),

@@ -125,6 +125,44 @@ def test_one_large_task_goes_rather_than_several_and_the_least_important_of_equa
     assert _gone(core.run_round()) == {"large"}
 
 
+def test_of_equal_numbers_those_of_other_queues_go_first():
+    running = [
+        *_bound(1, "left", "own", priority=-1),
+        *_bound(2, "left", "l"),
+        *_bound(3, "right", *uids("r", 3)),
+    ]
+    core = scheduler(
+        _cohort(ANY, left=3000, right=2000), running, tasks(9, "new", content=_class("left"), priority=1)
+    )
+    (gone,) = _gone(core.run_round())
+    assert gone.startswith("r")
+
+
+def test_a_more_important_one_borrows_in_place_of_one_that_its_queue_covers():
+    core = scheduler(
+        _cohort(ANY, left=1000, right=3000),
+        _bound(1, "left", "low", priority=-1),
+        _bound(2, "right", *uids("r", 2)),
+        tasks(9, "new", content=_class("left", 2000)),
+    )
+    assert _gone(core.run_round()) == {"low"}
+
+
+def test_what_a_queue_does_not_lend_counts_for_it_alone():
+    """Of five, one is the queue's own; the cohort above it brings in four."""
+    core = scheduler(
+        machine("a", cpu=20),
+        flavor("any"),
+        quota("root"),
+        quota("due", {"any": {"cpu": 2}}, parent="root"),
+        quota("q", {"any": {"cpu": 3}}, parent="due", lending={"any": {"cpu": 2}}, preemption=ANY),
+        quota("other", {"any": {"cpu": 0}}, parent="root"),
+        _bound(1, "other", "o", cpu=4),
+        tasks(2, "new", content=_class("q", 5), priority=-2),
+    )
+    assert _gone(core.run_round()) == {"o"}
+
+
 # --- fewest, against all sets ---------------------------------------------------------------------------------------
 
 

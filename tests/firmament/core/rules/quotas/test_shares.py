@@ -118,6 +118,38 @@ def test_shares_are_compared_where_the_ways_up_part():
     assert _gone(more.run_round()) == {"r18"}
 
 
+def test_who_was_spared_by_the_first_strategy_is_looked_at_again_once_own_ones_go():
+    """Both queues have as large a share as they can, until the own one gives back of another resource."""
+    quotas: list[Event] = [
+        quota("all", fair=True),
+        _queue("bank", 9),
+        quota("a", {"any": {"cpu": 0, "disk": 1}}, parent="all", fair=True, preemption=ANY),
+        _queue("b", 0),
+    ]
+    events = [machine("m", cpu=100, extended={"disk": 100}), flavor("any"), *quotas]
+    small = task_class(0, requests=(("disk", 1),), queue="a")
+    both = task_class(0, requests=(("cpu", 3), ("disk", 1)), queue="a")
+    events += [ClassDefined(1, small), TasksBound("m", 1, ("a1",))]
+    events += [ClassDefined(2, task_class(9, queue="b")), TasksBound("m", 2, ("b1",))]
+    events += [ClassDefined(3, both), TasksSubmitted(3, ("new",), priority=1)]
+    assert _gone(scheduler(events).run_round()) == {"a1", "b1"}
+
+
+def test_other_flavors_that_a_queue_borrows_do_not_keep_it_from_what_is_its_own():
+    quotas: list[Event] = [
+        quota("all", fair=True),
+        quota("a", {"any": {"cpu": 3, "disk": 0}}, parent="all", fair=True, preemption=ANY),
+        quota("b", {"any": {"cpu": 0, "disk": 6}}, parent="all", fair=True),
+    ]
+    disks = task_class(0, requests=(("disk", 5),), queue="a")
+    running = {"a1": ("a", 2, 0), "b1": ("b", 1, 0)}
+    core = _scene(quotas, running, ("a", 1, 0))
+    core.apply(
+        [machine("n", cpu=9, extended={"disk": 9}), ClassDefined(2, disks), TasksBound("n", 2, ("a2",))]
+    )
+    assert _gone(core.run_round()) == {"b1"}
+
+
 def test_shares_do_not_reach_tasks_that_policies_protect():
     policy = {"reclaim": "LowerPriority"}
     running = {**_ones(a=3), **{f"b{n}": ("b", 1, n % 2) for n in range(6)}}
