@@ -8,7 +8,7 @@ import pytest
 
 from firmament.core.events import ClassDefined, JobDefined, TasksBound
 from firmament.core.model import Job
-from firmament.core.rules.gangs.members import breaks_up, count_spare, shrink
+from firmament.core.rules.gangs.members import breaks_up, count_spare, natural_key, shrink
 from tests.support.core import machine, scheduler, task_class, uids
 
 
@@ -38,3 +38,10 @@ def test_members_that_leave_on_their_own_are_spare_unless_all_go_together():
     job = Job("g", name="ns/g", min_members=3)
     assert [count_spare(job, members) for members in (2, 3, 5)] == [0, 0, 2]
     assert count_spare(replace(job, disrupted_whole=True), 5) == 0
+
+
+def test_names_are_in_the_order_of_their_numbers():
+    names = ["g-10-b", "g-2-b", "g-2-a", "g-02-a", "g", "g-", "g-9", "a-100", "g-2", "10", "9", "g-0"]
+    assert sorted(names, key=natural_key) == [
+        *("9", "10", "a-100", "g", "g-", "g-0", "g-02-a", "g-2", "g-2-a", "g-2-b", "g-9", "g-10-b")
+    ]

@@ -207,7 +207,8 @@ def _is_allowed(
 def _draw(seed: int) -> tuple[Running, tuple[str, int, int], dict[str, int]]:
     draw = random.Random(seed)
     own = {name: draw.randint(0, 4) for name in "abc"}
-    left, running = sum(own.values()), {}
+    left = sum(own.values())
+    running: Running = {}
     while left and len(running) < 7:
         cpu = draw.randint(1, min(3, left))
         running[f"r{len(running)}"] = draw.choice("abc"), cpu, draw.randint(0, 1)
