@@ -74,8 +74,6 @@ class QuotaTerms:
     """bool[N], whether less important tasks of those may go even where the queue borrows itself."""
     threshold: Int64
     """int64[N], the highest priority of those that may go then."""
-    strategies: tuple[tuple[str, ...], ...]
-    """Where shares count, by which rules who borrows takes from who borrows more, one after another."""
     kind: Int64
     """int64[M], kind of each machine."""
     covers: Bool
@@ -86,6 +84,9 @@ class QuotaTerms:
     """int64[S], what tasks of each shape take; -1: nothing."""
     booked: tuple[tuple[int, int, int, int, int], ...] = ()
     """Where tasks have taken one of several flavors: draw, kind, group, flavor (by place), tasks."""
+    strategies: tuple[tuple[str, ...], ...] = ()
+    """Where shares count, by which rules who borrows takes from who borrows more, one after another; N, or none in
+    rounds that were saved before there were any: then nobody goes by shares."""
 
     def find_nodes(self, shapes: Int64) -> Int64:
         """Return the quotas on which tasks of ``shapes`` draw, -1 for none: int64[A]."""

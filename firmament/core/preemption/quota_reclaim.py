@@ -158,7 +158,8 @@ class QuotaReclaim:
         node = unit.newcomer.node
         if not terms.fair[node]:
             return self._choose_among(_Choice(unit, candidates, {}))
-        for lenient in (False, True)[: len(terms.strategies[node])]:
+        strategies = terms.strategies[node] if terms.strategies else ()
+        for lenient in (False, True)[: len(strategies)]:
             order = self._list_by_shares(unit, candidates, lenient=lenient)
             if not order:
                 continue
