@@ -30,7 +30,7 @@ class Floors(NamedTuple):
 
 
 def floors_of(cluster: SteppedCluster, names: list[str], dark: NDArray[np.bool_]) -> Floors:
-    """Level the new pods by estimates: those of the nodes that are not ``dark``, and all of them on all nodes."""
+    """Level the new pods by estimates: on nodes that are not ``dark``, and on all nodes."""
     unit = 100 / (CORES * 1000)
     running = np.zeros(len(names))
     new: list[list[str]] = []

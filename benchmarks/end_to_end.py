@@ -57,7 +57,7 @@ class EndToEndOptions:
     classes: int = 10
     """Classes of pods."""
     kubeconfig: Path | None = None
-    """Cluster whose nodes are used as they are, in a namespace of the benchmark's own; None: simulate one."""
+    """Cluster whose existing nodes are used, in a namespace of the benchmark's own; None: simulate one."""
     waiting: bool = False
     """Whether the pods exist before the bridge starts, so that only their binding is measured."""
     kill: Victim | None = None
@@ -162,7 +162,7 @@ class _EndToEnd:
         counts = await self._solver.wait_for(lambda counts: not counts.assumed)
         figures = self._figures(await read_occupancy(transport), counts.rounds, usage)
         if options.kill != "bridge":
-            # One that is killed takes what it has not written yet with it.
+            # A process that is killed loses what it has not written yet.
             self._progress("waiting for events")
             figures["events"] = await await_scheduled_events(transport, [self._namespace], len(pods))
         return figures

@@ -47,7 +47,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 
 GIB = 2**30
 BOUND = 0.5
-"""Seconds by which the others may be placed later, whatever one tenant writes."""
+"""Largest delay, in seconds, that one tenant may cause to the pods of others."""
 _FIRST_CLASS = 1_000_000
 _EACH = 2**15
 """Bytes of each of many pods of a shape that has no limit; one of them is of the full size."""

@@ -17,8 +17,8 @@ def spread(values: NDArray[np.float64]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Pods to be placed: float64[pods] each, what is ``expected`` of them, what they will use in ``truth``, and what
-    they are ``requested`` to have. Units are up to the caller.
+    """The pods to be placed. Each field is float64[pods]: the ``expected`` use, the true use (``truth``), and what is
+    ``requested``. Units are up to the caller.
     """
 
     expected: NDArray[np.float64]
@@ -36,7 +36,7 @@ def level(
     pods that fit no node stay out. All pods are known beforehand and go, largest first, where least is expected to be
     used and their requests fit. Where everything fits, that is within a pod's size of the most even that whole pods
     allow (Graham 1969); batches that come one after another, and late reports, make it harder. Without
-    ``largest_first`` they go in their order, as if one scheduler placed each by itself and knew all before it.
+    ``largest_first`` they are placed in their order, as by a scheduler that places them one by one.
     """
     added, room = np.zeros_like(base), free.copy()
     smallest = float(pods.requested.min(initial=np.inf))

@@ -43,7 +43,7 @@ class MeasureOptions:
     timeout: float = 600.0
     """Longest wait in seconds."""
     kubeconfig: Path | None = None
-    """Cluster whose nodes are used as they are, None for a simulated one."""
+    """Cluster whose existing nodes are used, None for a simulated one."""
     kube_scheduler: Path | None = None
     """Binary that schedules the same workload too, None for none."""
     bindings_only: bool = False
@@ -163,9 +163,7 @@ def _subfolder(folder: Path, name: str) -> Path:
 async def _all_end_to_end(
     workload: Workload, path: Path | None, folder: Path, options: MeasureOptions
 ) -> list[list[list[Measured]]]:
-    """Return the runs of every scheduler. The n-th runs of all follow each other: they are what is to be
-    compared.
-    """
+    """Return the runs of every scheduler. The n-th runs of all variants follow each other, as these are compared."""
     names = _schedulers(options)
     runs: list[list[list[Measured]]] = [[] for _ in names]
     for number in range(options.runs):

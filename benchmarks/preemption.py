@@ -150,7 +150,7 @@ def _measure(solver: Solver, options: PreemptionOptions, events: list[Event]) ->
 
 
 def _idle(solver: Solver, options: PreemptionOptions) -> dict[str, object]:
-    """Return ratio of rounds that could preempt but have nobody to evict to rounds that may not."""
+    """Return the ratio of the time of rounds that may preempt, without any victim, to that of rounds that may not."""
     events = [*equal_cluster(options), _class(2, 100), TasksSubmitted(2, tuple(f"t{n}" for n in range(5000)))]
     ratios = []
     for pair in range(options.pairs + 1):

@@ -33,8 +33,8 @@ class ReliefOptions:
 
 
 def draw_crowded(random: Random, options: ReliefOptions) -> dict[str, RunningPod]:
-    """Return pods that were placed by requests; what they use is a fifth of that to all of it, and of some
-    twice as much.
+    """Return pods that were placed by requests; most use between a fifth and all of their requests, some up to 2.5
+    times as much.
     """
     pods: dict[str, RunningPod] = {}
     for index in range(options.machines):

@@ -89,10 +89,9 @@ class ModelArgumentError(ValueError):
 class CostModel(Protocol):
     """A scheduling policy or overlay.
 
-    A model is pure: equal inputs give equal answers, inputs are never written to, and it keeps no state between
-    rounds (history reaches it as records and samples). ``range`` declares the span of ``raw``, ``needs`` what the model
-    looks at, ``promises`` what else holds of its answers; they are checked when the model is loaded, and stay as they
-    are.
+    A model is pure: equal inputs give equal answers, inputs are never written to, and it keeps no state between rounds
+    (history reaches it as records and samples). ``range`` declares the span of ``raw``, ``needs`` what the model reads,
+    ``promises`` what else holds of its answers. They are checked when the model is loaded, and never change.
     """
 
     name: str

@@ -96,7 +96,7 @@ class PlacedKinds:
 
 @dataclass(frozen=True, slots=True)
 class PairVerdict:
-    """What a model says of one task against those that are placed. ``assessment``: of the one shape; ``details``: per
+    """What a model says of one task against the placed tasks. ``assessment``: of the one shape; ``details``: per
     machine, a line for each of the task's pairs.
     """
 

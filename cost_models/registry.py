@@ -60,8 +60,8 @@ def _find_entry_points(folders: tuple[tuple[str, int], ...]) -> Mapping[str, Ent
 def available(classes: Mapping[str, Any] = NONE) -> dict[str, Kind]:
     """Return names of all installed models and whether each is a base policy or an overlay, sorted by name.
 
-    Those that cannot be imported are left out, so that they do not keep others from being used. ``classes``: of models
-    that a program brings along, by name; they come before installed ones, here and below.
+    A model that cannot be imported is left out, so that the others remain usable. ``classes``: of models that a program
+    brings along, by name; they come before installed ones, here and below.
     """
     kinds: dict[str, Kind] = {}
     for name in sorted({*_list_installed(), *classes}):
@@ -103,7 +103,8 @@ def _check_kind(name: str, found: Any) -> Any:
 def reader_of(name: str, method: str) -> Any:
     """Return the static method by which the model called ``name`` reads what it has saved.
 
-    Raises ``UnknownModelError`` if no such model is installed or it has no such method, and what ``model_class`` does.
+    Raises ``UnknownModelError`` if no such model is installed or it has no such method, and the errors of
+    ``model_class``.
     """
     reader = getattr(model_class(name), method, None)
     if not callable(reader):

@@ -1,7 +1,7 @@
 """Constraints between tasks that a model of a package of its own adds to those of Kubernetes, in all that a round does.
 
-Where one more task may go because of where others are is asked in many places: when a flow is admitted, in waves, for
-gangs, when others are evicted, when a round is closed after events, and when somebody asks why. A constraint answers
+Whether the places of other tasks allow one more task on a machine is asked in many places: when a flow is admitted, in
+waves, for gangs, when tasks are evicted, when a round is closed after events, and in explanations. A constraint answers
 all of them by one small protocol, `TaskConstraint`. A model that has one promises ``constraints``, has the methods of
 `ConstrainingModel`, and needs the ``kind_labels`` that matter. Tasks with equal values of those are of one *kind*.
 """
@@ -25,7 +25,7 @@ class TaskConstraint(Protocol):
     """Which machines (rows) are closed to one more task of a kind because of where tasks are now.
 
     What it says depends on which tasks have been added, not on their order; removing a task undoes adding it.
-    ``allows`` says of a machine what ``refusals`` says of all.
+    ``allows`` answers for one machine, ``refusals`` for all; they agree.
     """
 
     def refusals(self, kind: int) -> Sequence[tuple[str, Bool]]:
@@ -59,7 +59,7 @@ class ConstrainingModel(CostModel, Protocol):
     def constraint(
         self, machines: Sequence[Mapping[str, str]], kinds: Sequence[ShapeRow], kind: Int64, machine: Int64
     ) -> TaskConstraint | None:
-        """Return the constraint with the tasks that are on machines; None if nobody is kept from anything.
+        """Return the constraint, with the tasks on machines; None if it restricts no task.
 
         ``machines``: labels of each; ``kinds``: labels of each kind, those of ``needs.kind_labels`` alone; task i on a
         machine is of ``kind[i]`` and on ``machine[i]``: int64[A].

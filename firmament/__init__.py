@@ -9,7 +9,7 @@ __version__ = "0.2.0"
 def _refuse_foreign(*names: str) -> None:
     """Raise ``ImportError`` if a package that came with this one is another's: a folder, or another distribution.
 
-    Its names are plain words, so that others may have them, too (decision 0038).
+    The names of its packages are plain words, so other distributions may have packages of these names (decision 0038).
     """
     here = Path(__file__).resolve().parents[1]
     for name in names:

@@ -26,7 +26,7 @@ def relax_garbage_collection() -> None:
 
 
 def keep_freed_memory() -> bool:
-    """Keep what a round frees for the next one, as fresh pages cost more than what is computed in them.
+    """Keep the memory that a round frees for the next one, as fresh pages cost more than the computation in them.
 
     No array gets pages of its own, however large: they would go back to the system with it. All threads started from
     here on share one pool: rounds run in whichever thread is free, and what one frees would be of no use to another.

@@ -1,7 +1,7 @@
 """Poseidon: the bridge. It speaks Kubernetes on one side and the solver's protocol on the other.
 
-``plan``, ``explain``, ``audit`` and ``read`` are its Python interface (``poseidon.api``). They are loaded when they are
-first asked for, so that programs that do not use them start as fast as without.
+``plan``, ``explain``, ``audit`` and ``read`` are its Python interface (``poseidon.api``). They are imported on first
+use, so that programs without them start no slower.
 """
 
 import logging
@@ -13,14 +13,14 @@ __version__ = "0.2.0"
 
 _INTERFACE = frozenset({"audit", "explain", "plan", "read"})
 
-# Commands that do not log have nothing printed; those that do add handlers of their own.
+# Commands that do not log print no records; commands that log add handlers of their own.
 logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 
 def _refuse_foreign(*names: str) -> None:
     """Raise ``ImportError`` if a package that came with this one is another's: a folder, or another distribution.
 
-    Its names are plain words, so that others may have them, too (decision 0038).
+    The names of its packages are plain words, so other distributions may have packages of these names (decision 0038).
     """
     here = Path(__file__).resolve().parents[1]
     for name in names:

@@ -47,7 +47,7 @@ class Outbox(Generic[K, V]):
 
     @property
     def changed(self) -> bool:
-        """Whether there may be something to take."""
+        """Whether something may have changed since the last call."""
         return bool(self._changed)
 
     def get(self, key: K) -> V | None:
@@ -128,8 +128,8 @@ class CustomResource(Generic[T]):
 class CustomRecords:
     """Records by kind and name, with the changes that the current stream has not been told yet.
 
-    An object that is served in several versions gives one record, that of the preferred version that is followed. One
-    that takes the place of another of the same name is told from it by its uid.
+    An object that is served in several versions gives one record, that of the preferred version that is followed. An
+    object that replaces another one of the same name has another uid.
     """
 
     def __init__(self) -> None:

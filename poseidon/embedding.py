@@ -175,7 +175,7 @@ def cheaper_moves(
 ) -> MovePlan:
     """Return moves that lower costs, of tasks with ``prices`` (uid -> points), each for ``move_price`` more.
 
-    There are at most so many, None for any number.
+    At most ``most`` moves are made, None for any number.
     """
     from firmament.core.rescheduling.plan_moves import PlanOptions, plan_moves
     from firmament.solvers.ortools_solver import OrToolsSolver

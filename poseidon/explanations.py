@@ -181,7 +181,7 @@ def _charge(explanation: PodExplanation) -> str:
     return f"{cost}; {margin.than} would cost it {plain(-margin.by)} less, but a round looks at all pods together"
 
 
-def verdicts(explanation: pb.Explanation) -> dict[str, Verdict]:
+def read_verdicts(explanation: pb.Explanation) -> dict[str, Verdict]:
     """Return what a solver says of each node, by name."""
     return {
         each.machine: Verdict(

@@ -24,7 +24,7 @@ RESULTS = Path(__file__).resolve().parents[1] / "results"
 def report(paths: tuple[Path, ...], plots: Path | None, page: Path | None, kind: str) -> None:
     """Render results as Markdown, from files or folders; by default those that come with the harness.
 
-    The status is 1 if some are of a kind that is not known; they are named, and the others rendered.
+    The status is 1 if some results are of an unknown kind; these are named, and the others rendered.
     """
     from benchmarks.plots import PlottingUnavailableError, draw_all
     from benchmarks.report import ResultError, as_page, load_results, render, unknown

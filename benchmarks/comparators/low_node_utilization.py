@@ -3,8 +3,8 @@
 Source: the plugin of the descheduler (``pkg/framework/plugins/nodeutilization``), with measured use: nodes above the
 target in some resource are over-utilised, those below the low thresholds in all are under-utilised. From the hottest
 on, removable pods are evicted in the order in which they are listed until a node is at the target, or all that the
-under-utilised nodes have left up to it is spoken for. Where victims land is not known to it: each goes to the node with
-most left of what is requested (NodeResourcesFit, LeastAllocated), whatever is used there.
+under-utilised nodes have left up to it is spoken for. It does not know where victims land: each goes to the node with
+the most unrequested room (NodeResourcesFit, LeastAllocated), whatever is used there.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ def _task_network(problem: PlacementProblem, tasks: Int64) -> tuple[FlowProblem,
     room = machine_units(residual, residual.active())
     step_machine = np.repeat(np.arange(problem.machines), room)
     nth = np.arange(len(step_machine)) - np.repeat(np.cumsum(room) - room, room)
-    # Tasks of a class are told apart here, so each has its own penalty: that of its wait.
+    # Tasks of a class are separate here, so each has the penalty of its own wait.
     bucket = np.concatenate(
         [np.repeat(np.arange(WAIT_BUCKETS), counts) for counts in problem.counts] or [np.empty(0, np.int64)]
     )

@@ -105,7 +105,7 @@ class Op(_Strict):
 
 
 class Reference(_Strict):
-    """What somebody else reaches on the same shape, and where that is stated."""
+    """A figure of another scheduler on the same shape, and its source."""
 
     pods_per_second: float
     what: str

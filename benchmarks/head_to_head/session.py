@@ -1,4 +1,5 @@
-"""A whole run: each case by every scheduler in turn, results kept as they come, so that it can go on where it ended."""
+"""A whole run: each case by every scheduler in turn. Results are saved as they come, so an interrupted run can go
+on."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ class HeadToHeadOptions:
     sizes: Sizes
     """From which the cases were made; results are told apart by it."""
     schedulers: Sequence[str] = SCHEDULERS
-    """Names of those who take turns at each case."""
+    """Names of the schedulers that take turns at each case."""
     runs: int = 1
     """Turns of each of them per case."""
     minutes: float | None = None

@@ -15,7 +15,7 @@ from poseidon.kube.client.media_types import MERGE_PATCH
 from poseidon.kube.client.transport import Transport
 
 _WITH_STATUS = ("PersistentVolume", "PersistentVolumeClaim", "Pod")
-"""Kinds whose status is not taken when they are created."""
+"""Kinds whose status the API server ignores when they are created."""
 
 _FOLDERS = {
     "Namespace": "/api/v1/namespaces",

@@ -22,7 +22,7 @@ _NO_DEVICE = "cannot allocate all claims"
 
 
 async def devices(api: Api, kubelets: Kubelets) -> str:
-    """Check that each pod gets a device of its own, and that devices of pods that are gone go to those that wait."""
+    """Check that each pod gets a device of its own, and that devices of ended pods go to waiting ones."""
     total = PER_NODE * len(kubelets.names)
     await api.create([make_class(), make_template(), *(make_slice(name) for name in kubelets.names)])
     named = [{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}]

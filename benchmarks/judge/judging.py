@@ -165,7 +165,7 @@ class Judge:
         await self.api.create([each for each in self.cluster.scaffold if each["kind"] in kinds])
 
     async def _reset_claims_of(self, pod: Object) -> None:
-        """Take back what a placement that does not stand has done to claims nobody else uses."""
+        """Undo the changes that a rejected placement has made to claims that no other pod uses."""
         used = {
             each["persistentVolumeClaim"]["claimName"]
             for each in pod["spec"].get("volumes") or ()

@@ -18,7 +18,7 @@ _LOOK_SECONDS, _LEASE_SECONDS, _SHUTDOWN_SECONDS = 0.15, 1.0, 0.3
 
 
 class Kubelets:
-    """One kubelet per node of ``names``. ``silent``: nodes whose kubelet does nothing any more, as if it were dead."""
+    """One kubelet per node of ``names``. ``silent``: nodes whose kubelet does nothing, as if it were dead."""
 
     def __init__(self, api: Api, names: tuple[str, ...], cpu: str = "4") -> None:
         self._api = api

@@ -18,7 +18,7 @@ _PATIENCE = [
 
 
 class ScenarioError(Exception):
-    """What should have come about has not; one line."""
+    """An expected result has not come about; one line."""
 
 
 def template(app: str, **spec: object) -> Object:

@@ -126,7 +126,7 @@ class Target(Protocol):
         ...
 
     async def advance(self, seconds: float) -> None:
-        """Let at least so much time pass, and whatever there is to do be done in it."""
+        """Let at least so much time pass, and do the work that is due in it."""
         ...
 
     async def settle(self) -> None:

@@ -52,7 +52,7 @@ class _BindAll:
 @click.option("--kubeconfig", required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 def main(kubeconfig: Path) -> None:
     """Bind every pod to some node, until SIGTERM."""
-    # The event loop that the bridge has: what is measured is what else it does.
+    # The same event loop as the bridge's, so that only the rest of the bridge makes a difference.
     event_loop.run(_run(kubeconfig))
 
 

@@ -170,7 +170,7 @@ class KubeScheduler:
             raise TargetError(f"kube-scheduler ended with status {self._process.returncode}:\n{tail}")
 
     async def rounds(self) -> int | None:
-        """Return None: it takes pods one by one."""
+        """Return None: it takes pods one by one, without rounds."""
         return None
 
     async def stop(self) -> None:

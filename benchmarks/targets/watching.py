@@ -44,7 +44,7 @@ class PodWatch:
 
     @property
     def unbound(self) -> int:
-        """Pods without a node, whatever has been said of them."""
+        """Pods without a node, whether or not they were found unschedulable."""
         return len(self._unbound)
 
     @property

@@ -42,7 +42,7 @@ def any_of_row(flags: Bool) -> Bool:
 def layout_faults(given: Sequence[tuple[str, NDArray[Any], Layout]], sizes: dict[str, int]) -> Iterator[str]:
     """Yield which arrays, by their names, are not as their layouts say.
 
-    ``sizes``: lengths by letter, as far as they are known; the others are filled in.
+    ``sizes``: known lengths by letter; unknown ones are filled in.
     """
     for name, array, (letters, _, _) in given:
         if array.ndim != len(letters):

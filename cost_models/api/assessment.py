@@ -98,8 +98,8 @@ class JointRows:
         return bool(machines.max(initial=0) > 1)
 
     def holds(self) -> Bool:
-        """Return bool[S]: shapes that the rows keep out somewhere: those that take of them, or are barred by
-        what is owed.
+        """Return bool[S]: shapes that the rows keep off some machine, because they take an amount there or are barred
+        by what is owed.
         """
         takes: Bool = self.amount > 0
         barred = None if self.returned is None else self.returned.barred
@@ -108,14 +108,15 @@ class JointRows:
 
 @runtime_checkable
 class Ledger(Protocol):
-    """Room that tasks share in a way that no joint row can say, such as a kubelet's alignment of what they ask for.
+    """Room that tasks share in a way that joint rows cannot express, such as a kubelet's alignment of requests to NUMA
+    zones.
 
-    A ledger stands for the machines as they are when the round begins; the scheduler works on copies, and books on
-    them what it admits. Room grows by booking at most where order counts. ``reason``: why a machine without room is
-    refused. A ledger with a true ``shared`` says that what is booked on one machine may leave less room on others. One
-    with a method ``list_faults`` returns for a shape better words for some machines without room: pairs of words and
-    bool[M]; one with ``find_fault`` says what is wrong with a shape wherever it goes, "" for nothing. Of one with a
-    method ``find_full`` that returns bool[A], machines for which that holds open for ``shapes[i]`` only if tasks go.
+    A ledger stands for the machines as they are when the round begins; the scheduler works on copies, and books on them
+    what it admits. Room grows by booking at most where order counts. ``reason``: why a machine without room is refused.
+    If ``shared`` is true, a booking on one machine may leave less room on others. One with a method ``list_faults``
+    returns for a shape better words for some machines without room: pairs of words and bool[M]; one with ``find_fault``
+    says what is wrong with a shape wherever it goes, "" for nothing. Of one with a method ``find_full`` that returns
+    bool[A], machines for which that holds open for ``shapes[i]`` only if tasks go.
     """
 
     reason: str
@@ -179,8 +180,8 @@ class Opening(Protocol):
         ...
 
     def opens(self, shape: int, machine: int, tasks: Collection[int]) -> bool:
-        """Return whether a machine certainly takes one task of a shape once ``tasks`` are gone, if nobody
-        else has come by then. More tasks never turn it from true to false.
+        """Return whether a machine certainly takes one task of a shape once ``tasks`` are gone, if no other task has
+        come by then. More tasks never turn it from true to false.
         """
         ...
 

@@ -78,8 +78,8 @@ class Needs(_Declared):
     records: tuple[str, ...] = ()
     """Kinds of typed records."""
     arrivals: tuple[str, ...] = ()
-    """Those kinds of records that concern the machine of their name, and for which the model learns what has
-    come to the machine since.
+    """Kinds of records about the machine of their name; the model learns which tasks have come to the machine since
+    such a record.
     """
 
     @classmethod

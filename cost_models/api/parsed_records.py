@@ -51,7 +51,7 @@ class Parsed(Generic[T]):
 class RecordParser(Generic[T]):
     """Parses payloads, and keeps what it parsed last, since few records change from round to round.
 
-    What is kept follows from the payloads alone, so equal ones are read alike, whatever was read before. Safe to share
+    The result depends on the payloads alone: equal payloads give equal results, whatever was read before. Safe to share
     between threads: what is kept is replaced as a whole.
     """
 

@@ -73,7 +73,7 @@ def _selections(case: Case) -> Iterator[tuple[str, Int64, Int64 | None]]:
 
 
 def _require_same(probe: Probe, whole: Assessment, part: Assessment, shapes: Int64, machines: Int64) -> None:
-    """Require of the answer about some shapes and machines to be what the ``whole`` one says of them."""
+    """Require that the answer about some shapes and machines equals that part of the ``whole`` answer."""
     probe.require(
         (part.reason, tuple(part.reasons)) == (whole.reason, tuple(whole.reasons)),
         "per_machine is true, but reasons depend on what else is asked about",

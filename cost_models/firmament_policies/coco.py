@@ -8,7 +8,7 @@ Source: Firmament's CoCo cost model. Per machine, with one processing unit each 
 
 S * e^(busy / slots) is the original's S on the unit's arc plus S * e^(busy / total) - S on the machine's. Dimensions
 are cpu, memory, disk and network; the original told the directions of the network apart. What is taken is what
-residents have reserved, or what was measured if that is more: a sample does not know what was reserved since.
+residents have reserved, or the measured use if that is more: a sample does not contain later reservations.
 
 That a task fits what is not reserved (the original's strict reservations) is the scheduler's exact fit. Priority and
 task -> unscheduled are not rebuilt: the scheduler's own unscheduled cost, dearer than any placement and growing with

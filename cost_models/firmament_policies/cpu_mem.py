@@ -64,7 +64,7 @@ LARGEST_B = 250
 
 
 IN_CACHE = 2**16
-"""Figures that are reckoned at once: with what they are made of they stay in a processor's own cache."""
+"""Figures that are computed at once: they and their inputs stay in a core's own cache."""
 
 KEPT_AMOUNTS = 256
 """Rows over machines that are kept at once for the amounts of a resource; bounds memory."""
@@ -107,7 +107,7 @@ class CpuMem(BaseModel):
             for row, ((cpu, whole_cpu), (memory, whole_memory)) in enumerate(islice(after, len(rows))):
                 np.subtract(cpu, memory, out=square[row])
                 np.add(whole_cpu, whole_memory, out=level[row])
-            # 1000 * ((fc - fr) / 2)^2 is a 250th of the squared difference of fourths of thousandths.
+            # 1000 * ((fc - fr) / 2)^2, with both fractions in steps of 1/250, is their squared difference over 250.
             np.multiply(square, square, out=square)
             np.copyto(rows, square, casting="unsafe")  # at most 62,500 and not negative: this is their floor
             np.floor_divide(rows, 250, out=rows)

@@ -2,8 +2,8 @@
 
 Costs of single arcs cannot say that two tasks of one round will be neighbours. A forecast can, roughly: the types that
 wait are grouped so that, each group on machines of its own, they disturb each other least; and a task pays for the
-neighbours that are expected on the machines of each group. It does not know which machines other rules refuse: where
-those keep a group from its machines, tasks pay for neighbours that do not come, and are placed all the same.
+neighbours that are expected on the machines of each group. It does not know which machines other rules refuse. Where
+those keep a group from its machines, tasks pay for neighbours that do not come, but are placed all the same.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ def best_grouping(
     """Return the groups of waiting types that disturb each other least, and how many machines each gets.
 
     ``waiting``, ``needs``: float64[TYPES], tasks, and the share of the room that they need, to which numbers of
-    machines are proportional. Groups stand in falling order of what is at stake for them; none if there is no machine
-    or nothing is needed.
+    machines are proportional. Groups are ordered by falling stake; there are none if there is no machine or nothing is
+    needed.
     """
     kinds = np.flatnonzero(waiting).tolist()
     stake = table.sum(axis=0) + table.sum(axis=1)

@@ -20,9 +20,9 @@ argument ``linkBandwidth`` takes that constant's place. Mended or replaced:
 * leaving a task unscheduled costs what the scheduler itself charges, above any placement, instead of 2,560,000.
 
 Input. What a task asks for is its request of the resource ``network.aware.com/bandwidth`` or its pod label
-``networkRequirement``, whichever is larger. What a machine has is that resource, or else its annotation
-``firmament.io/network-bandwidth``, or else nothing: only tasks that ask for nothing may run there. Measured use is
-the sample of the same resource. All are whole numbers of bits per second; others are noted, and count as absent.
+``networkRequirement``, whichever is larger. The bandwidth of a machine is that resource, or else its annotation
+``firmament.io/network-bandwidth``, or else 0: only tasks that ask for none may run there. Measured use is the sample of
+the same resource. All are whole numbers of bits per second; others are noted, and count as absent.
 """
 
 from __future__ import annotations
@@ -133,8 +133,8 @@ class _Links:
         return np.maximum(self.capacity - np.maximum(self.booked, self.measured), 0)
 
     def joint(self, asked: Int64) -> tuple[JointRows, ...]:
-        """Return rows of the machines for tasks that take ``asked`` (int64[S]): beside what is booked, which
-        comes back when tasks leave, and beside what is measured, of which nobody knows how much does.
+        """Return rows of the machines for tasks that take ``asked`` (int64[S]) beside booked and measured bandwidth.
+        Booked bandwidth comes back when tasks leave; of measured bandwidth, nobody knows how much does.
         """
         every = np.arange(len(self.capacity), dtype=np.int64)
         room = self.capacity - self.booked

@@ -15,8 +15,8 @@ Mended or replaced:
 * leaving a task unscheduled costs what the scheduler itself charges, above any placement, and not a constant;
 * cores are not modelled, so their numbers play no part.
 
-All tasks that the scheduler knows count as running, those of other schedulers included, and those that are placed but
-not started yet. Sizes do not matter: that is ``cpu_mem``'s concern.
+All tasks that the scheduler knows count as running, also tasks of other schedulers, and tasks that are placed but not
+started yet. Sizes do not matter: that is ``cpu_mem``'s concern.
 """
 
 from __future__ import annotations

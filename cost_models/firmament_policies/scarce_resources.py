@@ -5,8 +5,8 @@ tasks, for which the largest machines look the emptiest, fill them up, and tasks
 kube-scheduler knows nothing of the kind; clusters that want more than a cost taint such machines.
 
 A resource is *extended* as in Kubernetes: its name has a domain, and that is not kubernetes.io. It is *scarce* if at
-least one machine offers it, and at most half of them do (``scarce_columns``; the scheduler says which those are, as a
-model that is ``per_machine`` is not asked about all machines at once). A task that asks for one of the scarce resources
+least one machine offers it, and at most half of them do. The scheduler finds these columns (``scarce_columns``), as a
+model that is ``per_machine`` may be asked about a few machines only. A task that asks for one of the scarce resources
 of a machine is not charged for the others there.
 """
 

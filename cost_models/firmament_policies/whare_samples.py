@@ -62,7 +62,7 @@ class Sample:
 
 
 def merge_samples(samples: Mapping[str, Sample]) -> dict[str, Program]:
-    """Return what is known of each program.
+    """Return the samples of each program, merged.
 
     Samples are added in order of name, so that equal records give equal means to the last digit.
     """

@@ -192,7 +192,7 @@ def _seconds(text: str) -> int:
 
 
 def _strange(custom: CustomThresholds) -> Iterator[str]:
-    """Say what cannot be meant, and what it does; upstream takes it as it is.
+    """Name values that are surely a mistake, and their effect; the original takes them as they are.
 
     That is a type of aggregation that nobody reports, whose figures upstream looks for all the same, and percentages.
     """

@@ -70,8 +70,8 @@ def joint_rows(
     held to it.
 
     ``amounts``: int64[S, R], what tasks take; ``kinds``: bool[S] each, shapes of class koord-prod, and those that
-    thresholds count for. Of these no task may come while a threshold is exceeded, whatever it takes: where that can
-    be made good by evictions, there are rows as well.
+    thresholds count for. While a threshold is exceeded, no such task may come, however little it takes; where evictions
+    can make good the excess, there are rows as well.
     """
     prod, held = kinds
     reasons = refusal_reasons(settings)
@@ -115,8 +115,8 @@ def _parts(space: Rooms, prod: Bool) -> Iterator[tuple[UsageRoom, Bool, Bool, in
 class _Leaving:
     """By how much the use of a machine is lower for certain once a task has left it, in one resource.
 
-    Of all tasks' use that is by how much its estimate exceeds what is reported of it: what is reported of the machine
-    stays, as nobody knows how much of it was the task's. The use of ``prod`` tasks is a sum over single tasks. Where
+    For the use of all tasks that is the part of the task's estimate beyond its reported use: the machine's reported use
+    stays, as nobody knows how much of it was this task's. The use of ``prod`` tasks is a sum over single tasks. Where
     estimates stand for a report (``alone``: bool[M]), all of the estimate.
     """
 

@@ -40,7 +40,7 @@ from cost_models.load_aware.annotations import NODE_ANNOTATIONS, POD_ANNOTATIONS
 from cost_models.load_aware.arguments import MODEL, read_settings
 from cost_models.load_aware.machine_use import machine_use
 from cost_models.load_aware.risk import subtract_margins
-from cost_models.load_aware.room import rooms, verdicts
+from cost_models.load_aware.room import judge_machines, rooms
 from cost_models.load_aware.scores import Weights, compute_used_growth, percent_per_unit
 from cost_models.load_aware.scoring import Scorer
 from cost_models.load_aware.task_use import estimates, scale_request
@@ -94,7 +94,7 @@ class LoadThreshold(BaseModel):
         eligible = _eligible(machines, shapes) if settings.hot == "leastLoaded" else None
         running = None if settings.risk.deviation else use.tasks  # margins do not add up over tasks
         kinds = expected.prod, ~daemons
-        judged = verdicts(space, expected.amounts, charged, kinds, running, eligible, settings)
+        judged = judge_machines(space, expected.amounts, charged, kinds, running, eligible, settings)
         scored = Scorer(use, space.allocatable).scores(shapes, expected)
         return Assessment(
             raw=_figures(scored.score, judged.excess),

@@ -57,7 +57,7 @@ class Use:
             return otherwise
         window = self.load.windows.usage(aggregation.kind, aggregation.seconds)
         there = any_of_row(~np.isnan(window))
-        figures = whole(_mask_unknown(there, _select_columns(window, self.tasks.columns))) + self.delta
+        figures = round_up(_mask_unknown(there, _select_columns(window, self.tasks.columns))) + self.delta
         return np.where(there[:, None], figures, otherwise)
 
 
@@ -86,12 +86,12 @@ def machine_use(
                 tasks.prod_alone(position, ALL), ALL, machines.count
             )
     if prod and settings.prod_includes_system:
-        prod_use += whole(_select_columns(load.system, tasks.columns))
+        prod_use += round_up(_select_columns(load.system, tasks.columns))
     return Use(
         machines,
         load,
         settings,
-        reported=whole(_mask_unknown(measured, _select_columns(machines.usage, tasks.columns))),
+        reported=round_up(_mask_unknown(measured, _select_columns(machines.usage, tasks.columns))),
         delta=delta,
         estimated=estimated,
         prod=prod_use,
@@ -102,7 +102,7 @@ def machine_use(
     )
 
 
-def whole(amounts: Float64) -> Int64:
+def round_up(amounts: Float64) -> Int64:
     """Return amounts as whole numbers, rounded up."""
     return np.ceil(amounts).astype(np.int64)
 

@@ -1,4 +1,4 @@
-"""Room for what pods use beyond what is expected of them, so that a threshold is exceeded seldom, not every other time.
+"""Keeps room for use beyond the expected one, so that a threshold is exceeded seldom, not every other time.
 
 Expected use is a mean: a machine that is filled up to its threshold by expectation is above it half of the time. With
 V the variance of what the tasks of a machine use, and z the normal quantile of the tolerance, the sum of means may grow
@@ -12,7 +12,7 @@ for a task taken at its last figure, which was one draw where the present is ano
 The root is not linear in the tasks, which joint rows have to be. It is concave, so its tangent at any deviation s is
 never below it: sqrt(V) <= s / 2 + V / (2 s). Each machine keeps z (s / 2 + V / (2 s)) for the tasks that are there, and
 each further task of variance v counts for z v / (2 s) more than what is expected of it. That keeps the bound for any
-mix of tasks and any s; it is tight on machines whose deviation is s when full, for which the median is taken.
+mix of tasks and any s; it is tight on machines whose deviation when full is s. So s is the median of these deviations.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ def full_deviation(variance: Float64, left: Int64, amounts: Int64, counts: Int64
     one resource.
 
     ``variance``: float64[N], of the tasks there; ``amounts``, ``counts``: int64[S], expected use of the waiting ones;
-    ``risk``: their relative deviation. Machines on which nothing deviates do not count; 0 if there are no others.
+    ``risk``: their relative deviation. Machines without deviation do not count; 0 if there are no others.
     """
     expected = amounts.astype(np.float64)
     total = float(counts @ expected)
-    # Tasks of which nothing is expected add nothing, but may still not go where there is too much already.
+    # Tasks without expected use add nothing, but still may not go where the limit is exceeded already.
     per_amount = risk**2 * float(counts @ expected**2) / total if total > 0 else 0.0
     deviation = np.sqrt(variance + np.maximum(left, 0) * per_amount)
     deviation = deviation[deviation > 0]
@@ -63,7 +63,7 @@ def subtract_margins(space: Rooms, use: Use, amounts: Int64, counts: Int64) -> t
         deviation = risk.deviation.get(name, 0.0)
         if not deviation:
             continue
-        # Of machines that have a threshold; those for prod tasks where they are others.
+        # On machines with a threshold; the one for prod tasks counts where it differs.
         left = np.concatenate([lefts[0][position], lefts[1][position][space.separate]])
         variance = np.concatenate([variances[0][position], variances[1][position][space.separate]])
         limited = left < NO_LIMIT // 2

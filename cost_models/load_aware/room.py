@@ -59,7 +59,7 @@ def rooms(use: Use, limits: Thresholds) -> Rooms:
     return Rooms(whole, replace(prod, **merged), separate, allocatable)
 
 
-def verdicts(
+def judge_machines(
     space: Rooms,
     amounts: Int64,
     charged: Int64,

@@ -47,8 +47,8 @@ class Weights:
 class UsedScores:
     """``LeastUsed`` or ``MostUsed`` of machines; ``use``, ``allocatable``: int64[R, M].
 
-    Scores are whole numbers of few digits: they are kept in 8 bits, as those for many shapes are larger than any cache,
-    and summed in as few bits as weights allow.
+    Scores are whole numbers of few digits. They are kept in 8 bits, as scores of many shapes exceed any cache, and
+    summed in as few bits as the weights allow.
     """
 
     def __init__(self, use: Int64, allocatable: Int64, weights: Weights, *, most: bool) -> None:

@@ -148,7 +148,7 @@ class RunningTasks:
         """Return the tasks on ``machines``."""
         assigned = load.assigned
         kinds = estimates(assigned.kinds, assigned.requests, machines.resources, settings)
-        # Those that only hold a place for others use nothing themselves.
+        # Pods that only reserve a place for other pods use nothing themselves.
         holding = [row.annotations.get(RESERVE_POD) == "true" for row in assigned.kinds]
         counted = ~np.array(holding, dtype=np.bool_)
         return cls(

@@ -64,7 +64,7 @@ def links_between(domains: NetworkDomains, topology: TopologyRecord) -> tuple[In
     """Return row of the link of each pair of domains, int64[D, D] (-1: no capacity is known), and capacities,
     int64[R].
 
-    Zones of one region are joined by the link of the zones, others by that of their regions.
+    Zones of one region are joined by the zones' link, other zones by their regions' link.
     """
     count = len(domains.names)
     rows = np.full((count, count), -1, dtype=np.int64)

@@ -1,9 +1,9 @@
 """Network overhead: the parts of an application go where talking to each other costs least.
 
 Source: the NetworkOverhead plugin of kubernetes-sigs/scheduler-plugins (KEP 260), whose filter, raw cost and score
-`verdict` states. It looks at one pod, its own dependencies, and what is placed already; scheduled in
-topology order, none of those ever is. Here the model only says which kinds of tasks depend on each other and what a
-pair of domains costs; the scheduler charges pairs to whole rounds, both ends at a time:
+`verdict` states. It looks at one pod, its own dependencies, and the pods placed already; in topology order, none of its
+dependencies ever is. Here the model only says which kinds of tasks depend on each other and what a pair of domains
+costs; the scheduler charges pairs to whole rounds, both ends at a time:
 
 * a pair costs its figure once, 1 point per unit of the network's cost, whichever end is placed first;
 * the vote on ``maxNetworkCost`` is held against what is placed when a task's turn comes, in topology order;
@@ -100,7 +100,7 @@ class NetworkOverhead(BaseModel):
         given.finish()
 
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
-        """Return 0: what a task costs depends on where others are; what is wrong with the records is told here."""
+        """Return 0, as the cost of a task depends on the places of others; faults of records are reported here."""
         return Assessment(raw=np.zeros((shapes.count, 1)), notes=self._read(machines.records).notes)
 
     def pair_terms(self, machines: MachineColumns, kinds: Sequence[ShapeRow]) -> PairTerms | None:

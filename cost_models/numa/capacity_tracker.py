@@ -81,7 +81,7 @@ class ZoneLedger:
         )
 
     def save(self) -> Arrays:
-        """Return what the zones have and what shapes ask of them; not what is remembered of it."""
+        """Return the state of the zones and the requests of shapes, without what is remembered about them."""
         room, requests = self.zones, self.zones.requests
         found = {name: getattr(room, name) for name in _ROOM}
         found |= {name: getattr(requests, name) for name in _REQUESTS}
@@ -128,8 +128,8 @@ _TEXTS = ("resources", "names", "init_names")
 def read_room(arrays: Arrays, shapes: int, machines: int) -> ZoneRoom:
     """Return the room in the zones of the ledger that was saved.
 
-    It may know more than ``shapes``: those of tasks that were on the machines. Raises ``KeyError`` for a missing array,
-    ``MalformedArraysError`` for one that makes no sense.
+    It may hold more shapes than ``shapes``: also those of tasks on the machines. Raises ``KeyError`` for a missing
+    array, ``MalformedArraysError`` for one that makes no sense.
     """
     given = []
     for name, (kind, layout) in {**_ROOM, **_REQUESTS}.items():

@@ -21,7 +21,7 @@ UNLIMITED = np.int64(2**60)
 """Room of a machine that aligns nothing, and of a resource that no zone has."""
 
 UNLISTED = -1
-"""What is left, in a zone that does not list a resource, or is not there at all."""
+"""What is left in a zone that does not list a resource, or does not exist."""
 
 
 def slots_at(left: Int64, machines: Int64, threshold: Int64, taken: Int64) -> Int64:

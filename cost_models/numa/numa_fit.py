@@ -188,7 +188,7 @@ def _opening(
     verdicts: FilterRows,
     valid: Bool,
 ) -> ZoneOpening | None:
-    """Return what evicting would open. Machines whose record does not count all tasks there are left alone."""
+    """Return what evicting would open. A machine is left alone if its record does not count all tasks on it."""
     arrivals = machines.arrivals
     if arrivals is None:
         return None

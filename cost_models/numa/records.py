@@ -9,8 +9,8 @@ A record of kind ``NodeResourceTopology`` bears the machine's name; its payload 
 ``policy`` and ``scope`` are the kubelet's words. ``maxNUMANodes`` (8) and ``updated`` (seconds since the epoch; absent:
 not known) may be left out, as may ``costs`` (a missing distance is 255), ``capacity`` and ``allocatable`` (what is
 available). Amounts are integers in the unit of their resource: cpu in milli-cores, memory in bytes, else counts.
-``missing``, if it is there, lists the ids of all tasks that the driver knew to be on the machine and that the figures
-do not count yet; a driver finds them by the fingerprint of those that the figures do count.
+``missing``, if present, lists the ids of all tasks that were on the machine but are not counted in the figures yet; a
+driver finds them by the fingerprint of the counted ones.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def _zones(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _amounts(zone: Mapping[str, Any], name: str) -> tuple[int, int, int]:
-    """Return what is available, allocatable and there at all; the latter two are at least what is available."""
+    """Return what is available, allocatable and present in all; the latter two are at least what is available."""
     given = zone["resources"][name]
     where = f"{name[:80]!r} of zone {zone['id']}"
     if not isinstance(given, dict) or "available" not in given:

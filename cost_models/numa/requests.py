@@ -2,7 +2,7 @@
 
 Source: kubernetes-sigs/scheduler-plugins, pkg/noderesourcetopology. A pod's own request is, per resource, the larger of
 what its containers ask for together and what any init container asks for, plus the runtime's overhead. Sidecars count
-as init containers there; with ``kubelet_sidecars`` they count as what they are, containers that keep what they take.
+as init containers there; with ``kubelet_sidecars`` they count as ordinary containers, which keep what they take.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NOT_ASKED = -2
 """Threshold of a resource that is not asked for: less than any amount that a zone can have."""
 
 ALWAYS_ALLOCATABLE = frozenset({"cpu", "memory", "pods", "ephemeral-storage"})
-"""Resources that every machine has, if only 0 of them."""
+"""Resources that every machine has, even if the amount is 0."""
 
 
 def is_native(resource: str) -> bool:

@@ -1,16 +1,16 @@
 """Whether the zones of a machine would have room for a task if others went, although nobody says who has which zone.
 
-A record states what zones have left, and what they have in all; who took the difference it does not say. What is known
-is that each container (in pod scope each pod) of a task that the record counts has one zone for all that it takes
-exclusively, and that a zone cannot have given away more than it has. So there are several possible *worlds*, and a
+A record states what zones have left, and what they have in all, but not which tasks have taken the difference. Each
+container (in pod scope each pod) of a task that the record counts has one zone for all that it takes exclusively, and a
+zone cannot have given away more than it has. Nothing else is known. So there are several possible *worlds*, and a
 machine opens for a task only if some zone has room for the whole of it in every one of them. That is stricter than the
-kubelet, which may put containers into different zones; but whatever it does with the first ones, a zone with room for
+kubelet, which may put containers into different zones. But wherever it puts the first containers, a zone with room for
 all of them still takes the last. Nor does it hurt if more has become free than was counted on.
 
 Exclusive are, as in upstream's eviction simulation: whole cpus, memory and huge pages of guaranteed tasks, and devices.
-Sidecars have a zone like any container, whatever the filter takes them for: they hold it until their task is gone.
-Of a resource of which all tasks together should have more than the zones have given away, no task gives anything back:
-it is not handed out by zone there.
+Sidecars have a zone like any container, even where the filter treats them differently: they hold it until their task is
+gone. If all tasks together should have more of a resource than the zones have given away, no task gives back any of it:
+it is not assigned by zone there.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ def level_names(keys: Sequence[str]) -> tuple[str, ...]:
 
 
 def by_default(machines: MachineColumns) -> TreePositions:
-    """Place machines by the label of Sakkara's racks if every one has it; else all of them side by side."""
+    """Place machines by the label of Sakkara's racks if every machine has it; else all of them side by side."""
     if machines.count and all(labels.get(RACK_LABEL) for labels in machines.labels):
         racks = by_labels((RACK_LABEL,), machines)
         return TreePositions(("rack", NODE_LEVEL), racks.paths)

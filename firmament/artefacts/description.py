@@ -120,7 +120,7 @@ def _strange(given: Any, known: Any, above: str = "") -> Iterator[str]:
 
 
 def name_classes(description: Description) -> list[str]:
-    """Return what each class is called: as its application if it alone is of it, else as its first task."""
+    """Return a name for each class: its application if no other class belongs to that, else its first task."""
     applications = [
         f"{each.namespace}/{application}" if (application := _read_application(each.labels)) else ""
         for each in description.classes

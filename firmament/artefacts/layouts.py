@@ -246,7 +246,7 @@ def _group_faults(terms: GroupTerms) -> Iterator[str]:
     fits = len(tree.levels) == len(tree.names) == len(tree.parents) and units[-1] == tree.leaves
     for parents, (above, here) in zip(tree.parents, pairwise(units), strict=False):
         fits &= parents.shape == (here,)
-        if fits and here:  # one after another, and none of those above without any
+        if fits and here:  # units in the order of their parents, and each parent has some
             steps = np.diff(parents, prepend=-1, append=above)
             fits &= bool(((steps >= 0) & (steps <= 1)).all())
     if not fits:

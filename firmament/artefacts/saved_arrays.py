@@ -38,7 +38,7 @@ FILE = "problem.npz"
 
 _STRUCTURE = "structure"
 _FAMILIES = {each.name: each.default for each in fields(PlacementProblem) if is_dataclass(each.default)}
-"""What a problem states in some of its fields if it has nothing to say in them."""
+"""By field of a problem, the value that stands for an absent family."""
 _UNREADABLE = (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile, zlib.error, NotImplementedError)
 
 
@@ -168,7 +168,7 @@ class _Writer:
 
 
 class _Reader:
-    """Reads entries. ``sizes``: those for which models saved something, in order."""
+    """Reads entries. ``sizes``: numbers of the tasks for which models saved something, in order."""
 
     def __init__(self, entries: Arrays) -> None:
         self._entries = entries

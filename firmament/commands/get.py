@@ -42,7 +42,7 @@ def clusters(*, target: str, cluster: str | None, timeout: float, output: str) -
 )
 @click.option("--machine", help="Only tasks on this machine.")
 @output_option
-def tasks(
+def get_tasks(
     *,
     target: str,
     cluster: str | None,
@@ -65,7 +65,7 @@ def tasks(
 @get.command("machines")
 @solver_options
 @output_option
-def machines(*, target: str, cluster: str | None, timeout: float, output: str) -> None:
+def get_machines(*, target: str, cluster: str | None, timeout: float, output: str) -> None:
     """List the tasks on every machine, and what the machine has left."""
     with asking(target, timeout) as client:
         listed = client.state(client.cluster_named(cluster)).machine_states

@@ -92,7 +92,7 @@ class RoundSection(Section):
         return self
 
     def options(self, gangs: GangSection) -> RoundOptions:
-        """Return them, with what becomes of ``gangs``, as the core takes them."""
+        """Return the core's options, with those of ``gangs``."""
         from firmament.core.configuration import RoundOptions
         from firmament.core.placement.outcome import PassOptions
 

@@ -29,7 +29,7 @@ class ScarceResourceSection(Section):
     points: Annotated[StrictInt, Field(ge=0, le=100)] = 15
 
     def model(self) -> WeightedModel | None:
-        """Return what charges for it, None if nothing does."""
+        """Return the model that charges for it, None if it is off."""
         from cost_models.firmament_policies.scarce_resources import ScarceResources
         from firmament.core.configuration import WeightedModel
 
@@ -56,7 +56,7 @@ class FairShareSection(Section):
     default_weight: ShareWeight = 1.0
 
     def share(self) -> FairShare | None:
-        """Return them as the core takes them, None if they are off."""
+        """Return the core's settings of fair shares, None if they are off."""
         from firmament.core.configuration import FairShare
 
         return FairShare(dict(self.weights), self.default_weight) if self.enabled else None

@@ -1,6 +1,6 @@
 """Changes to a task or a machine, and how they are told: what is tried for a task that waits.
 
-Rules propose them for the reasons that they refuse machines for; cures are those that were tried and help.
+Rules propose them for their own reasons to refuse machines; cures are the proposals that were tried and help.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from firmament.core.model import Machine, TaskClass
 
 
 class CureKind(Enum):
-    """What is changed: the task, a machine, or where others run; cures are told in this order."""
+    """What is changed: the task, a machine, or the places of other tasks; cures are listed in this order."""
 
     CORRECT = "correct-selector"
     LOWER_REQUEST = "lower-request"
@@ -45,7 +45,8 @@ class CureChange(NamedTuple):
 
 
 class TrialChange(NamedTuple):
-    """What is tried for a task that waits: another content of its class, a machine as it would be; None: as it is."""
+    """A change that is tried for a waiting task: another content of its class, or a machine after the change; None:
+    unchanged."""
 
     content: TaskClass | None = None
     machine: Machine | None = None

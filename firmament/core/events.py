@@ -54,7 +54,8 @@ class ClassDefined:
 
 @dataclass(frozen=True, slots=True)
 class ClassRemoved:
-    """A number stands for no class any more, until it is defined again. Tasks of the class keep it as it was."""
+    """A number stands for no class any more, until it is defined again. Tasks of the class keep their present
+    content."""
 
     id: int
 

@@ -231,7 +231,7 @@ Container: TypeAlias = ContainerRow
 class VolumeRule:
     """Where a volume can be reached: one of ``terms`` must match the machine (none: no machine will do).
 
-    ``reason``: what is said of other machines; "": that of a volume's node affinity. ``in_use``: another task has the
+    ``reason``: the reason on other machines; "": that of a volume's node affinity. ``in_use``: another task has the
     volume to itself at present. That is said before limits of attachments are looked at, and goes when that task does.
     """
 

@@ -77,5 +77,5 @@ class ClusterQuestions:
         return machine_states(self._cluster)
 
     def class_words(self, uids: Sequence[str]) -> list[ClassWords]:
-        """Return how the classes of these tasks are told; of a task that has gone there is nothing but its uid."""
+        """Return names of the classes of these tasks; for a task that is gone, its uid."""
         return class_words(self._cluster, uids)

@@ -1,8 +1,8 @@
 """Why a machine is refused to a task: reasons as values, and all their words.
 
 A reason says at which stage of kube-scheduler's filters it has its turn, how grave it is, and what cures it. Whoever
-decides by a reason compares values. Words are for people, and for what crosses the wire: they are made here and nowhere
-else, and here alone they are read.
+decides by a reason compares values. Words are for people, and for messages on the wire: only this module makes and
+reads them.
 """
 
 from __future__ import annotations
@@ -236,7 +236,7 @@ def summarise(machines: int, counts: Sequence[tuple[str, int]], of_task: str = "
     """Return ``0/4 nodes are available: 1 node(s) were unschedulable, 3 Insufficient cpu.``
 
     ``counts`` are (words, machines) pairs, told in kube-scheduler's order: that of their text, figures first.
-    ``of_task``: what is wrong with the task wherever it goes, which is told alone.
+    ``of_task``: a fault of the task that holds on every machine; it is told alone.
     """
     if machines == 0:
         return f"0/0 nodes are available: {NO_MACHINES}."

@@ -64,7 +64,7 @@ DEVICE_CLAIM_RECORD = "DeviceClaim"
 "in_use_by": [UID, ...]}``: ``reserved_for`` are the pods for which it is reserved, ``in_use_by`` those tasks of them
 that are on machines."""
 DEVICE_FEATURES_RECORD = "DeviceFeatures"
-"""Kind of the record of Kubernetes' feature gates of devices, of any name: payload ``{GATE: true or false, ...}``. What
-it does not name is on."""
+"""Kind of the record of Kubernetes' feature gates of devices, of any name: payload ``{GATE: true or false, ...}``.
+Gates that it does not name are on."""
 DEVICE_RECORDS = (DEVICE_SLICE_RECORD, DEVICE_CLASS_RECORD, DEVICE_CLAIM_RECORD, DEVICE_FEATURES_RECORD)
 """Kinds of records about devices, which no model reads."""

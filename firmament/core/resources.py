@@ -185,7 +185,7 @@ class SaturatingSums:
         self.cells = widen(self.cells, rows, columns)
 
     def keep_columns(self, kept: Int64) -> None:
-        """Keep only some columns: ``kept`` says where those that stay have been."""
+        """Keep only some columns: ``kept`` are the former places of those that stay."""
         self.cells = widen(self.cells, 0, int(kept.max()) + 1).take(kept, axis=1)
         place = {column: index for index, column in enumerate(kept.tolist())}
         self._beyond = {

@@ -39,7 +39,7 @@ class Placement:
     first: FirstFlow | None = None
     """The flow of the first pass over the problem's classes, None if there was none."""
     evictions: tuple[PreemptionDecision, ...] = ()
-    """Places for tasks that found none, for which others leave."""
+    """Places, made by evictions, for tasks that found none."""
     shortages: Mapping[int, str] = field(default_factory=dict)
     """By gang, why a group with rules found no place."""
     kept: Mapping[int, Assignments] = field(default_factory=dict)
@@ -63,9 +63,9 @@ def decide(
 ) -> Placement:
     """Place the tasks of a problem; raises ``SolverError`` if the solver fails (a time-out is handled).
 
-    Tasks that find no place may evict others, as ``preemption`` says; for gangs that find none the room is sought that
-    is to be kept, as ``room`` says. Depends on the arguments alone, time-outs
-    excepted: equal problems, solvers and options give equal decisions.
+    Tasks that find no place may evict others, as ``preemption`` says. For gangs that find none, room to be kept is
+    sought, as ``room`` says. Depends on the arguments alone, time-outs excepted: equal problems, solvers and options
+    give equal decisions.
     """
     means = Means(solver, options, timer)
     placed = place(problem, means)

@@ -165,8 +165,8 @@ class Scheduler(ClusterQuestions):
 
         ``only``: those of other classes are left out. That is for finding out with which class rounds fail: such a
         round is solved, but not closed, and when no more is to be tried ``try_all_again`` is called. Not ``whole``: a
-        few plain tasks may be placed without a snapshot, and so without a flow that could be shown; the round is then
-        to be closed before anything else happens, else it places nobody.
+        few plain tasks may be placed without a snapshot, and so without a flow that could be shown. Such a round has to
+        be closed before anything else happens, else it places nothing.
         """
         watch = Stopwatch(self._timer)
         now = self._clock()
@@ -265,8 +265,7 @@ class Scheduler(ClusterQuestions):
     ) -> tuple[PlacementDeltas, list[Delta], list[Unscheduled], int]:
         """Place and evict what still holds; others are unschedulable, or try again if they could not keep their place.
 
-        Returns the placements, the deltas that follow them, what is to be told to those who wait, and how many these
-        are.
+        Returns the placements, their deltas, the reports for tasks that wait, and the number of these tasks.
         """
         cluster, rows, assignments = self._cluster, self._static_rows, placement.assignments
         limits = None
@@ -361,7 +360,7 @@ class Scheduler(ClusterQuestions):
         )
 
     def count_assumed(self) -> int:
-        """Return how many tasks have a machine of which nobody has reported yet whether they are bound."""
+        """Return how many placed tasks have no report on their binding yet."""
         tasks = self._cluster.tasks
         return int(np.count_nonzero(tasks.state[: len(tasks.uid)] == int(TaskPhase.ASSUMED)))
 

@@ -44,9 +44,7 @@ class SolverClient:
         return {name: name in live for name in known.clusters}
 
     def cluster_named(self, name: str | None) -> str:
-        """Return ``name``; if it is None the only cluster there is, or else the only one that is driven at
-        present.
-        """
+        """Return ``name``; if it is None, the only cluster, or else the only one with a connected driver."""
         if name is not None:
             return name
         known = self.clusters()

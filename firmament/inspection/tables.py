@@ -42,7 +42,8 @@ def print_tasks(tasks: Sequence[pb.TaskState]) -> None:
 
 
 def print_machines(machines: Sequence[pb.MachineState]) -> None:
-    """Print one line per machine: tasks, and what is free of what there is; other resources only if some has any."""
+    """Print one line per machine: its tasks, and the free and total amounts; other resources only if some machine has
+    any."""
     if not machines:
         click.echo("No machines found.")
         return

@@ -49,8 +49,8 @@ def draw(outcome: FlowOutcome, classes: Sequence[str], machines: Sequence[str], 
     places, height = _places(outcome)
     shown = lines(outcome)
     body = [
-        svg.text((16, 24), title, anchor="start"),
-        svg.text((16, 46), note, colour=svg.PALE, anchor="start"),
+        svg.draw_text((16, 24), title, anchor="start"),
+        svg.draw_text((16, 46), note, colour=svg.PALE, anchor="start"),
     ]
     for each in sorted(shown, key=lambda line: line.flow > 0):  # thick lines over thin ones
         colour = svg.PALE if each.flow == 0 else svg.LOST if _is_lost(outcome, each) else svg.FLOW
@@ -132,10 +132,10 @@ def _label(outcome: FlowOutcome, line: Line, places: Sequence[Point]) -> str:
     if line.flow:
         words += f" ({line.flow})"
         colour = svg.LOST if _is_lost(outcome, line) else svg.FLOW
-    return svg.text(at, words, colour=colour, plate=True)
+    return svg.draw_text(at, words, colour=colour, plate=True)
 
 
 def _node(at: Point, words: str, *, colour: str = svg.INK, width: int = _NODE[0]) -> list[str]:
     """Return a box with words, wider than usual where they need it."""
     width = min(max(width, 7 * len(words) + 12), _WIDEST)
-    return [svg.box(at, (width, _NODE[1]), colour=colour), svg.text(at, words, colour=colour)]
+    return [svg.box(at, (width, _NODE[1]), colour=colour), svg.draw_text(at, words, colour=colour)]

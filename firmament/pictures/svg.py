@@ -50,7 +50,7 @@ def box(centre: tuple[int, int], size: tuple[int, int], *, colour: str = INK) ->
     )
 
 
-def text(
+def draw_text(
     at: tuple[int, int], content: str, *, colour: str = INK, anchor: str = "middle", plate: bool = False
 ) -> str:
     """Return a line of text whose middle is at a height of ``at``; a plate hides the lines under centred text."""

@@ -54,7 +54,7 @@ class Driver(Protocol):
     """What a cluster needs of the session that drives it."""
 
     def supersede(self, by_fencing: int) -> None:
-        """Be told that another driver has taken over."""
+        """Note that another driver has taken over."""
         ...
 
     def deliver(self, result: EncodedRound) -> None:
@@ -101,11 +101,11 @@ class ServedCluster:
         """Make ``driver`` the one that may change this cluster, and return the one it replaces.
 
         Raises ``StaleDriverError`` if one with a higher fencing number is here, or was until just now; see
-        ``Fencing.admits``. From here on calls of the replaced driver raise ``SupersededError``, and no round runs
-        until the new one's snapshot is complete.
+        ``Fencing.may_take_over``. From here on calls of the replaced driver raise ``SupersededError``, and no round
+        runs until the new one's snapshot is complete.
         """
         with self._lock:
-            if not self._fencing.admits(fencing):
+            if not self._fencing.may_take_over(fencing):
                 raise StaleDriverError(self._stale(fencing))
             former, self.driver = self.driver, driver
             self._fencing.attach(fencing)
@@ -235,7 +235,7 @@ class ServedCluster:
     def run_direct_round(self) -> RoundResult | None:
         """Run a round that takes a millisecond or two and waits for nobody: of a few tasks that need no solve.
 
-        None, with nothing decided, if the last round needed one, if this one does, or if others are at work.
+        None, with nothing decided, if the last round needed a solve, if this one does, or if other work is under way.
         """
         if not self._was_direct or not self._round_lock.acquire(blocking=False):
             return None
@@ -293,7 +293,7 @@ class ServedCluster:
             self._get_scheduler()
             return self._history.list_after(after)
 
-    def flow(self, after: int, *, with_tasks: bool) -> tuple[RoundSummary, RoundFlow] | None:
+    def describe_flow(self, after: int, *, with_tasks: bool) -> tuple[RoundSummary, RoundFlow] | None:
         """Return the last round and its flow if its number is larger, else None; raises ``NoStateError``."""
         with self._lock:
             scheduler = self._get_scheduler()

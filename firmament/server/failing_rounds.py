@@ -35,9 +35,9 @@ class FailingRounds:
     def note_failure(self, scheduler: Scheduler, error: Exception) -> int:
         """Note that a round has failed; return how many classes were set aside for it.
 
-        It takes a second failure to look, then a fourth, an eighth and so on. The solver's own failures, and those that
-        do not come with a class by itself, or with every one, are nobody's fault. Trials run as rounds do: the lock is
-        not held while they are solved.
+        It takes a second failure to look, then a fourth, an eighth and so on. Failures of the solver itself are no
+        class's fault, nor are failures that do not occur with a single class alone, or that occur with every class.
+        Trials run as rounds do: the lock is not held while they are solved.
         """
         self._failures += 1
         if self._failures < 2 or self._failures & (self._failures - 1) or isinstance(error, SolverError):

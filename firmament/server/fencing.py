@@ -12,7 +12,7 @@ AHEAD_SECONDS = 3600.0
 
 
 class Fencing:
-    """The fencing number that a newcomer has to reach; see ``admits``. Told the time by ``wall`` and ``monotonic``.
+    """The fencing number that a new driver has to reach; see ``may_take_over``. ``wall``, ``monotonic``: clocks.
 
     ``number``: of the driver that is attached, or was the last one.
 
@@ -26,7 +26,7 @@ class Fencing:
         self.number = 0
         self._lapses = float("-inf")
 
-    def admits(self, number: int) -> bool:
+    def may_take_over(self, number: int) -> bool:
         """Return whether a driver with this number may take over.
 
         While a driver is attached, and for ``GRACE_SECONDS`` after its stream broke (not after a goodbye), that is one

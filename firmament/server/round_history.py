@@ -1,7 +1,7 @@
 """The last rounds of a cluster, for those who look: figures of all, and of the last one what its flow came to.
 
 A flow is described from the snapshot that its round was solved on, when somebody asks. Small snapshots are kept from
-round to round; large ones only as long as somebody goes on asking, as they would take more memory than the rest.
+round to round; large ones only as long as questions come, because they take more memory than all the rest.
 """
 
 from __future__ import annotations

@@ -228,7 +228,9 @@ class SchedulerService:
     async def DescribeFlow(self, request: pb.DescribeFlowRequest, context: Any) -> bytes:  # noqa: N802
         """See the protocol."""
         return await self._ask(
-            request, context, lambda it: flow_to_proto(it.flow(request.after, with_tasks=request.with_tasks))
+            request,
+            context,
+            lambda it: flow_to_proto(it.describe_flow(request.after, with_tasks=request.with_tasks)),
         )
 
     async def DeleteCluster(  # noqa: N802

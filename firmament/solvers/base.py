@@ -19,8 +19,8 @@ class FlowProblem:
     ``tails``, ``heads``: int32[A], node numbers; ``capacities``, ``costs``: int64[A], capacities >= 0;
     ``supplies``: int64[N], positive at sources, negative at sinks, summing to 0. Lower bounds are 0.
 
-    ``stated``: the problem whose optimum is looked for, if this one is but a cheaper way to it (other costs, a part of
-    its arcs); None if it is this one. Solvers solve what they are given; it is for those that compare.
+    ``stated``: the original problem, if this one is only a cheaper way to its optimum (other costs, or a part of its
+    arcs); None if this one is the original. Solvers ignore it; comparisons use it.
     """
 
     tails: Int32
@@ -81,8 +81,8 @@ class SolverTimeoutError(SolverError):
 class Solver(Protocol):
     """Finds an optimal flow.
 
-    Implementations are deterministic: equal problems give equal flows. ``time_limit`` is in seconds, None
-    for none; those that cannot be interrupted ignore it.
+    Implementations are deterministic: equal problems give equal flows. ``time_limit`` is in seconds, None for none;
+    solvers that cannot be interrupted ignore it.
     """
 
     def solve(self, problem: FlowProblem, *, time_limit: float | None = None) -> FlowSolution:

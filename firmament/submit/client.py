@@ -60,9 +60,9 @@ class SubmitOptions:
 class SubmitClient:
     """One run of one workload. ``ledger`` holds the books, also while it runs.
 
-    ``_telling``: batches about tasks that are being sent; ``_told``, ``_acknowledged``: numbers of the last such batch
-    and of the last one that the solver has applied; ``_round``: the last round whose result has arrived; ``_asked``:
-    what it had been told and had placed when it was asked for a round, and the number of that.
+    ``_telling``: batches of tasks on their way; ``_told``, ``_acknowledged``: numbers of the last such batch and of the
+    last one that the solver has applied; ``_round``: the last round whose result has arrived; ``_asked``: what had been
+    sent and placed when the last round was requested, and its number.
     """
 
     def __init__(self, workload: GeneratedWorkload, options: SubmitOptions) -> None:
@@ -169,7 +169,7 @@ class SubmitClient:
         self._round = result.round
         self.ledger.rounds += (
             result.stats.tasks > 0
-        )  # not those that were asked for, and had nothing to decide about
+        )  # without rounds that were asked for and had nothing to decide
         placed = [delta for delta in result.deltas if delta.kind == pb.Delta.PLACE]
         tasks = np.array([messages.index_of(delta.task) for delta in placed], dtype=np.int64)
         machines = np.array([messages.index_of(delta.machine) for delta in placed], dtype=np.int64)
@@ -254,7 +254,7 @@ class SubmitClient:
     # --- sending ------------------------------------------------------------------------------------------
 
     async def _tell(self, events: Iterable[pb.Event]) -> None:
-        """Send events about tasks; the solver has something to answer as long as it has not applied them."""
+        """Send events about tasks; the solver owes an answer until it has applied them."""
         self._telling += 1
         for batch in messages.split_events(events):
             self._told = await self._send_events(batch)

@@ -101,7 +101,7 @@ def audit(
         local_data_may_go: move pods with emptyDir or hostPath volumes, too.
         note: is told what is being done, for people who wait.
     """
-    from poseidon.offline.audit.looking import make_audit
+    from poseidon.offline.audit.make_audit import make_audit
 
     options = {"config": config, "models": models, "now": now, "kustomize": kustomize, "strict": strict}
     cluster, unseen = read_or_take(objects, options)

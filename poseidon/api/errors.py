@@ -9,7 +9,7 @@ from poseidon.manifests.loader import ManifestError
 
 
 class InputError(ValueError):
-    """Input that cannot be used. ``lines`` are those that a command prints: where, what is wrong, what to do."""
+    """Input that cannot be used. ``lines`` are what a command would print: place, fault, remedy."""
 
     def __init__(self, lines: Iterable[str]) -> None:
         self.lines = tuple(lines)

@@ -22,7 +22,8 @@ class UseModel:
 
 
 def name_classes(models: Iterable[type | UseModel]) -> dict[str, UseModel]:
-    """Return models by their names. Raises ``InputError`` for what is no model, or has no name of its own."""
+    """Return models by their names. Raises ``InputError`` for classes that are no models, or have no name of their
+    own."""
     found: dict[str, UseModel] = {}
     for each in models:
         used = each if isinstance(each, UseModel) else UseModel(each)

@@ -66,7 +66,7 @@ def _status(
     if former.get("scheduleStartTime") or members.has_pods(name):
         status["scheduleStartTime"] = former.get("scheduleStartTime") or now
     if kept.spec is not None and order is not None:
-        # By selector, so that it can be searched.
+        # kept by selector, for quick search
         listed = [
             {"workload": _reference(each), "index": order.positions[each.name]}
             for each in sorted(kept.spec.workloads, key=lambda workload: workload.selector)

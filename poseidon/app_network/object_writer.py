@@ -28,8 +28,8 @@ _RESOURCES: dict[str, Resource[Any]] = {APP_GROUP_KIND: APP_GROUPS, TOPOLOGY_KIN
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The object as it is now, None if it is gone. ``conflict``: another write was faster, and nothing was
-    written.
+    """The object as it is now, None if it does not exist any more. ``conflict``: another write was faster, and nothing
+    was written.
     """
 
     found: Written | None

@@ -59,7 +59,7 @@ class NetworkBook:
                 self._mark(key)
 
     def config_map_changed(self, name: MapName, data: Mapping[str, str] | None) -> None:
-        """Take a ConfigMap that is wanted as it is now, None if it is not there."""
+        """Take a wanted ConfigMap as it is now, None if it does not exist."""
         for key in self.topologies.config_map_changed(name, data):
             self._mark(key)
 
@@ -94,7 +94,8 @@ class NetworkBook:
         self._dirty.add(key)
 
     def reconcile(self, key: ObjectKey, now: float) -> tuple[Proposal, list[Notice]] | None:
-        """Return what is left to write of an object and to tell people, None if it is not there or makes no sense."""
+        """Return what is still to be written of an object and to be reported, None if it does not exist or is
+        malformed."""
         with self._quarantine.attempt(f"statuses of {key.kind}", f"{key.namespace}/{key.name}"):
             return self._of_kind[key.kind].reconcile(key, self.members, timestamp(now))
         return None

@@ -84,7 +84,7 @@ class Topologies(GoodStates[NetworkTopology, TopologySpec]):
         return (key.namespace, spec.config_map) if spec is not None and spec.config_map else None
 
     def _costs(self, kept: Kept[NetworkTopology, TopologySpec]) -> Levels | None:
-        """Return the computed costs that are in force: those of this process, else those that were written last."""
+        """Return the costs in force: those that this process has computed, else those that were written last."""
         measured = self._measured.get(kept.uid)
         if measured is None and kept.spec is not None:
             return kept.spec.weights.get(NETPERF_COSTS)
@@ -146,7 +146,7 @@ def _links(capacity: Levels, allocated: Levels) -> list[dict[str, Any]]:
 
 
 def _merge_costs(spec: Any, costs: Levels, capacity: Levels, allocated: Levels) -> list[Any]:
-    """Return the lists of weights with the computed one as it should be; the others stay as they were written."""
+    """Return the lists of weights with the computed one replaced; the others stay as they were written."""
     computed = {"name": NETPERF_COSTS, "topologyList": _topology_list(costs, capacity, allocated)}
     given = spec.get("weights") if isinstance(spec, dict) else None
     lists = list(given) if isinstance(given, list) else []

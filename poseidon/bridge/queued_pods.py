@@ -1,4 +1,4 @@
-"""Applies what queues come to, to the pods that are in them, and says on their objects how they stand."""
+"""Applies the state of queues to their pods, and reports that state on the objects of the queues."""
 
 from __future__ import annotations
 

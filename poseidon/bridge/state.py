@@ -42,11 +42,10 @@ T = TypeVar("T", bound=KubeStruct)
 class BridgeState(Stores):
     """Nodes, pods and what has been said about them: the books, and what is written into which when.
 
-    Pods are for this scheduler to place whose ``spec.schedulerName`` is among those of ``configuration`` ("*": all);
-    those of other schedulers count on the nodes that they are bound to. ``needs``: what the solver's models look at,
-    which tells pods apart, in the words of ``Welcome``. ``clock`` is monotonic. ``quarantine`` takes what cannot be
-    dealt with: whatever is said here of one object, only that one is set aside. ``stories`` are told each step of each
-    pod. Not thread-safe.
+    This scheduler places the pods whose ``spec.schedulerName`` is among the names in ``configuration`` ("*": all pods).
+    Pods of other schedulers only count on the nodes that they are bound to. ``needs``: what the solver's models look
+    at, which tells pods apart, in the words of ``Welcome``. ``clock`` is monotonic. ``quarantine`` takes objects whose
+    handling fails: only that one object is set aside. ``stories`` are told each step of each pod. Not thread-safe.
 
     What ends in ``_changed`` takes objects of a kind as they are now. ``refusal`` and ``eviction_ended`` are what the
     binder asks, and what has become of an eviction; ``claim_refused``: a write that begins the binding of a claim has
@@ -74,7 +73,7 @@ class BridgeState(Stores):
         self.event_stream = EventStream(self)
         """The same events as from ``snapshot`` and ``take_events``, one by one."""
         self.queue_news = QueueNews(self, self.queues, wall) if self.queues is not None else None
-        """What is said of queues, None if none are read."""
+        """Reports of the state of queues; None if no queues are read."""
         self._pods = WatchedPods(frozenset(configuration.scheduler_names), self, clock)
         if self.resumptions is not None:
             self.resumptions.connect(self._pods.take_changes, self._pods.is_ours)

@@ -7,12 +7,11 @@ from collections.abc import Callable, Collection
 from poseidon.app_network.options import NetworkArguments
 from poseidon.app_network.state import NetworkBook
 from poseidon.bridge.groups.gangs import Gangs
-from poseidon.bridge.groups.notes import TopologyRecords
+from poseidon.bridge.groups.group_reports import TopologyRecords
 from poseidon.bridge.suspended.resumptions import Resumptions
 from poseidon.configuration.document import BridgeConfiguration
 from poseidon.custom_records import CustomRecords
 from poseidon.devices.records import FEATURES_RECORD, encode_features
-from poseidon.devices.shared_gpus import SharedGpus
 from poseidon.devices.state import DeviceState
 from poseidon.group_trees.spec.trees import TreeArguments, trees_are_read
 from poseidon.kube.quarantine import Quarantine
@@ -81,8 +80,6 @@ class Stores:
         self.devices = DeviceState(configuration.devices, clock, wall)
         features = encode_features(configuration.devices.disabled_features)
         self.first_records.tell(FEATURES_RECORD, "devices", features)
-        shares = "hami" in configuration.devices.sharing
-        self.shared_gpus = SharedGpus(self.first_records, self.devices, wall) if shares else None
         self.bind_check = BindCheck(self.machines, self.requested, self.classes)
         self.tasks = PodRecords(self.machines, self.requested, self.bind_check, stories)
         self.refused_pods = RefusedPods(configuration.recovery, self.actions)

@@ -8,7 +8,6 @@ from msgspec.structs import replace
 
 from poseidon.bridge.stores import Stores
 from poseidon.devices.claims import NO_CLAIMS, DeviceResolution, device_claims_of
-from poseidon.devices.shared_gpus import without_gpus
 from poseidon.kube.api.nodes import PriorityClass, Service
 from poseidon.kube.api.pod_groups import ScaledOwner
 from poseidon.kube.api.pods import Pod, attachable_of
@@ -104,7 +103,7 @@ class WatchedPods:
         self._settle()
 
     def take_owned(self, uids: Iterable[str]) -> None:
-        """Take pods once more whose owners were not known: who owns them says with whom they go together."""
+        """Take pods again whose owners have become known only now: the owner says to which group a pod belongs."""
         self._take_again([(uid, self._without_owners[uid]) for uid in uids if uid in self._without_owners])
         self._settle()
 
@@ -221,8 +220,6 @@ class WatchedPods:
     def _translate(self, uid: str, pod: Pod, *, ours: bool) -> Task:
         """Translate a pod by itself."""
         stores = self._stores
-        if stores.shared_gpus is not None:
-            pod = without_gpus(pod)
         task = pod_translation.task(pod, stores.classes, self._priorities)
         if stores.classes.visibility.daemons:
             self._note_owner(uid, pod)
@@ -243,15 +240,12 @@ class WatchedPods:
         self, pod: Pod, task: Task, place: str
     ) -> tuple[Task, Resolution | None, DeviceResolution | None]:
         """Return the task with what its claims ask for, and what those of volumes and devices mean, None for none."""
-        stores = self._stores
         on_volumes: Resolution | None = None
         on_devices: DeviceResolution | None = None
         if claims := attachable_of(pod):
             task, on_volumes = self._stores.volume_effects.translate(claims, task, place)
-        named = device_claims_of(pod) if pod.spec.resource_claims else ()
-        if stores.shared_gpus is not None:
-            named = (*named, *stores.shared_gpus.put_pod(task.uid, pod))
-        if named or pod.spec.resource_claims:
+        if pod.spec.resource_claims:
+            named = device_claims_of(pod)
             task, on_devices = self._stores.device_effects.translate(named, task, place)
         return task, on_volumes, on_devices
 
@@ -365,8 +359,6 @@ class WatchedPods:
             self._stores.volumes.remove_pod(uid)
         if self._stores.device_effects.in_use:
             self._stores.devices.remove_pod(uid)
-        if self._stores.shared_gpus is not None:
-            self._stores.shared_gpus.take_back(uid)
         self._stores.spreading.forget_pod(uid)
         if self._stores.queues is not None:
             self._stores.queues.forget_pod(uid)

@@ -25,7 +25,8 @@ _META = "poseidon.connection"
 
 
 class Solvers(NamedTuple):
-    """``targets``: where solvers listen, in the order in which they are asked; ``cluster``: what they call this one."""
+    """``targets``: addresses of solvers, in the order in which they are asked; ``cluster``: this cluster's name
+    there."""
 
     targets: tuple[str, ...]
     cluster: str

@@ -112,7 +112,7 @@ def _run_in_folder(run: _Run) -> int:
         status = early.report()
     finally:
         for number in _SIGNALS:
-            signal.signal(number, signal.SIG_IGN)  # what is left is done in no time
+            signal.signal(number, signal.SIG_IGN)  # the rest takes no time
         if status == 1:
             click.echo(f"poseidon demo: logs are in {folder}", err=True)
         else:

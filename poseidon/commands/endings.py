@@ -1,4 +1,4 @@
-"""What commands print beside tables, and how they end: when they are told to, and when something cannot be used."""
+"""What commands print beside tables, and how they end: on signals, and on input that cannot be used."""
 
 from __future__ import annotations
 

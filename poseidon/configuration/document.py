@@ -1,4 +1,4 @@
-"""The bridge's part of the configuration. Each section is what the code takes that heeds it, as it was read."""
+"""The bridge's part of the configuration. Each section is an object that the code which uses it takes as it is."""
 
 from __future__ import annotations
 

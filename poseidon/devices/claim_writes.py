@@ -1,4 +1,4 @@
-"""What is to be written to each claim: for whom it is reserved, and with which devices.
+"""Collects what is to be written to each claim: the pods for which it is reserved, and its devices.
 
 Of each claim only one write is under way. What is to be written next follows from the claim as the API server shows
 it, and from the pods that join and leave it: so nothing here has to be kept across a restart, and a lost answer does no
@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import partial
 
 from poseidon.devices.claims import DeviceClaim, list_devices
-from poseidon.devices.virtual_claims import build_patch, is_virtual
 from poseidon.kube.api.devices import Json
 from poseidon.kube.api.metadata import PodRef
 from poseidon.kube.write.device_claim_writer import DeviceClaimWrite, WriteEnd
@@ -217,7 +215,6 @@ class ClaimWrites:
             return
         if progress.look_at is not None and progress.look_at > now and not join:
             return  # a write that failed is made again later
-        instead = partial(build_patch, claim.found) if is_virtual(claim.found) else None
-        write = DeviceClaimWrite(claim.found, progress.allocation, join, leave, progress.unsure, instead)
+        write = DeviceClaimWrite(claim.found, progress.allocation, join, leave, progress.unsure)
         progress.writing = write
         self._writes.append(write)

@@ -29,7 +29,7 @@ class PlacedPod:
     waiting: set[str] = field(default_factory=set)
     """Claims that are its own, and whose drivers are still to say that it may be bound."""
     after: frozenset[str] = frozenset()
-    """Pods (uids) that go for it: their devices may be its own."""
+    """Pods (uids) that are evicted for it: their devices may become its own."""
     blocked: set[str] = field(default_factory=set)
     """Claims that are to be written once claims of others have given their devices back."""
 

@@ -11,7 +11,7 @@ class Verdict(Enum):
 
     OK = "ok"
     WARNING = "warning"
-    """Something that may be wanted does not work."""
+    """A feature that may be wanted does not work."""
     WRONG = "wrong"
 
 

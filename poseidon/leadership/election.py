@@ -1,10 +1,10 @@
 """Who leads, decided by one Lease; sans I/O.
 
-The rules are those of client-go's ``leaderelection``: a Lease that nobody holds, or that has not been renewed for as
-long as it states since this process saw the last renewal, may be taken over; a leader stops when it has not
-renewed for ``renew_deadline``. A Lease that states more than ``longest_lease`` counts as if it stated that: its holder
-is no bridge, or none that is configured alike. Clocks of different machines are never compared: only changes of the
-Lease count, and when they are seen here.
+The rules are those of client-go's ``leaderelection``: a Lease may be taken over if nobody holds it, or if this process
+has seen no renewal for as long as the Lease states; a leader stops when it has not renewed for ``renew_deadline``. A
+Lease that states more than ``longest_lease`` counts as if it stated that: its holder is no bridge, or none that is
+configured alike. Clocks of different machines are never compared: only changes of the Lease count, and when they are
+seen here.
 
 A fencing number goes with the Lease, in an annotation: each leader's is larger than that of all before it, and at least
 the milliseconds since the epoch, which bridges without a Lease use. Solvers refuse drivers with smaller ones.
@@ -82,7 +82,7 @@ class Election:
 
     @property
     def holder(self) -> str:
-        """Who holds the Lease as far as is known, "" for nobody."""
+        """The present holder of the Lease as far as it is known, "" if nobody holds it."""
         return self._seen.spec.holder_identity if self._seen is not None else ""
 
     @property
@@ -95,7 +95,7 @@ class Election:
         return self.role is Role.LEADER and self._clock() < self._deadline
 
     def observe(self, lease: Lease | None) -> None:
-        """Take what a watch says of the Lease, None if it is gone; that may be out of date.
+        """Take the Lease as a watch shows it, None if it is deleted; this may be out of date.
 
         A leader that sees another holder renews at once, to make sure.
         """
@@ -151,7 +151,7 @@ class Election:
         self.role = Role.LEADER
 
     def outrun(self, lease: Lease | None) -> None:
-        """Take that somebody else has written in between; ``lease`` is as at present."""
+        """Note that another candidate has written in between; ``lease`` is the present one."""
         self.read(lease)
         self._try_at = min(self._try_at, self._clock() + _RETRY_AT_ONCE)
 

@@ -96,7 +96,7 @@ class Elector:
             await asyncio.gather(following, return_exceptions=True)
 
     async def release(self) -> None:
-        """Let others take over at once, if this process leads. It writes nothing any more from here on."""
+        """Let others take over at once, if this process leads. From then on it writes nothing."""
         self._released = True
         try:
             async with asyncio.timeout(_PATIENCE), self._writing:  # a renewal under way would come in between

@@ -121,4 +121,4 @@ Action: TypeAlias = (
     | QueueStatusWrite
     | SuspensionWrite
 )
-"""What is only written stands for itself: what begins the binding of a claim, and what is said on objects of groups."""
+"""Plain writes stand for themselves: those that begin the binding of a claim, and those to objects of groups."""

@@ -97,8 +97,8 @@ class BindCheck:
     ) -> str:
         """Return why a pod of the class, already counted on the node, must not be bound to it; "" if it may.
 
-        It must fit beside the pods there now, and later beside those that wait for others to leave, as their
-        room is promised to them. ``absent`` is asked only if the counted pods do not all fit together.
+        It must fit twice: beside the pods that are there now, and later beside the pods that wait for victims to leave,
+        because their room is promised to them. ``absent`` is asked only if the counted pods do not all fit together.
         ``shared``: amounts of the pod that other pods on the node use already.
         """
         machine = self._machines.get(node)
@@ -219,5 +219,5 @@ class Requested:
             del self._used[node]
 
     def get_requested(self, node: str) -> Mapping[str, int]:
-        """Return what is requested on a node, without resources of which nothing is."""
+        """Return what is requested on a node, without resources that no pod requests."""
         return self._used.get(node, {})

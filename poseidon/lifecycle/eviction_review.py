@@ -64,7 +64,8 @@ class EvictionReview:
         self._evicts = evicts
 
     def find_refused(self, asked: Asked) -> dict[str, Verdict]:
-        """Return the victims (uids) that have to stay, and why. All of them are known, and where they should be."""
+        """Return the victims (uids) that have to stay, and why. All victims must be known pods on the expected
+        nodes."""
         inquiry = _Inquiry(self._tasks, self._gangs, asked, self._evicts)
         inquiry.settle()
         for together in inquiry.going_together():
@@ -75,7 +76,7 @@ class EvictionReview:
 
 
 class _Inquiry:
-    """The evictions of one round. ``verdicts`` are about those that have to stay."""
+    """The evictions of one round. ``verdicts`` are about the victims that have to stay."""
 
     def __init__(
         self, tasks: PodRecords, gangs: GangView, asked: Asked, evicts: Callable[[PodRecord], bool]
@@ -165,8 +166,8 @@ class EvictionLimits(Section):
 class EvictionRate:
     """A token bucket. ``clock`` is monotonic.
 
-    What has to go together is not divided: where more go than the bucket ever holds, a full one lets them, and the
-    others wait for longer.
+    Pods that have to go together are not divided: if they are more than the bucket ever holds, a full bucket lets them
+    go, and later evictions wait longer.
     """
 
     def __init__(self, limits: EvictionLimits, clock: Callable[[], float]) -> None:

@@ -17,8 +17,8 @@ _CURABLE = frozenset(
     }
 )
 """Reasons, beside lack of a resource, that another node may cure. Kubelets give them at admission (their
-``pkg/kubelet/lifecycle`` and ``pkg/kubelet/cm/topologymanager``). Those that would be the same on every node,
-such as an unsupported feature, are left out, and so are evictions: an evicted pod has run."""
+``pkg/kubelet/lifecycle`` and ``pkg/kubelet/cm/topologymanager``). Reasons that hold on every node, such as an
+unsupported feature, are left out, and so are evictions: an evicted pod has run."""
 
 
 def another_node_may_cure(reason: str) -> bool:

@@ -46,7 +46,7 @@ _LONGEST = 600.0
 class Nominations:
     """Tells ``records`` of the pods that are nominated for a node, until they are bound, or have no place after all.
 
-    ``told``: ours, by uid. One that gets its place elsewhere in the end is still one for which others had to leave.
+    ``told``: ours, by uid. A pod that gets another place in the end still counts as one for which others had to leave.
     """
 
     def __init__(self, records: CustomRecords) -> None:
@@ -185,7 +185,7 @@ class KeptPlaces:
             self._kept[task.uid].going |= pod.metadata.deletion_timestamp is not None
 
     def node_for(self, task: Task) -> str:
-        """Return the node that is kept for a pod that waits, "" for none; from now on it is nobody else's."""
+        """Return the node that is kept for a waiting pod, "" for none; from now on it is reserved for this pod."""
         if task.uid in self._replacements:
             return self._replacements[task.uid].node
         found = [uid for uid, kept in self._kept.items() if kept.going and _replaces(task, kept.task)]
@@ -262,7 +262,8 @@ class KeptPlaces:
         """Return whether a namespace may have one more place; where all are in use, the one that has most
         gives one up.
 
-        Nobody has fewer by that than the other. A place for which no pod is leaving yet goes first, the latest.
+        No namespace ends with fewer than the other by that. A place for which no pod is leaving yet goes first, the
+        latest.
         """
         if len(self._kept) < self._options.most:
             return True

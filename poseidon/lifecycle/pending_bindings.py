@@ -1,4 +1,4 @@
-"""Placed pods that are not bound yet: what each of them waits for, and its binding when that has come about."""
+"""Placed pods that are not bound yet: what each of them waits for, and its binding once nothing is left to wait for."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NAMED = 3
 
 
 class Dependencies:
-    """Holds back tasks until all those that they lean on are settled."""
+    """Holds tasks back until all tasks that they depend on are settled."""
 
     def __init__(self) -> None:
         self._unmet: dict[str, set[str]] = {}
@@ -252,13 +252,13 @@ class PendingBindings:
     ) -> None:
         """Give back the place of a pod that is not bound, and those of the pods that depend on it.
 
-        ``nominated``: what others have left for it there stays its own until it is placed anew. ``event``: what has
-        happened to it.
+        ``nominated``: the room that victims have left stays reserved for it until it is placed anew. ``event``: what
+        has happened to it.
         """
         uid, machine = record.task.uid, record.binding
         if record.awaits_report:
             self.report(uid, machine, reason, retry=retry)
-        # PendingReasons were withdrawn when it was to be bound: whatever is said next of it is new.
+        # The pod's PendingReasons were withdrawn when it was to be bound, so any later reason is new.
         record.message = ""
         if not nominated:
             self.nominate(record, "")

@@ -24,7 +24,7 @@ OUTAGE_SECONDS = 30.0
 
 _LOOK_SECONDS = 5.0
 MESSAGE = "no node chosen: the solver has not answered for a while; the pod is placed when it does"
-"""What pods are told that wait while no solver answers, since nobody else says why they stay pending."""
+"""Reason of pods that wait while no solver answers, as no other program says why they stay pending."""
 
 
 def reasons_of(message: str) -> str:

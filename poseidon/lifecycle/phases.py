@@ -25,7 +25,9 @@ CAPACITY = 50_000
 class Phase(Enum):
     """Phases of a pod; the value is its name for people."""
 
-    __hash__ = object.__hash__  # as each is one object; that of Enum costs more than all else of a step
+    __hash__ = (
+        object.__hash__
+    )  # each member is one object, and Enum's own hash would cost more than the rest of a step
 
     HELD = "held"
     """Not offered to the solver: gated by its group, queue, claims or priority class, or it cannot be dealt with."""
@@ -83,7 +85,8 @@ GOING = frozenset({_P.EVICTING, _P.LEAVING})
 
 
 class _Row(NamedTuple):
-    """What an event does: phases that it changes, those that it leaves as they are, those in which it is refused."""
+    """What an event does: the phases that it changes, those that it leaves unchanged, and those in which it is
+    refused."""
 
     moves: Mapping[Phase, Phase]
     stays: frozenset[Phase] = frozenset()

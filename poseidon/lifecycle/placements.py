@@ -193,8 +193,8 @@ class Placements:
     def refusal(self, uid: str, node: str) -> str:
         """Return why a binding that is under way must not be posted now, or "".
 
-        It is counted on its node already. A refused one gives its place back as soon as its outcome is taken,
-        so that of several that no longer fit together only as many are refused as have to be.
+        It is counted on its node already. A refused pod gives its place back as soon as its outcome is taken. So if
+        several pods no longer fit together, no more of them are refused than necessary.
         """
         record = self.tasks.get(uid)
         if record is not None and not record.place:

@@ -116,8 +116,8 @@ class PodRecords:
         fault: str | None = None,
         schedulable: bool | None = None,
     ) -> None:
-        """Note what keeps a pod from being placed, "" for nothing any more; arguments that are not given stay
-        as they are.
+        """Note what keeps a pod from being placed, "" for nothing any more; arguments that are not given leave their
+        value unchanged.
         """
         record.group_wait = record.group_wait if group is None else group
         record.queue_wait = record.queue_wait if queue is None else queue
@@ -165,7 +165,8 @@ class PodRecords:
         """Forget what the solver knows of tasks on a machine that is gone: it keeps them aside for the
         machine's return.
 
-        They are told again should it return. Until then nobody would tell the solver of those that end.
+        They are sent again if the node returns. Until then no other event would tell the solver that those tasks have
+        ended.
         """
         for uid in self._on_node.get(node, ()):
             record = self._records[uid]
@@ -203,8 +204,8 @@ class PodRecords:
         return bool(self._changed or self._removed or self._to_resync)
 
     def take_updates(self) -> tuple[list[str], list[tuple[Task, str, bool]], list[Task]]:
-        """Return what brings the solver up to date, once: the tasks (uids) that are to be removed first, those that are
-        on a machine, with that and whether their bindings are still under way, and those that wait for one.
+        """Return, once, the updates for the solver: uids of tasks to be removed first; tasks on a machine, with the
+        machine and whether they are still being bound; and tasks that wait for one.
         """
         removed = list(self._removed)
         waiting: list[Task] = []

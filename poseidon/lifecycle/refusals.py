@@ -45,7 +45,7 @@ _WARNED_OF = _SUSPICIOUS | {Reason.RATE}
 
 
 class Refusals:
-    """Counts what was refused; ``counts``: since they were taken."""
+    """Counts refusals; ``counts``: since they were last taken."""
 
     def __init__(self) -> None:
         self.suspicious = 0

@@ -3,7 +3,7 @@ findings.
 
 Objects are as ``poseidon plan`` reads them, reduced to the fields that the bridge decodes. Containers'
 environments, commands and probes, parameters of storage classes, and other places for secrets are left out.
-Annotations stay only if they are on a list (``poseidon.live.kept``). Credentials in URLs are removed. If a
+Annotations stay only if they are on a list (``poseidon.live.redaction``). Credentials in URLs are removed. If a
 part is unavailable, the bundle says so and contains the rest.
 """
 
@@ -26,7 +26,7 @@ from poseidon.kube.api.metadata import KubeStruct, ObjectMeta
 from poseidon.kube.api.resource import Resource
 from poseidon.kube.client.errors import ApiError, KubeError
 from poseidon.kube.client.transport import Transport
-from poseidon.live.kept import keep
+from poseidon.live.redaction import keep
 from poseidon.live.solver import NoAnswerError, state_of
 from poseidon.manifests.documents import HELD_LIST
 from protos.conventions.logs import one_line
@@ -49,7 +49,7 @@ class Held(NamedTuple):
     """What a collection of a live cluster holds, as manifests of the fields that are decoded.
 
     ``left_out``: a line for each object that cannot be read, and so is not among them; ``problem``: why none could be
-    listed, "" if they were.
+    listed, "" if they were listed.
     """
 
     name: str

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from poseidon.explanations import PodExplanation, UnknownPodError, verdicts
+from poseidon.explanations import PodExplanation, UnknownPodError, read_verdicts
 from poseidon.kube.api.decoding import decode_object
 from poseidon.kube.api.metadata import KubeStruct
 from poseidon.kube.api.pods import Pod
@@ -41,7 +41,7 @@ async def explain_live(
         raise UnknownPodError(f"pod {name} has ended ({pod.status.phase}), so no node is sought for it")
     found = await explain_task(targets, cluster, pod.metadata.uid, seconds, tls)
     outlook = () if pod.spec.node_name else tuple(_outlook(pod, found))
-    known = dict(sorted(verdicts(found).items())) if found is not None else {}
+    known = dict(sorted(read_verdicts(found).items())) if found is not None else {}
     return PodExplanation(name, pod.spec.node_name, known, (), outlook)
 
 

@@ -1,7 +1,7 @@
 """Watches another scheduler at work, and asks the running solver where each pod that it binds would be cheaper.
 
-Nothing is placed and nothing is written. A solver judges a pod that runs as if it were waiting, so pods are asked about
-right after they were bound, one by one: what they would have gained by being placed together does not show.
+Nothing is placed and nothing is written. A solver judges a running pod as if it were waiting. So pods are asked about
+right after they were bound, one by one; what joint placement would have gained does not show.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from poseidon.explanations import Verdict, verdicts
+from poseidon.explanations import Verdict, read_verdicts
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.resource import Change
 from poseidon.live.solver import NoAnswerError, explain_task
@@ -46,7 +46,7 @@ class Observation(NamedTuple):
 
     @property
     def saving(self) -> float:
-        """What ``best`` would have cost less; 0 where ``node`` was as good, or was no place to compare with."""
+        """By how much ``best`` would have cost less; 0 if ``node`` was as good, or refused."""
         if self.reasons or not self.best:
             return 0.0
         return max(self.cost - self.best_cost, 0.0)
@@ -118,7 +118,7 @@ def _as_json(each: Observation) -> dict[str, Any]:
 
 
 class Shadow:
-    """Takes pods as they change, and asks about those of other schedulers that come to have a node.
+    """Follows pods, and asks about those of other schedulers when they get a node.
 
     ``names``: the values of ``spec.schedulerName`` that are looked at. ``rate``: pods a second that are asked about at
     most; of those that wait for it only the latest thousand are kept.
@@ -183,7 +183,7 @@ class Shadow:
                     self._targets, self._cluster, pod.metadata.uid, _KNOWN_WITHIN, self._tls
                 )
             if explanation is not None and explanation.machine == pod.spec.node_name:
-                found = observation(name, pod.spec.node_name, verdicts(explanation))
+                found = observation(name, pod.spec.node_name, read_verdicts(explanation))
                 break
             await asyncio.sleep(_RETRY)
         if found is None:

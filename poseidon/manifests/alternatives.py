@@ -39,7 +39,7 @@ def one_of_each(
 
 
 def _name_of(document: Document) -> _Name | None:
-    """Return what tells an object from others; None for what has no name, or is not read."""
+    """Return a key that tells an object from others; None for objects without a name, or of kinds that are not read."""
     group = document.api_version.rpartition("/")[0]
     metadata = document.value.get("metadata")
     given = metadata if isinstance(metadata, Mapping) else {}

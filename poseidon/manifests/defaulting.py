@@ -35,8 +35,8 @@ def as_held(documents: Iterable[Document]) -> list[Document]:
     """Return the documents as an API server would hold them, in order.
 
     Of an object that was dumped several times (equal uid) the latest state stays. Objects that only state
-    ``generateName`` are named by it and the first number that is free. Anything malformed stays as it is, to be found
-    where it is converted.
+    ``generateName`` are named by it and the first number that is free. A malformed value stays as it is; the conversion
+    reports it.
     """
     found = _latest([_apply_defaults(each) for each in documents])
     taken = {key for each in found if (key := _key(each))[-1]}

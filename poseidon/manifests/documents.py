@@ -32,7 +32,7 @@ from poseidon.manifests.wording import RENDER_FIRST, list_names
 from poseidon.manifests.yaml_text import YamlTextError, parse_yaml
 
 _NAMED = 5
-"""So many files are named; of the others it is said how many they are."""
+"""Most files that are named; the others are counted."""
 
 _OTHER = ("hold no Kubernetes objects", "")
 _TEMPLATES = ("are templates", f"; {RENDER_FIRST}")
@@ -119,10 +119,10 @@ def read_documents(
     """Yield every object below ``paths``, in order of paths, files and documents; then what kustomizations make.
 
     ``-`` is standard input; folders are searched recursively in sorted order for .yaml, .yml and .json files. A
-    kustomization in them is followed if there is a program that does so, and then stands for the files that it uses;
-    those of the folders ``kustomized`` have to be followed.
-    What cannot be read or is no object is added to ``defects`` as ``file: what is wrong; what to do``; what is found in
-    a folder and is no Kubernetes object, to ``warnings``.
+    kustomization among them is built if there is a program for that, and then replaces the files that it uses.
+    Kustomizations in the folders ``kustomized`` must be built. What cannot be read or is no object is added to
+    ``defects`` as ``file: what is wrong; what to do``; what is found in a folder and is no Kubernetes object, to
+    ``warnings``.
     """
     for path in paths:
         if isinstance(path, GivenText):

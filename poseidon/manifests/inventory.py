@@ -88,8 +88,8 @@ def take_inventory(documents: Iterable[Document], defects: list[str], warnings: 
     Adds ``file: Kind ns/name: field: what is wrong; what to do`` to ``defects`` for each fault, and likewise
     to ``warnings`` for what is odd but usable, and for objects that only models look at.
 
-    What a live cluster holds is never a defect: an object that can be read is taken as the bridge takes it, whatever is
-    wrong with it, others are left out, and ``warnings`` get a line about each.
+    Objects of a live cluster are never a defect: an object that can be read is taken as the bridge takes it, even with
+    faults; others are left out. ``warnings`` gets a line about each.
     """
     inventory, validator, quarantine = Inventory(), Validator(), Quarantine()
     others: list[Document] = []
@@ -171,7 +171,7 @@ def is_read(group: str, kind: str) -> bool:
 
 
 def identity(document: Document) -> str:
-    """Return ``file: Kind ns/name`` as well as it can be told; without file for what comes from none."""
+    """Return ``file: Kind ns/name`` as far as it is known; without the file for objects that come from none."""
     metadata = document.value.get("metadata")
     given = metadata if isinstance(metadata, dict) else {}
     name = given.get("name") or "(no name)"

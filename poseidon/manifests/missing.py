@@ -46,7 +46,7 @@ _RESOURCES = {
 
 @dataclass(slots=True)
 class _Missing:
-    """Objects of one kind that are referred to; ``users`` are those who do."""
+    """Objects of one kind that others refer to; ``users`` are the referring objects."""
 
     kind: str
     consequence: str
@@ -221,7 +221,7 @@ def _pod(pod: Pod) -> str:
 
 
 def not_honoured(groups: Groups) -> Iterator[str]:
-    """Yield a line for people per group that asks for what it does not get."""
+    """Yield a line for people per group with settings that are not honoured."""
     for group in groups:
         ignored = groups.not_honoured(group)
         if ignored:

@@ -27,7 +27,7 @@ FIRST_LOOK_SECONDS = 10.0
 """How long the first round waits for sources that do not answer."""
 
 GATHER_SECONDS = 0.25
-"""How long samples are gathered before the solver is told, unless there is something else to tell it."""
+"""How long samples are gathered before they are sent, unless other events are sent earlier."""
 
 
 class Utilisation:

@@ -60,7 +60,7 @@ def _in_usual_form(resource: str, value: Any) -> int | None:
 
 
 def _writable(value: Any) -> str | float:
-    """Return what may be a quantity; anything else as the text that it is not one by."""
+    """Return a text that may be a quantity; for other values a text that is none."""
     if isinstance(value, list | dict):
         return "a map" if isinstance(value, dict) else "a list"
     return value if isinstance(value, str | int | float) else repr(value)
@@ -75,7 +75,7 @@ def add_amounts(total: Amounts, more: Amounts) -> None:
 def go_duration(text: str) -> float | None:
     """Return a duration as Go writes it ("5m0s") in seconds, None for text that is none; "" is 0.
 
-    What is longer than Go can hold, 292 years, is none either.
+    A duration beyond 292 years, which Go cannot hold, gives None as well.
     """
     if text in ("", "0"):
         return 0.0

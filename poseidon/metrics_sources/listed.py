@@ -19,7 +19,7 @@ def take_listed(
 ) -> Iterator[str]:
     """Write what NodeMetric, NodeMetrics and PodMetrics objects say in ``book``; other objects are passed over.
 
-    ``now`` is in seconds since the epoch. Without any PodMetrics nothing is known of pods. Yields a line for each
+    ``now`` is in seconds since the epoch. Without any PodMetrics, the use of pods is unknown. Yields a line for each
     fault, and is done once all are gone through.
     """
     given = list(objects)

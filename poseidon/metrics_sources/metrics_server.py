@@ -85,7 +85,7 @@ class MetricsServerSource:
 def node_reading(
     metrics: NodeMetrics, now: float, *, interval: float, pods: tuple[PodReading, ...] | None
 ) -> tuple[NodeReading, tuple[Fault, ...]]:
-    """Return what NodeMetrics say of a node, with what is known of its pods, and what in it makes no sense.
+    """Return the reading of a node from NodeMetrics, with what is known of its pods, and its faults.
 
     ``interval`` is that between polls. The window over which the use was averaged may be longer, and counts then: what
     began within it is not fully in the figures.

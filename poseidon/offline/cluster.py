@@ -59,12 +59,8 @@ class OfflineCluster:
     """Pods by uid."""
     is_live: bool = False
     """Whether it is a live cluster, or saved from one."""
-    now: float = 0.0
-    """Seconds since the epoch."""
     victims: dict[str, str] = field(default_factory=dict)
     """By uid, the nodes that pods are told to leave."""
-    annotated: dict[str, dict[str, str]] = field(default_factory=dict)
-    """By uid, what is written on pods for those who hand out parts of GPUs."""
     failed: dict[str, str] = field(default_factory=dict)
     """By uid, why the bridge has not carried out a decision."""
     _evictions: dict[str, Evict] = field(default_factory=dict)
@@ -119,7 +115,7 @@ class OfflineCluster:
                 elif isinstance(action, SelectNode | GiveVolume):
                     self.state.claim_refused(action, "")
                 elif isinstance(action, DeviceClaimWrite):
-                    self.annotated.update(make_write(self.state, action, self.now))
+                    make_write(self.state, action)
                 elif isinstance(action, WithdrawEviction) and self.victims.pop(action.uid, ""):
                     request = EvictionRequest(*self._evictions.pop(action.uid))
                     self.state.eviction_ended(EvictionOutcome(request, _STAYS))
@@ -193,7 +189,7 @@ def build(
     warnings += tell(scheduler, state, state.snapshot(), is_live=manifests.is_live)
     state.take_actions()
     return OfflineCluster(
-        scheduler, state, held, tuple(warnings), applications.app_groups, pods, manifests.is_live, now
+        scheduler, state, held, tuple(warnings), applications.app_groups, pods, manifests.is_live
     )
 
 
@@ -203,7 +199,7 @@ def _adapt(
     """Return the configuration for a bridge that takes pods of these schedulers, and evicts as fast as it likes."""
     unhurried = configuration.evictions.model_copy(update={"burst": sys.maxsize})
     queues = configuration.queues
-    if not is_live:  # nobody else is there to admit pods
+    if not is_live:  # offline, no other program admits pods
         queues = queues.model_copy(update={"admission": "poseidon"})
     names = tuple(scheduler_names) or (ANY_SCHEDULER,)
     return configuration.model_copy(
@@ -247,7 +243,8 @@ def _warnings(manifests: Manifests, state: BridgeState, left_out: Iterator[str])
 
 
 def _about_queues(manifests: Manifests, state: BridgeState) -> Iterator[str]:
-    """Yield what is wrong with queues and what of them is not honoured, or that nobody has asked for them."""
+    """Yield faults in queues, settings of queues that have no effect here, and a line if there are queues but none are
+    read."""
     if state.queues is not None:
         yield from state.queues.list_remarks()
     structs = {kind.struct: kind.name for kind in kinds.QUEUES if not state.follows(kind)}

@@ -10,12 +10,19 @@ from dataclasses import replace
 from typing import Any
 
 from poseidon.configuration.document import BridgeConfiguration
-from poseidon.explanations import PodExplanation, PodOutcome, PodStanding, Remedy, UnknownPodError, verdicts
+from poseidon.explanations import (
+    PodExplanation,
+    PodOutcome,
+    PodStanding,
+    Remedy,
+    UnknownPodError,
+    read_verdicts,
+)
 from poseidon.group_trees.status.placement import pods_of
 from poseidon.kube.api.pods import Pod
 from poseidon.manifests.loader import Manifests
 from poseidon.offline.audit.findings import Cure
-from poseidon.offline.audit.looking import cures_of
+from poseidon.offline.audit.make_audit import cures_of
 from poseidon.offline.cluster import build
 from poseidon.offline.evictability import running_pods
 from poseidon.offline.movable import WORTH_MOVING, find_migrations
@@ -30,7 +37,7 @@ def explain_pod(
 ) -> PodExplanation:
     """Explain ``namespace/name``, no matter who schedules it; a running pod as if it looked for another place.
 
-    Nodes are as a round leaves them: what others get in it is taken. Raises ``UnknownPodError``.
+    Nodes are shown after a round: the places that other pods get in it are taken. Raises ``UnknownPodError``.
     """
     found = next((each for each in manifests.pods if each.metadata.uid == pod), None)
     if found is None:
@@ -47,7 +54,7 @@ def explain_pod(
         explanation = cluster.scheduler.explain(pod)
     except KeyError:
         raise UnknownPodError(f"pod {pod} is not taken by the solver; see the warnings of `plan`") from None
-    nodes = dict(sorted(verdicts(explanation).items()))
+    nodes = dict(sorted(read_verdicts(explanation).items()))
     runs_on = found.spec.node_name if cluster.runs(pod) else ""
     standing = _standing(plan, found, runs_on)
     waits = [pod] if standing.outcome is PodOutcome.WAITS else []

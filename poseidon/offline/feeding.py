@@ -112,7 +112,7 @@ def _namespaces(manifests: Manifests) -> list[Namespace]:
 
 
 def _daemon_sets(manifests: Manifests) -> list[ScaledOwner]:
-    """Return the DaemonSets of the input; where it has none at all, those that pods name were left out of it."""
+    """Return the DaemonSets of the input; if it has none at all, those that pods name as their owners."""
     if manifests.daemon_sets:
         return [ScaledOwner(metadata=each) for each in manifests.daemon_sets]
     named = (

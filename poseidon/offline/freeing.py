@@ -1,7 +1,7 @@
 """Finds out which nodes of a cluster can be freed, and what keeps the others: one rule for audits and moves.
 
-Waiting pods come first. A node that one of them gets in the next round is not freed, nor is one that some
-would take once it is empty.
+Waiting pods come first. A node that a waiting pod gets in the next round is not freed, nor is a node that one would
+take once it is empty.
 """
 
 from __future__ import annotations

@@ -36,13 +36,11 @@ class Binding:
     after: tuple[str, ...] = ()
     devices: tuple[str, ...] = ()
     """What its claims get, such as ``gpu: gpu.example.com/pool/device``."""
-    annotations: Mapping[str, str] = field(default_factory=dict)
-    """What is written on it for those who hand out parts of GPUs."""
 
     def as_json(self) -> dict[str, Any]:
-        """Return the documented JSON object; ``devices`` and ``annotations`` only of pods that get some."""
+        """Return the documented JSON object; ``devices`` only of pods that get some."""
         found = asdict(self)
-        return {key: value for key, value in found.items() if value or key not in ("devices", "annotations")}
+        return found if self.devices else {key: found[key] for key in ("pod", "node", "after")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +230,7 @@ def plan_of(cluster: OfflineCluster, manifests: Manifests) -> Plan:
     tree = known.topology.trees.tree()
     decided = Decided(outcome.gangs, outcome.reasons, outcome.preemptors, cluster.held)
     groups = plan_groups(known.groups, tree, tasks, decided)
-    # What is shown of nodes is how they are once everybody has gone who has to.
+    # Nodes are shown as they will be once all victims have gone.
     cluster.let_go()
     return Plan(
         bindings=tuple(sorted(outcome.bindings, key=lambda each: each.pod)),
@@ -280,11 +278,7 @@ class _Outcome:
         """Leave out the placements that the bridge has given back."""
         is_placed, devices = self._cluster.is_placed, self._cluster.state.devices
         self._placed = {
-            pod: replace(
-                each,
-                devices=tuple(_describe_devices(devices, pod)),
-                annotations=self._cluster.annotated.get(pod, {}),
-            )
+            pod: replace(each, devices=tuple(_describe_devices(devices, pod)))
             for pod, each in self._placed.items()
             if is_placed(pod, each.node)
         }

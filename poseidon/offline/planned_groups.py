@@ -39,7 +39,7 @@ class PlannedGroup:
     members: frozenset[str]
     """Uids of all its pods."""
     message: str = ""
-    """What it waits for, "" if it does not wait."""
+    """The reason why it waits, "" if it does not wait."""
     ranks: Mapping[str, int] = field(default_factory=dict)
     """Ranks by pod name, for a group on a tree."""
     priority: int | None = None

@@ -56,7 +56,7 @@ class PlannedQueue:
 
 
 def plan_queues(state: BridgeState) -> tuple[PlannedQueue, ...]:
-    """Return all queues that hold, those above before those below, with what a solver has said of them last."""
+    """Return all queues in force, each after the one above it, with the latest figures of the solver."""
     book, news = state.queues, state.queue_news
     if book is None or news is None:
         return ()

@@ -26,7 +26,7 @@ _MOST_CAUSES = 3
 
 
 class WaitingWorkload(NamedTuple):
-    """``pods`` of a workload wait, and for what; ``others``: how many of them for something else."""
+    """``pods`` of a workload wait for one reason; ``others``: how many of its pods wait for other reasons."""
 
     name: str
     pods: int
@@ -44,7 +44,7 @@ class WaitingWorkload(NamedTuple):
 
 
 def waiting_workloads(pending: Iterable[Pending], workloads: Mapping[str, str]) -> list[WaitingWorkload]:
-    """Return who waits, sorted; ``workloads``: that of each pod, itself where it has none."""
+    """Return the waiting workloads, sorted; ``workloads``: the workload of each pod, the pod itself if it has none."""
     causes: dict[str, Counter[str]] = {}
     for each in pending:
         found = causes.setdefault(workloads.get(each.pod, each.pod), Counter())

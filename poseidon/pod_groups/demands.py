@@ -136,7 +136,7 @@ def of_terms(stated: Collection[GangTerms]) -> Demand | None:
 
 
 def of_bundle(gangs: Mapping[str, Demand | None]) -> Demand:
-    """Read several gangs that go together, by their names; None of those that nothing is known of."""
+    """Read several gangs that go together, by their names; None for gangs that are not known."""
     problems = [f"gang {name}: {each.problem}" for name, each in gangs.items() if each and each.problem]
     unknown = [name for name, each in gangs.items() if each is None]
     if unknown:

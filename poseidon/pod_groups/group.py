@@ -62,7 +62,7 @@ def group_key(member: Membership) -> GroupKey:
 
 
 def new_group(member: Membership, pod: Pod) -> Group:
-    """Return the group of a pod, of which nothing else is known."""
+    """Return a group for a pod about whose group nothing else is known."""
     return Group(member, _plain_job(member, pod), _owners(pod))
 
 

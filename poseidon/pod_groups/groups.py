@@ -96,7 +96,7 @@ class Groups(GroupMembers):
         if demand is None or not (foreign or group.schedulers or demand.by_role):
             return ""
         if demand.by_role:
-            # Others are left as they are: who has come first to a topology group has a part in it from then on.
+            # Other groups are left unchanged: a pod that has joined a topology group stays a member.
             self._settle(group.key)
         placed = group.counts[Progress.PLACED] + group.counts[Progress.RUNNING]
         done = group.counts[Progress.SUCCEEDED]

@@ -112,7 +112,7 @@ def list_bundled_gangs(terms: GangTerms, own: str) -> tuple[tuple[str, ...], str
 def least_members(stated: Iterable[GangTerms]) -> tuple[int | None, str]:
     """Return how many pods of a gang are placed together, as its pods state; None if none of them does.
 
-    The largest stated number counts. The second value says what is wrong with one of them, "" for nothing.
+    The largest stated number counts. The second value says what is wrong with one of the numbers, "" for nothing.
     """
     most: int | None = None
     for terms in sorted(set(stated)):
@@ -156,7 +156,7 @@ def list_ignored_terms(stated: Iterable[GangTerms]) -> str:
 
 
 def _seconds(text: str) -> float | None:
-    """Return a duration as Go writes them, such as 1m30s; None for another text, and for none at all."""
+    """Return a duration as Go writes it, such as 1m30s; None for no text or another one."""
     parts = _DURATION.findall(text)
     if not parts or "".join(parts) != text or len(text) > 64:
         return None

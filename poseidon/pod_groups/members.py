@@ -47,14 +47,14 @@ _COUNTED_BY_POD = frozenset(
         COMPOSITE_POD_GROUP,
     }
 )
-"""Kinds of groups of which it may matter which pods have a part in them."""
+"""Kinds of groups in which the single members may matter."""
 
 
 class GroupMembers:
     """Groups by what pods say of themselves, whichever comes first: the pods, or the object that they name.
 
-    Objects are told from earlier namesakes by their uids. A group of which cannot be told what it asks for goes to
-    ``quarantine``. ``priorities`` says what PriorityClasses come to.
+    Objects are told from earlier namesakes by their uids. A group whose demands cannot be read goes to ``quarantine``.
+    ``priorities`` says what PriorityClasses come to.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class GroupMembers:
         self._regrouped: dict[str, Pod] = {}
         self._bundled: dict[ObjectKey, tuple[str, ...]] = {}
         self.one_scheduler = True
-        """Whether all pods that are taken are for one scheduler, whatever names they bear."""
+        """Whether all pods are for one scheduler, even if they name different ones."""
         self.find_owner_gang: Callable[[str, Pod], Membership | None] = _find_none
         """Returns the gang that a pod is in without saying so itself."""
         self._sources = Sources()

@@ -76,7 +76,7 @@ class _Entry(NamedTuple):
 
 
 class Sources:
-    """Objects by name; those of now are told from earlier namesakes by their uids."""
+    """Objects by name; uids tell present objects from earlier ones of the same name."""
 
     def __init__(self) -> None:
         self._entries: dict[ObjectKey, _Entry] = {}

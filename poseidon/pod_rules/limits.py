@@ -45,7 +45,7 @@ def describe_excess(spec: PodSpec) -> str:
 def keep_few_resources(spec: PodSpec) -> PodSpec:
     """Return a spec without most resources where it names far too many; they are not even read.
 
-    Those that every node has are kept, and of the others as many as a pod may have, the first by name.
+    Resources that every node has are kept, and of the others as many as a pod may have, the first by name.
     """
     most = LIMITS["resources in requests"]
     if _count_entries(spec) <= 2 * most or len(names := _list_resources(spec)) <= 2 * most:

@@ -12,7 +12,7 @@ from poseidon.pod_rules.label_selectors import canonical, distinct, label_key_re
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 GROUP_LABEL = "group of pods"
-"""A label that classes bear for this alone. No pod can have one of this name: it has blanks."""
+"""A label that classes bear for this alone. No pod can have a label of this name: it contains blanks."""
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"

@@ -55,7 +55,7 @@ def _apply_counts(
     infeasible: bool,
     sidecars: bool = False,
 ) -> tuple[Container, ...]:
-    """Return containers with what counts for each; the same tuple if that is what they ask for."""
+    """Return containers with the requests that count; the same tuple if these are the stated ones."""
     found, changed = [], False
     for each in containers:
         status = known.get(each.name)

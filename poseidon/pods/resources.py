@@ -101,9 +101,7 @@ def _complete(resources: ResourceRequirements, path: str, defects: list[Defect])
 
 
 def _read_assumed(resources: ResourceRequirements, path: str, defects: list[Defect]) -> Amounts:
-    """Return the requests of a container for only those resources that may be assumed: others may be
-    thousands.
-    """
+    """Return a container's requests of those resources alone that may be assumed: there may be thousands of others."""
     if len(resources.requests) + len(resources.limits) > _FEW:
         requests = {name: resources.requests[name] for name in ASSUMED if name in resources.requests}
         limits = {name: resources.limits[name] for name in ASSUMED if name in resources.limits}

@@ -168,7 +168,7 @@ def job(metadata: ObjectMeta) -> pb.Job | None:
 def identity(*parts: str) -> str:
     """Return one text for ``parts``, such as ``a/b/c``; slashes within a part are escaped.
 
-    Parts may be any text; other parts, or more of them, give another result. If the result would be longer
+    Parts may be any text; different parts, or numbers of parts, give different results. If the result would be longer
     than ``LONGEST``, it consists of the first part and a digest.
     """
     text = "/".join([part if "/" not in part and "%" not in part else _escape(part) for part in parts])
@@ -237,7 +237,7 @@ class PriorityResolver:
             self._values[name] = SYSTEM_CLASSES[name]
 
     def priority(self, spec: PodSpec) -> int:
-        """Return ``spec.priority``, else that of its class, else of the global default class, else 0.
+        """Return ``spec.priority``, or the value of its priority class, or that of the global default class, or 0.
 
         Of several default classes the lowest counts, as in Kubernetes. Raises ``UnknownPriorityClassError``.
         """

@@ -37,7 +37,7 @@ WHEN_UNTOLD = frozenset(
         *(f"machine_annotations:{each}" for each in NODE_ANNOTATIONS),
     }
 )
-"""What a solver is sent that does not say what it needs: all that such solvers can use, but for records."""
+"""What a solver gets that does not state its needs: all that such solvers can use, without records."""
 
 _NEEDING = ("In", "Exists")
 _NO_LABEL = ""
@@ -231,7 +231,7 @@ class SelectorIndex:
         return VisibleLabels(labels & seen, limited)
 
     def take_grown(self) -> frozenset[str] | None:
-        """Return the namespaces of which more may be seen than at the last call, None for all of them."""
+        """Return the namespaces whose visible part may have grown since the last call, None for all of them."""
         grown, anywhere = frozenset(self._grown), self._grown_anywhere
         self._grown.clear()
         self._grown_anywhere = False

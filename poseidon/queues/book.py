@@ -69,7 +69,7 @@ class QueueBook:
         self._moved: dict[str, None] = {}
         self._regrouped: dict[str, None] = {}
         self.follows_owners = False
-        """Whether all owners of pods come to be known here, so that pods wait for those that are not known yet."""
+        """Whether all owners of pods are followed, so that a pod waits until its owner is known."""
 
     # --- objects -------------------------------------------------------------------------------------------
 
@@ -119,7 +119,7 @@ class QueueBook:
     # --- pods ----------------------------------------------------------------------------------------------
 
     def join(self, uid: str, pod: Pod) -> NamedQuota:
-        """Take a pod as it is now; returns what its queue comes to."""
+        """Take a pod as it is now; returns how its queue affects it."""
         if self._unread:
             self.settle()
         claimant = read_claimant(pod, self._enforced)
@@ -225,10 +225,6 @@ class QueueBook:
         """Return pods whose owners have become known or have changed, once: they may belong to a gang now."""
         regrouped, self._regrouped = self._regrouped, {}
         return [*regrouped]
-
-    def find_quota(self, uid: str) -> str:
-        """Return the name of the quota that a pod draws on, "" for none."""
-        return self.resolve(uid).quota
 
     def _refer(self, uid: str, claimant: Claimant) -> None:
         self._leave(uid)

@@ -55,13 +55,13 @@ _READERS: Final[Mapping[QueueSource, Callable[[ObjectMeta], str]]] = MappingProx
         "scheduler-plugins": lambda _: "",
     }
 )
-"""What an object says of the queue of each project that it is in."""
+"""By project, what reads from an object the queue that it is in."""
 
 BY_OWNER: Final[frozenset[QueueSource]] = frozenset({"kueue"})
 """Projects whose queues may be named by a pod's owners alone."""
 
 BY_NAMESPACE: Final[frozenset[QueueSource]] = frozenset({"koordinator", "scheduler-plugins"})
-"""Projects of whose queues a namespace may have one for all of its pods."""
+"""Projects in which a namespace may name one queue for all of its pods."""
 
 
 GANG_KINDS: Final = frozenset(
@@ -88,7 +88,7 @@ GROUP_INDEX = "leaderworkerset.sigs.k8s.io/group-index"
 
 
 class QueueReference(NamedTuple):
-    """A queue that a pod names. ``name`` is "" where its namespace alone says which it is."""
+    """A queue that a pod names. ``name`` is "" where the namespace alone says which queue it is."""
 
     source: QueueSource
     namespace: str
@@ -183,7 +183,7 @@ class Owners:
 def find_reference(
     claimant: Claimant, sources: tuple[QueueSource, ...], owners: Owners
 ) -> QueueReference | None:
-    """Return the queue that a pod is in, of the first project by which it is in one; None for none.
+    """Return the queue of a pod, by the first project that has one for it; None if none has.
 
     A namespace's own queue counts last.
     """

@@ -15,7 +15,8 @@ from poseidon.queues.plain_trees import PlainQuota, grow_trees
 from poseidon.queues.quota_reading import read_reference
 
 PLUGINS_ROOT = "ElasticQuotas/all"
-"""What is above all ElasticQuotas of scheduler-plugins: together they have what they are due, and no more."""
+"""The root above all ElasticQuotas of scheduler-plugins: together they have the sum of their guarantees, and no
+more."""
 
 _PREFIX = "quota.scheduling.koordinator.sh"
 PARENT, IS_PARENT, LENDS, TREE = (

@@ -156,7 +156,7 @@ def _read_queue(queue: ClusterQueue, flavors: Mapping[str, Flavor], *, fair: boo
 
 
 def _with_quotas(node: QuotaNode, read: ReadQuotas) -> QuotaNode:
-    """Return a node with what its object says of quotas; one whose object makes no sense has none."""
+    """Return a node with the quotas that its object states; none if the object is malformed."""
     if node.reason == INVALID:
         return node
     return replace(

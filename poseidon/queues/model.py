@@ -68,11 +68,11 @@ class QuotaNode:
     nominal: Quotas = field(default_factory=dict)
     """What it has by itself."""
     borrowing: Quotas = field(default_factory=dict)
-    """What it may have beyond, of the parent's; nothing stated: all."""
+    """How much it may borrow from its parent; without a statement: all."""
     lending: Quotas = field(default_factory=dict)
-    """What others may use of its own; nothing stated: all."""
+    """How much of its own quota others may use; without a statement: all of it."""
     limit: Quotas = field(default_factory=dict)
-    """What it may have at most, however it comes by it; nothing stated: no limit."""
+    """Upper limit of its use, borrowed or not; without a statement: no limit."""
     guarantee: Quotas = field(default_factory=dict)
     """What it has by itself and never lends."""
     weight: float = 1.0
@@ -84,7 +84,7 @@ class QuotaNode:
     fair: bool = False
     """Whether shares decide who borrows."""
     open_ended: bool = False
-    """Whether resources that it does not name are not limited; otherwise it has none of them."""
+    """Whether resources that it does not name are unlimited; otherwise none of them may be used."""
     problem: str = ""
     """Why none of its pods is placed, "" if they are."""
     reason: str = ""

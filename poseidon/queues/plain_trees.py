@@ -66,8 +66,8 @@ def grow_trees(
 ) -> QuotaTrees:
     """Return the tree of quotas of some queues.
 
-    ``roots`` are the quotas above all others, by name: whether they lend whatever the cluster has beyond what the
-    queues below are due. ``open_ended``: resources that no queue speaks of are not limited.
+    ``roots``: the quotas above all others, by name, and whether they lend what the cluster has beyond the guarantees of
+    the queues below. ``open_ended``: resources that no queue speaks of are not limited.
     """
     found = {each.name: each for each in queues}
     resources = tuple(sorted(set().union(*(each.resources for each in found.values()))))

@@ -189,7 +189,7 @@ _EMPTY: Mapping[str, Any] = {
     "used": {},
     "allocated": {},
 }
-"""What a status says that does not say it."""
+"""Values of a status that count as absent."""
 
 
 def _counts_status(counts: WorkloadCounts) -> dict[str, Any]:

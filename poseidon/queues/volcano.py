@@ -15,7 +15,7 @@ from poseidon.queues.quota_reading import read_reference
 VOLCANO_ROOT = "VolcanoQueue/root"
 """The queue above all others of Volcano, whether or not there is an object for it."""
 KAI_ROOT = "KaiQueues/all"
-"""What is above all queues of KAI; there is no object for it."""
+"""The root above all queues of KAI; there is no object for it."""
 
 MOST_WEIGHT = 2**31 - 1
 

@@ -56,11 +56,11 @@ class ClusterAccess:
         self._transport = environment.transport
 
     async def pod(self, namespace: str, name: str) -> Pod | None:
-        """Return a pod as it is, None for none of that name that can be read."""
+        """Return the present pod; None if there is no readable pod of that name."""
         return await self._find(f"/api/v1/namespaces/{namespace}/pods/{name}", PODS.kind)
 
     async def node(self, name: str) -> Node | None:
-        """Return a node as it is, None for none of that name that can be read."""
+        """Return the present node; None if there is no readable node of that name."""
         return await self._find(f"{NODES.path}/{name}", NODES.kind)
 
     async def pods_on(self, node: str) -> list[Pod]:

@@ -258,7 +258,7 @@ def _waits_in_vain(pod: Pod) -> bool:
 
 
 class CarriedOut(NamedTuple):
-    """What became of moves, which nodes are ``freed``, and which are not though they were to be."""
+    """Results of moves, and which nodes are ``freed``, and which are not as planned."""
 
     outcomes: list[MoveOutcome]
     freed: tuple[str, ...] = ()
@@ -287,8 +287,8 @@ async def carry_out(planned: PlannedMoves, mover: Mover, access: ClusterAccess) 
 async def _is_freed(
     node: str, planned: PlannedMoves, outcomes: Sequence[MoveOutcome], access: ClusterAccess
 ) -> bool:
-    """Return whether a node is as it was to be: all pods that were to leave it have places elsewhere, and
-    none has come.
+    """Return whether a node is freed as planned: all pods that were to leave it have places elsewhere, and no other pod
+    has come.
     """
     wanted = {move.pod for wave in planned.waves.waves for move in wave if move.source == node}
     made = {each.move.pod: each for each in outcomes if each.result in (Result.MOVED, Result.ELSEWHERE)}

@@ -26,7 +26,7 @@ ALLOW, DENY = "allow", "deny"
 
 
 class Permission:
-    """``faults``: what was said that makes no sense; it allows nothing. Pods of nobody who says anything stay."""
+    """``faults``: what was said that makes no sense; it allows nothing. Pods without any such statement stay."""
 
     def __init__(self, namespaces: Iterable[Namespace]) -> None:
         self.faults: list[str] = []

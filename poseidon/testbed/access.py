@@ -20,7 +20,8 @@ from poseidon.testbed.objects.store import Store, time_text
 Object = dict[str, Any]
 
 ADMINISTRATOR = "admin"
-"""May do everything. So is everyone where no token is asked for, unless they come with one of an account."""
+"""May do everything. Without authentication every client is the administrator, unless it presents an account's
+token."""
 
 ACCESS_PATH = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 

@@ -1,9 +1,9 @@
 """Volumes that exist and may still be had: which machines reach them, and which claim counts on which.
 
 Local volumes are made by hand or by an operator, one per disk. A claim can be bound only where such a volume is,
-and no two claims may count on the same one. Machines therefore offer, for each profile that some claim has, as
-many units of a resource as they reach volumes that suit it; and a claim takes a unit of every profile that all the
-volumes which suit it suit as well: two small claims and a large one need three volumes, of which one is large.
+and no two claims may count on the same one. So each profile of a claim (class, size, ...) becomes a resource. A machine
+offers as many units of it as it reaches suitable volumes. A claim takes a unit of its own profile, and of each wider
+one: two small claims and a large one need three volumes, of which one is large.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class AvailableVolumes:
     # --- volumes -------------------------------------------------------------------------------------------
 
     def put(self, volume: Volume) -> None:
-        """Take a volume as it is now; one that may not be had stays only while it is reserved."""
+        """Take a volume as it is now; an unavailable one stays only while it is reserved."""
         group = self._group_of.get(volume.name)
         if group is not None and group.rules != volume.rules:
             self.remove(volume.name)

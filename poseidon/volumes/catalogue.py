@@ -107,7 +107,7 @@ class Catalogue:
         return True
 
     def put_volume(self, uid: str, found: PersistentVolume | None) -> tuple[Volume | None, Volume | None]:
-        """Take a volume, or its absence. Returns it as it was and as it is."""
+        """Take a volume, or its absence. Returns the former volume and the new one."""
         record: Volume | None = None
         if found is None:
             name, before = self._volumes.remove(uid)

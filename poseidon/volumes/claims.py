@@ -16,7 +16,7 @@ def compute_rank(priority: int, created: float, uid: str) -> Rank:
 
 
 class Users:
-    """Users of claims by uid. Most claims have one user, so a set is made only for those that have more."""
+    """Users of claims by uid. Most claims have one user, so only claims with several get a set."""
 
     def __init__(self) -> None:
         self._users: dict[str, str | set[str]] = {}

@@ -1,4 +1,4 @@
-"""Which machines reach which groups of something, such as volumes; both may come and go in any order."""
+"""Which machines reach which objects, such as volumes; both may come and go in any order."""
 
 from __future__ import annotations
 

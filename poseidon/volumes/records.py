@@ -106,7 +106,7 @@ class Volume:
     driver: str
     """Its CSI driver, "" for none."""
     claim: str = ""
-    """Key of the claim that it is given to, "" for none."""
+    """Key of the claim that it belongs to, "" for none."""
     claim_uid: str = ""
     """Uid of that claim."""
     offer: Offer | None = None

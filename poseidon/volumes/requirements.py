@@ -208,7 +208,7 @@ class AttachLimits:
         self._stated: Counter[str] = Counter()
 
     def put(self, uid: str, csi_node: CsiNode | None) -> tuple[str, frozenset[str]]:
-        """Take what one machine states, None for nothing any more.
+        """Take the statement of one machine, None if it states nothing any more.
 
         Returns the machine, "" for one that is not known, and the drivers that have become, or ceased to be, limited.
         """

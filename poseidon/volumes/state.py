@@ -128,7 +128,7 @@ class VolumeState:
                 self._affected.update(dict.fromkeys(self._pods))
 
     def volume_attachments_changed(self, changes: Sequence[Change[VolumeAttachment]]) -> None:
-        """Take what is attached as it is now."""
+        """Take attachments of volumes as they are now."""
         for change in changes:
             nodes, users = self._attached.put(change.uid, change.object)
             self._changed_nodes |= nodes & self._available.machines.keys()
@@ -225,7 +225,8 @@ class VolumeState:
         return bool(changed) or self.bindings.has_news
 
     def take_affected(self) -> list[tuple[str, Resolution]]:
-        """Return the pods for which something else holds than before, once. Those being bound stay as they are."""
+        """Return the pods for which something else holds than before, once. Pods that are being bound stay
+        unchanged."""
         found: dict[str, Resolution] = {}
         while self._affected:  # a look at one may concern others
             affected, self._affected = self._affected, {}

@@ -19,7 +19,7 @@ _LONGEST_NAME = 253
 """Of an object: no class bears a longer one, and the solver takes none without end."""
 
 LARGEST = 2**53
-"""Bytes that are told at most; more makes no difference to any claim."""
+"""Most bytes that are reported; more makes no difference to any claim."""
 
 
 @dataclass(eq=False, slots=True)

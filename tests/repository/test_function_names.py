@@ -89,7 +89,6 @@ PROTOCOLS: Final = {
     "withdraw": "takes back what was said or asked before",
     "place": "finds places for tasks",
     "allows": "whether one more task may go to a machine",
-    "admits": "whether somebody is let in",
     "involves": "whether a constraint looks at a task class",
     "holds": "whether a condition is met",
     "refusals": "yields why machines are refused, with the machines",
@@ -98,12 +97,7 @@ PROTOCOLS: Final = {
     "count_looks": "estimates how often a round looks at each machine for a class",
     "next_in": "returns in how many seconds something is due",
     "due": "returns what is due now",
-    "number": "reads a number, or gives one",
-    "text": "reads a text, or draws it",
-    "whole": "reads a whole number, or whether something is whole",
-    "flow": "returns the flow of a round",
     "refusal": 'returns why something is refused, "" if it is not',
-    "verdicts": "returns what each node, or machine, says of a pod",
     "payload": "returns the content of a record",
     # Searches.
     "evaluate": "returns the next change that a move would make",
@@ -112,11 +106,6 @@ PROTOCOLS: Final = {
     "amounts": "returns quantities by resource",
     "counts": "returns how many there are of each kind",
     "rows": "returns rows of a table",
-    "units": "returns how many tasks fit",
-    "tasks": "returns tasks",
-    "machines": "returns machines",
-    "members": "returns the members of a group",
-    "pod": "returns a pod by its name",
 }
 """Names that more than four functions have, and what all of these do."""
 

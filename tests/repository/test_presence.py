@@ -18,7 +18,7 @@ FAMILIES = frozenset(
 """Fields of a problem, and of what is made of it, that hold a family; also asked by ``of``, ``groups`` or ``steers``
 of these."""
 
-MOST = 18
+MOST = 17
 """Questions that are left; some are about other things that have such names."""
 
 

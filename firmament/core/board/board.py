@@ -44,7 +44,7 @@ class Board:
 
     @cached_property
     def pairs(self) -> PairState:
-        """Where pairs of tasks stand, as far as they have a say in where tasks go; made likewise."""
+        """State of pairs of tasks, as far as pairs restrict where tasks go; created on first use, too."""
         return self.problem.pairs.begin(counting=self.problem.pairs.steers)
 
     def copy(self) -> Board:
@@ -93,9 +93,9 @@ class Board:
         """Return int64[A]: how many tasks of a class each of ``machines`` takes by itself.
 
         Room and limits of models are exact. Rules and pairs close a machine or leave it open. Where two tasks of the
-        class exclude each other, a machine takes one; how else they would count against each other is left out.
-        ``together``: tasks that come with others; of the rules between tasks only those count by which they may keep
-        each other out, as what draws and evens out is known once all are there.
+        class exclude each other, a machine takes one; other ways in which they count against each other are left out.
+        ``together``: the tasks come together with others. Then only those rules between tasks count by which tasks keep
+        each other out; what attracts or spreads tasks is judged once all are placed.
         """
         problem, shape = self.problem, int(self.problem.shape[cls])
         units = self.residual.units(np.full(len(machines), shape), machines)
@@ -198,7 +198,7 @@ def is_displaced(problem: PlacementProblem, waiting: Int64, placed: Assignments,
     """Return whether a task of the classes ``waiting`` would fit somewhere were it not for less important
     tasks of the round.
 
-    ``among``: bool[C], classes some of which have to be those less important ones.
+    ``among``: bool[C]; one of the less important tasks has to be of these classes.
     """
     for rank in np.unique(problem.priority[waiting])[::-1].tolist():
         lower = problem.priority[placed.cls] < rank

@@ -115,7 +115,7 @@ class ExchangeRoom:
         rows = self._used.take(machines)
         allowed: Bool = np.logical_and(*entries(self._problem.feasible, shapes[::-1], rows))
         for amount, left in self._limits:
-            # Where there is too little already, less may still come for more.
+            # Where too little is left already, a smaller task may still take the place of a larger one.
             allowed &= (np.maximum(left.take(machines), 0) >= _more(amount, shapes)).all(axis=0)
         for joint in self._shared:
             # How others use a row that machines share is not known here: what it holds must not change.

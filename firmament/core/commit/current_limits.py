@@ -2,8 +2,8 @@
 
 What a round decided kept the limits that models stated when it was opened. If something has happened since that could
 lessen what machines take, the models that had limits to state are asked again, and so are those that may have some now:
-their records have changed, or they look at single tasks on machines. They are asked about all machines as they are now,
-and about the shapes of what was decided; then every decision is held against the answer, whatever machine it is for.
+their records have changed, or they look at single tasks on machines. The models are asked about all machines as they
+are now, and about the shapes of the placed tasks. Then each placement is checked against their answers.
 
 Tasks that came to a machine count, records about it, and another description of it; so do records that are about no
 single machine. Tasks that left it only make room, and reports of use are not held against decisions in the making:

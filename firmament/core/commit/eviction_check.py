@@ -173,7 +173,7 @@ class EvictionCheck:
         return let_in and self._rules_allow(machine, classes, gone)
 
     def _models_stand(self, decided: PreemptionDecision) -> bool:
-        """Return whether what models said of a machine still holds, as far as it bounds what may come there."""
+        """Return whether the limits that models stated for a machine still hold."""
         problem, machine = self._snapshot.problem, decided.machine
         shape = int(problem.shape[decided.cls])
         limited = [rows for rows in problem.joint if rows.row_of[machine] >= 0 and rows.holds()[shape]]

@@ -27,10 +27,10 @@ from firmament.core.state.tasks import TaskPhase
 def evict(
     context: RoundContext, snapshot: Snapshot, placed: Assignments, decided: Sequence[PreemptionDecision]
 ) -> tuple[list[Delta], Int64]:
-    """Turn evictions into deltas: those who go first, then those who come and depend on it.
+    """Turn evictions into deltas: first the victims, then the tasks that come and depend on them.
 
-    Who comes is assumed on its machine at once, beside those who go: until they are gone the machine is overfull, and
-    nobody else takes the place. If events arrived since the snapshot was taken, what was decided is checked again
+    The new task is assumed on its machine at once, beside the victims: until they are gone the machine is overfull, and
+    takes nobody else. If events arrived since the snapshot was taken, what was decided is checked again
     (``EvictionCheck``). Also returns the rows of tasks that lost their place that way; they should try again.
     """
     cluster, preemption = context.cluster, snapshot.preemption
@@ -82,7 +82,7 @@ def _settle(
 
 
 def withdraw(cluster: Cluster, evictions: PendingEvictions) -> list[Delta]:
-    """Return what tells that tasks need not go after all, as nobody waits for that any more."""
+    """Return the deltas that withdraw evictions on which no task counts any more."""
     return [
         Delta(DeltaKind.PREEMPT, cluster.tasks.uid[task], cluster.where(task), withdrawn=True)
         for task in evictions.take_needless(cluster)
@@ -164,10 +164,10 @@ def _list_predecessors(
     preemption: PreemptionProblem,
     kept: Sequence[tuple[PreemptionDecision, int]],
 ) -> list[tuple[str, ...]]:
-    """Return uids of those who must be gone before each may come.
+    """Return, for each new task, the uids of tasks that must be gone before it may come.
 
-    The first of a gang waits for all that go for the gang, and the others for the first: if one of those stays, none of
-    the gang is bound.
+    The first member of a gang waits for all victims of the gang, and the other members wait for the first: if one
+    victim stays, no member is bound.
     """
     tasks = cluster.tasks
     before = [
@@ -192,9 +192,7 @@ def _list_predecessors(
 def _dependencies(
     cluster: Cluster, snapshot: Snapshot, placed: Assignments, kept: Sequence[tuple[PreemptionDecision, int]]
 ) -> dict[int, tuple[str, ...]]:
-    """Return uids of tasks that must be bound before those who come may be, because they have to be near
-    them, by index.
-    """
+    """Return, by index, the uids of tasks that must be bound before a new task, because it has to be near them."""
     problem = snapshot.problem
     if not any(problem.rules.rules(each.cls).attraction is not None for each, _ in kept):
         return {}

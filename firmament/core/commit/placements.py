@@ -93,8 +93,8 @@ def _choose(texts: Sequence[str], which: Int64) -> list[str]:
 def in_delta_order(problem: PlacementProblem, placed: Assignments) -> Assignments:
     """Return assignments in the order in which the tasks of each class are given to them.
 
-    That is by class, each class's by machine, in that of the tree if any; with rules between tasks, or ledgers, as they
-    were made.
+    The order is by class, then by machine (in the order of the tree if there is one); with rules between tasks, or
+    ledgers, it is the order of decision.
     """
     if problem.rules.of or problem.irrevocable:
         return placed

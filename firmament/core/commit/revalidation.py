@@ -76,8 +76,8 @@ class Recheck:
         """Return assume the placements that still hold, of gangs all that they need or none; returns which,
         bool[N].
 
-        Gangs, and what they need, are taken as they are now. Groups with rules must need just what was decided for
-        them, and find tree, rules and the tasks that they have there as they were.
+        Gangs, and the members that they need, are taken as they are now. Groups over a tree must still need exactly the
+        members that were decided for them, and tree, rules and their present tasks must be unchanged.
         """
         cluster = self._cluster
         if not self._allowed.any():
@@ -223,7 +223,7 @@ def pairs_now(cluster: Cluster, snapshot: Snapshot) -> PairState:
     """Return where pairs stand now, for the classes of a snapshot; nobody belongs to any if nothing but votes could
     refuse a task a machine.
 
-    Votes are left as the round counted them: they depend on the order in which tasks are counted, limits do not.
+    Votes are left as the round counted them: they depend on the order of counting, limits do not.
     """
     models, rules = snapshot.configuration.pair_models, NO_PAIRS
     if models:

@@ -1,7 +1,7 @@
 """Settles what the tasks of a round get beside their machines: things that rules keep ledgers of, such as devices.
 
-It is done when placements take effect, with what is left then. A placement for which nothing is left does not hold: its
-task waits again, and so does the rest of a gang that was placed with it.
+This happens when placements take effect, with the amounts that are left then. A placement for which nothing is left
+does not hold: its task waits again, and so does the rest of a gang that was placed with it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def settle_assumed(
     """Settle what assumed tasks get; returns which placements hold (bool[N]), and by index what tasks have got.
 
     ``tasks``: int64[N], rows in the order in which they are assumed; ``kept``: bool[N], those that are. The others wait
-    with back-off from ``now`` on, so that no round after the other is about them alone.
+    with back-off from ``now`` on, so that they do not fill one round after another.
     """
     cluster, options = context.cluster, context.configuration.options
     classes = find_settled(cluster)

@@ -35,13 +35,11 @@ class JointRoom:
         return JointRoom(rows, self.left.copy())
 
     def as_limit(self) -> JointRows:
-        """Return the rows with what is left of them as their limit; it is known of none of it whether it
-        comes back.
-        """
+        """Return the rows with what is left of them as their limit, as if leaving tasks gave nothing back."""
         return replace(self.rows, limit=self.left.copy(), returned=None)
 
     def get_per_machine(self, beyond: int) -> Int64:
-        """Return int64[M]: what is left of the row of each machine, ``beyond`` of those on none."""
+        """Return int64[M]: what is left of the row of each machine, ``beyond`` for machines on no row."""
         return np.append(self.left, beyond)[self.rows.row_of]
 
     def close_full(self, machines: Bool, shape: int) -> None:
@@ -86,7 +84,7 @@ def _list_none(_: int) -> Sequence[tuple[str, Bool]]:
 
 
 class ModelLimits:
-    """What is left of models' limits as tasks come.
+    """What is left of models' limits while tasks are placed.
 
     ``shape``: int64[C], the shape by which joint rows, quotas and ledgers know each class, -1 for classes that they do
     not. None of these are changed. Ledgers count on the order in which tasks come, so that none of their

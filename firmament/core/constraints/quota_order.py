@@ -1,4 +1,5 @@
-"""Who is next to draw on quotas: those within their own quota, then those who borrow, the least share first.
+"""The order in which tasks draw on quotas: first those within their own quota, then those that borrow, the least share
+first.
 
 The *share* of a node is what it and those below it borrow: of each resource, over all flavors, in relation to what the
 node above could lend; of these the largest, divided by the node's weight. Where shares count, they are compared from

@@ -17,7 +17,7 @@ from firmament.core.constraints.quota_tree import QuotaTree, TreeUse
 from firmament.core.reasons import AnyReason, by_limit
 
 ENDLESS = 2**40
-"""More tasks than there are: where no quota limits them."""
+"""More than any number of tasks: stands for no limit by a quota."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +37,11 @@ class Draw:
     """What tasks take of quotas that are equal in this."""
 
     node: int
-    """The quota that they draw on; -1: none that admits them."""
+    """The quota that they draw on; -1: they are not admitted."""
     groups: tuple[DrawGroup, ...] = ()
     """What they ask for."""
     refused: str = ""
-    """Why they are not admitted at all, "" if they may be."""
+    """Why the tasks are not admitted at all, "" if they may be."""
 
 
 @dataclass(frozen=True, slots=True)

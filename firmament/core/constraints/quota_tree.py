@@ -9,9 +9,9 @@ that a node may borrow, what is available is
 * at any other node ``max(0, L - U) + min(available at its parent, (S - L) - max(0, U - L) + B)``,
 
 and never more than what upper limits, its own and those of the nodes above, leave of all that is used below them. It
-may be negative. Adding to the use of a node lowers what is available there by just as much, and elsewhere by no more;
-so several amounts fit together if afterwards nothing is negative at the nodes to which they were added, in whatever
-order they came.
+may be negative. An amount that is added to the use of a node lowers what is available there by this amount, and
+elsewhere by no more. So several amounts fit together if afterwards nothing is negative at the nodes to which they were
+added, in any order.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class TreeUse:
     def compute_available(self) -> Int64:
         """Return int64[N, J]: what is available at each node."""
         tree = self.tree
-        available = tree.subtree - self.used  # so it is at roots; others follow
+        available = tree.subtree - self.used  # true at roots; computed for the others
         most = tree.limit - self.total
         for level in self._levels[1:]:
             local, used, above = tree.local[level], self.used[level], tree.parent[level]

@@ -19,7 +19,7 @@ from firmament.core.reasons import Reason
 class Counter:
     """Tasks of one kind per domain.
 
-    ``domain``: int64[M], -1 for machines whose tasks are not counted; ``start``: int64[D], tasks that are there when
+    ``domain``: int64[M], -1 for machines whose tasks are not counted; ``start``: int64[D], tasks in each domain when
     the round begins; ``settled``: int64[D], those of them whose binding is done. ``coarse``: some domain holds several
     machines.
     """
@@ -122,7 +122,7 @@ class ClassRules:
 
     @property
     def matters(self) -> bool:
-        """Whether where its tasks are may matter to others."""
+        """Whether the places of its tasks may matter to others."""
         return bool(self.adds) or self.modelled
 
     @property
@@ -164,7 +164,7 @@ class RuleSet:
     """All rules of a round.
 
     ``of``: problem class -> its rules; classes not in it know no rules and matter to none. ``unsettled``: (counter,
-    domain) -> uid of a task that is about to be bound there, where that is all that draws others into the domain.
+    domain) -> uid of a task that is about to be bound there, if only this task draws others into the domain.
     ``modelled``: constraints of models, as they stand when the round begins; never added to themselves.
     """
 

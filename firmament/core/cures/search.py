@@ -1,8 +1,9 @@
 """Finds cures for waiting tasks, one answer per class or gang: tests with a round each proposal that the
 reasons suggest.
 
-Nobody else loses anything by a cure: others that wait have their places already, or none, and nobody is evicted for it.
-Those that have none may take the place that a change makes; such changes are told only if there are no others.
+A cure costs no other task anything: other waiting tasks keep the places that they get, and no task is evicted for it. A
+waiting task without any cure of its own may take the place that a change makes; such changes are shown only if there
+are no others.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ _ROOM = (lack_of(""),)
 """Stands for all sets of causes that are about resources only."""
 
 _MACHINES = 3
-"""Machines that are looked at for each set of reasons: those that lack least."""
+"""Most machines that are looked at for each set of reasons: those that lack least."""
 
 _STEPS = 3
 """Changes that one cure has at most, if no single one helps."""
 
 _OF_A_KIND = 2
-"""Cures of one kind at most, so that there are others to choose from."""
+"""Most cures of one kind, so that there are others to choose from."""
 
 
 class Waiting:
@@ -47,8 +48,8 @@ class Waiting:
     def cures(self, uids: Collection[str], *, tries: int, most: int) -> dict[str, tuple[Cure, ...]]:
         """Return what would let tasks have a place, each by itself, after at most so many ``tries`` for each class.
 
-        Those of a gang are changes, or moves of others, after which all that wait of it have places. Else there are
-        ``most`` for a task by itself, and those that help all that wait of its class.
+        Cures of a gang are changes, or moves of other tasks, after which all its waiting tasks have places. Otherwise
+        the result has ``most`` cures for the task by itself, and those that help all waiting tasks of its class.
         """
         found: dict[str, tuple[Cure, ...]] = {}
         for together in self._kinds([uid for each in self.submitted for uid in each.uids if uid in uids]):
@@ -131,8 +132,8 @@ def cures_for(
 ) -> tuple[Cure, ...]:
     """Return up to ``most`` cures of a task that waits (one uid, of no gang), after at most so many ``tries``.
 
-    They come in the order of kinds; of one kind the smallest change first. ``others`` wait as well: cures with rivals
-    among them come only if there is none without.
+    They come in the order of kinds; of one kind the smallest change first. ``others`` are the other waiting tasks: a
+    cure by which one of them might take the place is returned only if there is no other cure.
     """
     return _CureSearch(trials, task, tries, others).find(most)
 
@@ -188,8 +189,8 @@ class _CureSearch:
         return Cure(proposal.steps, machine, rival=rival) if rival else None
 
     def _single(self) -> dict[CureKind, list[CureProposal]]:
-        """Return proposals by kind, those with fewer steps first: for each reason, on the machines that are
-        refused for nothing else and lack least.
+        """Return proposals by kind, those with fewer steps first: for each reason, on machines that have no other
+        reason and lack least.
         """
         found: dict[tuple[CureChange, ...], CureProposal] = {}
         for causes, machines in self._by_causes().items():

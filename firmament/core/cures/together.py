@@ -1,6 +1,6 @@
 """Cures for all waiting tasks of a gang or class: smaller requests, wider rules, more machines, fewer tasks.
 
-Each is tried by rounds with all of them at once.
+Each change is tried by rounds with all of these tasks at once.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def cures_together(
 ) -> Iterator[Cure]:
     """Yield what would give all of these tasks places, one cure of a kind at most.
 
-    All are of one class, else there is none; ``job``: their gang; ``others`` wait as well. At most so many ``tries``
-    are made.
+    The tasks have to be of one class, else there are no cures; ``job``: their gang; ``others``: the other waiting
+    tasks. At most so many ``tries`` are made.
     """
     if len({each.task_class for each in waiting}) != 1:
         return
@@ -133,8 +133,8 @@ class _TogetherSearch:
                 yield from self._try(steps, TogetherChange(content=proposal.change.content))
 
     def _wider_rules(self) -> dict[tuple[CureChange, ...], CureProposal]:
-        """Return proposals about the tasks alone: for what single machines refuse them for, and for what is
-        between them.
+        """Return proposals about the tasks alone: against the reasons of single machines, and against rules between the
+        tasks.
         """
         trials, content = self._trials, self._trials.content_of(self._waiting[0])
         offered: dict[str, set[str]] = {}

@@ -19,13 +19,13 @@ from firmament.core.snapshot.snapshot import Snapshot
 from firmament.core.state.cluster import Cluster
 
 NAMED = 2
-"""Tasks that are named in a message, all of the namespace of whom it is for; the others are counted."""
+"""Most tasks that a message names, all of its reader's namespace; the others are counted."""
 
 _MACHINES = 4
 """Machines that are looked at for each class that waits: those on which the round has put the fewest tasks."""
 
 _CHECKS = 1_000
-"""Sets of tasks that are tried in a round; what is lost beyond them is told without names."""
+"""Most sets of tasks that are tried in a round; tasks that lose a place beyond that are told so without names."""
 
 _PAIRED_KINDS = 12
 """Pairs of tasks are tried where tasks of at most so many classes came to a machine."""
@@ -70,7 +70,7 @@ class Contention:
     def find_lost_place(self, index: int) -> LostPlace | None:
         """Return the place that a class lost to the fewest tasks; without takers if they are elsewhere or unknown.
 
-        None: no machine had room for it, or one of them still has.
+        None: no machine had room for it, or some machine still has.
         """
         if len(self._placed.cls) == 0:
             return None
@@ -194,7 +194,7 @@ def _small_sets(came: Mapping[int, int]) -> Iterator[dict[int, int]]:
 
 
 class _OneMachine:
-    """Whether a machine would take one more task of a class if some of those that came to it had not.
+    """Whether a machine would take one more task of a class if some of the tasks that came to it were not there.
 
     Everybody else is where the round has put them: at the ``end``, ledgers aside, which is as before after each
     question.

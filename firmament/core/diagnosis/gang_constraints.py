@@ -57,7 +57,7 @@ class GangConstraints:
             (some for some in (constraints, asked, every) if not alone and self._fits(gang, members, some)),
             (),
         )
-        for each in together:  # what is not needed is not to blame
+        for each in together:  # constraints that are not needed are not to blame
             rest = [other for other in together if other != each]
             if self._fits(gang, members, rest):
                 together = rest

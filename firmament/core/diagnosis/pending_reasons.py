@@ -37,7 +37,7 @@ from firmament.core.state.tasks import TaskPhase
 from firmament.core.state.waiting import tell
 
 MOST_KINDS = 100
-"""Classes beside those of gangs that a round gives reasons for: to find them takes longer than to place a class."""
+"""Classes without gangs for which a round finds reasons: that takes longer than placing a class."""
 
 
 def pending_reasons(

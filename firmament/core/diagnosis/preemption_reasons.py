@@ -90,8 +90,8 @@ class PreemptionReasons:
     def _count_after_evictions(
         self, free: Int64, request: Int64, some: Bool, rows: Int64, causes: RootCauses
     ) -> dict[str, int]:
-        """Return machines (of ``rows``, with ``free`` room once all that may go is gone, ``some``: which is
-        somebody) per reason for which evictions are in vain.
+        """Return machines by the reason for which evictions would not help: ``rows`` of machines, their ``free`` room
+        once all possible victims are gone, ``some``: bool, machines with victims.
         """
         lacking = lacks(free[some][:, : len(request)], request, self._cluster.resources.names)
         counts = dict(root_causes(int(some.sum()), lacking).counts())

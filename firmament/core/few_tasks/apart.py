@@ -1,6 +1,6 @@
 """Places for a few tasks that would rather be apart from others of their group.
 
-Where all else stays as it is, the best places of the tasks of one class are known exactly (`best_counts`).
+If nothing else changes, the best places of the tasks of one class are known exactly (`best_counts`).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Neighbours:
 def find_best_place(units: Int32, near: Neighbours) -> int | None:
     """Return the machine on which one task costs least; ``units``: int32[M], `CLOSED` where there is no room.
 
-    Of several the one that ``best_counts`` finds. None: there is no room at all.
+    Of several the one that ``best_counts`` finds. None: no machine has room.
     """
     charged = units + near.machine_step * near.on_machine
     total = charged + near.domain_step * near.in_domain[near.domain]

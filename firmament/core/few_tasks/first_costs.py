@@ -1,8 +1,8 @@
 """What a first task of each shape costs on each machine, kept from round to round.
 
-Between two rounds of a few tasks hardly any machine changes. So the costs of a shape are reckoned once for all
-machines, and from then on only for those that have changed; reading them takes one look at an array. Its own
-preferences (labels, taints, images) are scored once as well, until machines or their images are others.
+Between two rounds of a few tasks hardly any machine changes. So the costs of a shape are computed once for all
+machines, and later only for machines that have changed; reading them takes one look at an array. Its own preferences
+(labels, taints, images) are scored once as well, until machines or their images are others.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class ShapeCosts:
     refused: Bool | None
     """bool[M], what models refuse; None if they refuse nothing."""
     preferred: SoftCost | None
-    """What its own preferences cost, None for nothing."""
+    """Cost of the class's own preferences, None if it has none."""
     listed: tuple[int, int]
     """How often images and storage of machines had changed when preferences were scored."""
     mark: int
@@ -71,7 +71,7 @@ class FirstCosts:
         self._kept: dict[int, ShapeCosts] = {}
         self._facts: tuple[object, ...] = ()
         self._unruled: dict[int, int] = {}
-        """By class, how many of those with rules about others say nothing about its tasks."""
+        """By class, the number of classes with rules about other tasks that do not select its tasks."""
         self._domains: tuple[str, Int64] | None = None
 
     def clear(self) -> None:
@@ -81,7 +81,8 @@ class FirstCosts:
         self._domains = None
 
     def look(self, context: RoundContext, scarce: tuple[int, ...]) -> None:
-        """Forget all if something has changed that is about no single machine. To be called before any are asked for.
+        """Forget all costs if a fact that concerns no single machine has changed. To be called before any are asked
+        for.
 
         ``scarce``: columns of the scarce resources now.
         """

@@ -84,7 +84,7 @@ class RootCauses:
         return curable[self.code]
 
     def list_causes(self, machine: int) -> tuple[Cause, ...]:
-        """Return what one machine is refused for; nothing if it is not. No two causes have the same words."""
+        """Return the reasons why one machine is refused; nothing if it is not. No two causes have the same words."""
         if self.code[machine] < 0:
             return ()
         root = self.refusals[self.code[machine]].cause
@@ -111,8 +111,8 @@ def root_causes(
 ) -> RootCauses:
     """Put refusals of ``machines`` machines in order; those of one stage stay as they are given.
 
-    ``standing``: further refusals, no two of one machine, which come before others of their stage; and int16[M]: which
-    of them refuses each machine, -1 for none. They may be hundreds.
+    ``standing``: further refusals, at most one per machine, which come before others of their stage; and int16[M]: the
+    one that refuses each machine, -1 for none. They may be hundreds.
     """
     fixed, place = ((), None) if standing is None else standing
     told = sorted([*fixed, *refusals], key=_stage)

@@ -132,8 +132,9 @@ def verdict(
     """Return kube-scheduler's filters in its order, then ``others``: what models, limits, groups and
     reservations refuse.
 
-    ``cls``: row of the class; ``static``: what its shape is refused by itself; ``free``: int64[M, K], room as its tasks
-    see it; ``rules``: in which the class is number ``index``; ``refusals``: those of ``static``, if they are known.
+    ``cls``: row of the class; ``static``: the lasting refusals of its shape; ``free``: int64[M, K], room as its tasks
+    see it; ``rules``: rules in which the class has number ``index``; ``refusals``: those of ``static``, if they are
+    known.
     """
     request = cluster.request_of(cls)
     pins = pin_refusals(cluster, cls)

@@ -268,7 +268,7 @@ class _Generation:
         return FlowOutcome(
             solved=network,
             carried=flows,
-            arcs=network.blocks[2].stop + network.steps.number(),
+            arcs=network.blocks[2].stop + network.steps.count_arcs(),
             bound=flow_cost(network, flows),
             certified=certified,
             solves=self._solves,

@@ -34,7 +34,7 @@ class Costing(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PlacementProblem:
-    """What is to be placed, where it may go, and at what cost; never written to after it is built.
+    """The tasks to be placed, where each may go, and at what cost; never changed once it is built.
 
     C classes, S shapes, M machines, K resources, G gangs.
     """

@@ -141,7 +141,7 @@ def restrict(
 
 
 def _find_needed(residual: Residual, fits: dict[int, Bool], classes: list[int], most: int) -> Int64:
-    """Return rows of the ``most`` cheapest machines of each class, ascending. Those that tie at the end are
+    """Return rows of the ``most`` cheapest machines of each class, ascending. Machines of equal cost at the end are
     taken in turn.
     """
     problem = residual.problem

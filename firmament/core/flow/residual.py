@@ -19,10 +19,10 @@ UNLIMITED = int(np.iinfo(np.int64).max) // 4
 class Residual:
     """What is left of a problem after some admissions: tasks, room on machines and on joint rows.
 
-    ``remaining``: int64[C, WAIT_BUCKETS]; ``free``: int64[K, M] (resource-major: rows are scanned whole);
-    ``placed``: int64[M], tasks admitted per machine in this round; ``joint``: what is left of each block of joint rows;
-    ``quotas``: what is left of the problem's, None for none; ``ledgers``: copies of the problem's, booked with what was
-    admitted.
+    ``remaining``: int64[C, WAIT_BUCKETS]; ``free``: int64[K, M] (resource-major: rows are scanned whole); ``placed``:
+    int64[M], tasks admitted per machine in this round; ``joint``: what is left of each block of joint rows; ``quotas``:
+    what is left of quotas, None if there are none; ``ledgers``: copies of the problem's ledgers, with the admitted
+    tasks booked.
     """
 
     def __init__(self, problem: PlacementProblem) -> None:

@@ -42,8 +42,8 @@ class NewtonTuning:
     coarse: tuple[Smoothing, ...] = (Smoothing(0.25, 1.0, 4, 0.01),)
     """Enough to tell which machines are wanted."""
     sharp: tuple[Smoothing, ...] = (*_ON_THE_WAY, Smoothing(0.02, 0.2, 6, 0.001))
-    """Enough to tell which machine is wanted by whom. Two on the way show how prices move as smoothing is made finer;
-    each temperature is half of the one before, so that the kernel can be squared."""
+    """Sharp enough to tell which task wants which machine. Two on the way show how prices move as smoothing is made
+    finer; each temperature is half of the one before, so that the kernel can be squared."""
     sharpest: tuple[Smoothing, ...] = (
         *_ON_THE_WAY,
         Smoothing(0.02, 0.2, 6, 0.04),
@@ -114,12 +114,13 @@ class PriceTuning:
     large: int = 20_000
     """Tasks from which on prices are sharpened further: their network has many arcs, and each further solve is dear."""
     many: int = 32
-    """Shapes from which on they are as well, if all take part: then errors of prices, not of their range, matter."""
+    """Number of shapes from which prices are sharpened further as well, if all take part: then errors of prices matter,
+    not their range."""
     least_doubt: float = 0.02
     """Prices found with some of the shapes are taken to be no more exact than this part of a typical step."""
     least_appeal: float = 2.0
-    """Tasks for which every machine has columns that is likely to be used: among those it should find its own. Halved:
-    1.4."""
+    """Number of tasks for which each machine has columns if it is likely to be used: its own should be among them.
+    Halved: 1.4."""
     shortest: float = 10.0
     """So many temperatures below what it charges, a machine has as good as no appeal any more (e**-10)."""
     least_load: float = 0.05
@@ -129,7 +130,7 @@ class PriceTuning:
     looked_at: int = 1_250
     """Machines on which the first prices are found, at least; a tenth of all if that is more."""
     rare: int = 30
-    """A shape that fits fewer of those has no price yet; it is taken to want all machines that it fits."""
+    """A shape that fits fewer machines has no price yet; it is assumed to want all machines that it fits."""
     first_reach: float = 3.0
     """Typical steps from being wanted up to which machines are kept at the water's level (halved 1.5, twice 1.6) ..."""
     reach: float = 1.5
@@ -180,7 +181,8 @@ class RepairTuning:
     rounds: int = 40
     """Rounds of shortest paths after which a solver is the better choice; nearly all flows are mended in a dozen."""
     looks_ahead_after: int = 8
-    """Rounds after which it is given up if at this pace they would not do. Never: 1.13 at 100,000 machines."""
+    """Rounds after which the repair is given up if at this pace it would not end in time. Never: 1.13 at 100,000
+    machines."""
     attempts: int = 4
     """How often it is begun anew because paths would have led through arcs that seemed too dear to look at."""
 

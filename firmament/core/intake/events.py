@@ -1,7 +1,7 @@
 """Applies events to a cluster: what each kind of event changes.
 
-Tasks that are new are taken in as columns, in whatever number of events they come. A driver that starts sends tens of
-thousands of events of one task each: what is done per task must be little, and what can be done for many at once is.
+New tasks are added as columns, however many events bring them. A driver that starts sends tens of thousands of events
+of one task each: what is done per task must be little, and what can be done for many at once is.
 """
 
 from __future__ import annotations
@@ -243,8 +243,8 @@ def _group_priorities(events: Sequence[TasksSubmitted | TasksBound], sizes: list
 
 
 def _column(events: Sequence[TasksSubmitted | TasksBound], field: str) -> Float64 | None:
-    """Return what events say of each of their tasks, 0 for those that say nothing: float64[N]; None if none
-    says anything.
+    """Return float64[N], what events say of each of their tasks, 0 for events that do not say it; None if no event
+    does.
     """
     given: list[Sequence[float]] = [getattr(event, field) for event in events]
     if not any(given):

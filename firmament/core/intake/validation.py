@@ -61,7 +61,7 @@ def validate(events: Sequence[Event], known: ClassTable) -> bool:
 
 
 def _note_named(uids: Sequence[str], named: set[str], count: int) -> None:
-    """Add the tasks of an event to those ``named``, ``count`` with these; none may be given twice in one event."""
+    """Add the tasks of an event to ``named``, ``count`` in all; refuse an event that gives a task twice."""
     named.update(uids)
     if len(named) < count:
         for uid, times in Counter(uids).items():
@@ -95,7 +95,7 @@ class TooLargeClusterError(InvalidEventError):
 def check_size(cluster: Cluster, events: Sequence[Event], limits: SizeLimits) -> None:
     """Raise ``TooLargeClusterError`` if there would be too much of something after all of ``events``.
 
-    What they remove does not count: room that is made in one batch can be used from the next one on.
+    Removals in the same batch do not count: room that a batch makes can be used from the next batch on.
     """
     kinds = Counter(map(type, events))
     if kinds[MachineUpserted]:

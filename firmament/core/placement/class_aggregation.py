@@ -31,7 +31,7 @@ class Bundled:
 
         Gangs come in order of priority, then of age, each with what it needs or nothing. What they leave goes to the
         members that gangs with places have beyond their need, and to other tasks, longest waiting first. Places that
-        remain then are those of gangs that got none; they are left out.
+        remain then belong to gangs that got none; they are left out.
         """
         if self.problem is self.whole:
             return placed

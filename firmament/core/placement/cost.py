@@ -40,7 +40,7 @@ def compute_charged_cost(problem: PlacementProblem, placed: Assignments) -> int:
 def least_cost(problem: PlacementProblem, placed: Assignments) -> int:
     """Return what the placed tasks would cost if each were alone on the machine that is cheapest for it.
 
-    Nothing that places as many of each class costs less, whatever else holds.
+    No placement of as many tasks of each class costs less.
     """
     counts = np.bincount(problem.shape[placed.cls], weights=placed.count, minlength=len(problem.cost))
     shapes = np.flatnonzero(counts)

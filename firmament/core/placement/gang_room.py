@@ -1,8 +1,8 @@
 """Looks for machines that have room for a whole gang once those have ended that are expected to end.
 
-Which of many sets of machines is kept decides how much drains for one gang. So few machines are sought that lack
-little: they are taken in the order of what each lacks per task of the gang, as many as it takes until the gang can be
-placed on them as rounds place it, by all of its rules.
+Which of many sets of machines is kept decides how much drains for one gang. So the search looks for few machines that
+lack little. It takes machines in the order of what each lacks per task of the gang, until the gang can be placed on
+them by all of its rules.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ MOST_TRIES = 24
 
 @dataclass(frozen=True, slots=True)
 class RoomSearch:
-    """``gangs``: those that room is sought for; ``in_the_end``: int64[M, K], what machines will have left; ``run``:
-    float64[M], how long what is to end has run there at most: what has run for long will run for long.
+    """``gangs``: gangs that need room; ``in_the_end``: int64[M, K], what machines will have left; ``run``: float64[M],
+    how long the tasks that are expected to end have run there at most: a long runtime so far predicts a long remaining
+    one.
     """
 
     gangs: tuple[int, ...]
@@ -70,7 +71,7 @@ def _alone(problem: PlacementProblem, gang: int, in_the_end: Int64) -> Placement
 def _by_lack(problem: PlacementProblem, gang: int, search: RoomSearch) -> Int64:
     """Return rows of the machines that may have room for one of a gang's tasks.
 
-    Those come first that lack least for each, and where it takes least until that ends.
+    First come machines that lack least per task, and of these the ones that will have room the soonest.
     """
     in_the_end = search.in_the_end
     least: Float64 = np.full(problem.machines, np.inf)

@@ -17,9 +17,9 @@ _Choice = tuple[int, int]
 class GangSearch:
     """Places of one gang, whose tasks have rules between them, on top of ``board``: depth first.
 
-    Placing in turn takes the first domain that has room for the first task, and fills machines as they come; where room
-    is tight the others of a gang are left without. Here every task may go to every machine that takes it, and what does
-    not lead to a place for all is taken back; in at most ``steps`` tries of a machine for a task.
+    Placing in turn takes the first domain that has room for the first task, and fills machines one after another; where
+    room is tight, the other members of a gang find none. Here every task may go to every machine that takes it, and
+    what does not lead to a place for all is taken back; in at most ``steps`` tries of a machine for a task.
 
     What has not been used of ``steps`` is left there.
     """
@@ -38,7 +38,7 @@ class GangSearch:
         return replace(each, count=np.array([*chosen.values()], dtype=np.int64))
 
     def _descend(self, board: Board, wanted: dict[int, int], chosen: dict[_Choice, int], budget: int) -> bool:
-        """Place what is ``wanted`` beside what is ``chosen``, in ``budget`` tries of those that are left."""
+        """Place the ``wanted`` tasks beside the ``chosen`` ones, with ``budget`` of the remaining steps."""
         if not wanted:
             return True
         cls, machines = self._next(board, wanted)
@@ -68,7 +68,7 @@ class GangSearch:
     def _next(self, board: Board, wanted: Mapping[int, int]) -> tuple[int, Int64]:
         """Return the class that has the fewest machines to choose from, and these, the fullest first.
 
-        A class that no machine takes may be let in by others yet; without any machine for anybody it is a dead end.
+        A class that no machine takes may be let in by later ones; but if no class has a machine, it is a dead end.
         """
         best, where = -1, np.empty(0, dtype=np.int64)
         residual = board.residual

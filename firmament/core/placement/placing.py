@@ -4,9 +4,9 @@ room is short.
 *Gangs* are tasks of which so many must be placed in this round, or none. All is placed together first; while there is
 room for everybody, that is the end of it. If some gang is left incomplete, gangs are tried one after another on a copy,
 by priority, then by age: one that fits as a whole keeps its places, one that does not gives them back before anybody
-else is tried, and the tasks without a gang follow within each priority. That *trial* says which gangs are placed. The
-joint solve is then repeated with those gangs alone; if it places all of them and no fewer tasks, it stands, as it is
-the cheaper one, else the trial does. Last, gangs that got nothing are tried once more in what room is left.
+else is tried, and the tasks without a gang follow within each priority. That *trial* says which gangs are placed. Then
+all tasks are solved jointly once more with only these gangs. If that places each of them and no fewer tasks, it is
+used, as it is cheaper; else the trial is used. Last, gangs that got nothing are tried once more in what room is left.
 """
 
 from __future__ import annotations

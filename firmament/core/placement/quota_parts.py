@@ -45,9 +45,10 @@ class _Claim:
 
 
 def deal_quotas(residual: Residual) -> list[ClassPart]:
-    """Return the tasks for which there is quota, as parts of their classes; those that draw on none as they are.
+    """Return the tasks for which there is quota, as parts of their classes; tasks that draw on no quota are all
+    returned.
 
-    Of quotas whose tasks come strictly one after another the residual lets in no others than these.
+    For quotas whose tasks come strictly one after another, only these tasks may get a place in the residual.
     """
     quotas = residual.quotas
     assert quotas is not None
@@ -87,7 +88,7 @@ class _Dealing:
         self._covers: dict[tuple[int, ...], list[tuple[Int64, Bool]]] = {}
 
     def run(self) -> None:
-        """Give quota to whose turn it is, until nobody gets more."""
+        """Give quota to the part whose turn it is, until no part gets more."""
         draws, strict = self._plan.terms.draws, self._plan.terms.strict
         for place in reversed(range(len(self._claims))):
             node = draws[self._claims[place].draw].node
@@ -103,7 +104,7 @@ class _Dealing:
             claim = self._claims[place]
             found = self._find_cell(claim)
             if found is None:
-                continue  # and with it those who come strictly after it
+                continue  # and with it the tasks that come strictly after it
             now = self._find_standing(claim, found)
             if place not in looked_at and self._waiting and self._waiting[0] < (now, place, place):
                 looked_at.add(place)  # since somebody was given quota: others may be ahead by now
@@ -203,7 +204,7 @@ class _Dealing:
 
 
 def list_by_quota(see: Callable[[], Residual], members: Mapping[int, Int64], waiting: Int64) -> Iterator[int]:
-    """Yield gangs in the order in which they draw on quotas, those of one queue and of like standing in their own.
+    """Yield gangs in the order in which they draw on quotas, gangs of one queue and equal standing in their own order.
 
     ``see``: returns what is left by now; ``members``: classes of each gang; ``waiting``: int64[C], their tasks.
     """

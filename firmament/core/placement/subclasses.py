@@ -158,7 +158,7 @@ class _Masks:
         seen = self._seen.get(id(allowed))
         if seen is None:
             few = np.count_nonzero(allowed) <= self._pinned_up_to
-            # The mask is kept beside, so that its id is not given to another one.
+            # Keeping the mask itself keeps its id from being given to another one.
             seen = allowed, np.flatnonzero(allowed) if few else None, np.packbits(allowed).tobytes()
             self._seen[id(allowed)] = seen
         return seen
@@ -166,7 +166,7 @@ class _Masks:
 
 def _oldest(left: Int64, count: int) -> Int64:
     """Return ``count`` tasks from int64[WAIT_BUCKETS], those that have waited longest first."""
-    if count == left.sum():  # as of most classes, of which there may be tens of thousands
+    if count == left.sum():  # true of most classes, of which there may be tens of thousands
         return left.copy()
     before = np.cumsum(left) - left
     return np.clip(count - before, 0, left)

@@ -39,7 +39,7 @@ class PlacementTuning:
     worth_a_wave: int = 50
     """A further wave is solved if the one before placed at least one in so many of the tasks that were left."""
     pinned_up_to: int = 256
-    """Machines up to which a mask of a part of a class is told to the flow as pins."""
+    """Up to so many machines, a part of a class is given its machines as a list (pins), not as a mask."""
     gang_search_steps: int = 600
     """Tries of a machine for a task in the search for places of a gang with rules between its tasks."""
     gang_search_cells: int = 2_000_000

@@ -3,9 +3,8 @@
 A wave takes every task that waits and whose rules let it go somewhere now. Which machines those are is a mask; how many
 go to which domain is dealt out beforehand (see `domain_planning`); at most so many per machine is a bound on arcs. The
 network of all that is solved at once, and what it proposes is admitted one by one by the rules themselves (see
-`sequential_admission`).
-Tasks that want to be near others that are still to come, and those that lost a race, are left for the next wave. The
-last few are placed one by one.
+`sequential_admission`). Tasks that want to be near tasks that are not placed yet, and tasks that lost a race, are left
+for the next wave. The last few are placed one by one.
 """
 
 from __future__ import annotations

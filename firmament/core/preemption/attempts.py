@@ -185,7 +185,7 @@ def _outcome(before: PreemptionState, after: PreemptionState, classes: Int64) ->
 def _add_gang(before: PreemptionState, after: PreemptionState, classes: Int64) -> Iterator[Way]:
     """Yield choices with one more gang that leaves at once."""
     if len(before.spare):
-        for gang in np.flatnonzero(before.whole(int(classes[0])) & (after.spare >= 0)).tolist():
+        for gang in np.flatnonzero(before.find_whole_gangs(int(classes[0])) & (after.spare >= 0)).tolist():
             members = before.gangs.members(gang)
             yield Way(first=tuple(members[~before.gone[members]].tolist()))
 

@@ -2,12 +2,13 @@
 
     class ──bundle──► machine ──1──► sink          class ──no place──► sink
 
-One bundle per machine at most. Of each class only its cheapest machines take part: twice as many as it has tasks, and
-some; what is left over takes part in the next pass.
+One bundle per machine at most. Of each class only its cheapest machines take part, a few more than twice the number of
+its tasks; tasks that remain take part in the next pass.
 
 Bundles have no single price: their figures count one after another. As many figures as fit into one cost are minimised
-at once. What is left of the network by complementary slackness (arcs whose reduced cost is 0; those below carry all
-they can, those above nothing) holds exactly the flows that are optimal so far, and the next figures choose among them.
+at once. By complementary slackness, exactly the flows that are optimal so far remain if arcs with negative reduced cost
+are kept full, those with positive reduced cost are kept empty, and the others are free. The next figures choose among
+these flows.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@ Where a model says what evicting gives back, its joint rows are like any resourc
 resources: tasks that come take of them, tasks that go give back, and machines may lack some. All other joint rows stay
 limits that evicting does not change.
 
-Who comes for others that go to a machine whose room a ledger keeps in order of arrival waits for them, and nobody knows
-when that will be. So a machine takes one such task only, and none if the round, or one before it, has brought somebody
-else there who may still be on the way.
+A task may depend on others that go to a machine whose ledger counts the order of arrival. It then waits for them, for
+an unknown time. So a machine takes only one such task, and none if this round or an earlier one has sent another task
+there that may still be on the way.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ class PreemptionState:
         self.guests: dict[int, list[int]] = {}
         self.chosen: dict[int, list[int]] = {}
         self.elsewhere: dict[int, tuple[int, ...]] = {}
-        """By index in ``taken``: those who go for a place, on whatever machine, so that there is quota for it."""
+        """By index in ``taken``: the victims on any machine that make quota free for that place."""
         self.first = np.searchsorted(preemption.machine, np.arange(problem.machines + 1))
         """int64[M + 1]: tasks ``first[m]`` to ``first[m + 1]`` are those of machine m."""
         self.state = RuleState(preemption.rules)
@@ -191,7 +191,7 @@ class PreemptionState:
             beyond += any(left[budget] < 0 for budget in budgets)
         return beyond
 
-    def whole(self, cls: int) -> Bool:
+    def find_whole_gangs(self, cls: int) -> Bool:
         """Return bool[G]: gangs that may go as a whole for a class: of lower priority, and not its own."""
         preemption = self.preemption
         whole: Bool = preemption.together & (self.spare >= 0) & (self.gangs.top < preemption.priority[cls])
@@ -204,14 +204,14 @@ class PreemptionState:
         preemption = self.preemption
         may_go: Bool = ~self.gone & (preemption.victim_priority < preemption.priority[cls])
         if len(self.spare):
-            open_to = np.append((self.spare > 0) | self.whole(cls), True)
+            open_to = np.append((self.spare > 0) | self.find_whole_gangs(cls), True)
             if len(preemption.own) and preemption.own[cls] >= 0:
                 open_to[preemption.own[cls]] = False
             may_go &= open_to[preemption.gang]
         return may_go
 
     def add_gangs(self, victims: Iterable[int]) -> list[int]:
-        """Return those of ``victims`` that are not gone yet, and the rest of gangs that would not be whole
+        """Return the ``victims`` that are not chosen yet, and the other members of gangs that would not be whole
         without them.
         """
         going = [victim for victim in victims if not self.gone[victim]]
@@ -234,7 +234,7 @@ class PreemptionState:
             return False
         gang = self.preemption.gang[list(victims)]
         lost = np.bincount(gang[gang >= 0], minlength=len(self.spare))
-        return bool(((lost > self.spare) & (lost > 0) & ~self.whole(cls)).any())
+        return bool(((lost > self.spare) & (lost > 0) & ~self.find_whole_gangs(cls)).any())
 
     def few(self, tasks: int) -> bool:
         """Return whether so many tasks on the machines there are leave time to look closer."""

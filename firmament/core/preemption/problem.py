@@ -96,10 +96,11 @@ class PreemptionProblem:
 class PreemptionDecision:
     """One task of class ``cls`` gets a place on ``machine`` (rows of the round's problem) once others are gone.
 
-    ``evicts``: tasks (indices of the ``PreemptionProblem``) that are told to go for it, on other machines as well where
-    a gang goes as a whole; ``awaits``: all tasks that must be gone before it may come: those, others that are told to
-    go on that machine or with somebody there, and some that leave anyway. ``beyond``: those of ``evicts`` that no
-    budget allows, or whose eviction some budget has counted before: it would refuse to count it again.
+    ``evicts``: tasks (indices of the ``PreemptionProblem``) that are evicted for it; if a gang goes as a whole, also on
+    other machines. ``awaits``: all tasks that must be gone before it may come. Besides those of ``evicts`` on its
+    machine these are evicted tasks there that another decision names, and tasks that leave anyway. ``beyond``: those of
+    ``evicts`` that no budget allows, or whose eviction some budget has counted before: it would refuse to count it
+    again.
     """
 
     cls: int

@@ -1,13 +1,13 @@
-"""Whether evicting some for another is progress: an order on states of a tree of quotas in which evictions go up.
+"""Whether an eviction is progress: an order on the states of a tree of quotas, in which each eviction has to go up.
 
-Of each quota it counts which tasks what it brings in is for: each, the most important first, as long as there is
-enough. Where queues go by shares, the same is asked for each share that a quota could have: which tasks it is for up to
-that share. A task that is protected so is worth more than all less important ones.
+For each quota there is a list of the tasks that it covers: the most important first, as long as the quota suffices.
+Where queues go by shares, there is such a list for each share that a quota could have. A covered task is worth more
+than all less important ones.
 
-States are compared by the lowest quotas first, then by those above them; then, from the top of the tree down, by the
-shares of those that go by shares, the smallest share first; then by which tasks have places at all. The first that
-differs decides. A task that gets a place without anybody going raises it, too: it is in some of these lists, and takes
-nobody out of them who is more important.
+Two states are compared list by list: the lowest quotas first, then those above them; then, from the top of the tree
+down, the lists by shares, the smallest share first; last, the tasks that have places at all. The first difference
+decides. A task that gets a place without an eviction raises the state, too: it joins some of these lists, and no more
+important task leaves them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MOST_STEPS = 512
 """Shares at which two states of one quota are compared; alike up to there, they are taken for no progress."""
 
 Importance = tuple[int, int]
-"""Standing, and age: who came first is more important."""
+"""Standing, and age: the older task is more important."""
 
 
 class QuotaUser(NamedTuple):

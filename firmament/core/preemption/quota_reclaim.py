@@ -1,9 +1,9 @@
 """Gives places to tasks that lack quota, by evicting others that draw on the same tree of quotas, wherever these are.
 
-Whom a task may evict for quota is a matter of its queue (`quota_victims`). Fewest go; of equal numbers, where queues go
-by shares, those whose turn comes first, otherwise the least important; no disruption budget is exceeded if that can be
-helped. A gang that waits comes as a whole or not at all, and one that goes goes as a whole. Nobody is told to go for
-quota that those who leave anyway give back.
+Whom a task may evict for quota is a matter of its queue (`quota_victims`). The fewest tasks go. Of equal numbers, where
+queues go by shares, those of the queue whose turn it is, otherwise the least important; no disruption budget is
+exceeded if that can be avoided. A gang that waits comes as a whole or not at all, and one that goes goes as a whole.
+Nobody is told to go for quota that those who leave anyway give back.
 
 Nothing is decided that does not raise the *potential* of the tree (`quota_potential`), so however often tasks evict
 each other, they never do so in a circle.
@@ -31,7 +31,7 @@ from firmament.core.preemption.quota_victims import (
 )
 
 FEW = 12
-"""Tasks that could go up to which all sets of them are looked at."""
+"""Up to so many possible victims, all sets of them are looked at."""
 MOST_CANDIDATES = 256
 """Tasks that are looked at for one that waits."""
 MOST_TRIALS = 1_000

@@ -2,7 +2,7 @@
 
 Without shares: less important tasks of the same queue, or newer ones as well; of other queues those of queues that
 borrow, as long as every quota in which the two part ways borrows, too, and the task's own side does not borrow then.
-Some less important ones may go even so.
+Some less important tasks may be evicted even so.
 
 With shares a task that has to borrow takes from queues whose share is larger. Shares are compared where the ways up
 from the two queues meet, with the task counted on its side: by ``LessThanOrEqualToFinalShare`` its own is at most what

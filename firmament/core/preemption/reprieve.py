@@ -122,7 +122,8 @@ def _leaves_room(now: PreemptionState, machine: int, guests: list[int], size: In
 def evictions(now: PreemptionState) -> tuple[PreemptionDecision, ...]:
     """Return what has been decided, place by place.
 
-    All who get a place on a machine wait for all victims there. The first of them is the one for whom they go.
+    All who get a place on a machine wait for all victims there. The first of these tasks is the one for which the
+    victims are evicted.
     """
     preemption = now.preemption
     budget_left = preemption.allowed.copy()

@@ -207,9 +207,10 @@ class Stages:
 
 # --- Bundles on machines whose room a model's ledger keeps: who has to go for the ledger to have room as well.
 #
-# Ledgers say whether a set of tasks is enough, not what each of them gives. So machines are looked at one by one, those
-# first where unimportant tasks give the resources, of these where a single task gives most of what is asked for. All
-# that may go are reprieved in the usual order as long as the others suffice. Members of gangs are left alone.
+# Ledgers say whether a set of tasks is enough, not what each of them gives. So machines are looked at one by one: first
+# those where the least important tasks free the resources; among these, first those where a single task frees most of
+# the request. All that may go are reprieved in the usual order as long as the others suffice. Members of gangs are left
+# alone.
 
 
 class Openings:

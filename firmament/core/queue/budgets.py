@@ -9,7 +9,7 @@ round is estimated beforehand, by class (see ``class_work``), and so much is don
   no light task waits. It takes as much as two budgets allow, at least one class or gang: half of it is for expensive
   classes (``ORDINARY``), if some wait. So a namespace that is alone in the cluster has rounds of two budgets.
 
-So light tasks wait for one such round at most, whose work is bounded, also if they come when it has begun. Nothing
+So light tasks wait for at most one such round, whose work is bounded, even if they arrive while it runs. Nothing
 starves: heavy namespaces take turns, and of what a namespace asks for, the most important goes first in one round and
 what has been put off longest in the next. Gangs are not split; one that no round should take is refused.
 """
@@ -281,7 +281,7 @@ class Budgets:
     def _take_ordinary(self, rows: Int64, most: int) -> tuple[Int64, int]:
         """Return those of the tasks (rows) of ordinary classes that so many looks are enough for, and what is left.
 
-        What is left is of two budgets, whatever ``most`` is.
+        The second figure is what is left of two budgets, independent of ``most``.
         """
         tasks = self._cluster.tasks
         in_all = ALONE * self._most

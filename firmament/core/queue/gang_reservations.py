@@ -8,7 +8,7 @@ placed, or the reservation lapses, or the room cannot come any more. The stated 
 once every task that ran on those machines when they were reserved has ended, if that is before the reservation lapses.
 
 At most one machine in ``MACHINES_PER_GANG_MACHINE`` is kept for gangs at a time, or else one gang's, whatever it takes.
-Namespaces take turns, so that many gangs of one do not keep those of others waiting.
+Namespaces take turns, so that many gangs of one namespace do not delay those of others.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class GangReservations:
         if self.due or not len(starved):
             return
         if self._too_large and self.held:
-            return  # nobody else comes before those whose room is too large to be kept beside what is kept
+            return  # No other gang is reserved for while one is too large to fit beside the reserved room.
         hopeless: set[str] = set()
         for task in self._turns.order(cluster, starved):
             job_id = cluster.tasks.job[task]

@@ -73,7 +73,7 @@ class Importance:
 
 
 def foremost(cluster: Cluster, waiting: Int64) -> Int64:
-    """Return rows of those in ``waiting`` for whom the same room is taken as for the most important of them.
+    """Return the ``waiting`` tasks (rows) from which the same reserved room is kept as from the most important of them.
 
     What a nominated task of another scheduler waits for is taken for tasks of its priority or less. Tasks above and
     below it cannot share a round, in which there is one amount of room; those below have the next one. Gangs go with
@@ -97,8 +97,8 @@ def foremost(cluster: Cluster, waiting: Int64) -> Int64:
 # Each namespace that uses or wants something is entitled to a part of the cluster in proportion to its weight; what one
 # does not want is divided among the others (weighted max-min fairness over dominant shares: Ghodsi et al., Dominant
 # Resource Fairness, NSDI 2011). Waiting tasks within their namespace's share go before those beyond it, of equal
-# priority. Those beyond are placed, too, as long as there is room: nothing stays idle, and nobody is evicted. So shares
-# approach the weights as tasks end.
+# priority. Tasks beyond the share are placed, too, as long as there is room: nothing stays idle, and no task is
+# evicted. So shares approach the weights as tasks end.
 
 
 def share_levels(cluster: Cluster, fair_share: FairShare, waiting: Int64) -> Int64:

@@ -31,7 +31,8 @@ from firmament.core.state.tasks import TaskPhase
 from firmament.core.state.waiting import count_anew, pass_over
 
 MACHINES_PER_RESERVATION = 200
-"""At most one machine in so many is reserved at a time (at least one): what drains for one task is lost to others."""
+"""At most one machine in so many is reserved at a time (at least one): a machine that drains for one task is lost to
+all others."""
 
 
 @dataclass(slots=True)
@@ -182,7 +183,8 @@ class Reservations:
     def _reserve(
         self, cluster: Cluster, static_rows: StaticRows, task: int, lasting: Int64, now: float
     ) -> bool:
-        """Reserve the machine that lacks the least share of its capacity, among those that come to do, if any.
+        """Reserve the machine that lacks the least share of its capacity, among the machines in question, if there are
+        any.
 
         ``lasting``: int64[M, K], what tasks take that are not expected to end.
         """

@@ -1,13 +1,13 @@
 """Tasks that wait for others to leave their machine, and take room elsewhere that has become free meanwhile.
 
-Such a task keeps its place until it has another one. It takes part in a round beside those that have none, as the last
-of equal priority: so nobody else has to be evicted for the sake of a move. What nobody counts on any more because of
-it is withdrawn (see ``evictions``).
+Such a task keeps its place until it has another one. It takes part in a round beside tasks without a place, as the last
+of equal priority: so no other task has to be evicted for a move. What nobody counts on any more because of it is
+withdrawn (see ``evictions``).
 
-Left alone are members of gangs, tasks to which others may be drawn or with which they are spread, and those that pairs
-concern, since others may have been placed with a view to them; tasks that have been given devices with their place; and
-in their own place those that a ledger counts on arriving in order. Tasks that others only keep away from may move:
-nobody was placed where they are because of them.
+It leaves alone members of gangs, tasks that others want near them or are spread with, and tasks in pairs: other tasks
+may have been placed with regard to them. It also leaves alone tasks that have been given devices with their place, and
+tasks that a ledger counts in order of arrival. Tasks that others only want to stay away from may move, because no task
+was placed near them on purpose.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class Renominations:
     def finish(self, cluster: Cluster, snapshot: Snapshot) -> list[Delta]:
         """Put back the tasks that got no other place, and give back the room of those that did.
 
-        Returns what tells that some may take the place that they have at once.
+        Returns deltas for tasks that may take their present place at once.
         """
         stayed = []
         for lifted in self._lifted:
@@ -152,7 +152,7 @@ def _find_tied(cluster: Cluster, rows: Int64) -> Bool:
 
 
 def _drawing(rules: ClassRules) -> Iterator[int]:
-    """Yield the counters by which tasks of a class are drawn to others, or spread with them."""
+    """Yield the counters by which tasks of a class are attracted to others, or spread with them."""
     if rules.attraction is not None:
         yield from rules.attraction.counters
     yield from (each.counter for each in rules.spreadings)
@@ -170,7 +170,7 @@ def _at_ease(cluster: Cluster, rows: Int64) -> Bool:
 
 
 def _settle(cluster: Cluster, snapshot: Snapshot, stayed: Iterable[int]) -> list[Delta]:
-    """Return placements of tasks (rows) where they are, as nobody need leave for them any more."""
+    """Return placements of tasks (rows) on their present machines, because no victim has to leave for them any more."""
     tasks = cluster.tasks
     rows = np.array(list(stayed), dtype=np.int64)
     if not len(rows):

@@ -33,11 +33,11 @@ RETRY_SECONDS = 10.0
 
 
 class Requeue:
-    """Says which of a cluster's tasks take part in rounds, and requeues those for whom something has changed.
+    """Says which of a cluster's tasks take part in rounds, and requeues tasks for which something has changed.
 
-    ``clock``: seconds since the epoch. What tells more about those who wait belongs to it: ``reservations``,
-    ``evictions`` under way and ``moves`` because of them, ``gangs``, ``rebinding`` of their members, what is
-    ``set_aside``, and the ``budgets`` of namespaces.
+    ``clock``: seconds since the epoch. It also holds what else concerns waiting tasks: ``reservations``, ``evictions``
+    under way and ``moves`` because of them, ``gangs``, ``rebinding`` of their members, the classes ``set_aside``, and
+    the ``budgets`` of namespaces.
     """
 
     def __init__(
@@ -170,9 +170,9 @@ class Requeue:
         return min((wait for wait in waits if wait is not None), default=None)
 
     def _is_calm(self) -> bool:
-        """Return whether all that wait have just come, and nothing is held, owed or reported.
+        """Return whether all waiting tasks have just come, without reservations, evictions or reports of use.
 
-        Then no change could help anybody, and no time that passes: there is nothing else to look at.
+        Then no change and no passing of time could help another task: there is nothing else to look at.
         """
         cluster, tasks, held = self._cluster, self._cluster.tasks, self.reservations
         if cluster.jobs.had_gangs or cluster.machines.samples.last_change or cluster.promises.machine_of:
@@ -230,7 +230,7 @@ class StaleReasons:
     def close_round(self, cluster: Cluster) -> None:
         """Prepare to put a round into effect: its placements count as known to those that take part.
 
-        What others did while it was solved does not.
+        Changes by others while it was solved do not.
         """
         self._told_all = self._all_take_part and _token(cluster) == self._seen
 
@@ -254,8 +254,8 @@ class CostlyRetries:
 
     Whether a change could help a task with hundreds of rules is a question to each of them. Where classes wait that
     have more of them together than a round may look at (see ``queue.budgets``), the expensive ones are not asked, but
-    tried again as a whole some seconds after the first change. So are those of a namespace with more kinds of ordinary
-    tasks than a round would take beside others. ``clock``: seconds since the epoch.
+    tried again as a whole some seconds after the first change. The same holds for tasks of a namespace with more kinds
+    of ordinary tasks than a round would take beside others. ``clock``: seconds since the epoch.
     """
 
     def __init__(self, cluster: Cluster, budgets: Budgets, clock: Callable[[], float]) -> None:
@@ -273,7 +273,7 @@ class CostlyRetries:
         return unschedulable[~costly]
 
     def next_in(self, now: float) -> float | None:
-        """Return the seconds until the others are to be tried again; None if nothing has changed for them."""
+        """Return the seconds until the remaining tasks are tried again; None if nothing has changed for them."""
         return None if self.since is None else max(0.0, self.since + RETRY_SECONDS - now)
 
     def refresh(self) -> bool:

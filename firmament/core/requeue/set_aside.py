@@ -49,7 +49,7 @@ class SetAside:
         """Return the ``waiting`` tasks (rows) that take part in a round; others that are pending are set
         aside, and get a reason.
 
-        ``only``: leave out all other classes as well, of which nobody is told.
+        ``only``: also leave out all tasks of other classes, without a reason.
         """
         if self.why:
             tasks, aside = cluster.tasks, _find_tasks(cluster, waiting, self.why.keys())
@@ -80,9 +80,10 @@ def waiting_classes(cluster: Cluster) -> list[TaskClass]:
 
 
 def culprits(candidates: Sequence[T], fails: Callable[[Sequence[T]], bool], budget: int) -> list[T]:
-    """Return those of ``candidates``, which fail together, that ``fails`` says of when they are alone.
+    """Return those of ``candidates`` (which fail together) for which ``fails`` is true alone.
 
-    None of them if ``budget`` trials do not tell, or if all of them do: then it is no single one's fault.
+    The result is empty if ``budget`` trials do not suffice, or if all of them fail alone: then no single one is to
+    blame.
     """
     found: list[T] = []
     rest = [list(candidates)]

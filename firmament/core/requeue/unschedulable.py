@@ -170,8 +170,8 @@ class QueueingHints:
     """Classes to which something that has happened may open a machine, wherever that machine is.
 
     Required rules count, pairs that a model knows, and constraints that models have: where a task with partners comes
-    or leaves, another may find its limits kept, or room on a link. Preferences keep nobody waiting. Ports do not: one
-    that comes free does so on a machine that a task has left, and those are looked at anyway.
+    or leaves, another may find its limits kept, or room on a link. Preferences keep nobody waiting. Ports give no hint:
+    a port comes free on a machine that a task has left, and such machines are looked at anyway.
     """
 
     def __init__(self, cluster: Cluster, touched: Collection[int], *, domains_changed: bool) -> None:

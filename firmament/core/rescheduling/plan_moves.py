@@ -60,8 +60,7 @@ class MovePlan:
     """Moves that fit together, in order of gain.
 
     ``cost_before``, ``cost_after``: points that models charge all tasks that may move, before and after, crowding by
-    tasks of mean size included. ``bound``: no plan, of any number of moves, comes to less, if each of its moves counts
-    with its price.
+    tasks of mean size included. ``bound``: lower bound on the cost of any plan, with the price of each of its moves.
     """
 
     moves: tuple[PricedMove, ...]
@@ -104,7 +103,7 @@ def plan_moves(
 ) -> MovePlan:
     """Return the moves that lower costs most, of the bound tasks that have ``prices`` (uid -> points for moving it).
 
-    ``scheduler``: one of its own for such questions. Raises ``SolverError``.
+    ``scheduler``: a trial scheduler. Raises ``SolverError``.
     """
     problem = compile_priced_moves(scheduler, prices)
     if problem is None:
@@ -285,8 +284,8 @@ class CompiledMoves:
 def compile_moves(running: RunningSnapshot, price: Int64) -> CompiledMoves:
     """Return the problem of moving the snapshot's tasks; ``price``: int64[T], units that moving each costs.
 
-    Where a task could not go even if all others were gone is barred to it. What models say of pairs of tasks, of their
-    sizes, and rules between tasks are no part of it.
+    A machine is barred to a task that could not go there even if all others were gone. What models say of pairs of
+    tasks, of their sizes, and rules between tasks are no part of it.
     """
     snapshot = running.snapshot
     problem, residual = snapshot.problem, Residual(snapshot.problem)

@@ -24,8 +24,8 @@ _MOST_ROUNDS = 4
 def rehearse(scheduler: Scheduler, targets: Mapping[str, str]) -> set[str]:
     """Return the uids of those tasks that get their ``targets`` (uid -> machine) if all of them move at once.
 
-    The scheduler is one of its own for such questions; its tasks are where they were afterwards, though they count as
-    having come there last.
+    The scheduler is one for trials; afterwards its tasks are where the moves put them, but count as the last ones to
+    have come there.
     """
     tasks = {uid: scheduler.get_bound_task(uid) for uid in targets}
     numbers: dict[TaskClass, int] = {}

@@ -1,9 +1,9 @@
 """Relieves hot machines: moves few of their tasks to machines where neither rules nor measured use forbid it.
 
-A machine is hot if more of some resource is in use than a part of what it offers. Of its tasks goes the smallest one
-that is enough, by what reports say that it uses, else the largest; to the machine that it is cheapest on among those
-that stay below the same part with it. Koordinator's LowNodeLoad and the descheduler's LowNodeUtilization evict from
-such machines without knowing where their victims will land; here a round has placed each.
+A machine is hot if more of some resource is in use than a part of what it offers. It moves the smallest task that
+suffices by its reported use, else the largest. The task goes to the machine that costs least among those that stay
+below the same level with it. Koordinator's LowNodeLoad and the descheduler's LowNodeUtilization evict from such
+machines without knowing where their victims will land; here a round has placed each.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def relieve(
 ) -> Relief:
     """Return moves of bound tasks (uids ``movable``) that bring machines below ``thresholds``: percent by resource.
 
-    ``scheduler``: one of its own for such questions, whose models look at load; its tasks are where they would be then.
+    ``scheduler``: a trial scheduler whose models look at load; in the end its tasks are where the plan would put them.
     """
     book = _Book(scheduler, movable, thresholds)
     moves: list[ReliefMove] = []

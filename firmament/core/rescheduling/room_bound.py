@@ -1,7 +1,7 @@
 """Whether tasks could all have a place: a count that needs no round, and says no only where a round would.
 
-The machines that are open to a kind of task have room for so many of that size. All tasks need such room that ask for
-no less and are open to no other machines: if there are more of them, some find no place.
+The machines that are open to a kind of task have room for so many of that size. For a task, all tasks compete that ask
+for no less and may use no other machines: if these are more than there is room for, some find no place.
 """
 
 from __future__ import annotations

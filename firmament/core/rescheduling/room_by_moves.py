@@ -20,7 +20,7 @@ from firmament.core.selectors.labels import HOSTNAME
 _MOST_MOVES = 8
 
 _LOOKED_AT = 500
-"""Machines whose tasks are looked at: those that lack least."""
+"""Most machines whose tasks are looked at: those that lack least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +34,9 @@ class RoomByMoves:
 def room_for(trials: Trials, task: TasksSubmitted, machines: Sequence[str], tries: int) -> RoomByMoves | None:
     """Return how a task (one uid) gets a place with the fewest moves that are found, None if none are.
 
-    A machine is worth a look if nothing but a lack of resources keeps the task from it. Of its tasks those few are
-    chosen that free what is lacking.
-    ``machines``: those that lack only room for it. At most so many ``tries`` are made, the fewest moves first.
+    A machine is worth a look if nothing but a lack of resources keeps the task from it. A few of its tasks are chosen
+    that free the lacking amounts. ``machines``: those that lack only room for it. At most so many ``tries`` are made,
+    the fewest moves first.
     """
     wanted = trials.requests_of(task.task_class)
     nearest = sorted(machines, key=lambda name: _share(_lacking(trials, wanted, name), wanted))[:_LOOKED_AT]
@@ -59,7 +59,7 @@ def _lacking(trials: Trials, wanted: Int64, machine: str) -> Int64:
 
 
 def _choices(trials: Trials, wanted: Int64, machines: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield for each machine few tasks of it that take at least what is lacking there."""
+    """Yield for each machine a few of its tasks that together take at least the lacking amounts."""
     for machine in machines:
         lacking = _lacking(trials, wanted, machine)
         if not lacking.any():
@@ -90,17 +90,18 @@ def _share(amounts: Int64, of: Int64) -> float:
 
 # --- Room for a gang, all of which needs a place.
 #
-# A gang fits into a domain, machines that share a label such as a rack, or into the cluster as a whole. For each domain
-# the fewest tasks are looked for whose places, with what is free, hold the gang by its largest member; machines choose
-# how many of theirs go, the largest first, and together they need enough slots: a knapsack. Rounds try the domains, the
-# fewest moves first: every rule counts there, those of the gang's own topology too.
+# A gang fits into a domain, machines that share a label such as a rack, or into the cluster as a whole. For each
+# domain, the fewest tasks are sought whose places, together with free room, hold the gang, counted by its largest
+# member. Each machine chooses how many of its tasks go, the largest first, and together they need enough slots: a
+# knapsack. Rounds try the domains, the fewest moves first: every rule counts there, those of the gang's own topology
+# too.
 
 
 _MOST_LABELS = 8
 """Labels that are taken for kinds of domains: those with the fewest values."""
 
 _MOST_MACHINES = 400
-"""Machines of a domain that are looked at: those with most slots as they are."""
+"""Most machines of a domain that are looked at: those with most slots at present."""
 
 
 class GangRoom(NamedTuple):
@@ -188,8 +189,8 @@ def _fewest(trials: Trials, machines: Sequence[str], member: Int64, wanted: int)
 
 
 def _slot_choices(trials: Trials, machine: str, member: Int64, wanted: int) -> list[_MachineChoice]:
-    """Return what a machine can do: slots as it is, and for more of them the fewest of its tasks, the largest
-    first.
+    """Return the possible choices of a machine: its present slots, and for more slots the fewest of its tasks, the
+    largest first.
     """
     free = np.maximum(trials.free_on(machine), 0).copy()
     asked = np.maximum(member, 1)

@@ -1,7 +1,7 @@
 """Tries with rounds of a separate scheduler where the tasks of cordoned machines would go.
 
-So every rule and every cost model counts as in ordinary rounds. The machines are still there, as they are while their
-tasks leave them: they are domains of topology spread, and what ends with them is on them.
+So every rule and every cost model counts as in ordinary rounds. The emptied machines still exist, as they do while
+their tasks leave: they remain domains of topology spread, and tasks that end with their machine stay on them.
 """
 
 from __future__ import annotations
@@ -41,8 +41,9 @@ _CHANGED_CLASS = 2**62 - 1
 
 
 class TogetherChange(NamedTuple):
-    """What is tried for tasks of one class that wait together: another content of it, machines more, the ``first`` so
-    many of the tasks alone (None: all), their ``job`` as it would be instead of the ``former`` one; None: as it is.
+    """A change that is tried for tasks of one class that wait together: another ``content`` of the class, more
+    ``machines``, only the ``first`` tasks (None: all), or another ``job`` in place of the ``former`` one; None:
+    unchanged.
     """
 
     content: TaskClass | None = None
@@ -63,7 +64,7 @@ class Trials(TrialCluster):
     """A scheduler that knows of ``events`` what runs: tasks that wait take no part.
 
     Machines are emptied one after another: ``emptied``, in order; ``moved``: uid -> machine, for tasks that are
-    elsewhere for it. Nobody else moves. What is where, and what is free, is told by ``TrialCluster``.
+    elsewhere for it. Nobody else moves. ``TrialCluster`` answers which task is where, and what is free.
     """
 
     def __init__(self, scheduler: Scheduler, events: Sequence[Event], goes: Collection[str] = ()) -> None:
@@ -326,12 +327,12 @@ class Trials(TrialCluster):
         return found if len(found) == wanted else None
 
     def _submit(self, task: TasksBound) -> TasksSubmitted:
-        # None is so important that others would have to make way.
+        # None is so important that another task would have to leave for it.
         return replace(task, priority=self._priority, group_priority=None).as_submitted()
 
 
 def _by_rank(waiting: Sequence[TasksSubmitted], below: int) -> list[TasksSubmitted]:
-    """Return tasks that wait as ones of low priority in the same order, so that nobody makes way for them."""
+    """Return waiting tasks as tasks of low priority in the same order, so that none is evicted for them."""
     levels = sorted({each.priority for each in waiting})
     rank = {priority: below - len(levels) + place for place, priority in enumerate(levels)}
     return [replace(each, priority=rank[each.priority], group_priority=None) for each in waiting]

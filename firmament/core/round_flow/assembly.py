@@ -137,7 +137,7 @@ def first_tasks(snapshot: Snapshot) -> list[str]:
 
 
 def class_words(cluster: Cluster, uids: Sequence[str]) -> list[ClassWords]:
-    """Return how the classes of these tasks are told; of a task that has gone there is nothing but its uid."""
+    """Return names of the classes of these tasks; for a task that is gone, its uid."""
     tasks, classes = cluster.tasks, cluster.classes.rows
     words = []
     for uid in uids:

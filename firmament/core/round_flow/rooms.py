@@ -21,10 +21,10 @@ from firmament.core.rules.framework.node_rule import MachineRefusal
 from firmament.core.rules.node_resources import lacks
 
 MOST_SHAPES = 300
-"""Shapes that are looked at: those of most tasks. Each takes some passes over all machines."""
+"""Most shapes that are looked at: those of most tasks. Each takes some passes over all machines."""
 
 BY_RULES = "node(s) were refused by rules or cost models"
-"""What is known of rounds of which only the problem has been kept."""
+"""The only reason that is known for saved rounds that hold the problem alone."""
 
 _MOST_ROOM = 2**31 - 1
 
@@ -44,7 +44,7 @@ def gates(
     """Return what the shapes of most tasks met as the round began; ``static``: what refuses a shape beside
     room.
 
-    None: that is known as one reason only.
+    None: all of that counts as one reason.
     """
     refusals = static or (
         lambda shape: [MachineRefusal(Cause(StatedReason(BY_RULES)), ~problem.feasible[shape])]

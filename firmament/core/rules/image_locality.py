@@ -8,6 +8,9 @@ from firmament.core.model import TaskClass
 from firmament.core.rules.framework.node_rule import MachineRefusal, NodeRule, cost_of_score
 from firmament.core.state.machines import MachineTable
 
+WEIGHT = 1
+"""kube-scheduler's default weight of the plugin's score."""
+
 
 class ImageLocality(NodeRule):
     """The sizes of the images that are there, each scaled by the share of machines that have it."""
@@ -25,4 +28,4 @@ class ImageLocality(NodeRule):
     def score(self, machines: MachineTable, shape: TaskClass, feasible: Bool) -> SoftCost | None:  # noqa: ARG002
         """Return what the images that are lacking cost; None if no machine has any of them."""
         locality = machines.images.scores(shape.images, len(machines))
-        return None if locality is None else cost_of_score(1, locality, locality)
+        return None if locality is None else cost_of_score(WEIGHT, locality, locality)

@@ -17,6 +17,9 @@ from firmament.core.rules.framework.node_rule import MachineRefusal, NodeRule, c
 from firmament.core.rules.framework.work import count_of_terms
 from firmament.core.state.machines import MachineTable
 
+WEIGHT = 2
+"""kube-scheduler's default weight of the plugin's score."""
+
 
 class NodeAffinity(NodeRule):
     """A machine must have every label of the selector, and match one of the required terms, if there are any."""
@@ -45,7 +48,7 @@ class NodeAffinity(NodeRule):
             matched += preferred.weight * selectors.term(preferred.term)
         best = matched[feasible].max(initial=0.0)
         score = np.floor(100.0 * matched / best) if best > 0 else np.zeros(len(machines))
-        return cost_of_score(2, np.minimum(score, 100.0), matched)
+        return cost_of_score(WEIGHT, np.minimum(score, 100.0), matched)
 
     def count_looks(self, content: TaskClass) -> int:
         """Return one for each label that is selected, and those for all terms."""
@@ -154,7 +157,7 @@ def _matching(
 # --- Labels that are asked for and that no machine has, but nearly: written wrongly, as one may suppose.
 
 _ALIKE = 0.7
-"""Least ratio, as difflib has it, of words of which one may be meant by the other: memroy and memory have 0.83."""
+"""Least ratio (difflib) of two words of which one may be a misspelling of the other: memroy and memory have 0.83."""
 
 Label = tuple[str, str]
 

@@ -66,7 +66,7 @@ class PodAffinity(PodRule):
         return [term.selector for term in content.anti_affinity]
 
     def count_looks(self, content: TaskClass) -> int:
-        """Return some for each term, and those for whom it selects."""
+        """Return some looks for each term, and more for each class that it selects."""
         selectors = [each.selector for each in _list_terms(content)]
         return len(selectors) * _LOOKS_PER_TERM + count_of_selectors(selectors)
 

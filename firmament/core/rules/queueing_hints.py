@@ -36,7 +36,8 @@ def list_awaited(content: TaskClass) -> list[TaskSelector]:
 
 
 def list_kept_off(content: TaskClass) -> list[TaskSelector]:
-    """Return whom a class of which tasks go may have kept off machines, wherever these are."""
+    """Return selectors of tasks that a class may keep off machines anywhere: when one of its tasks goes, these may
+    come."""
     return [own_selector(each, content) for rule in registry.POD_RULES for each in rule.keeps_off(content)]
 
 

@@ -62,7 +62,7 @@ DEFAULT: tuple[NodeRule, ...] = (
     ImageLocality(),
 )
 """Of several rules that refuse a machine to a task, people read the first: by the stage of its reason, then by its
-place here. Rules whose answers do not last come after all others."""
+place here. Rules with passing answers come last."""
 
 
 _STATED_BY_ALL = frozenset({"requests"})
@@ -78,7 +78,7 @@ class _Asked:
     """A rule, and whether it has to be asked."""
 
     def __init__(self, rule: NodeRule, fields: Sequence[str]) -> None:
-        """``fields``: of tasks, without any of which the rule has nothing to say; (): it always has."""
+        """``fields``: of tasks; the rule concerns only tasks that state one of them; (): it concerns all tasks."""
         self.rule = rule
         self.fields = fields
         self._stated = read_fields(fields) if fields else None
@@ -199,7 +199,7 @@ _CHECKING = [
 
 
 def find_malformed(content: TaskClass) -> str:
-    """Return what is wrong with a class, of whatever rule; "" for nothing."""
+    """Return the fault of a class, whichever rule finds it; "" for none."""
     found = (each.rule.find_malformed(content) for each in _CHECKING if each.is_stated(content))
     return next(filter(None, found), "")
 
@@ -270,7 +270,7 @@ def keep_ledgers(cluster: Cluster, demand: RoundDemand) -> tuple[Ledger, ...]:
 # --- Rules between tasks.
 
 POD_RULES: tuple[PodRule, ...] = (PodAffinity(), TopologySpread(), NodePorts(), SharedDisks())
-"""In the order in which what could be changed about them is proposed; reasons come in the order of their stages."""
+"""Cures are proposed in this order; reasons come in the order of their stages."""
 
 _STATING = [(rule, read_fields(rule.stated_in)) for rule in POD_RULES]
 _STATED = tuple(field for rule in POD_RULES for field in rule.stated_in)

@@ -21,6 +21,10 @@ from firmament.core.state.machines import MachineTable
 _TOLERATIONS_PER_LOOK = 4
 
 
+WEIGHT = 3
+"""kube-scheduler's default weight of the plugin's score."""
+
+
 class TaintToleration(NodeRule):
     """Every hard taint of the machine must be tolerated; the first that is not is told."""
 
@@ -53,7 +57,7 @@ class TaintToleration(NodeRule):
         if most <= 0:
             return None
         score = 100.0 - np.floor(100.0 * unwanted / most)
-        return cost_of_score(3, np.maximum(score, 0.0), -unwanted)
+        return cost_of_score(WEIGHT, np.maximum(score, 0.0), -unwanted)
 
     def find_malformed(self, content: TaskClass) -> str:
         """Return which toleration compares with something that is no integer."""

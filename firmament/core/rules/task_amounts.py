@@ -18,7 +18,8 @@ _SETTLING = [rule for rule in LIMIT_RULES if type(rule).hand_out is not LimitRul
 def settle_placements(
     cluster: Cluster, placed: Sequence[PlacedTask]
 ) -> list[tuple[ClaimAllocation, ...] | None]:
-    """Return what tasks get as they come to machines, in this order; None for placements that do not hold."""
+    """Return what each placed task gets on its machine, in the order of ``placed``; None for placements that do not
+    hold."""
     found: list[tuple[ClaimAllocation, ...] | None] = [()] * len(placed)
     for rule in _SETTLING:
         stated = read_fields(rule.for_tasks_with)
@@ -33,7 +34,7 @@ def settle_placements(
 
 
 def find_settled(cluster: Cluster) -> frozenset[int]:
-    """Return the rows of the classes whose tasks get something that has to be settled as they come to machines."""
+    """Return the rows of the classes whose tasks get something, such as devices, when they come to machines."""
     fields = tuple(field for rule in _SETTLING for field in rule.for_tasks_with)
     return frozenset(cluster.classes.list_stating(fields))
 

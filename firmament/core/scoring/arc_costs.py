@@ -52,9 +52,9 @@ def charges(assessed: RoundAssessment, models: Sequence[WeightedModel], recall: 
 
 @dataclass(frozen=True, slots=True)
 class _Figures:
-    """Native figures of a round. ``constant``: float64[S], units of models that say the same of every machine;
-    ``varying``: figures [S, ``width``] of the others; ``others``: some of them do not hold until machines change;
-    ``bounded``: no model's points are open upwards.
+    """Native figures of a round. ``constant``: float64[S], units of models that charge the same on every machine;
+    ``varying``: figures [S, ``width``] of the other models; ``others``: some of these figures may change without a
+    change of machines; ``bounded``: the points of every model have an upper bound.
     """
 
     constant: Float64
@@ -120,7 +120,7 @@ ROUNDING = 1e-6
 SHORT = (np.dtype(np.int8), np.dtype(np.int16))
 
 IN_CACHE = 2**16
-"""Units that are written at once: with what they are made of they stay in a processor's own cache."""
+"""Units that are written at once: they and their inputs stay in a core's own cache."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,10 +90,10 @@ class Recall:
 class KeptRows:
     """Keeps the rows of past rounds of one cluster; see the module.
 
-    The rows of a round are kept together, for at most ``most_rounds`` rounds after the last one that used any of them,
-    and within ``most_bytes`` in all, the latest first; rounds whose rows exceed that by themselves keep nothing. Of
-    clusters with fewer than ``least_machines`` nothing is kept. What is kept never changes what a round decides.
-    ``generations``: what is kept, the latest first; of each shape only one has a row.
+    The rows of a round are kept together: for at most ``most_rounds`` rounds after their last use, and within
+    ``most_bytes`` in all, the latest first. A round whose rows alone exceed that keeps nothing. Of clusters with fewer
+    than ``least_machines`` nothing is kept. What is kept never changes what a round decides. ``generations``: what is
+    kept, the latest first; of each shape only one has a row.
     """
 
     def __init__(
@@ -128,7 +128,7 @@ class KeptRows:
         shapes: Sequence[int],
         models: Sequence[WeightedModel],
     ) -> Recall | None:
-        """Say what is known of ``shapes``; None if nothing is kept of such a cluster and such models.
+        """Return what is known of ``shapes``; None if nothing is kept for such a cluster and such models.
 
         ``columns``: the machines of ``cluster`` as they are now.
         """

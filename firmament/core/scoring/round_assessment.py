@@ -137,7 +137,7 @@ def _ask(
 ) -> Assessment:
     """Return what the model in place ``number`` would say if it were asked about everything.
 
-    Of notes, only what it says about what it is asked now.
+    Of its notes, only those about the present question count.
     """
     kept = [answer for source in recall.sources if (answer := source[0].answers[number]) is not None]
     if not kept or len(kept) < len(recall.sources):

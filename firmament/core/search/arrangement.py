@@ -127,7 +127,7 @@ class TaskArrangement:
         self.best, self._best_value = placed, value
 
     def keep_now(self, value: Value) -> bool:
-        """Take what is there now for the best, if all of it can be placed in some order; whether it can."""
+        """Keep the present placement as the best if some order of placing allows all of it; returns whether it does."""
         tasks = Assignments.of_tasks([(cls, row) for row, there in enumerate(self.on) for cls in there])
         ordered = in_valid_order(self.problem, tasks)
         if ordered is not None:

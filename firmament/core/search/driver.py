@@ -22,7 +22,7 @@ class Unsupported(StrEnum):
     LEDGERS = "ledgers"
     """A model keeps an account of their room, and gives nothing back."""
     LIMITS = "limits"
-    """Machines share a limit on what they take, or one machine takes only so many of them."""
+    """Machines share a limit on what they take, or one machine takes only a limited number of the tasks."""
     PAIRS = "pairs"
     """They belong to an application whose pairs decide where its tasks go."""
     PINS = "pins"
@@ -30,7 +30,7 @@ class Unsupported(StrEnum):
     RULES = "rules"
     """They have rules about other tasks, or other tasks have rules about them."""
     SIZE = "size"
-    """There are more of them than the search is made for."""
+    """The tasks are more than the search is made for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,8 +92,8 @@ def cannot_be_bettered(problem: PlacementProblem, placed: Assignments) -> bool:
     """Return whether no placement has more tasks than ``placed`` of some priority, and as many of each higher
     one.
 
-    True is certain; False says nothing. To place more of a priority, more have to be placed of it and the higher ones
-    together; so it is enough that these are as many as can be, for each priority that a waiting task has.
+    True is certain; False says nothing. To place more tasks of a priority, more have to be placed of it and all higher
+    ones together. So it is enough that these are as many as possible, for each priority of a waiting task.
     """
     counts = problem.counts.sum(axis=1)
     done = placed.count_per_class(problem.classes)

@@ -19,8 +19,8 @@ class RelocationTuning:
     moves_per_task: int = 40
     """The same for each task of the round."""
     most_tasks: int = 2_000
-    """Larger rounds are left as they are. With so many tasks the search finds places for 2 % more, and takes ten times
-    as long as the rest of the round; with more tasks it would find ever less."""
+    """Most tasks of a round that is searched. With so many tasks the search finds places for 2 % more, and takes ten
+    times as long as the rest of the round; with more tasks it would find ever less."""
     small: int = 500
     """Machines of a small cluster; on larger ones fewer moves are made, as each takes longer."""
     most_in_the_way: int = 6
@@ -60,9 +60,10 @@ class SpreadTuning:
     many: int = 2_000
     """With more tasks than this a turn takes a millisecond ..."""
     few: int = 50
-    """... and is the last if all but one in so many are where they want to be."""
+    """... and ends the search if all but one in so many are where they want to be."""
     choices: tuple[int, int] = (2, 4)
-    """Places that a task looks at in a turn: where there are more places than tasks that come to a domain, and else."""
+    """Places that a task looks at in a turn: first if there are more places than tasks that come to a domain, then
+    otherwise."""
     most_cells: int = 8_000_000
     """Groups times machines up to which the tasks of each group are counted in a table, with the quickest look-up."""
     places_per_task: float = 0.7

@@ -27,8 +27,8 @@ LONGEST_INTEGER = 19
 
 
 class Codes(Generic[Value]):
-    """Numbers, from 1 on, for values that come and go; `ABSENT` stands for ``nothing``. Those of values that nobody has
-    any more are given again. ``values``: numbers by value; ``by_code``: values by number; ``counts``: how many have
+    """Numbers, from 1 on, for values that come and go; `ABSENT` stands for ``nothing``. A number whose value is gone is
+    used again for another value. ``values``: numbers by value; ``by_code``: values by number; ``counts``: how many have
     each; ``version`` grows when there are other values.
     """
 
@@ -301,10 +301,8 @@ def list_named_values(terms: Sequence[NodeSelectorTerm], key: str) -> tuple[str,
 
 
 def list_singled_out(terms: Sequence[NodeSelectorTerm]) -> frozenset[str] | None:
-    """Return the machines outside of which no term can match, as each of them names some; None if one names
-    none.
-
-    kube-scheduler looks at these machines alone (the PreFilter of its NodeAffinity).
+    """Return the only machines that can match, if each term names machines; None if a term names none. kube-scheduler
+    looks at these machines alone (the PreFilter of its NodeAffinity).
     """
     names: set[str] = set()
     for term in terms:

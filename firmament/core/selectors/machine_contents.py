@@ -65,7 +65,7 @@ class ImageIndex(_Lists[Image, "tuple[Int64, Float64]"]):
     def __init__(self) -> None:
         super().__init__()
         self._sizes: dict[str, dict[int, int]] = {}
-        """Sizes by name and row: as nodes pull images one by one, names that others have stay as they are."""
+        """Sizes by name and row: nodes pull images one by one, so the sizes of other names stay unchanged."""
 
     def scores(self, images: Sequence[str], machines: int) -> Float64 | None:
         """Return float64[``machines``], 0..100: how much of a task's ``images`` each has; None if none has

@@ -25,7 +25,7 @@ NOT_READY_TAINT = Taint(key="node.kubernetes.io/not-ready", value="", effect="No
 
 
 FEW = 4
-"""Tolerations that are gone through one by one faster than they are looked up."""
+"""Up to so many tolerations, going through them is faster than a look-up."""
 
 COMPARING = ("Gt", "Lt")
 """Operators that compare integers."""

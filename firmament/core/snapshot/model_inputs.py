@@ -103,10 +103,10 @@ def unseen(cluster: Cluster, *, without: int = -1) -> Int64:
     """Return what the tasks that came to each machine after the report before its last may yet use: int64[M,
     K].
 
-    A report is about the time since the one before, so it cannot show all of what they use. That is taken to be what
-    they request, or are assumed to need where they do not say, less what the report says of the single task where it
-    does. Of tasks of which nobody says when they came, nothing is added: they may have been there for long. The task in
-    row ``without`` is left out; machines without a report have none.
+    A report is about the time since the one before, so it cannot show all of what they use. The rest is estimated as
+    their requests, or the need that is assumed where they state none, less what the report says of each single task.
+    Nothing is added for tasks without a known time of arrival: they may have been there for long. The task in row
+    ``without`` is left out; machines without a report have none.
     """
     machines, tasks = cluster.machines, cluster.tasks
     samples, rows = machines.samples, len(machines)
@@ -192,7 +192,7 @@ def _mask_unknown(times: Float64) -> Float64:
 def residents(cluster: Cluster, *, without: int = -1) -> Residents:
     """Count bound and assumed tasks per machine and shape, except the task in row ``without``.
 
-    Tasks whose machine is not known are on none.
+    Tasks on unknown machines are left out.
     """
     tasks = cluster.tasks
     on = on_machines(cluster, without)

@@ -32,8 +32,8 @@ class RunningSnapshot:
 def snapshot_of_running(context: RoundContext, uids: Sequence[str], now: float) -> RunningSnapshot | None:
     """Return the problem of placing tasks that are bound to known machines anew; None if none of these is.
 
-    What reports say that they use is left out of the use of their machines. All others stay where they are, members of
-    gangs among them; nobody is evicted, and fair shares do not count. The cluster is as it was afterwards.
+    What reports say that they use is left out of the use of their machines. All other tasks stay where they are, also
+    members of gangs; nobody is evicted, and fair shares do not count. The cluster is as it was afterwards.
     """
     cluster, configuration = context.cluster, context.configuration
     tasks = cluster.tasks

@@ -42,8 +42,8 @@ def preemption_problem(
 
     ``jobs``: gangs; ``occupied``: bool[S, M], machines that are not feasible for what tasks took of joint rows, None
     for none. Tasks that have a place already evict nobody for another one. Only tasks that are bound, and within the
-    reach of some class that may evict, take part; never those assumed. Those that are leaving take part however
-    important, for the room that they will give back, but only if some less important task is bound.
+    reach of some class that may evict, take part; never those assumed. Leaving tasks take part whatever their
+    importance, because of the room that they give back, but only if some less important task is bound.
     """
     cluster = context.cluster
     cls, reach = groups.cls, importance.reach(groups.priority, groups.group_priority)
@@ -136,8 +136,8 @@ def _taking_part(
     """Return rows of bound tasks of less standing than ``above``, of those leaving, and of those ``sharing``
     (bool[N]) quotas, however important; and the standing of each.
 
-    Not those on the machines ``spared`` (int64), which stay full no matter who leaves.
-    By machine, then standing, then the latest first. None at all if nobody bound is less important.
+    Not those on the machines ``spared`` (int64), which stay full no matter who leaves. By machine, then standing, then
+    the latest first. Empty if no bound task is less important.
     """
     size = len(tasks.uid)
     bound = (tasks.state[:size] == TaskPhase.BOUND) & (tasks.machine[:size] >= 0)
@@ -193,8 +193,8 @@ def _budgets(
     """Return per kind (its class row in ``kinds``) the budgets that its tasks cost something, and what each
     still allows.
 
-    ``counted``: the budgets that have counted the tasks of each kind as gone. What was told to go since a record came
-    is not in its figure yet.
+    ``counted``: the budgets that have counted the tasks of each kind as gone. Evictions since a record came are not in
+    its figure yet.
     """
     covered: list[list[int]] = [[] for _ in range(len(kinds))]
     places_of: dict[int, list[int]] = {}

@@ -35,7 +35,7 @@ class PriceMemory:
         return len(self._known)
 
     def recall(self, shapes: Sequence[int]) -> DualPrices | None:
-        """Return what is known of a round's shapes, which are those rows; None: nothing."""
+        """Return the known prices of a round's shapes (rows); None if there are none."""
         price = self._known.get(np.array(shapes, dtype=np.int64))
         known = np.flatnonzero(~np.isnan(price))
         return DualPrices(known, price[known]) if len(known) else None
@@ -52,14 +52,14 @@ class PriceMemory:
         self._found = self._found[rows >= 0]
 
     def take_over(self, new: DualPrices) -> None:
-        """Add ``new`` prices; others move by as much as those that were known before have moved on average."""
+        """Add ``new`` prices; prices without a new value move by the mean change of the others."""
         self.rounds += 1
         moved = new.price - self._known.get(new.shape)
         moved = moved[~np.isnan(moved)]
         stays = ~np.isin(self._known.shape, new.shape)
         stays &= self._found >= self.rounds - self._most_rounds
         if not len(moved):
-            stays[:] = False  # nothing tells where they would be by now
+            stays[:] = False  # nothing says how these prices would have moved
         shape = np.concatenate([self._known.shape[stays], new.shape])
         price = np.concatenate(
             [self._known.price[stays] + (moved.mean() if len(moved) else 0), new.price], dtype=np.float32

@@ -83,7 +83,7 @@ class Snapshot:
     gangs: tuple[str, ...] = ()
     """Jobs of the problem's gangs."""
     preemption: PreemptionProblem | None = None
-    """Tasks that could be evicted, None if none could."""
+    """Tasks that may be evicted, None if there are none."""
     room: RoomSearch | None = None
     """Gangs for which room is sought and kept, None for none."""
 
@@ -140,8 +140,8 @@ def take_snapshot(
 def _room_search(
     context: RoundContext, admitted: AdmittedTasks, groups: TaskGroups, now: float
 ) -> RoomSearch | None:
-    """Return for which gangs room is sought, and what machines will have left once those have ended that are
-    to end.
+    """Return the gangs for which room is sought, and what machines will have left once the tasks that are expected to
+    end have ended.
     """
     due = context.reservations.gangs.due
     gangs = tuple([number for number, job in enumerate(admitted.jobs) if job in due]) if due else ()
@@ -230,7 +230,7 @@ def _assess(
 def model_columns(
     cluster: Cluster, now: float, needs: Needs = NO_NEEDS, *, without: int = -1
 ) -> MachineColumns:
-    """Return a copy of the machines' columns as models see them, with what they need beyond them.
+    """Return a copy of the machines' columns as models see them, with the further facts of ``needs``.
 
     ``without``: row of a task that is not counted where it is.
     """

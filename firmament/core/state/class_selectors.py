@@ -25,7 +25,7 @@ _SIGNS = MappingProxyType(
 """Whether terms of a kind draw tasks that they select, keep them off (0), or rather keep them off."""
 
 _FEW = 16
-"""Classes that are looked at one by one."""
+"""Up to so many classes are looked at one by one."""
 
 
 def own_selector(selector: TaskSelector, content: TaskClass) -> TaskSelector:
@@ -46,7 +46,7 @@ class _Answer:
 
 @dataclass(slots=True, eq=False)
 class HeldTerm:
-    """A term of pod affinity that some class states, whoever else states the same: one object for all of them.
+    """A term of pod affinity that some classes state: one object for all of them.
 
     ``weight``: what it makes the domain of its holder better by for tasks that it selects, for each holder, below 0:
     worse; 0 for required anti-affinity, which keeps them off.
@@ -62,7 +62,8 @@ class ClassSelector:
 
     Classes are immutable and namespaces rarely change, so answers are kept until ``reset``, and brought up to date with
     the classes that were defined since. Classes that carry a label are found by it: a selector that asks for one value
-    of a label looks at few classes, however many there are. One that only excludes looks at those it excludes.
+    of a label looks at few classes, however many there are. A term that only excludes looks at the classes that it
+    excludes.
     """
 
     def __init__(self, rows: Sequence[ClassRow]) -> None:

@@ -53,7 +53,7 @@ _OF_CLASSES = {
     "group",
     "run_seconds",
 }
-"""Fields that classes of one shape may differ in; a shape has them as they are by default."""
+"""Fields in which classes of one shape may differ; a shape has their defaults."""
 SHAPE_FIELDS = tuple(each.name for each in fields(TaskClass) if each.name not in _OF_CLASSES)
 """All others."""
 

@@ -70,12 +70,13 @@ class DirtySet:
 class Cluster:
     """Machines, jobs, classes, tasks and records.
 
-    Invariant: ``machines.used`` is the sum of the requests of the bound and assumed tasks whose machine is known, and
-    ``machines.unstated`` that of what they are assumed to need beyond them. A task bound to a machine that is not known
-    (yet, or any more) is kept aside and counts once the machine appears. A record of a kind that some model needs may
-    open machines everywhere; one of the kinds in ``needs.arrivals`` is about the machine of its name alone.
-    The use of tasks, and use over periods, is kept only if some model needs the ``load``, the first also if ``unseen``.
-    ``last_came``: place of the last task or record that came, in the order that ``tasks.came`` counts in.
+    Invariant: ``machines.used`` is the sum of the requests of the bound and assumed tasks whose machine is known.
+    ``machines.unstated`` is the sum of what these tasks are assumed to need beyond their requests. A task bound to a
+    machine that is not known (yet, or any more) is kept aside and counts once the machine appears. A record of a kind
+    that some model needs may open machines everywhere; one of the kinds in ``needs.arrivals`` is about the machine of
+    its name alone. The use of tasks, and use over periods, is kept only if some model needs the ``load``, the first
+    also if ``unseen``. ``last_came``: place of the last task or record that came, in the order that ``tasks.came``
+    counts in.
     """
 
     def __init__(
@@ -213,8 +214,8 @@ class Cluster:
     def free(self, beside: Collection[int] = (), least: int | None = None, without: int = -1) -> Int64:
         """Return what machines have left, int64[M, K]; negative where others have overcommitted them.
 
-        What is promised to pending tasks counts as taken, unless to those ``beside`` (rows), or to those of less
-        priority than ``least``. The task in row ``without`` takes nothing.
+        Room that is promised to pending tasks counts as taken, except promises to the tasks ``beside`` (rows), or to
+        tasks of less priority than ``least``. The task in row ``without`` takes nothing.
         """
         room = self.machines.capacity - self.sum_requests(without)
         promised = self.promises.amounts(self, beside, least, least) if self.has_promises else None
@@ -306,9 +307,9 @@ class Cluster:
         self.machines.book_all(machines, *self.demand_of(self.tasks.cls[tasks]))
 
     def leave_all(self, tasks: Int64) -> Int64:
-        """Take tasks (int64[N] rows) off their machines, and what they use with them; int64[N], where they were.
+        """Take tasks (int64[N] rows) and their requests off their machines; returns int64[N], their machines.
 
-        The machines are not marked: it is for questions, after which all are where they were.
+        The machines are not marked as changed: this is for questions, and is undone afterwards.
         """
         machines = self.tasks.machine[tasks]
         self.machines.book_all(machines, *self.demand_of(self.tasks.cls[tasks]), count=-1)

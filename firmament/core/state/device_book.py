@@ -28,7 +28,7 @@ class Holding(NamedTuple):
 
 
 HeldDevices: TypeAlias = Mapping[str, tuple[tuple[Holding, frozenset[str]], ...]]
-"""By device of a pool: what is held of it, and which tasks (uids) use that; none: the claim is nobody's."""
+"""By device of a pool: the amounts held, and the tasks (uids) that use them; no tasks: nobody uses the claim."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +195,7 @@ def _list_machines(allocation: Mapping[str, Any]) -> list[str]:
 
 
 def _read_claim(payload: bytes) -> KnownClaim | None:
-    """Return what a record says; None if it says something else."""
+    """Return the content of a record; None if it is malformed."""
     try:
         content = json.loads(payload)
         allocation = content.get("allocation")

@@ -80,13 +80,13 @@ class MachineTable:
     """Machines in dense rows; removing one moves the last row into its place.
 
     ``capacity``, ``used``: int64[M, K]; ``used`` is what bound and assumed tasks take, and may exceed ``capacity``
-    where others have overcommitted. ``unstated``: what costs take them to need beyond that, as they state nothing.
-    ``static_version`` grows when a field of `VERSIONED_FIELDS` changes (labels, taints, cordons, readiness, ...), when
-    rows move, or when a resource is offered for the first time or by nobody any more: rows computed from those are
-    valid only for the version they were computed at. ``stated``: by field of `STATED_FIELDS`, how many machines have
-    anything in it. ``changes`` says in which rows anything has changed that cost models see of a machine by itself:
-    another description, tasks, a report of use. ``attached``: names of the machines to which each shared volume is
-    attached.
+    where others have overcommitted. ``unstated``: what costs assume that tasks need beyond their requests, as they
+    state none. ``static_version`` grows when a field of `VERSIONED_FIELDS` changes (labels, taints, cordons, readiness,
+    ...), when rows move, or when a resource is offered for the first time or by nobody any more: rows computed from
+    those are valid only for the version they were computed at. ``stated``: by field of `STATED_FIELDS`, how many
+    machines have anything in it. ``changes`` says in which rows anything has changed that cost models see of a machine
+    by itself: another description, tasks, a report of use. ``attached``: names of the machines to which each shared
+    volume is attached.
     """
 
     def __init__(self, resources: ResourceIndex) -> None:
@@ -101,7 +101,7 @@ class MachineTable:
         self.storage = StorageIndex()
         self.static_version = 0
         self._names = LabelColumn([])
-        self._named: list[str] = []  # of each spec, as those of ten thousand are slow to ask one by one
+        self._named: list[str] = []  # kept by spec, as asking ten thousand machines one by one is slow
         self._annotations: list[Mapping[str, str]] = []
         self._capacity = np.zeros((64, len(resources)), dtype=np.int64)
         self._used = SaturatingSums(64, len(resources))
@@ -158,7 +158,7 @@ class MachineTable:
     def beyond_measure(self) -> Int64:
         """Rows of the machines whose tasks request more of something than ``used`` can show, ascending.
 
-        So much can go from them, and they are as full as before.
+        If that much is taken away, they are still as full as before.
         """
         return self._used.beyond
 
@@ -333,7 +333,7 @@ class MachineTable:
         self.changes.touch_all(rows)
 
     def keep_columns(self, kept: Int64) -> None:
-        """Keep only some columns: ``kept`` says where those that stay have been."""
+        """Keep only some columns: ``kept`` are the former places of those that stay."""
         for name in _BY_RESOURCE:
             setattr(self, name, widen(getattr(self, name), 0, int(kept.max()) + 1).take(kept, axis=1))
         self._used.keep_columns(kept)

@@ -33,7 +33,7 @@ class _Notice:
 class PendingEvictions:
     """The tasks of a cluster that were told to go and have neither gone nor been let off.
 
-    ``under_way``: whether anything is known here at all; else nothing else need be asked.
+    ``under_way``: whether any eviction is under way; else no other method need be asked.
     """
 
     def __init__(self) -> None:
@@ -62,7 +62,7 @@ class PendingEvictions:
             self._counted_on.setdefault(who, []).append(uid)
             self._waiting = None
             transitions.owe(cluster, waiting)
-            if uid in self._notices:  # else somebody else has it go, and only that can let it stay
+            if uid in self._notices:  # else another decision evicts it, and only that decision can spare it
                 self._notices[uid].waiting.add(who)
                 self._needless.discard(uid)
 
@@ -95,7 +95,7 @@ class PendingEvictions:
         ]
 
     def classes(self) -> frozenset[int]:
-        """Return rows of the classes of those that were told to go."""
+        """Return rows of the classes of the tasks that are being evicted."""
         return frozenset(notice.cls for notice in self._notices.values())
 
     def renumber(self, new_row: Int64) -> None:
@@ -121,7 +121,8 @@ class PendingEvictions:
     # --- what nobody needs any more ------------------------------------------------------------------------------
 
     def has_needless(self, cluster: Cluster) -> bool:
-        """Return whether some task was told to go on whom nobody counts any more, and that has not been said."""
+        """Return whether some task is leaving although no other task counts on that any more, and this is not reported
+        yet."""
         self.waiting(cluster)
         return any(self._still_goes(cluster, uid) for uid in self._needless)
 
@@ -139,8 +140,8 @@ class PendingEvictions:
         return row is not None and bool(tasks.state[row] == TaskPhase.BOUND and tasks.leaving[row])
 
     def waiting(self, cluster: Cluster) -> Int64:
-        """Return rows of the tasks that wait for others to go, or have waited for them and are not bound yet;
-        forgets who does not wait any more.
+        """Return rows of the tasks that wait for victims, or have waited for them and are not bound yet; forgets all
+        others.
         """
         tasks = cluster.tasks
         if not self._counted_on:

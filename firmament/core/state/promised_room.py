@@ -60,7 +60,7 @@ class ForeignNominations:
     def amounts(self, rows: Mapping[str, int], capacity: Int64, least: int | None) -> Int64 | None:
         """Return what is kept for tasks of at least the priority ``least``, shaped as ``capacity``, int64[M, K].
 
-        ``rows`` are those of machines by name; None: nothing is kept.
+        ``rows`` are the rows of machines by name; None if no room is promised.
         """
         found: Int64 | None = None
         for each in self.by_uid.values():
@@ -79,7 +79,7 @@ class ForeignNominations:
 
 
 def _read(payload: bytes) -> ForeignNomination | None:
-    """Read ``{"machine": M, "priority": P, "requests": {RESOURCE: AMOUNT, ...}}``; None if it says something else."""
+    """Read ``{"machine": M, "priority": P, "requests": {RESOURCE: AMOUNT, ...}}``; None for other content."""
     try:
         content = json.loads(payload)
         requests = {

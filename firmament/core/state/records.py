@@ -1,4 +1,4 @@
-"""Typed records that models read, by kind and name: what is wrong with them, and how they have come and gone."""
+"""Typed records that models read, by kind and name: their faults, and when they have come and gone."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class RecordTable(Collection[tuple[str, str]]):
         self.changes[kind] += 1
 
     def read(self, kinds: tuple[str, ...], reader: Callable[[], T]) -> T:
-        """Return what ``reader``, of which there is one for these kinds, makes of them; asked anew if they change."""
+        """Return what ``reader`` makes of records of these kinds; it is called again only if they have changed."""
         version = tuple(self.changes[kind] for kind in kinds)
         known = self._read.get(kinds)
         if known is None or known[0] != version:
@@ -84,8 +84,8 @@ DEEPEST = 64
 def payload_fault(payload: bytes, most_bytes: int) -> str:
     """Say why a payload must not reach those who read records, or return "".
 
-    What passes is JSON of at most ``most_bytes``, not deeper than ``DEEPEST``, all of whose numbers are finite and
-    whose texts can be written down. Whether it says what a model expects is for that model.
+    A payload passes if it is JSON of at most ``most_bytes``, not nested deeper than ``DEEPEST``, with finite numbers
+    and texts that can be encoded. Whether it says what a model expects is for that model.
     """
     if len(payload) > most_bytes:
         return f"has {len(payload)} bytes, more than limits.recordBytes ({most_bytes})"

@@ -21,7 +21,7 @@ def describe(cluster: Cluster, task: int, cls: int, event: TasksSubmitted, index
     It is tried again if that makes a difference, also if it was refused for good.
     """
     tasks = cluster.tasks
-    reranked = rank(cluster, task, event)  # in any case, whatever else has changed
+    reranked = rank(cluster, task, event)  # first of all, as this must happen whatever else has changed
     changed = reranked or tasks.cls[task] != cls or tasks.refused[task]
     tasks.cls[task] = cls
     rename(cluster, task, event, index)

@@ -33,7 +33,7 @@ SPARE_PART = 8
 UNGROUPED = -(2**31) - 1
 """The group priority of tasks that are in no group which has one: below all others."""
 FEWEST = 1_000
-"""Both are nothing to care about for fewer tasks than this."""
+"""For fewer tasks than this, the time and memory do not matter."""
 
 
 class TaskTable:
@@ -245,8 +245,8 @@ TaskTable.COLUMNS = {name: _KINDS[kind] for name, kind in TaskTable.__annotation
 def _index() -> dict[str, int]:
     """Return an empty dict that keeps the hash of each key beside it.
 
-    A dict that has had nothing but texts for keys asks each text for its hash, and 100,000 of them lie all over memory:
-    adding 10,000 to them takes half as long again.
+    A dict with only texts as keys reads the hash of each text, and 100,000 of them are spread over the memory: adding
+    10,000 texts would take half as long again.
     """
     index: dict[object, int] = {None: 0}
     del index[None]

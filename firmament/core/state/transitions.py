@@ -61,8 +61,8 @@ MOVES: Mapping[str, tuple[frozenset[TaskPhase], TaskPhase | None]] = MappingProx
 def assume(cluster: Cluster, rows: Int64, machines: Int64) -> None:
     """Put pending tasks (int64[N] rows) on machines (int64[N] rows) until their bindings are reported.
 
-    They come to their machines in this order, and take up room there; ``date_assumptions`` says when. They are neither
-    unschedulable nor told anything any more. Their gangs are touched.
+    They come to their machines in this order, and take up room there; ``date_assumptions`` sets the time. They are no
+    longer unschedulable, and their messages are cleared. Their gangs are touched.
     """
     tasks = cluster.tasks
     cluster.number_arrivals(rows)
@@ -88,7 +88,7 @@ def date_assumptions(cluster: Cluster, now: float) -> None:
 
 def wait_for_room(cluster: Cluster, rows: Int64, *, ordered: Bool) -> None:
     """Note that others have to leave for assumed tasks (int64[N] rows); ``ordered`` (bool[N]): and that it matters at
-    their machines who came first. These come only once they are bound.
+    their machines who came first. The tasks come to their machines only once they are bound.
     """
     cluster.tasks.displacing[rows] = ordered
 
@@ -112,8 +112,7 @@ def confirm(cluster: Cluster, task: int, now: float) -> None:
 def find_bound(cluster: Cluster, task: int, now: float) -> None:
     """Note that a task that is assumed, or bound, is seen bound where it is.
 
-    If it had to wait for others to leave, it arrives only now. Its gang is touched by what describes the
-    task.
+    If it had to wait for victims, it counts as arriving only now. Its gang is touched by what describes the task.
     """
     tasks = cluster.tasks
     if tasks.displacing[task] and tasks.state[task] == TaskPhase.ASSUMED:
@@ -126,8 +125,7 @@ def find_bound(cluster: Cluster, task: int, now: float) -> None:
 def arrive_bound(cluster: Cluster, task: int, cls: int, machine: str, now: float) -> None:
     """Note that a known task is seen bound on an unexpected machine, or belongs to another class (row) there.
 
-    It leaves the place that it had, with all that was noted about it; whoever was told to leave the machine that it is
-    on still is. Its gang is touched.
+    It leaves its former place, with all notes about that; victims on its machine still have to go. Its gang is touched.
     """
     tasks = cluster.tasks
     told_to_go = bool(tasks.leaving[task]) and cluster.where(task) == machine

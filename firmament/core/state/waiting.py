@@ -1,7 +1,7 @@
 """The state of waiting tasks: unschedulable, refused for good, passed over, and their last messages.
 
-Called as ``waiting.mark_unschedulable(...)`` and so on. None of it changes a task's state; all tasks concerned are
-pending, except where it is said that others are left alone.
+Called as ``waiting.mark_unschedulable(...)`` and so on. No function here changes a task's state; all tasks given have
+to be pending, unless it says that others are left alone.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from firmament.core.state.tasks import TaskPhase
 def mark_unschedulable(cluster: Cluster, rows: Int64) -> None:
     """Put those of ``rows`` (int64[N]) that are pending aside until something changes that could help them.
 
-    They found no place although others may have left: they are owed nothing more.
+    They found no place even though victims may have left for them: no eviction is owed to them any more.
     """
     pending = rows[cluster.tasks.state[rows] == TaskPhase.PENDING]
     cluster.tasks.unschedulable[pending] = True
@@ -66,7 +66,7 @@ def reconsider(cluster: Cluster, task: int) -> None:
 
 
 def tell(cluster: Cluster, rows: Iterable[int], message: str) -> None:
-    """Note what tasks are told about why they wait."""
+    """Note the messages that tell tasks why they wait."""
     for task in rows:
         cluster.tasks.message[task] = message
 

@@ -140,7 +140,7 @@ def _of_units(
     """Return answers whose children, on ``level``, have been answered: ``below``."""
     first, bit = tree.first_children(level).tolist(), comparison.get_room_bit(level)
     own, theirs = asked[level], asked[level + 1]
-    known: list[dict[int, int]] = [{} for _ in range(tree.units(level))]
+    known: list[dict[int, int]] = [{} for _ in range(tree.count_units(level))]
     space = [each << bit for each in room.tolist()]
     for unit, share, worth in zip(theirs.units.tolist(), theirs.shares.tolist(), below.tolist(), strict=True):
         known[unit][share] = worth + space[unit]
@@ -226,7 +226,7 @@ class _Augmentation:
     ) -> None:
         self.needed = needed
         self.kinds = [IDLE, *sorted(needed, reverse=True)]
-        # What is left out though it must not be costs more than any choice among the others.
+        # Leaving out a child that must not be left out costs more than any choice among the others.
         dear = 1 + 2 * sum(max(map(abs, each.values()), default=0) for each in weights)
         self.weights = [
             {IDLE: dear if required else 0} | {kind: each[kind] for kind in self.kinds[1:] if kind in each}

@@ -43,7 +43,7 @@ def best_profile(options: Sequence[tuple[int, bool]], units: int, pack: bool, to
 def _solve_without_gaps(sets: Sequence[int], units: int, pack: bool, total: int) -> tuple[int, ...]:
     """Return the best profile if each child could hold every count from the least of all to its own largest."""
     union = reduce(or_, sets)
-    step = gcd(*members(union))
+    step = gcd(*list_counts(union))
     most = (
         np.array([sorted((counts.bit_length() - 1 for counts in sets), reverse=True)], dtype=np.int64) // step
     )
@@ -53,12 +53,13 @@ def _solve_without_gaps(sets: Sequence[int], units: int, pack: bool, total: int)
 
 
 def _fill(used: Sequence[tuple[int, bool]], units: int, total: int) -> list[int]:
-    """Return the best packed counts, per child, if each child that has to be used could hold every count from
-    its own least to its own largest, and each other one from the least of all of those; anything if there are
-    none.
+    """Return the best packed counts, per child. It is assumed that a child that has to be used can hold every count
+    from its own least to its own largest, and any other child every count from the least of all those. If no packing
+    exists, the result is arbitrary.
 
-    As few others as will do, the largest; of all that are used, the one that can become the largest is filled first, as
-    far as the others' least counts let it; of equals the one whose own least count is larger, as that leaves more.
+    As few further children are used as possible, those with the largest counts. Of all used ones, the child that can
+    become the largest is filled first, as far as the least counts of the others allow; of equals, the one with the
+    larger least count, as that leaves more.
     """
     must = np.array([must for _, must in used], dtype=np.bool_)
     least = min((lowest(counts) for counts, must in used if not must), default=0)
@@ -83,8 +84,8 @@ def _fill(used: Sequence[tuple[int, bool]], units: int, total: int) -> list[int]
 
 
 def _level(used: Sequence[tuple[int, bool]], total: int) -> list[int]:
-    """Return the most even counts, per child, if each child could hold every count from its own least (0 if
-    it may be left out) to its own largest: one level for all, as far as their bounds let them.
+    """Return the most even counts, per child, if each child could hold every count from its own least (0 if it may be
+    left out) to its own largest: the same count for all, as far as their bounds allow.
     """
     low = np.array([lowest(counts) if must else 0 for counts, must in used], dtype=np.int64)
     high = np.array([counts.bit_length() - 1 for counts, _ in used], dtype=np.int64)
@@ -153,7 +154,7 @@ def _by_table(used: Sequence[tuple[int, bool]], units: int, pack: bool, total: i
     and they add up, so a table over (used children, pods so far) finds the best one child by child, in children x
     counts x pods operations on such numbers.
     """
-    values = members(reduce(or_, (counts for counts, _ in used)))
+    values = list_counts(reduce(or_, (counts for counts, _ in used)))
     digit = max(len(used).bit_length(), 1)
     weight = _weights(values, digit, pack)
     spare = total - sum(lowest(counts) for counts, must in used if must)
@@ -179,7 +180,7 @@ def _add_child(table: Table, counts: int, must: bool, weight: Mapping[int, int],
     wide = len(table) > 1
     spare = table.shape[1]
     added = np.full_like(table, nothing) if must else table.copy()
-    for count in members(counts):
+    for count in list_counts(counts):
         taken = count - base
         if taken >= spare:
             break
@@ -210,7 +211,7 @@ def progression(low: int, high: int, step: int = 1) -> int:
     return (((1 << step * count) - 1) // ((1 << step) - 1)) << low
 
 
-def members(counts: int) -> list[int]:
+def list_counts(counts: int) -> list[int]:
     """Return the counts of a set in rising order."""
     found = []
     while counts:
@@ -252,8 +253,8 @@ def _smear(counts: int, length: int) -> int:
 def reachable(options: Sequence[tuple[int, bool]], units: int, size: int) -> int:
     """Return the totals, 1 to ``size``, that children can hold together.
 
-    ``options``: for each child the counts that it may be given, and whether it has to be given one (else it may be left
-    out); ``units``: exactly so many are used, 0 for any number.
+    ``options``: for each child, the counts that it may get, and whether it has to get one (else it may be left out);
+    ``units``: exactly so many children are used, 0 for any number.
     """
     if units:
         return _exactly(enough(options, units, size), units, size) & ~1

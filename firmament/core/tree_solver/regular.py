@@ -2,7 +2,7 @@
 
 Everything here counts in steps (the factor that all counts share). Rows are parents, columns their children by falling
 cap, 0 for children that cannot be used. Children with larger caps can hold whatever others can, so only the number of
-used children has to be found: the best profile is on those with the largest caps, whoever holds it in the end.
+used children has to be found: the best profile is that of the children with the largest caps.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ def divide(
     for level in range(len(rules)):
         first = tree.first_children(level).tolist()
         code = asked[level].units * (size + 1) + asked[level].shares
-        below = np.zeros(tree.units(level), dtype=np.int64)
+        below = np.zeros(tree.count_units(level), dtype=np.int64)
         used = np.flatnonzero(shares)
         questions = np.searchsorted(code, used * (size + 1) + shares[used])
         for unit, question in zip(used.tolist(), questions.tolist(), strict=True):
@@ -207,7 +207,7 @@ def inconsistencies(
 
 
 def _alone(rule: Rule, size: int, units: int) -> str:
-    """Return what is wrong with one rule, whatever the others are."""
+    """Return what is wrong with a single rule, independent of the others."""
     if rule.hard:
         short = rule.kind == "spread" and units < size
         wanted = f"hard spread wants a unit for each of {format_number(size, 'pod')}"

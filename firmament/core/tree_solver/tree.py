@@ -35,7 +35,7 @@ class Tree:
         """How many leaves there are."""
         return len(self.rows)
 
-    def units(self, level: int) -> int:
+    def count_units(self, level: int) -> int:
         """Return how many units a level has."""
         return len(self.names[level])
 
@@ -43,7 +43,7 @@ class Tree:
         """Return int64[parents + 1]: where the children of each unit of the level above begin on this
         ``level``.
         """
-        above = 1 if level == 0 else self.units(level - 1)
+        above = 1 if level == 0 else self.count_units(level - 1)
         return np.searchsorted(self.parents[level], np.arange(above + 1)).astype(np.int64)
 
     def sums(self, leaf_values: Int64) -> list[Int64]:

@@ -1,6 +1,6 @@
 """A ring of past samples per machine, and averages, percentiles and deviations over periods of it.
 
-Sources such as metrics-server say what is used now and nothing else. Rings are made when the first such sample
+Sources such as metrics-server report the present use and nothing else. Rings are made when the first such sample
 arrives, so clusters with better sources pay nothing.
 """
 
@@ -88,7 +88,7 @@ class SampleHistory:
             self._touch(target)
 
     def keep_columns(self, kept: Int64) -> None:
-        """Keep only some columns: ``kept`` says where those that stay have been."""
+        """Keep only some columns: ``kept`` are the former places of those that stay."""
         there = kept[kept < self._usage.shape[2]]
         self._usage = self._usage.take(there, axis=2)
         self._cache.clear()

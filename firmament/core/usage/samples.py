@@ -79,7 +79,7 @@ class UseTable:
         self._present[target] = self._present[source]
 
     def keep_columns(self, kept: Int64) -> None:
-        """Keep only some columns: ``kept`` says where those that stay have been."""
+        """Keep only some columns: ``kept`` are the former places of those that stay."""
         self._values = widen(self._values, 0, int(kept.max()) + 1).take(kept, axis=1)
 
     def _fit(self, rows: int) -> None:
@@ -240,7 +240,8 @@ class MachineSamples:
         self._history.keep_columns(kept)
 
     def _put_windows(self, row: int, sample: MachineSampled) -> None:
-        """Take the periods of a report; beyond `MOST_WINDOWS` those that no machine has make room, others have none."""
+        """Take the periods of a report. Beyond `MOST_WINDOWS`, a new period takes the place of one that no machine has,
+        if there is one."""
         for table in self._windows.values():
             table.clear(row)
         if len(self._windows) >= MOST_WINDOWS:
@@ -265,7 +266,7 @@ class MachineSamples:
 class TaskSamples:
     """The last figures of each task, in the rows of the task table.
 
-    ``stamp``: that of the machine's report which they came with, 0 for none. A row that is used anew must be reset.
+    ``stamp``: stamp of the machine's report with which they came, 0 for none. A row that is used anew must be reset.
     """
 
     def __init__(self, resources: ResourceIndex) -> None:

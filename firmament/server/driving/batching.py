@@ -43,7 +43,7 @@ class BatchingWindow:
         self._round_seconds: float | None = None
 
     def look(self) -> None:
-        """Note that somebody is about to look for work, which is due to what has changed so far."""
+        """Note that a worker is about to look for work: all changes so far are part of it."""
         self._since, self._noted = self._noted, None
 
     def restart(self, now: float) -> None:
@@ -56,7 +56,7 @@ class BatchingWindow:
         self._round_seconds = now - self._round_began
 
     def forget_arrivals(self) -> None:
-        """Note that a snapshot is complete, whose events say nothing about what is to come."""
+        """Note that a snapshot is complete; its events say nothing about the pace of later ones."""
         self._last_events = None
         self._streaming = False
 

@@ -97,10 +97,10 @@ def domain_costs(measured: Mapping[NodePair, int], domains: Mapping[str, Domain]
     """Return the cost of each pair of regions, and of each pair of zones of one region, that can be told.
 
     The cost between two domains is the mean over all pairs of nodes that were measured between them, in either
-    direction, rounded up; or that of a way through others if it is less (Dijkstra's shortest path, as the proposal has
-    it). It is the same in both directions. Upstream averages each new figure with the shortest path so far, so that
-    its result depends on the order of nodes; where all pairs of nodes agree, the two are equal. Pairs of domains
-    between which nothing is known are left out, where upstream would call them free.
+    direction, rounded up; or the cost of a path through other domains if that is less (Dijkstra's shortest path, as in
+    the proposal). It is the same in both directions. Upstream averages each new figure with the shortest path so far,
+    so that its result depends on the order of nodes; where all pairs of nodes agree, the two are equal. Pairs of
+    domains between which nothing is known are left out, where upstream would call them free.
     """
     samples: dict[str, dict[tuple[str, str], list[int]]] = {
         REGION: defaultdict(list),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from msgspec.structs import replace
 
-from poseidon.bridge.groups.notes import GroupConditions, TopologyRecords
+from poseidon.bridge.groups.group_reports import GroupConditions, TopologyRecords
 from poseidon.bridge.groups.tree_groups import TopologyGroups
 from poseidon.group_trees.spec.described_maps import DescribedMap
 from poseidon.group_trees.spec.trees import TreeArguments
@@ -47,8 +47,8 @@ _REASONS = {
 class Gangs:
     """Applies what follows from groups to tasks and jobs. ``wall`` tells seconds since the epoch.
 
-    ``arguments`` say where the tree is by which ``topology`` has groups placed; see there for ``records``. What has to
-    be done is added to ``actions``. ``wanted_kinds``: of owners, of whose pods some gang is a share.
+    ``arguments`` say where the tree is by which ``topology`` has groups placed; see there for ``records``. Writes to be
+    carried out are added to ``actions``. ``wanted_kinds``: of owners, of whose pods some gang is a share.
     """
 
     def __init__(
@@ -205,7 +205,7 @@ class Gangs:
     def _tell_problem(self, group: Group) -> None:
         known = self.groups.source(group)
         if known is not None and isinstance(known[1], DescribedMap):
-            # What is wrong with a ConfigMap is told whether it has pods or not.
+            # Faults of a ConfigMap are reported whether it has pods or not.
             return
         demand = self.groups.demand(group)
         if demand is None or group.member.share:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from poseidon.bridge.groups.notes import TopologyNotes, TopologyRecords
+from poseidon.bridge.groups.group_reports import TopologyNotes, TopologyRecords
 from poseidon.group_trees.spec.described_maps import DescribedMap
 from poseidon.group_trees.spec.groups import MAX_SIZE, GroupMaps, GroupName, GroupSpec, remarks_on
 from poseidon.group_trees.spec.trees import TreeArguments, Trees
@@ -128,7 +128,7 @@ class TopologyGroups:
             self._late[group.job.id] = None
 
     def on_round(self, result: pb.RoundResult) -> None:
-        """Take what the solver says of groups, and who has to go for whom."""
+        """Take the solver's report of groups, and its evictions."""
         stats = result.stats
         spent = stats.snapshot_seconds + stats.network_seconds + stats.solve_seconds + stats.admit_seconds
         self._note_preemptors(result)
@@ -151,7 +151,7 @@ class TopologyGroups:
             self._look(job, passing=True)
 
     def problems(self) -> Iterator[tuple[DescribedMap[Any], str]]:
-        """Yield the ConfigMaps that are wrong, or say something in vain, each with what is to be said of it."""
+        """Yield the ConfigMaps that have faults, or settings without effect, each with a message."""
         said: list[tuple[DescribedMap[Any], str]] = [*self.trees.problems()]
         for name in self._maps:
             described = self._maps.get(name)

@@ -86,7 +86,7 @@ class Window:
         batch = self._batches.get(sequence)
         return batch.events.events[index] if batch is not None and index < len(batch.events.events) else None
 
-    async def number(self, batch: pb.ClientMessage) -> None:
+    async def assign_number(self, batch: pb.ClientMessage) -> None:
         """Wait for room in the window, and give a batch its number."""
         while self._sent - self._acknowledged >= self._size:
             self._moved.clear()

@@ -1,4 +1,4 @@
-"""Leaves out events that the solver has refused, so that none of them stops all others.
+"""Leaves out events that the solver has refused, so that one bad event does not stop all others.
 
 A batch with a malformed event changes nothing and ends the stream, and the snapshot of the next stream would
 contain the event again. So a refused event is remembered by its content; once the object changes, it is sent

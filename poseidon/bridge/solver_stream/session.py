@@ -372,7 +372,7 @@ class Session:
         while batches:
             message = batches.popleft()
             self._answer_times.note_sent(message.events.events)
-            await window.number(message)
+            await window.assign_number(message)
             await call.write(message)
             count += len(message.events.events)
             self._metrics.events_sent.inc(len(message.events.events))

@@ -143,7 +143,7 @@ class Refusal(NamedTuple):
 
 
 def parse_refusal(code: grpc.StatusCode, details: str) -> Refusal | None:
-    """Return the event for which a stream has ended, None if it has ended for something else."""
+    """Return the event that the server refused when it ended a stream, None if the stream ended for another reason."""
     found = _REFUSED_EVENT.match(details) if code is grpc.StatusCode.INVALID_ARGUMENT else None
     return Refusal(int(found[1]), int(found[2]), " ".join(found[3].split())) if found is not None else None
 

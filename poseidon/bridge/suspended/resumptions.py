@@ -117,7 +117,7 @@ class Resumptions:
             if entry.stage in (
                 AdmissionStage.RESUMING,
                 AdmissionStage.SUSPENDING,
-            ):  # what a standby would do is not done
+            ):  # a standby does not carry out actions
                 self._enter(
                     entry,
                     AdmissionStage.WAITING

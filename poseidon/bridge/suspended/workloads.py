@@ -56,7 +56,7 @@ class Workload:
     active: int
     """Pods that its controller still counts, as far as it says."""
     size: int
-    """Pods that it is to have now if it is not suspended."""
+    """Pods that it would have now if it were not suspended."""
     value: Value
     """The object."""
 

@@ -55,8 +55,8 @@ class DescribedMaps(Generic[K, S]):
     """ConfigMaps by what they describe (``subject``; None: nothing of ours). Of several that describe the same the
     oldest counts.
 
-    ``read`` reads data, of which only ``keys`` count: what is written into the others is no change. ``named``: what
-    people call a subject.
+    ``read`` reads data, of which only ``keys`` count: changes of other keys are ignored. ``named``: what people call a
+    subject.
     """
 
     def __init__(

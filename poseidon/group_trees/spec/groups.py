@@ -20,7 +20,7 @@ from poseidon.kube.parsing.strict_json import compact
 DEFAULT_NAME = "default-group"
 
 GROUP_KEYS = ("name", "size", "priority", "constraints")
-"""Keys of a group's ConfigMap that are read; all others are written, or somebody else's."""
+"""Keys of a group's ConfigMap that are read; all others are written, or belong to other programs."""
 
 MAX_SIZE = 2**31 - 1
 

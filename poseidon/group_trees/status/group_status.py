@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from poseidon.group_trees.spec.keys import RANK_LABEL, RETRIES_LABEL, STATUS_LABEL
 from poseidon.group_trees.spec.trees import ClusterTree
-from poseidon.group_trees.status.members import Member, number
+from poseidon.group_trees.status.members import Member, read_number
 from poseidon.group_trees.status.placement import placement_text, rank_text, ranks
 from poseidon.group_trees.status.written import Values
 from poseidon.kube.api.metadata import seconds
@@ -176,7 +176,7 @@ class GroupLife:
     def _release(self, members: Mapping[str, Member]) -> None:
         """Count one more time that those without a node are to be placed, or were without anybody noticing."""
         for uid, each in members.items():
-            former = number(each.labels.get(RETRIES_LABEL, ""))
+            former = read_number(each.labels.get(RETRIES_LABEL, ""))
             if uid not in self._retries and former is not None:
                 self._retries[uid] = former
             if not each.node or uid not in self._retries:

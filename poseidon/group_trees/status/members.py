@@ -36,7 +36,7 @@ class Member:
     @property
     def rank(self) -> int | None:
         """The rank that the pod has been given, None for none."""
-        return number(self.labels.get(RANK_LABEL, ""))
+        return read_number(self.labels.get(RANK_LABEL, ""))
 
     @property
     def failed(self) -> bool:
@@ -57,7 +57,7 @@ class Member:
 _NUMBER = re.compile(r"[0-9]{1,9}", re.ASCII)
 
 
-def number(text: str) -> int | None:
+def read_number(text: str) -> int | None:
     """Return a whole number as this scheduler writes one into a label, None for any other text."""
     return int(text) if _NUMBER.fullmatch(text) else None
 

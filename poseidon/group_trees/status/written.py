@@ -17,7 +17,7 @@ Values = Mapping[str, str | None]
 class Told:
     """Texts by object. An object that was not met before says what it came with.
 
-    What others write into these keys later is left alone until there is something new to say.
+    Values that others write into these keys later stay until there is something new to write.
     """
 
     def __init__(self) -> None:
@@ -28,7 +28,8 @@ class Told:
         return self._read_known(described.uid, described.found.data)
 
     def news_of_map(self, described: DescribedMap[Any], wanted: Values) -> MapWrite | None:
-        """Return what is left to be written, None if the ConfigMap says all that is wanted; it counts as told."""
+        """Return what is still to be written, None if the ConfigMap says all that is wanted; from then on that counts
+        as written."""
         known = self._read_known(described.uid, described.found.data)
         data = _diff_data(known, wanted)
         metadata = described.found.metadata
@@ -39,7 +40,8 @@ class Told:
         return MapWrite(described.uid, metadata.namespace or "default", metadata.name, data, annotations)
 
     def news_of_pod(self, member: Member, wanted: Values) -> LabelWrite | None:
-        """Return the labels that are left to be written, None if there are none; they count as told."""
+        """Return the labels that are still to be written, None if there are none; from then on they count as
+        written."""
         labels = _diff_data(self._read_known(member.ref.uid, member.labels), wanted)
         return LabelWrite(member.ref, labels) if labels else None
 

@@ -126,7 +126,7 @@ def decode_object(raw: bytes | msgspec.Raw, kind: type[T]) -> T:
 
 
 def decode_outline(raw: msgspec.Raw, outline: type[Outline]) -> Outline | None:
-    """Decode what an object is looked at by first; None if only ``decode_object`` can say what is wrong with it."""
+    """Decode the outline of an object; None if only ``decode_object`` can name its fault."""
     try:
         return _decoder(outline).decode(raw)
     except _UNREADABLE:

@@ -74,7 +74,9 @@ class _StatusOutline(KubeStruct, frozen=True):
 
 
 class NodeOutline(KubeStruct, frozen=True):
-    """A Node as far as anybody reads it, left encoded: kubelets report every few minutes that all is as it was."""
+    """The part of a Node that placement reads, left encoded. By it the heartbeats of kubelets are skipped, which report
+    every few minutes that nothing has changed.
+    """
 
     found: _MetadataOutline = field(default=_MetadataOutline(), name="metadata")
     spec: msgspec.Raw = _NOTHING
@@ -88,7 +90,7 @@ class NodeOutline(KubeStruct, frozen=True):
 
     @property
     def mark(self) -> int:
-        """A number that is another one if anything has changed but when conditions were reported, and how often."""
+        """A number that changes if anything has changed but the time and the number of heartbeats."""
         found, status = self.found, self.status
         parts = (
             found.labels,

@@ -244,7 +244,7 @@ class KaiQueue(KubeStruct, frozen=True):
 
 
 class ElasticQuotaSpec(KubeStruct, frozen=True):
-    """What is guaranteed, and what may be used at most; None: no limit."""
+    """What is guaranteed, and the upper limit; None: no limit."""
 
     min: Resources = field(default_factory=dict)
     max: Resources | None = None

@@ -20,7 +20,9 @@ class Change(NamedTuple, Generic[T]):
 
 
 class Outline(Protocol):
-    """What an object comes to as far as anybody reads it, decoded in a fraction of the time."""
+    """The part of an object that placement reads, decoded in a fraction of the time: heartbeats of nodes, for example,
+    change nothing in it and are skipped.
+    """
 
     @property
     def metadata(self) -> ObjectMeta:
@@ -28,7 +30,7 @@ class Outline(Protocol):
 
     @property
     def mark(self) -> int:
-        """A number that is another one if anything has changed that is read."""
+        """A number that changes if anything has changed that is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,8 @@ class Resource(Generic[T]):
     required: bool = False
     """Whether reading it must be allowed. If not, 403 counts like a collection that is not served."""
     outline: type[Outline] | None = None
-    """What its objects are looked at by first, as most changes of them matter to nobody; None: by nothing."""
+    """A cheap first look at its objects, because most of their changes matter to no one; None: objects are decoded at
+    once."""
 
     def versions(self) -> tuple[Resource[T], ...]:
         """Return it once per path, the preferred first."""

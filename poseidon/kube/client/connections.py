@@ -280,7 +280,7 @@ PROBES = 3
 after this many probes without an answer: half a minute in all.
 """
 
-# Not every system can be told all of them.
+# Some systems lack some of these options.
 _OPTIONS = (("TCP_KEEPIDLE", SILENT_SECONDS), ("TCP_KEEPINTVL", PROBE_SECONDS), ("TCP_KEEPCNT", PROBES))
 
 

@@ -52,7 +52,7 @@ class SuspensionWrite(NamedTuple):
 
 
 class SuspensionEnd(NamedTuple):
-    """What has become of a write: ``refusal`` is "" if it is done, else why it cannot be.
+    """The end of a write: ``refusal`` is "" if it succeeded, else why it cannot.
 
     ``overtaken``: the object is another than was looked at. An earlier try may have made it so; the watch shows it.
     """

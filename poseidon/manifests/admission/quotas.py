@@ -95,7 +95,7 @@ class QuotaBook:
 
 
 def describe_excess(quota: ResourceQuota, used: Mapping[str, int], usage: Mapping[str, int]) -> str:
-    """Say that somebody would use more of a quota than is left, in the API server's words; "" if he would not."""
+    """Say in the API server's words that a request exceeds what is left of a quota; "" if it does not."""
     hard = {name: parse_amount(name, value) for name, value in quota.spec.hard.items()}
     beyond = sorted(
         name for name, limit in hard.items() if usage.get(name) and used.get(name, 0) + usage[name] > limit
@@ -183,7 +183,7 @@ def limits_pods_alone(quota: ResourceQuota) -> bool:
 
 
 def _covers(quota: ResourceQuota, pod: Pod) -> bool:
-    """Return whether a quota is about a pod; one with a scope that is not known is about none."""
+    """Return whether a quota applies to a pod; a quota with an unknown scope applies to none."""
     if any(scope not in _SCOPES for scope in _scopes(quota)):
         return False
     return all(_SCOPES[scope](pod) for scope in quota.spec.scopes) and all(

@@ -1,8 +1,7 @@
 """Plays the controllers of volumes: fills in the default class, creates claims, binds them, provides volumes.
 
-Claims of classes that wait for a first consumer are left to the scheduler. Objects that an API server has
-held (``resourceVersion``) stay as its controllers left them: a volume that they have not provided does not
-exist.
+Claims of classes that wait for a first consumer are left to the scheduler. Objects that come from an API server
+(``resourceVersion``) stay as its controllers left them: a volume that those have not provided does not exist.
 """
 
 from __future__ import annotations
@@ -49,7 +48,8 @@ def play_volume_controllers(
     """Return storage objects as the controllers would leave them, with the claims that ``pods`` come with.
 
     Claims that name no class have the default one. Pods that wait have a claim per ephemeral volume. Claims of classes
-    that do not wait are bound to a volume that suits them, or else to one that their class's provisioner makes.
+    with immediate binding are bound to a volume that suits them, or else to one that the provisioner of their class
+    makes.
     """
     storage = list(objects)
     claims = [each for each in storage if isinstance(each, PersistentVolumeClaim)]
@@ -138,7 +138,7 @@ def _default_class(classes: Iterable[StorageClass]) -> str:
 class _Binder:
     """Binds claims to volumes, as the PersistentVolume controller's ``syncUnboundClaim`` does.
 
-    ``volumes``: all volumes by name, those given to a claim and those that provisioners have made among them.
+    ``volumes``: all volumes by name, also volumes given to a claim, and volumes that provisioners have made.
     """
 
     def __init__(self, volumes: Sequence[PersistentVolume], classes: dict[str, StorageClass]) -> None:
@@ -153,7 +153,7 @@ class _Binder:
             names.sort(key=self._preference)
 
     def bind(self, claims: Iterable[PersistentVolumeClaim]) -> list[PersistentVolumeClaim]:
-        """Return the claims, bound as far as they can be: first those of whom it is written to which volume."""
+        """Return the claims, bound as far as possible: first those whose volume is named already."""
         found = list(claims)
         records = [claim_record(each) for each in found]
         unbound = [at for at, each in enumerate(records) if not (each.bound or each.lost or each.deleting)]
@@ -168,7 +168,7 @@ class _Binder:
         return found
 
     def _add_volume(self, volume: PersistentVolume) -> None:
-        """Note what a volume offers, and to whom it is given if it is."""
+        """Note what a volume offers, and the claim that it belongs to, if any."""
         unclaimed = replace(volume, spec=replace(volume.spec, claim_ref=None))
         offer, name, given = volume_record(unclaimed, {}).offer, volume.metadata.name, volume.spec.claim_ref
         if offer is None:

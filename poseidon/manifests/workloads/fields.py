@@ -1,6 +1,6 @@
 """Fields of objects whose kinds nobody here declares.
 
-What is not there has the default; what is of another type raises ``MalformedObjectError``.
+An absent field has its default; a field of another type raises ``MalformedObjectError``.
 """
 
 from __future__ import annotations

@@ -53,8 +53,8 @@ class PresentPods:
     def missing(self, namespace: str, owner: Reference, sets: Sequence[PodSet]) -> list[list[str]]:
         """Return for each set of an object's pods the names of those that are not there yet.
 
-        A pod takes the place of the one of its name; else of one of its set, where its labels or its own controller
-        tell which that is; else of any.
+        A pod replaces the one with its name; else one of its set, if its labels or its controller tell the set; else
+        any.
         """
         places = _Places(owner, sets)
         rest = [pod for pod in self._iter_owned(namespace, owner, sets) if not places.take_by_name(pod)]
@@ -134,7 +134,7 @@ class _Places:
             del names[next(iter(names))]
 
     def _name(self, at: int, pod: _Present) -> str:
-        """Return whose place a pod of a set takes: by its number, else that of the first."""
+        """Return the pod of a set that is replaced: the one of the same number, else the first."""
         pod_set, missing = self._sets[at], self.missing[at]
         number = pod.labels.get(pod_set.index_label, "")
         if number.isascii() and number.isdecimal() and len(number) < 9:

@@ -40,7 +40,7 @@ def resume(value: Value) -> Value | None:
 
 def count_pods(kind: str, value: Value, sets: Iterable[PodSet]) -> int:
     """Return how many pods of an object are admitted together."""
-    if kind == "LeaderWorkerSet":  # each of its groups is admitted by itself
+    if kind == "LeaderWorkerSet":  # each of its pod groups is admitted separately
         return number(value, "spec", "leaderWorkerTemplate", "size", default=1)
     return sum(len(each.names) for each in sets)
 

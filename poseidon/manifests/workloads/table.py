@@ -54,8 +54,8 @@ FAMILIES: Mapping[tuple[str, str], Reader] = {
     ("sparkoperator.k8s.io", "SparkApplication"): read_spark_application,
     ("trainer.kubeflow.org", "TrainJob"): read_train_job,
 }
-"""Readers by API group and kind. Each yields sets of pods, and raises ``MalformedObjectError`` for an object that makes
-no sense, ``NotKnownError`` for one whose pods are described by what is not in the input."""
+"""Readers by API group and kind. Each yields sets of pods. It raises ``MalformedObjectError`` for a malformed object,
+``NotKnownError`` for one whose pods are described outside the input."""
 
 
 @dataclass(slots=True)
@@ -76,9 +76,8 @@ class Families:
 def expand_families(documents: Iterable[Document]) -> Families:
     """Find the pods that controllers of other projects would create for objects among ``documents``.
 
-    Pods of the input that an object controls, itself or by others that it controls, take the places of those that it
-    would have, by their names, their labels, or else in order. An object that makes no sense is left out with a
-    warning.
+    Pods of the input that an object controls, directly or through another object, replace the pods that it would
+    create: matched by name, by labels, or else in order. An object that makes no sense is left out with a warning.
     """
     every = list(documents)
     chosen = [each for each in every if _key(each) in FAMILIES]
@@ -172,7 +171,7 @@ class _Expander:
         return pod_set.owner != itself and self._known.get(namespace, *pod_set.owner) is not None
 
     def _pods(self, document: Document, namespace: str, pod_set: PodSet, names: list[str]) -> Iterator[Pod]:
-        """Yield pods of a set by these names, but for those that somebody else has."""
+        """Yield pods of a set with these names, except names that other pods have."""
         if not names:
             return
         template = convert_object(dict(pod_set.template), PodTemplate)

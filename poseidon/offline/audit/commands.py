@@ -36,7 +36,7 @@ class _Target(NamedTuple):
 
 
 def commands(pod: Pod, steps: Sequence[CureStep]) -> tuple[str, ...]:
-    """Return a command for each step; none at all if one of them is not done by a command."""
+    """Return a command for each step; none at all if some step has no command."""
     found = [_command(pod, each) for each in steps]
     return tuple(found) if all(found) else ()
 

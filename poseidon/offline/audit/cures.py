@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from poseidon.embedding import EmbeddedTrials
 from poseidon.offline.audit.findings import Cure, CureStep, Move, quantity
-from poseidon.offline.audit.on_objects import Objects
+from poseidon.offline.audit.object_changes import Objects
 from protos.conventions.command_line import format_count
 
 _TRIES = 40

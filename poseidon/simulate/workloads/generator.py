@@ -2,8 +2,8 @@
 
 Each kind of task is a Poisson process whose rate makes its part of the offered load: rate times mean duration times
 request is that part of what the cluster has (Little's law). ``daily`` lets the rate swing as a sine with the day, by
-thinning (Lewis and Shedler, 1979). With ``warm`` the tasks that would be under way at the beginning arrive there, with
-what is left of them.
+thinning (Lewis and Shedler, 1979). With ``warm``, tasks that would be running at the beginning arrive there, with their
+remaining time.
 """
 
 from __future__ import annotations

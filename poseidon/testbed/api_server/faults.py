@@ -68,7 +68,7 @@ class Fault:
         return True
 
     def release(self) -> None:
-        """Let requests go on that are held, and those that come."""
+        """Let held requests go on, and stop holding new ones."""
         self._released.set()
 
     async def delay_request(self) -> None:

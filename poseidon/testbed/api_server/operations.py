@@ -65,7 +65,7 @@ class Operations:
             self._begin()
 
     def _restore(self, saved: Saved) -> None:
-        """Hold what is saved; definitions first, as they say what else there is."""
+        """Load a saved state; definitions of custom resources come first, as they say which other kinds exist."""
         definitions = CUSTOM_RESOURCE_DEFINITIONS.collection
         for (name, _), raw in sorted(saved.objects.items(), key=lambda item: item[0][0] != definitions):
             record = self.store.restore(self.store.collection(name), raw)

@@ -234,7 +234,7 @@ def _json(body: bytes, code: int = 200) -> web.Response:
 
 
 def _insist_on_json(request: web.BaseRequest) -> None:
-    """Refuse a body that says that it is something else, such as protobuf. Raises ``ApiError`` 415."""
+    """Refuse a body that declares another content type than JSON, such as protobuf. Raises ``ApiError`` 415."""
     if request.content_type not in ("application/json", "application/octet-stream"):
         raise errors.media_type_error(request.content_type, ["application/json"])
 

@@ -42,7 +42,7 @@ class SimulatedCluster:
 
     ``operations`` gives in-process access to the same objects. ``observer`` is told method, path and status of every
     request once it has been answered; of a watch, when it ends. What is added to ``faults`` happens to requests.
-    ``accounts`` are those who come with tokens, ``access`` what they may do.
+    ``accounts`` are the users by their tokens, ``access`` says what they may do.
     """
 
     def __init__(self, options: ClusterOptions | None = None, observer: Observer | None = None) -> None:

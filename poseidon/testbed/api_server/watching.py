@@ -63,7 +63,7 @@ class WatchCursor:
     def seek(self, revision: int) -> None:
         """Go to the changes after ``revision``. Raises ``ExpiredRevisionError``.
 
-        From one that has yet to come nothing is told before, as kube-apiserver has it.
+        A watch from a version that does not exist yet sends nothing until that version, as in kube-apiserver.
         """
         self._position = self.collection.history.position_after(revision)
         self._after = revision

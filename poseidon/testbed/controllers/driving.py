@@ -25,7 +25,7 @@ class Follower:
     def take_changes(self) -> tuple[bool, list[tuple[bool, Record]]]:
         """Return what has changed since the last call: whether all is told anew, and (is gone, record) in order.
 
-        All is told anew when more changed than is remembered; what is not among it is gone.
+        If more has changed than is remembered, all objects are sent anew, and those not among them are gone.
         """
         history = self._collection.history
         found: list[tuple[bool, Record]] = []
@@ -40,7 +40,7 @@ class Follower:
 
 
 class Agenda(Generic[W]):
-    """What is to be done when; of one moment in the order in which it was put down."""
+    """Tasks by the time at which they are due; those of one time in the order in which they were added."""
 
     def __init__(self) -> None:
         self._entries: list[tuple[float, int, W]] = []
@@ -57,7 +57,7 @@ class Agenda(Generic[W]):
         heapq.heappush(self._entries, (when, self._put, what))
 
     def due(self, now: float) -> Iterator[tuple[float, W]]:
-        """Take out what is due at ``now``, with its time; also what is put down meanwhile."""
+        """Take out the work that is due at ``now``, with its time, including work that is added meanwhile."""
         while self._entries and self._entries[0][0] <= now:
             when, _, what = heapq.heappop(self._entries)
             yield when, what

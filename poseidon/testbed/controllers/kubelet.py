@@ -34,8 +34,8 @@ _POD_ADDRESSES = 2**24
 class KubeletSimulation:
     """Moves bound pods to Running after ``start_delay`` seconds, and on to Succeeded when they are to finish.
 
-    Pods that do not fit their node when they arrive fail at once, and those whose volumes cannot be mounted
-    wait. Pods that are being deleted are removed when they have stopped.
+    Pods that do not fit their node when they arrive fail at once; pods whose volumes cannot be mounted wait. Pods that
+    are being deleted are removed when they have stopped.
     """
 
     def __init__(self, store: Store, *, start_delay: float = 0.0) -> None:
@@ -53,7 +53,7 @@ class KubeletSimulation:
         self._addresses = 0
 
     def advance(self, now: float) -> float | None:
-        """Take in what has changed and do what is due at ``now`` (seconds of any clock that does not go back).
+        """Take changes in and do what is due at ``now`` (seconds of any monotonic clock).
 
         Returns the time of the next transition, or None when all depends on further changes.
         """
@@ -93,7 +93,7 @@ class KubeletSimulation:
             self._stop(record, now)
 
     def _arrive(self, record: Record, phase: str, now: float) -> None:
-        """Admit a bound pod, or let it fail. One that was seeded as running only has its end left."""
+        """Admit a bound pod, or let it fail. A pod that was seeded as running only has to end."""
         self._started.add(record.uid)
         pod = decode(record)
         refusal = self._admission.arrive(record.uid, pod, runs=phase == "Running")

@@ -161,7 +161,7 @@ def invalid_value(field: str, value: str, why: str) -> Cause:
 
 
 def make_unsupported_value_cause(field: str, value: Any, *supported: str) -> Cause:
-    """Return the cause for a field whose value is none of those that there are."""
+    """Return the cause for a field whose value is not an allowed one."""
     listed = ", ".join(f'"{each}"' for each in supported)
     text = f'Unsupported value: "{value}": supported values: {listed}'
     return Cause(field, "FieldValueNotSupported", text)

@@ -113,7 +113,7 @@ class PodEntry(Struct):
     gone: float = 0.0
     """When it disappeared."""
     disruption: Disruption | None = None
-    """Why it is disrupted, None if it is not."""
+    """Why it is being disrupted, None if it is not."""
     moves_to: str = ""
     """Node that a move takes it to, "" for none."""
     rank: int | None = None

@@ -31,7 +31,8 @@ class Connections:
         return len(self._waiting) + len(self._busy)
 
     def add(self, transport: asyncio.Transport) -> bool:
-        """Take a new connection; returns whether there is room. Another one may be closed for it."""
+        """Take a new connection; returns whether there is room. If there is none, a waiting connection is closed for
+        it."""
         if len(self) >= self._most:
             if not self._waiting:
                 return False
@@ -69,7 +70,7 @@ class Connections:
 
     def _abort(self, transport: asyncio.Transport) -> None:
         self.remove(transport)
-        transport.abort()  # whatever waits to be sent: it is not taken
+        transport.abort()  # without sending the rest: the client does not read it
 
 
 class Counted(asyncio.Protocol):

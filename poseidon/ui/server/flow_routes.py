@@ -33,12 +33,12 @@ class FlowRoutes:
 
     def add_to(self, router: web.UrlDispatcher) -> None:
         """Add all paths."""
-        router.add_get(f"{PREFIX}/flow", self.flow)
+        router.add_get(f"{PREFIX}/flow", self.answer_flow)
         router.add_get(f"{PREFIX}/flow/classes/{{id}}", self.cls)
         router.add_get(f"{PREFIX}/flow/constraints/{{id}}", self.constraint)
         router.add_get(f"{PREFIX}/flow/machines/{{id}}", self.machines)
 
-    async def flow(self, request: web.Request) -> web.Response:
+    async def answer_flow(self, request: web.Request) -> web.Response:
         """Return the picture."""
         flow = await self._fetch_flow(request)
         group_by = self._group_by(request)

@@ -26,7 +26,7 @@ class Limits:
 
     @property
     def connections(self) -> int:
-        """Connections at a time. A browser keeps six, most of which say nothing: these make room for others."""
+        """Connections at a time. A browser keeps six, most of them idle: idle ones are closed for new ones."""
         return self.clients + self.requests + _SPARE
 
 

@@ -44,7 +44,7 @@ class Routes:
             ("/nodes/{name}", self.node),
             ("/pending", self.pending),
             ("/pods", self.pods),
-            ("/pods/{namespace}/{name}", self.pod),
+            ("/pods/{namespace}/{name}", self.answer_pod),
             ("/groups", self.groups),
         ):
             router.add_get(f"{PREFIX}{path}", handler)
@@ -96,7 +96,7 @@ class Routes:
         found = pods(self._known.store, query, offset, limit)
         return self._answers.fresh(request, found, self._known.versions.get("cluster"))
 
-    async def pod(self, request: web.Request) -> web.Response:
+    async def answer_pod(self, request: web.Request) -> web.Response:
         """Return one pod: its history, and the verdict of each node."""
         name = f"{request.match_info['namespace']}/{request.match_info['name']}"
         record = self._known.store.pod(name)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec.structs import replace
 
-from poseidon.explanations import verdicts
+from poseidon.explanations import read_verdicts
 from poseidon.kube.api.app_network import AppGroup, ConfigMap, NetworkTopology
 from poseidon.kube.api.metadata import Condition, KubeStruct
 from poseidon.kube.api.node_topology import NodeResourceTopology
@@ -139,7 +139,7 @@ class FileSource:
             raise NotExplainedError(
                 "it takes no part in placement: it may have to wait for its group or its volumes"
             )
-        return verdicts(pb.Explanation.FromString(content))
+        return read_verdicts(pb.Explanation.FromString(content))
 
     async def _show(self, manifests: Manifests, plan: PlannedCluster | None) -> None:
         """Tell the store of all objects, of pods as they are after a plan if there is one."""

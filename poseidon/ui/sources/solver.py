@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import grpc
 
 from poseidon.bridge.solver_stream.stream import open_channel
-from poseidon.explanations import verdicts
+from poseidon.explanations import read_verdicts
 from poseidon.live.solver import NoAnswerError, explain_task
 from poseidon.ui.sources.source import NotExplainedError
 from protos.conventions.tls import TlsError
@@ -149,7 +149,7 @@ class SolverPoll:
                     f"the solver does not know it: it is for scheduler {pod.scheduler}, and may have to wait for its "
                     "group or its volumes, or be new"
                 )
-            found = await asyncio.to_thread(verdicts, said)
+            found = await asyncio.to_thread(read_verdicts, said)
             self._kept[pod.uid] = time.monotonic(), found
             while len(self._kept) > _MOST_KEPT:
                 self._kept.popitem(last=False)

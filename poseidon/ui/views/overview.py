@@ -66,7 +66,7 @@ def _waiting(store: ClusterStore) -> dict[str, int]:
 
 
 def utilisation(store: ClusterStore) -> list[dict[str, Any]]:
-    """Return by resource what all nodes offer, what the pods on them request, and what is measured, if it is.
+    """Return by resource what all nodes offer, what the pods on them request, and the measured use if there is any.
 
     What is measured counts only where every node that offers the resource says it.
     """

@@ -94,7 +94,7 @@ def phase_of(record: PodEntry) -> str:
 def pod(
     known: Known, record: PodEntry, found: Mapping[str, Verdict] | None, problem: str | None
 ) -> dict[str, Any]:
-    """Return the documented JSON object. ``found``: what is said of it on each node, or ``problem`` why nothing is."""
+    """Return the documented JSON object. ``found``: the verdict of each node, or ``problem``: why there is none."""
     flow = known.rounds.flow(0)
     group = record.group
     return {

@@ -88,7 +88,7 @@ def _list_recent_placements(flow: pb.RoundFlow, full: set[str]) -> dict[str, dic
 def _fewest_on(
     known: Known, name: str, wanted: Mapping[str, int], placed: Mapping[str, Taker]
 ) -> Sequence[Taker]:
-    """Return the fewest pods of a node without which there is room for what is wanted; none if that is not known."""
+    """Return the fewest pods of a node whose room would be enough; none if that is not known."""
     entry = known.store.nodes.get(name)
     if entry is None or entry.facts is None:
         return ()
@@ -113,9 +113,10 @@ def _fewest_on(
 
 
 def fewest(among: Sequence[Taker], lacking: Mapping[str, int]) -> Sequence[Taker]:
-    """Return the fewest of some pods that have what is lacking, of as many the least important; none if all have less.
+    """Return the fewest of some pods that have the lacking amounts, the least important among equal numbers; none if
+    all together have less.
 
-    Exact for one and for two; of more, none of them could be left out.
+    Exact for one machine and for two; of more machines, none could be left out.
     """
 
     def are_enough(those: Sequence[Taker]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from poseidon.offline.audit.looking import cures_of
+from poseidon.offline.audit.make_audit import cures_of
 from poseidon.offline.evictability import running_pods
 from poseidon.offline.plan import plan_of
 from poseidon.ui.work.inputs import ClusterInput, UnreadableInputError, build_cluster, read

@@ -1,4 +1,4 @@
-"""A process that does jobs one by one: started on demand, less important than others, ended if one takes too long."""
+"""A process that does jobs one by one: started on demand, with low priority, and ended if a job takes too long."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class Worker:
 
 
 def _work(connection: Connection) -> None:
-    """Do jobs until there is nobody any more to ask for them."""
+    """Work on jobs until the process that asks for them is gone."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL if number == signal.SIGTERM else signal.SIG_IGN)
     with suppress(OSError):

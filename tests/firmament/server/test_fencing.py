@@ -34,7 +34,7 @@ def test_while_a_driver_is_attached_an_older_one_is_refused():
     fence, clocks = fencing()
     fence.attach(7)
     clocks.seconds = 1e6
-    assert [fence.admits(number) for number in (6, 7, 8)] == [False, True, True]
+    assert [fence.may_take_over(number) for number in (6, 7, 8)] == [False, True, True]
 
 
 def test_the_number_of_a_broken_stream_counts_for_a_while():
@@ -42,9 +42,9 @@ def test_the_number_of_a_broken_stream_counts_for_a_while():
     fence.attach(7)
     fence.detach()
     clocks.seconds = GRACE_SECONDS - 0.1
-    assert [fence.admits(number) for number in (6, 7)] == [False, True]
+    assert [fence.may_take_over(number) for number in (6, 7)] == [False, True]
     clocks.seconds = GRACE_SECONDS
-    assert fence.admits(0)
+    assert fence.may_take_over(0)
 
 
 def test_after_a_goodbye_anybody_may_drive():
@@ -52,17 +52,17 @@ def test_after_a_goodbye_anybody_may_drive():
     fence.attach(7)
     fence.detach()
     fence.lapse()
-    assert fence.admits(0)
+    assert fence.may_take_over(0)
 
 
 def test_a_number_far_ahead_of_the_clock_counts_as_lower_than_plausible_ones():
     fence, _ = fencing()
     plausible = round(NOW * 1000)
     fence.attach(plausible)
-    assert not fence.admits(LARGEST)
-    assert fence.admits(round((NOW + AHEAD_SECONDS) * 1000))
+    assert not fence.may_take_over(LARGEST)
+    assert fence.may_take_over(round((NOW + AHEAD_SECONDS) * 1000))
     fence.attach(LARGEST)
-    assert fence.admits(plausible)
+    assert fence.may_take_over(plausible)
 
 
 @given(
@@ -83,7 +83,7 @@ def test_of_two_drivers_that_keep_trying_exactly_one_prevails(numbers):
     for attached, newcomer in (numbers, numbers[::-1]):
         fence, _ = fencing()
         fence.attach(attached)
-        takes_over.append(fence.admits(newcomer))
+        takes_over.append(fence.may_take_over(newcomer))
     assert sorted(takes_over) == [False, True]
 
 

@@ -23,7 +23,7 @@ from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
 from poseidon.live.cluster import read_cluster
 from poseidon.manifests.loader import ManifestError, Manifests, load_manifests
-from poseidon.offline.audit.looking import cures_of
+from poseidon.offline.audit.make_audit import cures_of
 from poseidon.offline.cluster import build
 from poseidon.offline.evictability import running_pods
 from poseidon.offline.plan import plan_of

@@ -32,7 +32,7 @@ from poseidon.live.cluster import read_cluster
 from poseidon.live.explain import explain_live
 from poseidon.live.shadow import Shadow
 from poseidon.manifests.loader import ManifestError
-from poseidon.offline.audit.looking import make_audit
+from poseidon.offline.audit.make_audit import make_audit
 from poseidon.offline.refusals import tell
 from poseidon.rescheduling.objectives import Objective, ObjectiveOptions
 from poseidon.rescheduling.planning import plan_moves

@@ -241,9 +241,9 @@ def _in_turn(row: Int64, place: Int64, at_limit: Bool, want: Int64, begin: Int64
 
 # --- Costs of the arcs that columns are chosen from, looked at once for all who ask.
 #
-# Rows of costs are longer than a processor's cache when taken together. Whoever wants to know something about each of
-# them waits for memory, so all that needs whole rows is found in one go: the least cost on each machine, and the costs
-# on those machines that are likely to be used, from which columns are chosen and most left-out arcs are priced.
+# Rows of costs are longer than a processor's cache when taken together. Reading each entry waits for memory, so one
+# pass finds all that needs whole rows: the least cost on each machine, and the costs on machines that are likely to be
+# used. From the latter, columns are chosen and most left-out arcs are priced.
 
 
 class OfferedArcs:
@@ -269,7 +269,7 @@ class OfferedArcs:
     def costs(self, rows: Int64, machines: Int64) -> Int32:
         """Return int32[A, M']: costs of the classes ``rows`` (places among ``classes``); an array of its own.
 
-        They are at hand if ``machines`` is ``likely`` itself.
+        They are computed already if ``machines`` is ``likely`` itself.
         """
         if machines is self.likely:
             return self.likely_costs[rows]

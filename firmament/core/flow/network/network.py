@@ -48,7 +48,7 @@ class Network:
     step_count: Int64
     """int64[M'], steps per machine."""
     steps: Steps
-    """All steps, also if some of them are merged."""
+    """All steps, even if some of them are merged."""
 
     @property
     def blocks(self) -> tuple[slice, slice, slice, slice]:
@@ -264,7 +264,7 @@ class Steps:
         ahead = self.placed[machine] + dearest // self.times[machine]
         return StepArcs(machine, count, end - begin, self.crowd[machine] * (ahead // self.step * self.step))
 
-    def number(self) -> int:
+    def count_arcs(self) -> int:
         """Return how many arcs there are if none are merged."""
         return int(self._sizes()[2].sum())
 
@@ -294,8 +294,8 @@ def staircase(height: Int64, step: int) -> Int64:
 
 # --- A network with more columns, and a flow of the narrower one on its arcs.
 #
-# Between the first network and the last one mostly a few dozen columns are added, and nothing else changes: then all
-# else of the network is taken over as it stands.
+# Between the first network and the last, mostly a few dozen columns are added and nothing else changes. Then all other
+# parts of the network are taken over unchanged.
 
 
 def carry_over(old: Network, flows: Int64, new: Network, machines: int) -> Int64:

@@ -63,8 +63,8 @@ class FullPrices:
 class Violations:
     """Left-out arcs that could lower the cost: columns to add, and machines (int64[V]) that need more steps.
 
-    ``total`` counts all that were found, also those beyond the bound on what is added at once. ``settled``: prices at
-    which no arc violates that is left out when the columns have been added.
+    ``total`` is the number of all violations, also those beyond the bound on what is added at once. ``settled``: prices
+    at which no arc violates that is left out when the columns have been added.
     """
 
     columns: ArcColumns
@@ -85,8 +85,8 @@ def price_out(
 ) -> Violations:
     """Price all left-out arcs; return at most about ``limit`` of the worst violators, shared out over the classes.
 
-    ``settled``: prices at which no arc violates that is left out, such as those of the pricing before. Then only arcs
-    are looked at whose machine is cheaper now in comparison with their class.
+    ``settled``: prices at which no left-out arc violates, such as the prices of the pricing before. Then only arcs are
+    looked at whose machine is cheaper now in comparison with their class.
     """
     share = max(1, limit // max(1, len(network.classes)))
     waiting = residual.remaining.sum(axis=1)

@@ -62,7 +62,7 @@ def repair_flow(
 
 class _Contradictions:
     """Arcs that contradict node prices (in half units): ``fill`` have room and a ``reduced`` cost (int64[A]) below 0,
-    ``empty`` carry flow at one above 0; indices. ``largest``: by how much one of them does at most.
+    ``empty`` carry flow at one above 0; indices. ``largest``: the size of the largest contradiction.
     """
 
     def __init__(self, network: Network, flows: Int64, price: Int64) -> None:

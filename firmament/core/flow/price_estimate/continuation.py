@@ -60,7 +60,7 @@ def continue_prices(
 
 
 def _find_known(demand: MarketDemand, enough: float) -> Float32 | None:
-    """Return earlier prices of shapes, NaN for those without one; None if they are known for too few tasks."""
+    """Return earlier prices of shapes, NaN where there is none; None if there are prices for too few tasks."""
     problem, tasks = demand.problem, demand.tasks
     if problem.dual_prices is None:
         return None

@@ -1,7 +1,7 @@
 """Prices that a round is likely to end with, before anything is solved.
 
-Column generation is only as good as its first columns, and those are only as good as the machine prices they are
-chosen at. Three steps find them:
+Column generation is only as good as its first columns, and these are only as good as the machine prices by which they
+are chosen. Three steps find them:
 
 1. *Water-filling* on some of the machines: all waiting tasks are taken for one class with the mean cost of each
    machine; machines are filled to a common level of cost plus crowding.
@@ -197,7 +197,7 @@ def _preferences(problem: PlacementProblem, shapes: Int64, tuning: PriceTuning) 
     cost = problem.cost.take(some, axis=1)[shapes].astype(np.float64)
     cost -= cost.mean(axis=1)[:, None]
     cost -= cost.mean(axis=0)
-    # Not from equal parts: each row sums to 0, so nothing would be left of them.
+    # Equal parts would not do as a start: each row sums to 0, so the result would be 0.
     along = cost[np.argmax(np.abs(cost).max(axis=1))]
     preferred: Float64 = np.zeros(len(shapes))
     for _ in range(tuning.power_steps):
@@ -289,8 +289,8 @@ def water_level_load(mean: Float64, slope: Float64, room: Int64, tasks: int, bis
     """Return tasks per machine, int64[M], about ``tasks`` in all, if the k-th task of m costs ``mean[m] +
     slope[m] * k``.
 
-    ``slope`` is positive; no machine takes more than its ``room``, 0 where it cannot be used at all. Where there is not
-    room for more than ``tasks``, all of it is taken.
+    ``slope`` is positive; no machine takes more than its ``room``, 0 where it cannot be used at all. If all the room is
+    for at most ``tasks``, all of it is taken.
     """
     if tasks >= int(room.sum()):
         return room

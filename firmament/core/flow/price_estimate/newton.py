@@ -29,7 +29,7 @@ FARTHEST = 25.0
 """They are as well once a class's price has moved by more than so many temperatures since they were."""
 
 HALVED = 1e-4
-"""A temperature is half of another if it is so by this part of it."""
+"""Relative tolerance by which a temperature counts as half of another."""
 
 BLOCK = 400_000
 """Entries of a matrix per product with a vector; those run in one thread, whatever the library's settings."""
@@ -241,9 +241,7 @@ def _sharpen(
 
 
 def _follow(before: MarketPoint, found: MarketPoint, temperature: float) -> Float32:
-    """Return prices of the classes at ``temperature``, if they go on moving with it as they did between two
-    others.
-    """
+    """Return prices of the classes at ``temperature``, extrapolated from two other temperatures."""
     part = (temperature - found.temperature) / (found.temperature - before.temperature)
     worth: Float32 = found.worth + np.float32(part) * (found.worth - before.worth)
     return worth

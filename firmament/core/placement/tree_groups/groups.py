@@ -3,8 +3,9 @@
 Groups come in order of priority, then of age; each is placed as a whole, by the best way to share it out that its rules
 know, or leaves its room to others. For those that find no place another order is looked for (`reorder_groups`). Among
 equally good ways the one counts that costs least, by the models and by the prices that the other tasks would pay for
-the machines: those are solved for first. The others are then placed jointly in what is left. Only if that leaves one of
-them without a place that a less important group has taken is the round done again, priority by priority from the top.
+the machines: those are solved for first. The other tasks are then placed jointly in what is left. Only if that leaves
+one of them without a place that a less important group has taken is the round done again, priority by priority from the
+top.
 """
 
 from __future__ import annotations
@@ -110,7 +111,7 @@ class _Round:
         return Placed(Assignments.join(list(found.values())), StageFigures(solve_seconds=watch.seconds()))
 
     def _others(self, placer: GroupPlacer, placed: Assignments, among: Bool) -> Placed:
-        """Place the other tasks of some classes in what is left, and book them."""
+        """Place the tasks of some other classes in what is left, and book them."""
         rest = rest_of(placer.board, placed, among)
         if not rest.counts.any():
             return Placed()
@@ -120,8 +121,8 @@ class _Round:
 
 
 def _in_turn(parts: Sequence[Placed], shortages: Mapping[int, str]) -> Placed:
-    """Return all of ``parts``; bounds are those of the last that has any, as they hold given what was placed
-    before.
+    """Return all of ``parts`` as one result. Its bound is that of the last part that has one: each bound holds given
+    what was placed before.
     """
     flows = [part.first for part in parts if part.about is not None]
     return replace(Placed.join(parts), first=flows[-1] if flows else None, shortages=dict(shortages))

@@ -159,8 +159,8 @@ class GroupPlacer:
             self.shortages.pop(gang, None)
 
     def again(self, placed: Assignments) -> Assignments | None:
-        """Book places that were found on another board, in an order that is valid here; None if they do not all fit,
-        and then nothing is booked.
+        """Book places that were found on another board, in an order that is valid here; returns None, with nothing
+        booked, if they do not all fit.
         """
         admitted = self._admit(placed, int(placed.count.sum()), sure=False)
         return admitted if isinstance(admitted, Assignments) else None
@@ -218,8 +218,8 @@ class GroupPlacer:
         return fitting
 
     def _admit(self, proposed: Assignments, tasks: int, *, sure: bool = True) -> Assignments | Board:
-        """Return what was proposed, booked, if all of it may be there together; else how far it got, and
-        nothing is booked.
+        """Return the proposed placement, booked, if all of it may be there together; else return how far it got, with
+        nothing booked.
 
         ``sure``: each class fits by itself, so that where tasks share nothing more, a single class cannot fail.
         """

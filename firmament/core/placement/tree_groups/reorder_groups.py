@@ -102,7 +102,7 @@ class ReorderGroups:
 
     def _admit(self, gang: int, budget: SearchBudget) -> Arrangement | None:
         """Return an arrangement with one more group; None if none was found."""
-        if self.found is not self._first:  # what was full for it may have become free
+        if self.found is not self._first:  # a place that was full for it may have become free
             trial = self._placer.copy_to(self.found.board.copy())
             places = self._place(trial, gang, budget)
             if places is not None:
@@ -113,7 +113,8 @@ class ReorderGroups:
         return self._let_choose([gang, respected[0]], budget) if respected else None
 
     def _respect_others(self, gang: int, budget: SearchBudget) -> Arrangement | list[int]:
-        """Place a group anywhere but where those are who could not go elsewhere; if that fails, who those are."""
+        """Place a group on any places but those of groups that could not go elsewhere; if that fails, return these
+        groups."""
         respected: list[int] = []
         while len(respected) <= self._tuning.respected:
             outcome = self._arrange(respected, [gang], budget)
@@ -146,8 +147,8 @@ class ReorderGroups:
         """Return an arrangement of all groups with places and of ``urgent``, or which group found none; None:
         no more tries.
 
-        First come ``respected``, where they are; then ``urgent``, in order, wherever they like; then whoever can stay
-        where it is; and last, in order, those whose places have been taken.
+        The order is: ``respected`` groups at their present places; ``urgent`` ones, in order, at any place; then those
+        whose present place is still free; last, in order, those whose places have been taken.
         """
         trial = self._placer.copy_to(self._begin.copy())
         now: dict[int, Assignments] = {}
@@ -164,7 +165,8 @@ class ReorderGroups:
         return Arrangement(trial.board, now)
 
     def _iter_displaced(self, trial: GroupPlacer, now: dict[int, Assignments]) -> Iterator[int]:
-        """Book the groups that can stay where they are, in order, and add them to ``now``; then yield the others."""
+        """Book the groups whose present places are still free, in order, and add them to ``now``; then yield the
+        others."""
         others = {gang: places for gang, places in self.found.placed.items() if gang not in now}
         taken = _find_touched(now, trial.board.residual.problem.machines)
         apart = trial.shares_machines_only()

@@ -3,8 +3,8 @@
 All less important gangs and tasks are taken off the machines in thought, and the group's solver says whether there is a
 way to share the group out then. They are put back as long as there still is one: the most important first, so that
 those who go are few and unimportant; a gang goes as a whole or not at all. What counts is whether the *whole* group
-fits by its rules, so nobody goes for room that is of no use to it. (The order is that of KEP-4986 and of gangs in
-kube-scheduler 1.36.)
+fits by its rules, so no task is evicted for room that does not help the group. (The order is that of KEP-4986 and of
+gangs in kube-scheduler 1.36.)
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def waiting_together(
 ) -> tuple[PreemptionDecision, ...]:
     """Return the evictions, with all tasks of a group waiting for everybody who goes for some of it.
 
-    So none of them comes before it is certain that all can.
+    So none of them takes its place before it is certain that all can.
     """
     if not len(problem.gang):
         return tuple(decided)
@@ -330,7 +330,7 @@ def _units(now: PreemptionState, cls: int) -> Units:
     found: list[Int64] = []
     if len(now.spare):
         alone = now.preemption.gang < 0
-        for gang in np.flatnonzero(now.whole(cls)).tolist():
+        for gang in np.flatnonzero(now.find_whole_gangs(cls)).tolist():
             members = now.gangs.members(gang)
             members = members[~now.gone[members]]
             if len(members) and may_go[members].all():

@@ -39,7 +39,7 @@ class LeafSlots:
         at = self._leaf_of[self._now.preemption.machine[victims]]
         there = at >= 0
         np.add.at(room, at[there], self._now.sizes[victims[there]][:, self._wanted])
-        # Where nothing is asked for, what is owed has to be back.
+        # A row without a request still needs back what is owed.
         units = np.where(self._request > 0, room // np.maximum(self._request, 1), MANY)
         fitting = np.where((room >= 0).all(axis=1), units.min(axis=1, initial=MANY), 0)
         return np.where(self.open, np.minimum(fitting, self._most), self._kept.slots(victims, fitting > 0))
@@ -62,8 +62,8 @@ class LeafSlots:
 class _KeptLeaves:
     """Leaves whose room a model's ledger keeps in order of arrival: which open for a task of a group.
 
-    Such a machine takes one task at a time (see ``models_room``), if the model says that it certainly opens once those
-    who go are gone. The more go, the more machines open.
+    Such a machine takes one task at a time (see ``models_room``), if the model says that it certainly opens once the
+    victims are gone. The more go, the more machines open.
 
     ``classes``: int64[B]; ``leaves``: int64[L], machine rows. What models have answered is remembered."""
 

@@ -1,9 +1,8 @@
 """Chooses bundles of victims on all machines at once, as kube-scheduler chooses those of one machine.
 
-From all that may go, tasks are reprieved one by one as long as the rest still suffices, all machines side by side:
-those whose budget is used up before all others, then the most important first, of equals the one that started first. Of
-tasks that started together as well those that give least of what is lacking may stay first, which leaves few large
-ones.
+Beginning with all tasks that may go, it spares one after another as long as the rest suffices, on all machines side by
+side: first those whose budget is used up, then the most important, of equals the one that started first. Of tasks that
+started together as well those that give least of what is lacking may stay first, which leaves few large ones.
 """
 
 from __future__ import annotations
@@ -103,8 +102,8 @@ def _budgets_of_kinds(now: PreemptionState) -> Int64:
 
 
 def _find_protected(now: PreemptionState, problem: CoverProblem, going: Int64) -> Bool:
-    """Return bool[R, J]: tasks that their budgets do not allow to go, if those before them in the order of
-    ``going`` do.
+    """Return bool[R, J]: tasks whose budgets do not allow them to go once those before them in the order of ``going``
+    have gone.
 
     Who is better reprieved early, that is; what a bundle exceeds is counted in the end. kube-scheduler lets the most
     important use up budgets, so that of two that one budget covers the more important one may have to go.
@@ -135,7 +134,7 @@ def reprieve_order(now: PreemptionState, problem: CoverProblem, going: Int64) ->
 
 
 def _reprieve(now: PreemptionState, problem: CoverProblem, going: Int64) -> Bundles:
-    """Return what is left after reprieving those that would go last as long as the others suffice.
+    """Return the problem without those that are spared: in the reverse order of leaving, as long as the rest suffices.
 
     ``going``: places in the order in which tasks would go, int64[R, J], or int64[J] where it is the same everywhere.
     Column by column, as there are few of them and many machines.
@@ -159,9 +158,9 @@ def _reprieve(now: PreemptionState, problem: CoverProblem, going: Int64) -> Bund
 
 # --- What becomes of gangs on a machine: they lose what they can spare, or go as a whole, each a choice of its own.
 #
-# Evicting one task of a gang that can spare nobody makes all of it go, on all machines. So a covering problem becomes
-# several: one in which gangs lose no more than they can spare, one for each gang on the machine that could go, and,
-# where there are several of those, one in which all of them go.
+# Evicting one task of a gang that can spare nobody makes all of it go, on all machines. So a covering problem is split
+# into several: one in which no gang loses more than it can spare; one for each gang on the machine that could go as a
+# whole; and, if there are several such gangs, one in which all of them go.
 
 
 def choices(now: PreemptionState, problem: CoverProblem) -> list[CoverProblem]:
@@ -176,7 +175,7 @@ def choices(now: PreemptionState, problem: CoverProblem) -> list[CoverProblem]:
     every = np.arange(len(problem.rows))
     nobody = np.zeros_like(tied)
     found = [problem.narrow(every, problem.open & ~tied, nobody)]
-    if (tied & (spare > 0)).any():  # others of a gang than those that would go first may be of more help
+    if (tied & (spare > 0)).any():  # other members of a gang than the first to go may help more
         also_tied = (gang >= 0) & (nth_of_its_kind(gang, problem.most_helpful_first()) >= spare)
         found.append(problem.narrow(every, problem.open & ~also_tied, nobody))
     row, number = _could_go(now, problem, gang, tied)

@@ -1,9 +1,9 @@
 """A covering problem: how much must become free on each machine for a task, and how much each task there
 would give.
 
-Besides resources, rules between tasks are such columns: a task that may not meet others needs all of those gone from
-its domain, one that spreads needs as many gone as its domain has too many. Whatever can be on the task's own machine is
-enough; that other machines of a domain would have to give up tasks as well is not considered.
+Besides resources, rules between tasks are such columns: for a task that may not meet others, all of those in its domain
+must go; for one that spreads, as many as its domain has too many. Only tasks on the task's own machine are chosen as
+victims; other machines of a domain are not considered.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def pose_cover_problem(now: PreemptionState, cls: int, rows: Int64, blocked: Boo
         rows, slots, open_to = rows[possible], slots[possible], open_to[possible]
         lacking, given = lacking[possible], given[possible]
     nobody = np.zeros(slots.shape, dtype=np.bool_)
-    problem = CoverProblem(rows, slots, open_to, given, lacking, now.whole(cls), nobody)
+    problem = CoverProblem(rows, slots, open_to, given, lacking, now.find_whole_gangs(cls), nobody)
     if not now.rules(cls).modelled:
         return problem
     forced, opened = _find_forced(now, now.state, cls, problem)

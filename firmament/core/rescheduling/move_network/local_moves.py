@@ -35,7 +35,7 @@ def add_local_moves(
 class _LocalMove(NamedTuple):
     """What a task of a home gains by going to a machine; ``ejected``: the home of who leaves it, and where to.
 
-    ``hoped``: what was known to be its most. No gain: there is no such machine.
+    ``hoped``: an upper bound of the gain. A gain of 0: there is no such machine.
     """
 
     gain: int

@@ -160,7 +160,7 @@ class _MoveGeneration:
         return self._solve(flow.prices)
 
     def _solve(self, prices: Int64) -> _SolvedMoves:
-        """Return an optimal flow of what is known, and of homes that somebody would leave at these prices."""
+        """Return an optimal flow over the known arcs, and the homes that a task would leave at its prices."""
         search = self._search
         self._homes = np.union1d(self._homes, self._leaving(prices))
         network = build(self._problem, self._homes, self._columns, self._extra, search.most_on, self._steps)
@@ -266,8 +266,8 @@ def best_moves(
 
 
 def _fitting(problem: MoveProblem, found: Found, extra_price: int, most: int, local_moves: int) -> Moves:
-    """Return the flow's moves as far as they fit, those that gain most if they are too many, and single ones
-    beside them.
+    """Return the flow's moves as far as they fit. If they do not all fit, those that gain most are kept; single moves
+    are added.
     """
     single = found.moves.one_by_one()
     single = single.select(np.flatnonzero(find_admitted(problem, single)))

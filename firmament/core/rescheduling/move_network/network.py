@@ -5,8 +5,8 @@
     machine ──crowding, in steps──► the rest of the world ──crowding that is saved, in steps──► machine
 
 A flow is a set of moves: no flow at all is today's placement, and a unit that goes round the last two arcs leaves one
-machine fuller and one emptier. It is a circulation, so its cost is what the moves save, with the other sign. Only what
-could be part of a gain is in it: homes that somebody might leave, and columns that somebody might come to.
+machine fuller and one emptier. It is a circulation, so its cost is what the moves save, with the other sign. It
+contains only what may be part of a gain: machines that a task might leave, and arcs to machines that one might go to.
 
 Source: Firmament (OSDI 2016), section 4, has a node for each task that runs; here tasks that are alike on one machine
 are one arc.

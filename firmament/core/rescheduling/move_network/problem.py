@@ -33,7 +33,7 @@ class MoveProblem:
     requests: Int64
     """int64[R, K]."""
     free: Int64
-    """int64[M, K], what is left beside all tasks where they are now."""
+    """int64[M, K], what is left beside all tasks at their present places."""
     crowd: Int64
     """int64[M], units that a task adds for each that comes after it, in steps of ``step`` tasks."""
     home_row: Int64
@@ -176,8 +176,8 @@ def find_admitted(problem: MoveProblem, moves: Moves, without: Iterable[int] = (
     """Return bool[A]: which of single moves remain if ``without`` (entries) are given up, so that no machine
     is overcommitted.
 
-    Who stays takes up room at home, so others that would have come there stay as well, those that gain least first.
-    A machine that is overcommitted as it is takes nobody.
+    A task that stays takes up room on its machine, so tasks that would have come there stay as well, those that gain
+    least first. A machine that is overcommitted already takes no task.
     """
     return _Admission(problem, moves).give_up(without)
 
@@ -274,8 +274,8 @@ def cheapest_places(
     """Return pairs that cost less than the row's limit (int64[R]), the price (int64[M]) of the group's
     cheapest machine included; of each row the cheapest, so many as ``most`` says (int64[R]).
 
-    Also returns what ``least_costs`` does. Of groups that cost a row the same it takes those that follow one of its
-    own, so that rows do not crowd onto the same.
+    Also returns what ``least_costs`` does. Of groups that cost a row the same, it takes the ones after one of its own,
+    so that rows do not crowd onto the same groups.
     """
     groups = problem.groups
     charged = np.maximum(group_prices(problem, prices), -DEAREST).astype(np.int32)

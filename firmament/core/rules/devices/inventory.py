@@ -297,7 +297,7 @@ def build_pool(slices: Iterable[Slice]) -> Pool:
             names.add(device.name)
             taken = tuple((counters[name, counter], amount) for name, counter, amount in takes)
             reach = each.reach if each.reach is not None else own
-            assert reach is not None  # as slices without one read that of each device
+            assert reach is not None  # a slice without a reach of its own states one for each device
             devices.append(replace(device, reach=reaches[reach], takes=taken))
     return Pool(first.driver, first.pool, tuple(devices), tuple(reaches), tuple(amounts), fault=fault)
 

@@ -1,8 +1,8 @@
 """The ledger of devices: how many tasks the machines' devices serve, and which of them are booked in a round.
 
-It is a `Ledger` of the problem. Machines whose devices nobody else sees are looked at by their states, in which the
-order of tasks does not matter. Devices that several machines see are given away as they are booked, and so are claims
-that tasks share: where the first task of a claim goes, the others have to follow.
+It is a `Ledger` of the problem. Machines that share no devices with others are looked at by their states, in which the
+order of tasks does not matter. Devices that several machines see, and claims that tasks share, are given away when they
+are booked: where the first task of a claim goes, the others have to follow.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class DeviceLedger:
 
     @property
     def shared(self) -> bool:
-        """Whether what is booked on one machine may leave less room on others."""
+        """Whether a booking on one machine may leave less room on others."""
         named = any(
             isinstance(claim, NamedClaim) and claim.machines is None
             for shape in self.shapes
@@ -138,7 +138,7 @@ class DeviceLedger:
     def find_demand(self, shape: int, machine: int, *, alone: bool) -> Demand | None:
         """Return the claims of a shape that need devices; None if it must not come to a machine.
 
-        One that shares a claim for which there are no devices yet comes ``alone``.
+        A task with a shared claim that has no devices yet comes ``alone``.
         """
         claims = self._claims_of(shape)
         if claims is None:
@@ -168,7 +168,9 @@ class DeviceLedger:
         if demand:
             room = self._count_states(demand, self.at[machines])
             if any(names):
-                room = np.minimum(room, 1)  # the claim is one: others follow once it is known where it is
+                room = np.minimum(
+                    room, 1
+                )  # only one claim is tried at a time: others follow once its place is known
         else:
             room = np.full(len(machines), ANY, dtype=np.int64)
         if allowed is not None:

@@ -33,7 +33,7 @@ class Candidates(NamedTuple):
     mask: int
     """Those that match and are not kept off by taints."""
     blocked: int
-    """Those that match, but have taints that are not tolerated."""
+    """Devices that match, but have taints that are not tolerated."""
     faults: Mapping[int, str]
     """By place: why the expressions have no answer for a device."""
 
@@ -182,7 +182,7 @@ def find_consumption(option: Option, seen: SeenDevice) -> Consumption | None:
 
 
 def _round_up(wanted: Amount | None, capacity: Capacity) -> Amount:
-    """Return what is taken where so much is wanted; None: nothing is said."""
+    """Return the amount that a request takes; ``wanted`` None: the request states no amount."""
     policy = capacity.policy
     if wanted is None:
         return capacity.amount if policy is None or policy.default is None else policy.default

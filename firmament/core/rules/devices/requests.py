@@ -43,7 +43,7 @@ class Option:
     tolerations_text: str = ""
     """JSON of the same, as given."""
     capacity: tuple[tuple[str, Amount], ...] = ()
-    """What is asked for of capacities, by their names as given."""
+    """Requested capacities, by their names as given."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

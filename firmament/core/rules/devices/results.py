@@ -96,7 +96,7 @@ def _list_chosen(claim: ClaimSpec, picks: Sequence[Pick]) -> list[Option]:
 def _list_configurations(claim: ClaimSpec, chosen: Sequence[Option]) -> list[dict[str, Any]]:
     """Return those of the classes, each class once, then those of the claim for requests that were chosen.
 
-    One that is for all requests names none.
+    A configuration for all requests names none.
     """
     found: list[tuple[str, tuple[str, ...], str]] = []
     for device_class in dict.fromkeys(option.device_class for option in chosen):

@@ -161,7 +161,7 @@ class DynamicResources(LimitRule):
         return ledger
 
     def hand_out(self, cluster: Cluster, placed: Sequence[PlacedTask]) -> list[Any]:
-        """Return what each task gets, in their order; None: there is nothing left for it."""
+        """Return what each task gets, in their order; None for a task for which nothing is left."""
         return give_devices(cluster, placed)
 
 

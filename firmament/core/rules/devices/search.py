@@ -1,10 +1,10 @@
 """Finds devices for the claims of tasks on one machine: exactly, and with a bound on the work.
 
 Requests are taken in their order, options by preference, devices in the order of pools, slices and lists; the first
-solution stands, as in Kubernetes' allocator. What is left out cannot contain one: devices that do not differ in
-anything that the claims look at are interchangeable, so of these one is tried; requests that need more devices than are
-left have no solution; and a rest that has failed with the same devices left fails again. The search gives up after
-`MOST_PICKS` devices have been tried.
+solution stands, as in Kubernetes' allocator. What is left out cannot contain a solution. Devices that are equal in all
+that the claims read are interchangeable, so one of them is tried; requests for more devices than are left have no
+solution; a rest that has failed with the same devices left fails again. The search gives up after `MOST_PICKS` devices
+have been tried.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ class _Search:
 
     def _sign(self, device: int) -> Any:
         share = self._shares.get(device)
-        in_use = self._taken >> device & 1  # of those who look at what others have
+        in_use = self._taken >> device & 1  # for tasks that look at devices others have
         return self._plan.signature[device], in_use, None if share is None else tuple(share.items())
 
     # --- constraints ---------------------------------------------------------------------------------------------
@@ -297,7 +297,9 @@ def find_devices(
             return SearchOutcome(tuple(map(tuple, search.picks)))
     except _StopError as stopped:
         return SearchOutcome(None, str(stopped))
-    except RecursionError:  # some hundreds of devices for one task; nobody asks for that, but anybody may
+    except (
+        RecursionError
+    ):  # hundreds of devices for one task are never needed, but any tenant may ask for them
         return SearchOutcome(None, GIVEN_UP)
     return SearchOutcome(None, "invalid resource pools were encountered" if kind.faulty else "")
 

@@ -1,8 +1,8 @@
 """Machines as tasks come to them: which sets of tasks the devices of a machine serve together.
 
 A state stands for all machines that see alike devices, have the same of them in use, and have got the same tasks since.
-What is found out about one is remembered for all. Tasks that came since are served together, so that it does not matter
-in which order they came: where the devices that are left do not serve one more task, all of them are looked at anew.
+Findings about one machine are remembered for all of them. Tasks that came since are served together, so their order
+does not matter: if the remaining devices do not serve one more task, the devices of all of these tasks are chosen anew.
 """
 
 from __future__ import annotations

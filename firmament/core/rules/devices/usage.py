@@ -10,7 +10,7 @@ from firmament.core.rules.devices.search import ViewUse
 from firmament.core.rules.devices.views import View, list_bits
 
 GivenAway = tuple[frozenset[str] | set[str], Mapping[str, Mapping[str, Amount]]]
-"""Names of devices that somebody has to himself, and of those that are shared, with what is taken of each."""
+"""Names of devices that one claim has to itself, and of shared devices, with the amounts taken of each."""
 
 
 def usage_of(

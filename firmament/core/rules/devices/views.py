@@ -62,7 +62,7 @@ class ViewKind:
     faulty: tuple[int, ...] = ()
     """Pools that contradict themselves."""
     memory: dict[Any, Any] = field(default_factory=dict)
-    """What is found out about such machines."""
+    """Findings about such machines, kept for reuse."""
 
 
 class View(NamedTuple):
@@ -76,7 +76,8 @@ class DeviceInventory:
     """The pools of a cluster, and what each machine sees of them. ``faults``: by name of slices that cannot be read.
 
     ``version`` grows with every change of what machines see. Of pools that several machines see, ``watchers`` are the
-    rows of these, as of the last ``see``; ``watched``: those of all of them. ``off``: features that do not count.
+    rows of these machines, as of the last ``see``; ``watched``: the rows for all pools. ``off``: features that do not
+    count.
     """
 
     def __init__(self, off: FeaturesOff = NOTHING_OFF) -> None:

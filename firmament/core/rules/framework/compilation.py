@@ -100,7 +100,7 @@ class Compilation:
         self._unsettled.setdefault((counter, domain), uid)
 
     def finish(self) -> RuleSet:
-        """Return the rules of all waiting classes that have any, or that count for those of others."""
+        """Return the rules of the waiting classes that have some, or that the rules of others count."""
         of: dict[int, ClassRules] = {}
         for row, classes in self.waiting.items():
             rules = ClassRules(

@@ -32,7 +32,7 @@ class RoundDemand(NamedTuple):
 
 class PlacedTask(NamedTuple):
     """A task that comes to a machine as a round takes effect: its uid, its shape and the machine as rows of their
-    tables. ``leaving``: uids of tasks that go before it comes, so that what they have is for others.
+    tables. ``leaving``: uids of tasks that leave before it comes, so that their devices are free for others.
     """
 
     uid: str
@@ -52,7 +52,7 @@ class LimitRule(ABC):
     """What kube-scheduler calls the plugin; in words of our own where it has none."""
 
     for_tasks_with: ClassVar[tuple[str, ...]]
-    """Fields of `TaskClass`: the rule is not asked in rounds of which no shape states any of them."""
+    """Fields of `TaskClass`: the rule is asked only in rounds in which some shape states one of them."""
 
     needs: ClassVar[Needs] = Needs()
     """What drivers tell only on request, as for rules about machines."""
@@ -73,7 +73,7 @@ class LimitRule(ABC):
         return None
 
     def find_quotas(self, cluster: Cluster, demand: RoundDemand) -> QuotaTerms | None:  # noqa: ARG002
-        """Return amounts that tasks share wherever they are, and give back when they go; None: there are none.
+        """Return amounts that tasks share wherever they are, and give back when they end; None: there are none.
 
         The flow, admission, preemption, explanations and the check at the end of a round keep to them as to rows.
         """
@@ -82,7 +82,7 @@ class LimitRule(ABC):
     def get_pool(self, cluster: Cluster, content: TaskClass) -> str:  # noqa: ARG002
         """Return a name for what tasks of a class share wherever they are, "" for nothing.
 
-        One that goes may let in another with the same, on any machine.
+        A task that ends may let in another one of the same pool, on any machine.
         """
         return ""
 

@@ -1,8 +1,8 @@
 """The base of rules about machines: everything about one rule is in one file, and the registry asks for it.
 
-A rule judges all machines at once for a shape, the part of a task class that tasks of many classes have in common. From
-what it declares, all else follows: how long its answers hold, which shapes share them, what drivers have to tell, when
-a task that waits is tried again, whether evictions or moves could help, what could be changed about task or machine.
+A rule judges all machines at once for a shape, the part of a task class that tasks of many classes have in common. All
+else follows from what it declares: how long its answers hold, which shapes share them, what drivers have to send, when
+a waiting task is tried again, whether evictions or moves could help, and which changes of task or machine would.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class MachineRefusal(NamedTuple):
 
 
 class NodeRule(ABC):
-    """A rule by which machines are refused to tasks, whatever else is on them.
+    """A rule that refuses machines to tasks, whatever runs there.
 
     The class says what the rule reads; a rule that reads anything else gives stale answers. Its answers are columns
     over all machines, and depend on nothing but what it reads.
@@ -46,19 +46,20 @@ class NodeRule(ABC):
     """Fields of `TaskClass`: tasks that are equal in these get the same answer. Only what shapes have is there."""
 
     reads_of_machine: ClassVar[tuple[str, ...]]
-    """Fields of `Machine`. Answers are kept while none of them changes, if the table of machines counts changes of all
-    of them (`VERSIONED_FIELDS`); else the rule is asked each time. ``allocatable`` stands for which resources some
+    """Fields of `Machine`. Answers are kept until one of these fields changes, if the table of machines counts their
+    changes (`VERSIONED_FIELDS`); else the rule is asked each time. ``allocatable`` stands for which resources some
     machine offers."""
 
     for_tasks_with: ClassVar[tuple[str, ...]] = ()
-    """Of the fields of the task those without any of which the rule refuses nothing; (): it is asked for every task."""
+    """Fields of the task; for tasks without any of them the rule refuses nothing. (): the rule is asked for every
+    task."""
 
     for_machines_with: ClassVar[tuple[str, ...]] = ()
-    """The same of machines: it is not asked while no machine has any of them."""
+    """Fields of machines; the rule is not asked while no machine has any of them."""
 
     scores_tasks_with: ClassVar[tuple[str, ...]] = ()
-    """Of the fields of the task those without any of which the rule scores nothing; (): it scores every task, where
-    machines are that it is asked for, if it scores at all."""
+    """Fields of the task; for tasks without any of them the rule scores nothing. (): the rule, if it scores at all,
+    scores every task."""
 
     needs: ClassVar[Needs] = Needs()
     """What drivers tell only on request, as for cost models: annotations of machines, namespaces of tasks, ..."""
@@ -139,7 +140,7 @@ MODEL_NAME = "kubernetes"
 
 
 def cost_of_score(weight: int, score: Float64, raw: Float64) -> SoftCost:
-    """Return the cost of a score of 0 to 100: what it leaves of 100, times kube-scheduler's default weight.
+    """Return the cost of a score of 0 to 100: what it leaves of 100, times the ``weight`` of the rule.
 
     ``raw``: what the score is made of. Both are float64[M].
     """

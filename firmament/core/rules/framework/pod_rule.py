@@ -35,12 +35,13 @@ class PodRule(ABC):
     def awaits(self, content: TaskClass) -> Iterable[TaskSelector]:  # noqa: ARG002  # for those who need it
         """Return whose coming or going may open a machine to a class, wherever that is, as the class states them.
 
-        Not those whose going opens the machine that they were on: that is looked at anyway.
+        A task that goes also opens its own machine; that is looked at anyway, so such tasks are not listed.
         """
         return ()
 
     def keeps_off(self, content: TaskClass) -> Iterable[TaskSelector]:  # noqa: ARG002  # for those who need it
-        """Return whom a class of which tasks go may have kept off machines elsewhere, as the class states them."""
+        """Return selectors of tasks that a class may keep off machines elsewhere: when one of its tasks goes, these may
+        come."""
         return ()
 
     @abstractmethod

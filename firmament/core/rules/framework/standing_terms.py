@@ -1,8 +1,8 @@
 """Puts together what the terms of classes that only stand on machines mean for the classes that wait.
 
-Such tasks neither come nor go in a round, so it makes no difference which term of which of them keeps a waiting class
-out of a domain, or draws it there. One counter per waiting class and topology stands for all of them: thousands of
-terms that others have written cost a round as much as one.
+Such tasks neither come nor go in a round. So it makes no difference which of their terms keeps a waiting class out of a
+domain, or draws it there. One counter per waiting class and topology stands for all of them: thousands of terms that
+others have written cost a round as much as one.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class StandingTerms:
     def inclinations(self, counters: RuleCounters) -> Iterator[tuple[int, int, int]]:
         """Yield (row of a selected class, counter of the weights in each domain, what to multiply them by).
 
-        What draws and what keeps off have counters of their own, so that no sum of them is mistaken for nothing.
+        Attraction and repulsion have separate counters, so that their sum is not mistaken for 0.
         """
         for sign in (1, -1):
             for row, key, holders in self._by_selected(sign):

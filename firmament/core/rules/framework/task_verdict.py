@@ -46,7 +46,7 @@ class AskedTask(NamedTuple):
     cluster: Cluster
     models: FamilyModels
     row: int
-    """Its row; it is not counted where it is."""
+    """Row of the task; it is not counted on its machine."""
     columns: MachineColumns
     """The machines without it."""
     former: Callable[[CostModel], Assessment]

@@ -1,10 +1,10 @@
 """The life of gangs: which members may be tried, the state of each gang, and when one is given up.
 
 The one rule: a gang is decided all or nothing. If the driver reports that a member's binding was refused, the member
-keeps its place and is bound again there, some times (see ``Rebinding``); then it looks for another place, as any
-member of a running gang that has lost its machine does. A gang that is not whole in time is given up: members that are
-bound are told to go (if so configured), and all wait before they are tried again. A gang has been whole once enough
-members were bound; from then on it is never given up, and replacements join it.
+keeps its place and is bound again there, some times (see ``Rebinding``); then it looks for another place, as any member
+of a running gang that has lost its machine does. A gang that is not whole in time is given up: its bound members are
+evicted (if so configured), and all its tasks wait for a while before they are tried again. A gang has been whole once
+enough members were bound; from then on it is never given up, and replacements join it.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class _GangStatus:
     """The state of a gang."""
 
     since: float | None = None
-    """When it was decided, if it is not whole yet, else None."""
+    """When the gang was decided, None once it is whole."""
     whole: bool = False
     """Whether it is whole."""
     failed: bool = False
@@ -223,7 +223,7 @@ class GangLifecycle:
                     break
 
     def withheld(self, cluster: Cluster) -> list[Unscheduled]:
-        """Return what the members of gangs that could not be tried have to be told, if that is new to them."""
+        """Return new messages for members of gangs that could not be tried."""
         tasks = cluster.tasks
         found = []
         for job_id in sorted(self._untold):
@@ -278,7 +278,7 @@ class GangLifecycle:
     def expire(self, cluster: Cluster, now: float) -> list[Delta]:
         """Give up the gangs that have not become whole in time; returns the deltas that release bound members.
 
-        Bindings that were on their way then may succeed nevertheless: such members are told to go as well.
+        Bindings that were on their way may still succeed: such members are evicted as well.
         """
         self._look(cluster, now)
         deltas = []

@@ -116,13 +116,13 @@ def shrink(job: Job, members: int) -> Job:
 
 
 class Surplus:
-    """The members that are held back, and what they have to be told."""
+    """The members that are held back, and the message for them."""
 
     def __init__(self) -> None:
         self.untold: list[tuple[str, str]] = []
 
     def hold_back(self, cluster: Cluster, job: Job, able: list[int], need: int) -> list[int]:
-        """Hold back those of ``able`` (rows) that are beyond ``need``; returns the others, those that came first."""
+        """Hold back the tasks in ``able`` (rows) beyond ``need``; returns the others, those that came first."""
         tasks = cluster.tasks
         able = sorted(able, key=lambda row: (tasks.created[row], natural_key(tasks.name[row]), row))
         beyond = able[need:]
@@ -133,7 +133,7 @@ class Surplus:
         return able[:need]
 
     def take_notices(self, cluster: Cluster) -> list[Unscheduled]:
-        """Return what members have to be told, if that is new to them; once."""
+        """Return new messages for members, once."""
         tasks = cluster.tasks
         news: dict[str, list[str]] = {}
         for uid, message in self.untold:
@@ -216,7 +216,8 @@ def hold_back_decisions(
     """Return the decisions without those for tasks (``guests``, int64[N] rows) whose gang goes, and which are
     left: bool[N].
 
-    Victims that others need as well are told to go for one of those; nobody else goes for a task that is held back.
+    If several tasks need a victim, the eviction is recorded for one of those that stay; no victim is evicted only for a
+    task that is held back.
     """
     kept: Bool = np.ones(len(decided), dtype=np.bool_)
     going = _going(cluster, preemption, decided)
@@ -231,7 +232,7 @@ def hold_back_decisions(
 def _going(
     cluster: Cluster, preemption: PreemptionProblem, decided: Sequence[PreemptionDecision]
 ) -> set[str]:
-    """Return gangs of which nobody would be left."""
+    """Return gangs that would lose all their members."""
     tasks, jobs = cluster.tasks, cluster.jobs
     if not jobs.gangs:
         return set()

@@ -1,8 +1,8 @@
 """Makes the quotas of a round out of records, machines, and the tasks that have machines.
 
-All that tasks with machines ask for counts as used, also of those whose machine is not known (yet, or any more). Which
-of several flavors of its machine a task takes is written down nowhere; tasks with the least choice take theirs first,
-then those that came first, so that it comes out as it was decided, or better.
+The requests of all tasks with a machine count as used, even if the machine is unknown at present. Which of several
+flavors of its machine a task takes is written down nowhere; tasks with the least choice take theirs first, then those
+that came first, so that it comes out as it was decided, or better.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ def read_book(cluster: Cluster) -> StatedQuotas:
 
 
 def compile_quotas(cluster: Cluster, shapes: Sequence[int], without: int = -1) -> QuotaTerms | None:
-    """Return the quotas of a round of such shapes (rows of the table); None if none of them draws on any.
+    """Return the quotas of a round of such shapes (rows of the table); None if no shape draws on one.
 
     ``without``: row of a task that is not counted where it is.
     """
@@ -179,9 +179,9 @@ def compile_quotas(cluster: Cluster, shapes: Sequence[int], without: int = -1) -
 
 
 def build_terms(cluster: Cluster, contents: Sequence[TaskClass], without: int = -1) -> QuotaTerms:
-    """Return all quotas as they are used now, and what tasks of some classes take of them."""
+    """Return all quotas with their present use, and what tasks of some classes take of them."""
     book, draws = read_book(cluster), _Draws()
-    draw = np.array([draws.number(book, content) for content in contents], dtype=np.int64)
+    draw = np.array([draws.number_draw(book, content) for content in contents], dtype=np.int64)
     residents = list(_list_residents(cluster, book, draws, without))
     kind, covers = _find_kinds(cluster, book)
     terms = QuotaTerms(
@@ -237,7 +237,7 @@ class _Draws:
         self.known: dict[Draw, int] = {}
         self._of_content: dict[tuple[object, ...], int] = {}
 
-    def number(self, book: StatedQuotas, content: TaskClass) -> int:
+    def number_draw(self, book: StatedQuotas, content: TaskClass) -> int:
         """Return the number of what a task of a class takes; -1: nothing."""
         if not content.queue:
             return -1
@@ -251,7 +251,7 @@ class _Draws:
 def _find_kinds(cluster: Cluster, book: StatedQuotas) -> tuple[Int64, Bool]:
     """Return int64[M], the kind of each machine, and bool[D, F], which flavors cover those of a kind.
 
-    The last kind is that of machines which are not known, of which any flavor may be.
+    The last kind stands for unknown machines, which may be of any flavor.
     """
     machines = cluster.machines
     covering = np.zeros((len(book.flavor_names), len(machines)), dtype=np.bool_)
@@ -274,7 +274,7 @@ def _list_residents(
     rows = rows[rows != without]
     if not len(rows):
         return
-    number = {row: draws.number(book, cluster.classes.rows[row].content) for row in classes}
+    number = {row: draws.number_draw(book, cluster.classes.rows[row].content) for row in classes}
     draw = np.array([number[cls] for cls in tasks.cls[rows].tolist()], dtype=np.int64)
     order = np.argsort(tasks.came[rows], kind="stable")
     width = len(cluster.machines) + 1

@@ -1,4 +1,4 @@
-"""What drivers are told of quotas after each round: how much is used of those that have changed, and who waits."""
+"""The reports on quotas after each round: the use of those that have changed, and who waits."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class QueueStates:
         self._faults: dict[str, QueueState] = {}
 
     def list_changed(self) -> tuple[QueueState, ...]:
-        """Return quotas that are not as they were when they were last told, as they are now."""
+        """Return the state of each quota whose state has changed since it was last reported."""
         cluster = self._cluster
         if not cluster.records.payloads.get(QUOTA_RECORD):
             self._told, self._faults = None, {}

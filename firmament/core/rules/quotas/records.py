@@ -71,7 +71,7 @@ class StatedQuota:
     borrowing: Amounts = field(default_factory=dict)
     """The most that it may use beyond its own; no limit where absent."""
     lending: Amounts = field(default_factory=dict)
-    """The most of its own that others may use; all where absent."""
+    """The most of its own quota that others may use; all if absent."""
     limit: Amounts = field(default_factory=dict)
     """The most that is used of it and below it; no limit where absent."""
     guarantee: Amounts = field(default_factory=dict)
@@ -87,7 +87,7 @@ class StatedQuota:
     uncovered: bool = False
     """Whether resources that no group has are not limited, rather than refused."""
     fault: str = ""
-    """Why it admits nobody, "" if it does."""
+    """Why it admits no tasks, "" if it does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class StatedFlavor:
 
 
 def read_quotas(payloads: Mapping[str, bytes]) -> dict[str, StatedQuota]:
-    """Return the quotas by name, in order of their names. Those below one that is no good are none either."""
+    """Return the quotas by name, in order of their names. Quotas below one with a fault are left out as well."""
     quotas = {name: _read(name, payloads[name]) for name in sorted(payloads)}
     return {name: _check_path(quota, quotas) for name, quota in quotas.items()}
 

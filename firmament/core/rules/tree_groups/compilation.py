@@ -118,7 +118,7 @@ def list_ruled_members(cluster: Cluster, tasks: Int64) -> Int64:
 
 
 def in_natural_order(cluster: Cluster, members: Int64) -> Int64:
-    """Return rows of tasks by their names, numbers in them as such."""
+    """Return rows of tasks by their names, with numbers in names compared as numbers."""
     names = cluster.tasks.name
     return np.array(sorted(members.tolist(), key=lambda row: (natural_key(names[row]), row)), dtype=np.int64)
 
@@ -138,7 +138,7 @@ def _group(
     size = len(waiting) + int(held.sum())
     refused = _unlike(cluster, waiting)
     if not refused and tree.leaves:
-        units = [tree.units(level) for level in range(len(tree.levels))]
+        units = [tree.count_units(level) for level in range(len(tree.levels))]
         refused = "; ".join(inconsistencies(levels, tree.levels, size, units))
     return TreeGroup(rules.name or job.name or job.id, size, levels, held, order, refused)
 

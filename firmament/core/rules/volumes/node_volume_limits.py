@@ -1,10 +1,9 @@
 """Volumes that several tasks share, and that are attached to machines already: those need no attachment more there.
 
-A task asks for one attachment of each of its volumes, as a resource; which of them are of shared volumes its class
-says, and machines say which of those are attached to them. What that saves differs from machine to machine, which
-requests cannot say. So in a round the machines concerned offer what could be saved in addition, and joint rows hold all
-tasks there to what is truly left. Whoever shares a volume that no machine has yet is asked for it once each: the next
-round knows better.
+A task asks for one attachment per volume, as a resource. Its class says which of these volumes are shared, and machines
+say which volumes are attached to them. What that saves differs from machine to machine, which requests cannot say. So
+in a round the machines concerned offer what could be saved in addition, and joint rows hold all tasks there to what is
+truly left. Whoever shares a volume that no machine has yet is asked for it once each: the next round knows better.
 """
 
 from __future__ import annotations
@@ -18,7 +17,8 @@ from firmament.core.rules.framework.limit_rule import LimitRule, RoundDemand
 from firmament.core.state.cluster import Cluster
 
 MOST_KINDS = 64
-"""Kinds of machines that a round tells apart by what is attached to them; on others all is asked for once more."""
+"""Most kinds of machines that a round tells apart by attached volumes; on further kinds every attachment is counted
+again."""
 
 
 class AttachedVolumes(LimitRule):

@@ -37,7 +37,7 @@ class _Reach(NodeRule):
 
 
 class VolumeRestrictions(_Reach):
-    """A volume that another task has to itself is no place for this one, as long as that task is there."""
+    """A volume that only one task may use is closed to this one as long as another task has it."""
 
     name = "VolumeRestrictions"
     reasons = (Reason.CLAIM_IN_USE,)

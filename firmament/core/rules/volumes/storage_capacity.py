@@ -11,6 +11,9 @@ from firmament.core.reasons import Cause, Reason
 from firmament.core.rules.framework.node_rule import MachineRefusal, NodeRule, cost_of_score
 from firmament.core.state.machines import MachineTable
 
+WEIGHT = 1
+"""kube-scheduler's default weight of the plugin's score."""
+
 
 class StorageCapacity(NodeRule):
     """A machine must reach room for the largest volume of each storage class. That comes and goes."""
@@ -34,4 +37,4 @@ class StorageCapacity(NodeRule):
     def score(self, machines: MachineTable, shape: TaskClass, feasible: Bool) -> SoftCost | None:  # noqa: ARG002
         """Return what use of stated capacities costs; None if none is stated."""
         unused = machines.storage.scores(shape.new_storage, len(machines))
-        return None if unused is None else cost_of_score(1, unused, unused)
+        return None if unused is None else cost_of_score(WEIGHT, unused, unused)

@@ -1,9 +1,9 @@
 """Joint improvement: whole applications are placed anew, machine by machine, as long as that gains.
 
-The largest applications come first. Each is taken up, given everything else, and searched in two ways in turn:
-every task is moved to where it costs least until nothing gains; then a part of the application is taken up and put down
-in another order, and kept if that is cheaper (ruin and recreate, Schrimpf et al. 2000). The search is bounded by the
-number of moves, not by time, so that equal rounds have equal results.
+The largest applications come first. Each application is searched in two ways in turn, all else fixed: every task is
+moved to where it costs least until no move gains; then a part of the application is removed and placed in another
+order, which is kept if it is cheaper (ruin and recreate, Schrimpf et al. 2000). The search is bounded by the number of
+moves, not by time, so that equal rounds have equal results.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ class RebuildApplication:
         self._number = 0
 
     def begin(self, machines: Int64, seed: int, budget: SearchBudget) -> None:
-        """Put the tasks where they are, then each where it costs least."""
+        """Put the tasks at their present places, then each where it costs least."""
         self._random = np.random.default_rng(seed)
         self._at = np.searchsorted(self._app.machines, machines)
         for unit, machine in enumerate(self._at.tolist()):
@@ -226,7 +226,7 @@ class RebuildApplication:
         return (self._random.random(int(domain.max()) + 1) * scale)[domain]
 
     def _part(self) -> Int64:
-        """Return tasks to take up: those of some classes, or those in some domain, or some of all."""
+        """Return tasks to take up: all of some classes, all in some domain, or a random part."""
         choice = int(self._random.integers(3))
         if choice == 0:
             classes = self._random.random(len(self._app.classes)) < 0.3

@@ -233,5 +233,5 @@ def _coarse(heights: Float64) -> NDArray[np.uint16]:
 
 
 def _narrow(numbers: Int64) -> NDArray[Any]:
-    """Return numbers of at least 0 in as few bits as they need: those of 16 are sorted in linear time."""
+    """Return numbers of at least 0 in as few bits as they need: 16-bit numbers are sorted in linear time."""
     return numbers.astype(np.min_scalar_type(numbers.max()))

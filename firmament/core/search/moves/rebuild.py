@@ -64,7 +64,9 @@ class RebuildAll:
         now = self._now
         queue = [cls for cls in sorted(now.all) for _ in range(now.all[cls])]
         urgency = now.random.random(len(queue))
-        if self._turn % 2:  # whole classes in turn: those who follow others find them, and room beside them
+        if (
+            self._turn % 2
+        ):  # whole classes after one another: tasks that want others near find them placed, with room beside them
             urgency = 0.2 * urgency + now.random.random(now.problem.classes)[queue]
         self._turn += 1
         urgency += np.array([self._left_over[cls] for cls in queue]) * 0.5

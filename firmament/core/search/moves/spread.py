@@ -30,7 +30,7 @@ PREFERENCE = 1e-3
 class Departures:
     """Tasks that gain by going to other machines, all together: positions and machines, int64[A] each.
 
-    ``last``: those for whom no place was found are too few for another turn.
+    ``last``: too few tasks remain without a place for another turn.
     """
 
     leaving: Int64
@@ -174,8 +174,8 @@ class SpreadTasks:
         return cost
 
     def _compute_saved(self, leaving: Int64, target: Int64, near: GroupCounts) -> Float64:
-        """Return float64[L]: what being near others costs tasks where they are, less what the domain they go
-        to adds.
+        """Return float64[L]: what tasks pay for their neighbours at their present place, less what they would add to
+        the domain that they go to.
         """
         terms = self._terms
         groups = self._group[leaving]
@@ -234,9 +234,9 @@ class _PlacesByDomain:
 class GroupCounts:
     """How many tasks of each group are on each machine, and ``in_domain``: int64[G, D].
 
-    ``pairs`` (group x ``width`` + machine, ascending) and their ``count``, and unless that is too large ``table``:
-    [G x M], a cell for each. Of each task, int64[N]: ``there``, tasks of its group on its machine; ``before``, those of
-    them that do not move or are earlier rows.
+    ``pairs`` (group x ``width`` + machine, ascending) and their ``count``, and unless that is too large ``table``: [G x
+    M], a cell for each. int64[N], for each task: ``there``, tasks of its group on its machine; ``before``, those of
+    them that do not move or are in earlier rows.
     """
 
     def __init__(self, terms: SpreadTerms, group: Int64, machine: Int64, most_cells: int) -> None:

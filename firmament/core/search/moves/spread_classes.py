@@ -33,8 +33,8 @@ def spread_tasks(
 ) -> Assignments:
     """Move tasks of groups apart while that lowers ``placement_cost``; the order of those that stay is kept.
 
-    Tasks with rules about others or of which others have rules stay, and so do pinned ones and those of which a ledger
-    keeps an account. Deterministic; returns ``placed`` itself if nothing may move.
+    These tasks stay: those with rules about other tasks, those that such rules select, pinned ones, and those that a
+    ledger counts. Deterministic; returns ``placed`` itself if nothing may move.
     """
     terms = problem.spread
     if not terms.groups or not len(placed.cls):
@@ -140,7 +140,7 @@ class SpreadClasses:
 
 
 def _compare(before: Int64, after: Int64) -> tuple[Int64, Int64]:
-    """Return machines that tasks leave, and those that they come to; both are multisets of equal size."""
+    """Return the machines that tasks leave and the machines that they go to; both are multisets of equal size."""
     width = int(max(before.max(), after.max())) + 1
     more = np.bincount(after, minlength=width) - np.bincount(before, minlength=width)
     return np.repeat(np.arange(width), np.maximum(-more, 0)), np.repeat(np.arange(width), np.maximum(more, 0))
@@ -207,7 +207,8 @@ def worth_a_look(places: Places, tasks: int, domains: int, machine_step: float) 
     """Return rows, ascending, on which a first task costs no more than on the ``tasks``-th cheapest of their
     domain.
 
-    No other can be the best for any of them. All of them if there are many domains, or hardly more places than tasks.
+    No other row can be the best for one of these tasks. All of them if there are many domains, or hardly more places
+    than tasks.
     """
     if domains > FEW_DOMAINS or len(places.room) < 2 * tasks:
         return np.arange(len(places.room))

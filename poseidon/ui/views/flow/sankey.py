@@ -1,6 +1,7 @@
-"""A round as a picture: classes, the groups of machines that they went to, what keeps the others, what became of them.
+"""A round as a picture: classes, the groups of machines that their tasks went to, the reasons that keep tasks waiting,
+and the results.
 
-Tasks that are placed go from their class to machines and are used; those that wait go to what keeps them waiting.
+Placed tasks flow from their class to machines; waiting tasks flow to the reasons that keep them waiting.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ class _Drawing:
         arcs = list(arcs_of(flow))
         placed = self._count_machines(arcs)
         shown = sorted(range(len(flow.classes)), key=lambda cls: (-flow.classes[cls].tasks, cls))[:classes]
-        # One that would be summed up alone is shown by itself.
+        # A single one is not summed up, but shown by itself.
         if len(flow.classes) - len(shown) == 1:
             shown = list(range(len(flow.classes)))
         self._shown = set(shown)

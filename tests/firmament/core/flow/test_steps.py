@@ -48,7 +48,7 @@ def test_filled_in_order_the_arcs_cost_what_the_tasks_cost_one_by_one(
     rows = [np.array([each]) for each in (crowd, placed, times, room, most)]
     steps = Steps(rows[0], rows[1], rows[2], rows[3], rows[4], step)
     alone, together = steps.arcs(), steps.arcs(np.array([merged]))
-    assert steps.number() == len(alone.cost) == int(alone.count[0])
+    assert steps.count_arcs() == len(alone.cost) == int(alone.count[0])
     assert alone.capacity.sum() == together.capacity.sum() <= room
     assert len(together.cost) == len(alone.cost) - max(0, min(merged, len(alone.cost)) - 1)
     for tasks in range(int(alone.capacity.sum()) + 1):

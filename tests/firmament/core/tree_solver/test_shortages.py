@@ -119,7 +119,7 @@ def test_what_is_complained_about_is_impossible_on_an_idle_cluster():
     complaints = 0
     for number in range(600):
         case = random_case(number)
-        units = [case.tree.units(level) for level in range(len(case.tree.levels))]
+        units = [case.tree.count_units(level) for level in range(len(case.tree.levels))]
         size = case.size + random.Random(number).randint(0, 6)
         if inconsistencies(case.rules, case.tree.levels, size, units):
             complaints += 1

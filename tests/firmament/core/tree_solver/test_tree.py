@@ -19,7 +19,7 @@ def test_units_are_in_depth_first_order_with_numbers_as_numbers():
 
 def test_equal_names_under_different_parents_are_different_units():
     tree = build_tree(("row", "rack", "node"), {("a", "r", "1"): 0, ("b", "r", "1"): 1})
-    assert [tree.units(level) for level in range(3)] == [2, 2, 2]
+    assert [tree.count_units(level) for level in range(3)] == [2, 2, 2]
     assert tree.leaf_path(1) == ("b", "r", "1")
 
 

@@ -9,7 +9,7 @@ from firmament.core.rules.devices.cel.patterns import Pattern, PatternError
 from firmament.core.rules.devices.cel.values import EvaluationError, are_equal, count_size, kind_of
 
 Spend = Callable[[int], None]
-"""Takes the work that is about to be done; raises `EvaluationError` if it is too much."""
+"""Is called with the amount of work before it is done; raises `EvaluationError` if that is too much."""
 
 
 def explain_unfit(name: str, *values: Any) -> EvaluationError:

@@ -147,7 +147,7 @@ class GroupConditions:
     def consider(
         self, uid: str, found: Known, state: pb.GangState.State.ValueType, message: str
     ) -> GroupConditionWrite | None:
-        """Return what is to be written of a group that stands as ``state`` says, None if that is nothing new."""
+        """Return what is still to be written of a group in this ``state``, None if nothing is."""
         composite = isinstance(found, CompositePodGroup)
         if not isinstance(found, NativePodGroup | CompositePodGroup):
             return None

@@ -11,7 +11,7 @@ from poseidon.manifests.loader import Manifests
 from poseidon.offline.audit.costs import find_costs
 from poseidon.offline.audit.cures import find_cures
 from poseidon.offline.audit.findings import Audit, Cure, Hot, Misplaced, Move, Staying
-from poseidon.offline.audit.on_objects import Objects
+from poseidon.offline.audit.object_changes import Objects
 from poseidon.offline.cluster import build
 from poseidon.offline.evictability import RunningPods, running_pods
 from poseidon.offline.freeing import find_free_nodes, placement_trials
@@ -37,8 +37,8 @@ def make_audit(
 ) -> Audit:
     """Look at a cluster. ``tries``: how often a choice of nodes is tried; ``budget``: of moves, None for any number;
     ``move_cost``: points that a move has to save to be worth it; ``hot``: percent of use by resource;
-    ``local_data_may_go``: what pods have in folders of their nodes keeps none of them. ``note`` is told what is being
-    done, for people.
+    ``local_data_may_go``: what pods have in folders of their nodes keeps none of them. ``note`` gets lines about the
+    progress, for people.
     """
     note("looking at the cluster")
     cluster = build(manifests, configuration, now)

@@ -24,7 +24,7 @@ from poseidon.kube.api.metadata import ObjectMeta
 from poseidon.kube.write.pod_recovery import _LAST_APPLIED
 from poseidon.leadership.election import FENCING
 from poseidon.live.bundle import COLLECTIONS, reduce_object
-from poseidon.live.kept import ANNOTATIONS, is_kept, keep
+from poseidon.live.redaction import ANNOTATIONS, is_kept, keep
 from protos.conventions.secrets import redact_urls
 from tests.programs.hostile.objects import Mallory, fields
 from tests.support.effort import examples
@@ -44,7 +44,7 @@ def keys_read() -> Iterator[tuple[str, ast.expr]]:
     """Yield module and expression of every key by which annotations are looked up."""
     for path in sorted(ROOT.rglob("*.py")):
         module = ".".join(("poseidon", *path.relative_to(ROOT).with_suffix("").parts))
-        if module.split(".")[1] in OTHERS or module == "poseidon.live.kept":
+        if module.split(".")[1] in OTHERS or module == "poseidon.live.redaction":
             continue
         for node in ast.walk(ast.parse(path.read_text())):
             match node:
@@ -78,7 +78,7 @@ def test_every_annotation_that_the_code_reads_is_on_the_list():
                 continue
             value = getattr(import_module(module), key.id)
         assert is_kept(value) or value in NOT_FOR_PLACEMENT, (
-            f"{module}: {value}: add it to poseidon/live/kept.py"
+            f"{module}: {value}: add it to poseidon/live/redaction.py"
         )
 
 
@@ -86,7 +86,7 @@ def test_what_the_installed_cost_models_need_is_on_the_list():
     for name in available():
         needs = model_class(name).needs
         for key in (*needs.annotations, *needs.machine_annotations):
-            assert is_kept(key), f"{key}: add it to poseidon/live/kept.py"
+            assert is_kept(key), f"{key}: add it to poseidon/live/redaction.py"
 
 
 def test_nothing_that_kubectl_or_controllers_write_is_on_the_list():

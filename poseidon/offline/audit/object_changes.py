@@ -56,7 +56,7 @@ class Objects:
         return tuple(found)
 
     def commands(self, pod: str, changes: Sequence[CureStep]) -> tuple[str, ...]:
-        """Return the commands by which changes for a pod (uid) are made; none if some of them have none."""
+        """Return the commands that make the changes for a pod (uid); none if some change has no command."""
         return commands(self._pods[pod], changes)
 
     def fewer_replicas(self, pod: str, placed: Container[str]) -> CureStep | None:
@@ -129,7 +129,7 @@ def _places_of_terms(pod: Pod, rules: PodAffinity | None) -> list[int]:
 
 
 def _labels_of(storage: Iterable[KubeStruct]) -> Iterator[str]:
-    """Yield the labels by which volumes say which nodes reach them, or where they can be made."""
+    """Yield the labels by which volumes name the nodes that reach them, or where they can be made."""
     for each in storage:
         match each:
             case PersistentVolume(spec=spec) if spec.node_affinity and spec.node_affinity.required:

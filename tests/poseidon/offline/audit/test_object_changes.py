@@ -27,7 +27,7 @@ from poseidon.kube.api.storage import (
 )
 from poseidon.manifests.loader import Manifests
 from poseidon.offline.audit.findings import CureStep
-from poseidon.offline.audit.on_objects import Objects
+from poseidon.offline.audit.object_changes import Objects
 from poseidon.pod_rules.pod_affinity import parse_required_terms
 
 ZONE = "topology.kubernetes.io/zone"
