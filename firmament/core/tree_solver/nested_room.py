@@ -37,12 +37,6 @@ class NestedRoom:
         fitting = fitting.min(axis=1, initial=MANY)
         return np.clip(np.minimum(fitting, self._left[:, machines]), 0, MANY)
 
-    def copy(self) -> NestedRoom:
-        """Return an independent copy, of which nothing that was booked can be given back."""
-        twin = NestedRoom(self.free, self.requests, self._left, self.cost)
-        twin.size = self.size
-        return twin
-
     def cap(self, machines: Int64, most: Int64) -> None:
         """Let machines take no more tasks of any shape than ``most`` (int64[M])."""
         self._left[:, machines] = np.minimum(self._left[:, machines], most[machines])

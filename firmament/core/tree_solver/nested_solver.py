@@ -38,10 +38,6 @@ class NestedProblem:
     room: NestedRoom
     shape_of: Sequence[int]
 
-    def copy(self) -> NestedProblem:
-        """Return the same with a room of its own."""
-        return replace(self, room=self.room.copy())
-
     def find_places(self, steps: SearchSteps) -> NestedPlaces | None:
         """Return places for all tasks or, if that cannot be found, for what the groups need and more; else None."""
         search = NestedSearch(self.group, self.domains, self.room, self.shape_of, steps)

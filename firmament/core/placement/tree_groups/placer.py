@@ -91,14 +91,13 @@ class GroupPlacer:
         price = self._prices + crowding_cost(self.board.residual, machines)
         cost_of = {int(self._problem.shape[cls]): cls for cls in group.part_class.tolist()}
         costs = {shape: price + leaf_cost(self.board, cls, machines) for shape, cls in cost_of.items()}
-        posed = pose(
-            self.board,
-            group,
-            self._terms.domains,
-            [costs[int(self._problem.shape[cls])] for cls in group.part_class.tolist()],
-        )
+        of_part = [costs[int(self._problem.shape[cls])] for cls in group.part_class.tolist()]
+        capped: list[tuple[Int64, Int64]] = []
         for _ in range(self._tries):
-            found = solve_nested(posed.copy(), self._steps)
+            posed = pose(self.board, group, self._terms.domains, of_part)
+            for full, most in capped:
+                posed.room.cap(full, most)
+            found = solve_nested(posed, self._steps)
             if isinstance(found, Shortage):
                 return found.message
             proposed = assign(group, found)
@@ -106,7 +105,7 @@ class GroupPlacer:
             if isinstance(admitted, Assignments):
                 return admitted
             got = admitted.residual.placed - self.board.residual.placed
-            posed.room.cap(np.flatnonzero(got < proposed.count_per_machine(self._problem.machines)), got)
+            capped.append((np.flatnonzero(got < proposed.count_per_machine(self._problem.machines)), got))
         return IN_THE_WAY
 
     def _place_around_selective(self, group: TreeGroup, room: _LeafRoom) -> Assignments | str:
