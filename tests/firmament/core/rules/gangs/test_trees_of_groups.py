@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
+from firmament.core.configuration import RoundOptions
 from firmament.core.events import (
     BindingReport,
     ClassDefined,
     Event,
     JobDefined,
     TaskRemoved,
+    TasksBound,
     TasksSubmitted,
 )
 from firmament.core.model import Job, JobGroup, TaskClass
@@ -127,3 +130,18 @@ def test_two_trees_that_fit_only_one_way_are_both_placed():
     large = tree((group("b", "", 3, RACK),), {"b": 3}, job="large", first=5)
     placed, _ = place([*racks(3, 2), *small, *large])
     assert len(placed) == 5
+
+
+def test_a_tree_evicts_less_important_tasks_of_one_domain_and_no_others():
+    core = scheduler(racks(3, 3), options=RoundOptions(preemption=True))
+    core.apply([ClassDefined(1, TaskClass(requests=(("cpu", 1),)))])
+    core.apply([TasksBound(f"m-{rack}-{n}", 1, (f"low-{rack}-{n}",)) for rack in range(2) for n in range(2)])
+    groups = (group("root", "", 1), group("work", "root", 3, RACK))
+    events = tree(groups, {"work": 3}, first=2)
+    core.apply([replace(each, priority=5) if isinstance(each, TasksSubmitted) else each for each in events])
+    deltas = core.run_round().deltas
+    evicted = {each.uid for each in deltas if each.kind is DeltaKind.PREEMPT}
+    placed = {each.uid: each.machine for each in deltas if each.kind is DeltaKind.PLACE}
+    (rack,) = rack_of(placed, "work")
+    assert len(placed) == 3
+    assert evicted == {f"low-{rack}-0", f"low-{rack}-1"}
