@@ -13,6 +13,7 @@ from benchmarks.judge.devices import devices
 from benchmarks.judge.kubelets import Kubelets
 from benchmarks.judge.moving import rescheduling
 from benchmarks.judge.objects import HOSTNAME, JUDGE, OURS, make_object
+from benchmarks.judge.queued_jobs import queued_jobs
 from benchmarks.judge.scenario_parts import (
     NAMESPACE,
     ScenarioError,
@@ -213,4 +214,5 @@ SCENARIOS: dict[str, Callable[[Api, Kubelets], Coroutine[Any, Any, str]]] = {
     "preemptors": preemptors,
     "rescheduling": rescheduling,
     "devices": devices,
+    "queued-jobs": queued_jobs,
 }

@@ -19,6 +19,7 @@ from benchmarks.judge.generation import random_cluster
 from benchmarks.judge.judging import Judge
 from benchmarks.judge.kubelets import Kubelets
 from benchmarks.judge.objects import RandomCluster
+from benchmarks.judge.queued_jobs import CONFIGURATION as QUEUED
 from benchmarks.judge.scenario_parts import ScenarioError
 from benchmarks.judge.scenarios import SCENARIOS
 from benchmarks.judge.verdicts import SeedResult
@@ -41,6 +42,9 @@ kind: SchedulerConfiguration
 moves: {keepPlaces: true}
 """
 """Of both processes in scenarios."""
+
+_CONFIGURATIONS = {"queued-jobs": QUEUED}
+"""Of those scenarios that need another one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +126,7 @@ async def _scenario(binaries: Path, folder: Path, name: str) -> str:
             running = asyncio.create_task(kubelets.run())
             try:
                 config = folder / "configuration.yaml"
-                config.write_text(KEEPING, encoding="utf-8")
+                config.write_text(_CONFIGURATIONS.get(name, KEEPING), encoding="utf-8")
                 options = StackOptions(
                     folder, kubeconfig=plane.kubeconfig, config=config, cluster_name="judge"
                 )

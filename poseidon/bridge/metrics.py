@@ -58,6 +58,11 @@ class BridgeMetrics:
             "Time from a pod's creation, which is known to the second, to its binding.",
             buckets=_DOUBLING,
         )
+        self.admission_wait = histogram(
+            "poseidon_queue_admission_wait_seconds",
+            "Time from the creation of a suspended object in a queue, known to the second, to its being resumed.",
+            buckets=_DOUBLING,
+        )
         self.answers = histogram(
             "poseidon_solver_answer_duration_seconds",
             "Time from telling the solver of a pod to its placement; one pod of each message is followed.",
@@ -69,11 +74,8 @@ class BridgeMetrics:
             "Pods of ours that kubelets refused after they had been bound.",
             ["reason"],
         )
-        self.kept_places = counter(
-            "poseidon_kept_places",
-            "Places kept for the replacements of moved pods, by what became of them.",
-            ["outcome"],
-        )
+        kept = "Places kept for the replacements of moved pods, by what became of them."
+        self.kept_places = counter("poseidon_kept_places", kept, ["outcome"])
         self.set_aside = counter(
             "poseidon_set_aside",
             "Times that something could not be dealt with and was set aside until it changes.",

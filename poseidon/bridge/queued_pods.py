@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec.structs import replace
 
+from poseidon.bridge.queue_figures import FigureKeeper
 from poseidon.bridge.stores import Stores
 from poseidon.kube.api.metadata import ObjectRef
 from poseidon.kube.api.queues import ClusterQueue
@@ -33,14 +34,18 @@ def move_queued_pods(stores: Stores, queues: QueueBook) -> None:
 class QueueNews:
     """Says on queues how they stand: in their statuses, and by events about what makes no sense or is not honoured.
 
-    Nothing is said as long as Kueue admits. ``wall`` returns seconds since the epoch.
+    Nothing is said as long as Kueue admits. ``clock`` is monotonic, ``wall`` returns seconds since the epoch.
     """
 
-    def __init__(self, stores: Stores, queues: QueueBook, wall: Callable[[], float]) -> None:
+    def __init__(
+        self, stores: Stores, queues: QueueBook, clock: Callable[[], float], wall: Callable[[], float]
+    ) -> None:
         self._stores = stores
         self._queues = queues
         self.statuses = QueueStatuses(queues, self._find_standing, wall)
         """What is written into the statuses."""
+        self.figures = FigureKeeper(queues, self.statuses, clock)
+        """What metrics say of queues."""
         self._said: dict[tuple[str, EventReason], str] = {}
         self._known: object = None
 
@@ -52,6 +57,7 @@ class QueueNews:
         """Return what is to be written, once. Call it about every second."""
         if self._queues.options.admission != "poseidon":
             return []
+        self.figures.refresh()
         writes: list[Action] = [*self.statuses.take_status_writes()]
         if self._queues.quotas is not self._known:
             self._known = self._queues.quotas

@@ -16,6 +16,7 @@ from poseidon.bridge.binding_traces import BindingTraces
 from poseidon.bridge.held_actions import HeldActions
 from poseidon.bridge.metrics import BridgeMetrics, QueueDepths
 from poseidon.bridge.options import BridgeOptions
+from poseidon.bridge.queue_figures import QueueCollector
 from poseidon.bridge.rounds import RoundHistory
 from poseidon.bridge.solver_stream.session import DistrustedError, Session
 from poseidon.bridge.solver_stream.stream import NeedsChangedError
@@ -108,6 +109,9 @@ class Bridge:
         self._metrics.leader.set_function(self._leadership.may_write)
         self._metrics.pending_pods.set_function(self.state.pending_count)
         registry.register(QueueDepths(self.state.records))
+        if self.state.queue_news is not None:
+            figures = self.state.queue_news.figures
+            registry.register(QueueCollector(lambda: figures.latest))
         self._writers = Writers(
             environment,
             options,

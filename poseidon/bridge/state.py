@@ -72,7 +72,7 @@ class BridgeState(Stores):
         """Custom resources to follow for ``custom_records``: those that some overlay reads."""
         self.event_stream = EventStream(self)
         """The same events as from ``snapshot`` and ``take_events``, one by one."""
-        self.queue_news = QueueNews(self, self.queues, wall) if self.queues is not None else None
+        self.queue_news = QueueNews(self, self.queues, clock, wall) if self.queues is not None else None
         """Reports of the state of queues; None if no queues are read."""
         self._pods = WatchedPods(frozenset(configuration.scheduler_names), self, clock)
         if self.resumptions is not None:
@@ -167,6 +167,10 @@ class BridgeState(Stores):
         """Note what has become of a write that resumes or suspends an object."""
         if self.resumptions is not None:
             self.resumptions.note_written(end)
+
+    def get_workload_creation_time(self, uid: str) -> float:
+        """Return when an object in a queue was created, in seconds since the epoch; 0 if that is unknown."""
+        return self.resumptions.get_creation_time(uid) if self.resumptions is not None else 0.0
 
     def _take_namespaces(self, changes: Sequence[Change[Namespace]]) -> None:
         self.namespaces.take_changes(changes)

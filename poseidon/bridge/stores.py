@@ -116,7 +116,13 @@ class Stores:
             self.actions,
             clock,
         )
-        review = EvictionReview(self.tasks, GangView(self.groups, self.jobs, self.tasks), rate, self._evicts)
+        review = EvictionReview(
+            self.tasks,
+            GangView(self.groups, self.jobs, self.tasks),
+            rate,
+            self._evicts,
+            self._takes_quota,
+        )
         self.placements = Placements(
             self.tasks,
             self.machines,
@@ -178,6 +184,13 @@ class Stores:
             arguments,
             self.quarantine,
         )
+
+    def _takes_quota(self, guest: PodRecord, victim: PodRecord) -> bool:
+        """Return whether a pod may have another one evicted for the quota that this one uses."""
+        if self.queues is None:
+            return False
+        its, theirs = (self.classes.message(each.task.task_class).queue for each in (guest, victim))
+        return self.queues.may_take(its, theirs, guest.task.priority - victim.task.priority)
 
     def _evicts(self, record: PodRecord) -> bool:
         """Return whether a pod may have others evicted at all."""

@@ -235,7 +235,11 @@ class Writers:
         self._changed()
 
     def _on_suspension_written(self, end: SuspensionEnd) -> None:
-        if end.refusal:
+        if not end.refusal and not end.write.suspended:
+            created = self._state.get_workload_creation_time(end.write.uid)
+            if created:
+                self._metrics.admission_wait.observe(max(self._wall() - created, 0.0))
+        elif end.refusal:
             what = "suspended" if end.write.suspended else "resumed"
             _log.warning('not %s object=%s reason="%s"', what, end.write.about, end.refusal)
         with self._quarantine.attempt("suspended objects", end.write.uid, name=str(end.write.about)):

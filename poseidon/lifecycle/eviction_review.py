@@ -1,6 +1,7 @@
 """Reviews the evictions that a round asks for: the bridge trusts a solver only if it sees the reason itself.
 
-A pod may be evicted for a more important one that takes its place, or because its gang has failed. If a pod
+A pod may be evicted for a more important one that takes its place, because it uses a quota that another one is to have,
+or because its gang has failed. If a pod
 waits for several to leave, and one of them stays, none is evicted in vain.
 """
 
@@ -52,21 +53,35 @@ def outranks(guest: Task, victim: Task) -> bool:
     return guest.group_priority > victim.group_priority
 
 
+def _nobody_does(guest: PodRecord, victim: PodRecord) -> bool:  # noqa: ARG001 - stands for one that looks at them
+    """Return False: without queues nobody has others evicted for their quota."""
+    return False
+
+
 class EvictionReview:
-    """``evicts`` says whether a pod may have others evicted at all; ``rate`` is how many may go."""
+    """``evicts`` says whether a pod may have others evicted at all; ``rate`` is how many may go.
+
+    ``takes_quota`` says whether one may have another evicted for the quota that this one uses, wherever it is.
+    """
 
     def __init__(
-        self, tasks: PodRecords, gangs: GangView, rate: EvictionRate, evicts: Callable[[PodRecord], bool]
+        self,
+        tasks: PodRecords,
+        gangs: GangView,
+        rate: EvictionRate,
+        evicts: Callable[[PodRecord], bool],
+        takes_quota: Callable[[PodRecord, PodRecord], bool] = _nobody_does,
     ) -> None:
         self._tasks = tasks
         self._gangs = gangs
         self._rate = rate
         self._evicts = evicts
+        self._takes_quota = takes_quota
 
     def find_refused(self, asked: Asked) -> dict[str, Verdict]:
         """Return the victims (uids) that have to stay, and why. All victims must be known pods on the expected
         nodes."""
-        inquiry = _Inquiry(self._tasks, self._gangs, asked, self._evicts)
+        inquiry = _Inquiry(self._tasks, self._gangs, asked, self._evicts, self._takes_quota)
         inquiry.settle()
         for together in inquiry.going_together():
             if not self._rate.allows(len(together)):
@@ -79,11 +94,17 @@ class _Inquiry:
     """The evictions of one round. ``verdicts`` are about the victims that have to stay."""
 
     def __init__(
-        self, tasks: PodRecords, gangs: GangView, asked: Asked, evicts: Callable[[PodRecord], bool]
+        self,
+        tasks: PodRecords,
+        gangs: GangView,
+        asked: Asked,
+        evicts: Callable[[PodRecord], bool],
+        takes_quota: Callable[[PodRecord, PodRecord], bool],
     ) -> None:
         self._tasks = tasks
         self._gangs = gangs
         self._evicts = evicts
+        self._takes_quota = takes_quota
         self._victims = asked.victims
         self._places = {place.task: place for place in asked.places}
         self._void = set(asked.unmade)
@@ -133,6 +154,8 @@ class _Inquiry:
         victim = self._tasks.get(uid)
         if not self._evicts(guest):
             self._words[uid] = Verdict(Reason.NOT_LOWER, f"{guest.task.name} evicts nobody")
+        elif victim is not None and self._takes_quota(guest, victim):
+            self._causes.setdefault(uid, []).append(guest.task.uid)
         elif victim is None or not outranks(guest.task, victim.task):
             self._words[uid] = Verdict(Reason.NOT_LOWER, f"it is no less important than {guest.task.name}")
         elif not near:

@@ -28,7 +28,16 @@ from poseidon.queues.claims import (
     find_reference,
     read_claimant,
 )
-from poseidon.queues.model import FLAVOR_RECORD, QUOTA_RECORD, Flavor, QuotaNode, QuotaTrees
+from poseidon.queues.model import (
+    ANY,
+    FLAVOR_RECORD,
+    LOWER_PRIORITY,
+    NEVER,
+    QUOTA_RECORD,
+    Flavor,
+    QuotaNode,
+    QuotaTrees,
+)
 from poseidon.queues.options import QueueOptions, QueueSource
 from poseidon.queues.shelves import NOTHING, SHELVES, KueueShelf, NamedQuota, Shelf
 from protos.firmament.v1 import scheduler_pb2 as pb
@@ -155,6 +164,27 @@ class QueueBook:
     def list_owned(self, owner: OwnerKey) -> list[str]:
         """Return the pods below an owner that need places, or have them."""
         return list(self._below.get(owner, ()))
+
+    def may_take(self, guest: str, victim: str, above: int) -> bool:
+        """Return whether pods of a quota may have those of another one, or of the same, evicted for what these use.
+
+        Both must be in one tree. ``above``: by how much the former are more important; what else it takes, only the
+        solver knows.
+        """
+        its, theirs = self.quotas.get(guest), self.quotas.get(victim)
+        if its is None or theirs is None or self._find_root(its) != self._find_root(theirs):
+            return False
+        policies = its.preemption
+        if guest == victim:
+            return above >= (policies.within == LOWER_PRIORITY) and policies.within != NEVER
+        if policies.reclaim == ANY:
+            return True
+        return above > 0 and LOWER_PRIORITY in (policies.reclaim, policies.borrow)
+
+    def _find_root(self, quota: QuotaNode) -> str:
+        while (above := self.quotas.get(quota.parent)) is not None:
+            quota = above
+        return quota.name
 
     def list_pods(self, reference: QueueReference) -> list[str]:
         """Return the pods that name a queue."""

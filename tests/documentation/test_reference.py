@@ -18,6 +18,7 @@ from firmament.configuration.document import RoundSection, SchedulerConfiguratio
 from firmament.core.reasons import TOO_FEW_PLACES, Reason, lack_of
 from firmament.server.metrics import Metrics
 from poseidon.bridge.metrics import BridgeMetrics, QueueDepths
+from poseidon.bridge.queue_figures import QueueCollector, QueueFigures
 from poseidon.kube.api.kinds import KINDS
 from poseidon.kube.client.metrics import KubeMetrics
 from poseidon.metrics_sources.intake import SourceMetrics
@@ -38,7 +39,7 @@ def exported(registry: CollectorRegistry) -> dict[str, set[str]]:
     for collector in list(registry._collector_to_names):
         if isinstance(collector, ProcessCollector):
             continue
-        if isinstance(collector, QueueDepths):
+        if isinstance(collector, QueueDepths | QueueCollector):
             found |= {each.name: set(each._labelnames) for each in collector.describe()}
             continue
         assert isinstance(collector, MetricWrapperBase)
@@ -53,6 +54,7 @@ def test_the_list_of_metrics_is_complete():
     KubeMetrics(bridge)
     SourceMetrics(bridge)
     bridge.register(QueueDepths(list))
+    bridge.register(QueueCollector(QueueFigures))
     moves = MoveMetrics().registry
     documented = {codes(row[0])[0]: set(codes(row[1])) for row in rows(section(OPERATIONS, "Metrics"))}
     assert documented == exported(Metrics().registry) | exported(bridge) | exported(moves)

@@ -15,6 +15,7 @@ from dataclasses import replace
 
 from poseidon.bridge.suspended.placeholders import AdmissionStage, Placeholders, PodTaker, WorkloadAdmission
 from poseidon.bridge.suspended.workloads import Workload, reduce_spec
+from poseidon.kube.api.metadata import seconds
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.told_reasons import EventReason
 from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
@@ -44,6 +45,8 @@ HELD_SECONDS = 300.0
 
 _ANSWER_SECONDS = 10.0
 """How long the watch may take to show why a write has failed."""
+
+_MAKING_WAY = "waits until pods that make way for it have left their nodes"
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 60.0, 3600.0
 """Pauses before an object is resumed again whose pods did not come."""
@@ -110,6 +113,11 @@ class Resumptions:
     def holds_places(self) -> bool:
         """Whether there are placeholders at all."""
         return len(self._placeholders) > 0
+
+    def get_creation_time(self, uid: str) -> float:
+        """Return when an object was created, in seconds since the epoch; 0 if that is unknown."""
+        entry = self._entries.get(uid)
+        return seconds(entry.found.value["metadata"]["created"]) or 0.0 if entry is not None else 0.0
 
     def begin(self) -> None:
         """Begin, as all objects and pods are known: pods of resumed objects that have not come get places, too."""
@@ -227,7 +235,9 @@ class Resumptions:
         if isinstance(action, Bind):
             self._ready[owner] = None
         elif isinstance(action, AnnounceUnschedulable) and entry.stage is AdmissionStage.WAITING:
-            self._say(entry, EventReason.FAILED_SCHEDULING, action.message)
+            record = self._tasks.get(action.pod.uid)
+            waits = record is not None and record.phase is Phase.WAITING
+            self._say(entry, EventReason.FAILED_SCHEDULING, _MAKING_WAY if waits else action.message)
         return True
 
     def _say(self, entry: WorkloadAdmission, reason: EventReason, message: str) -> None:

@@ -114,6 +114,38 @@ def kueue(**more):
     return Stage().tell(flavor(), cluster_queue("team", quotas(cpu=4), **more), local_queue("users", "team"))
 
 
+def test_who_may_have_others_evicted_for_their_quota():
+    """Within the queue, and in the tree, by the policies of the queue of the one who comes."""
+    within, reclaim = {"withinClusterQueue": "LowerPriority"}, {"reclaimWithinCohort": "Any"}
+    stage = Stage().tell(
+        flavor(),
+        cluster_queue("meek", quotas(cpu=1), cohort="all"),
+        cluster_queue("owner", quotas(cpu=1), cohort="all", preemption={**within, **reclaim}),
+        cluster_queue(
+            "newer", quotas(cpu=1), cohort="all",
+            preemption={"withinClusterQueue": "LowerOrNewerEqualPriority", "reclaimWithinCohort": "LowerPriority"},
+        ),
+        cluster_queue("alone", quotas(cpu=1), preemption=within),
+    )  # fmt: skip
+    book = stage.state.queues
+    assert book is not None
+    book.settle()
+
+    def least(guest, victim):
+        """By how much one must be more important at least, None for never."""
+        may = [
+            above
+            for above in (-1, 0, 1)
+            if book.may_take(f"ClusterQueue/{guest}", f"ClusterQueue/{victim}", above)
+        ]
+        return may[0] if may else None
+
+    assert [least("meek", each) for each in ("meek", "owner")] == [None, None]
+    assert [least("owner", each) for each in ("owner", "meek", "newer", "alone")] == [1, -1, -1, None]
+    assert [least("newer", each) for each in ("newer", "owner")] == [0, 1]
+    assert [least("alone", each) for each in ("alone", "owner", "none")] == [1, None, None]
+
+
 def test_a_pod_draws_on_the_cluster_queue_of_its_local_queue():
     stage = kueue().add(queued())
     assert (stage.queue_of(), stage.wait_of()) == ("ClusterQueue/team", "")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from poseidon.kube.api.told_reasons import EventReason
 from poseidon.kube.write.suspension_writer import SuspensionEnd
 from poseidon.lifecycle.placements import parts_of
@@ -332,3 +334,57 @@ def test_a_part_of_a_round_resumes_nothing():
         cluster.state.on_round(part)
     cluster.act()
     assert len(cluster.unanswered) == 1
+
+
+def test_pods_elsewhere_make_way_for_the_quota_that_they_use():
+    """The bridge sees why, although the pods that come get other nodes, and are no more important."""
+    spec: dict[str, Any] = {
+        "cohort": "all",
+        "preemption": {"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority"},
+    }
+    cluster = JobCluster(
+        nodes=tuple(f"n{number}" for number in range(6)),
+        queues=(
+            flavor(),
+            cluster_queue("mine", quotas(cpu=4), **spec),
+            cluster_queue("theirs", quotas(cpu=6), **spec),
+            local_queue("users", "mine"),
+            local_queue("others", "theirs"),
+        ),
+    )
+    cluster.create(job("first", 4), job("borrower", 4))
+    cluster.settle()
+    assert not cluster.is_suspended("borrower")
+    cluster.create(job("owner", 5, queue="others"))
+    cluster.settle()
+    assert not cluster.is_suspended("owner")
+    assert all(cluster.places("owner"))
+    assert sorted(map(cluster.is_suspended, ("first", "borrower"))) == [False, True]
+
+
+def test_an_event_says_once_that_a_job_waits_for_others_to_leave():
+    cluster = JobCluster(queues=PREEMPTING)
+    cluster.create(job("low-1", 4), job("low-2", 4))
+    cluster.settle()
+    cluster.holds_writes = True
+    cluster.create(job("high", 8, priority=100))
+    cluster.settle()
+    said = [each.message for each in cluster.events if each.group.name == "high"]
+    assert said == ["waits until pods that make way for it have left their nodes"]
+
+
+def test_jobs_that_make_no_sense_stay_suspended_and_hold_up_nobody():
+    cluster = JobCluster()
+    huge, odd, listed = job("huge", 2**31), job("odd"), job("listed")
+    odd["spec"]["template"]["spec"]["containers"] = "main"
+    listed["spec"]["template"] = []
+    empty = job("empty")
+    del empty["spec"]["template"]
+    for each in (huge, odd, listed, empty):
+        cluster.create(each)
+    cluster.create(job("good", 2))
+    cluster.settle()
+    assert all(cluster.places("good"))
+    assert [write.about.name for write in cluster.writes] == ["good"]
+    told = {each.group.name for each in cluster.events if each.reason is EventReason.INVALID_SPEC}
+    assert {"huge", "odd", "listed"} <= told

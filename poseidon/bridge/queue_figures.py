@@ -1,0 +1,128 @@
+"""Figures of queues for Prometheus, within a bound of names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
+
+from prometheus_client.metrics_core import GaugeMetricFamily
+
+from poseidon.queues.book import QueueBook
+from poseidon.queues.model import UNLIMITED
+from poseidon.queues.statuses import QueueStatuses, WorkloadCounts
+
+MOST_QUEUES = 500
+"""Queues with names of their own; all others are counted together."""
+
+OTHERS = "(others)"
+"""The name of all others."""
+
+REFRESH_SECONDS = 10.0
+"""How old figures may be: workloads of all queues are counted at most so often."""
+
+Place = tuple[str, str, str]
+"""Queue, flavor and resource."""
+
+
+class QueueFigures(NamedTuple):
+    """How queues stand, by name; amounts are in the units of Kubernetes."""
+
+    workloads: Mapping[str, WorkloadCounts] = {}
+    """Workloads that wait, and that are admitted."""
+    nominal: Mapping[Place, float] = {}
+    """Quotas of their own, but for those without limit."""
+    used: Mapping[Place, float] = {}
+    """What is used."""
+    borrowed: Mapping[Place, float] = {}
+    """What of that is borrowed."""
+
+
+class FigureKeeper:
+    """Keeps figures of queues that may be read from any thread. ``clock`` is monotonic."""
+
+    def __init__(self, book: QueueBook, statuses: QueueStatuses, clock: Callable[[], float]) -> None:
+        self._book = book
+        self._statuses = statuses
+        self._clock = clock
+        self._refreshed = float("-inf")
+        self.latest = QueueFigures()
+        """The figures of the latest look."""
+
+    def refresh(self) -> None:
+        """Look anew, if the figures are old. Call it about every second."""
+        now = self._clock()
+        if now < self._refreshed + REFRESH_SECONDS:
+            return
+        self._refreshed = now
+        self.latest = self._look()
+
+    def _look(self) -> QueueFigures:
+        names = {
+            name: name if index < MOST_QUEUES else OTHERS
+            for index, name in enumerate(sorted(self._book.quotas))
+        }
+        references = self._book.list_references()
+        workloads: dict[str, WorkloadCounts] = {}
+        nominal: dict[Place, float] = {}
+        used: dict[Place, float] = {}
+        borrowed: dict[Place, float] = {}
+        for name, quota in self._book.quotas.items():
+            shown = names[name]
+            found, former = self._statuses.count_workloads(references.get(name, [])), workloads.get(shown)
+            workloads[shown] = found if former is None else _add(found, former)
+            for flavor, amounts in quota.nominal.items():
+                for resource, amount in amounts.items():
+                    if amount < UNLIMITED:
+                        _count(nominal, (shown, flavor, resource), amount)
+            state = self._statuses.states.get(name)
+            for use in state.uses if state is not None else ():
+                place = shown, use.flavor, use.resource
+                _count(used, place, use.used)
+                _count(borrowed, place, max(use.borrowed, 0))
+        return QueueFigures(workloads, nominal, used, borrowed)
+
+
+def _add(some: WorkloadCounts, others: WorkloadCounts) -> WorkloadCounts:
+    return WorkloadCounts(some.pending + others.pending, some.admitted + others.admitted)
+
+
+def _count(amounts: dict[Place, float], place: Place, amount: int) -> None:
+    """Add an amount of the protocol, in which cpu is in thousandths."""
+    amounts[place] = amounts.get(place, 0.0) + (amount / 1000 if place[2] == "cpu" else amount)
+
+
+class QueueCollector:
+    """A collector for Prometheus; ``figures`` returns the latest, from any thread."""
+
+    def __init__(self, figures: Callable[[], QueueFigures]) -> None:
+        self._figures = figures
+
+    def describe(self) -> Iterator[GaugeMetricFamily]:
+        """Yield the metrics without values."""
+        yield from _make_families()
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """Yield how queues stand."""
+        found, families = self._figures(), _make_families()
+        pending, admitted = families[:2]
+        for queue, counts in found.workloads.items():
+            pending.add_metric([queue], counts.pending)
+            admitted.add_metric([queue], counts.admitted)
+        for family, amounts in zip(families[2:], found[1:], strict=True):
+            for place, amount in amounts.items():
+                family.add_metric(place, amount)
+        yield from families
+
+
+def _make_families() -> list[GaugeMetricFamily]:
+    place = ("queue", "flavor", "resource")
+    return [
+        GaugeMetricFamily(f"poseidon_queue_{name}", text, labels=labels)
+        for name, text, labels in (
+            ("pending_workloads", "Pods and gangs of a queue that wait.", ("queue",)),
+            ("admitted_workloads", "Pods and gangs of a queue that have places.", ("queue",)),
+            ("nominal", "What a queue has by itself of a resource: cores, bytes, or pieces.", place),
+            ("usage", "What is used of a resource by a queue, and by those below it.", place),
+            ("borrowed", "What of the usage exceeds the queue's own quota.", place),
+        )
+    ]
