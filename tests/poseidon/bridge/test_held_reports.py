@@ -32,6 +32,7 @@ async def placed(pods: int, options=HELD, *, takes_reports: bool = True):
 
 def end_binding(peer: Peer, session, name: str, result: BindResult = BindResult.BOUND) -> None:
     record = peer.state.tasks.find_by_name(f"default/{name}")
+    assert record is not None
     request = BindRequest(record.task.uid, "default", name, "n0")
     peer.state.binding_ended(BindOutcome(request, result, "" if result is BindResult.BOUND else "no"))
     session.wake()

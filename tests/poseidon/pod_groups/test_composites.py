@@ -82,7 +82,9 @@ def test_a_tree_is_one_job_in_whichever_order_objects_and_pods_come(order):
         ("a", "root", 2, ["rack"]),
         ("b", "root", 1, []),
     ]
-    assert groups.place_in_tree(groups.group_of("pod-x"), "pod-x").group == "a"
+    group = groups.group_of("pod-x")
+    assert group is not None
+    assert groups.place_in_tree(group, "pod-x").group == "a"
 
 
 def test_pods_wait_for_the_group_that_is_missing():
@@ -161,4 +163,6 @@ def test_groups_of_trees_may_forbid_their_pods_to_evict_others():
     put(groups, composite("root", preemption_policy="Never"))
     put(groups, leaf("a", "root"))
     groups.put_pod("pod-x", pod("x", native="a"))
-    assert groups.place_in_tree(groups.group_of("pod-x"), "pod-x").never_preempts
+    group = groups.group_of("pod-x")
+    assert group is not None
+    assert groups.place_in_tree(group, "pod-x").never_preempts

@@ -44,6 +44,7 @@ _OF_STRUCTS = {
     "PodGroup": ("scheduling.x-k8s.io/v1alpha1", "PodGroup"),
     "SigsPodGroup": ("scheduling.sigs.k8s.io/v1alpha1", "PodGroup"),
     "VolcanoPodGroup": ("scheduling.volcano.sh/v1beta1", "PodGroup"),
+    "CompositePodGroup": ("scheduling.k8s.io/v1alpha3", "CompositePodGroup"),
     "NativePodGroup": ("scheduling.k8s.io/v1alpha2", "PodGroup"),
     "Workload": ("scheduling.k8s.io/v1alpha1", "Workload"),
     "AppGroup": ("appgroup.diktyo.x-k8s.io/v1alpha1", "AppGroup"),

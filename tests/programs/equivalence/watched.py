@@ -205,7 +205,7 @@ class WatchedCluster:
                     case AnnounceUnschedulable(pod, message):
                         self._condition(pod, message)
                     case DeviceClaimWrite():
-                        make_write(self.state, action)
+                        make_write(self.state, action, self._now)
                     case SelectNode() | GiveVolume():
                         self._write_claim(action)
 

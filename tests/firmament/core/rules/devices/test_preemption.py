@@ -75,8 +75,8 @@ def test_a_task_gets_the_devices_of_a_less_important_one_once_it_is_gone():
 
 def test_tasks_without_devices_and_those_as_important_stay():
     core = cluster("a", devices=1)
-    plain = [ClassDefined(7, with_claims()), TasksBound("a", 7, ("plain",), priority=-5)]
-    core.apply([*plain, *holder("peer", "a", "d0", priority=10), *waiting("top")])
+    core.apply([ClassDefined(7, with_claims()), TasksBound("a", 7, ("plain",), priority=-5)])
+    core.apply([*holder("peer", "a", "d0", priority=10), *waiting("top")])
     result = core.run_round()
     assert not evicted(result) | placed(result).keys()
     core.apply(waiting("king", priority=11, number=2))
