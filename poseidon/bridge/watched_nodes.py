@@ -6,6 +6,7 @@ import logging
 from collections.abc import Sequence
 
 from poseidon.bridge.stores import Stores
+from poseidon.devices import hami
 from poseidon.kube.api.nodes import Node
 from poseidon.kube.api.resource import Change
 from poseidon.nodes.machines import machine as machine_of
@@ -57,6 +58,8 @@ class WatchedNodes:
         ]
         if stores.applications is not None:
             leave.append(stores.applications.members.node_gone)
+        if stores.shared_gpus is not None:
+            leave.append(stores.shared_gpus.forget_node)
         for forget in leave:
             with stores.quarantine.attempt("nodes that are gone", name):
                 forget(name)
@@ -75,6 +78,8 @@ class WatchedNodes:
         if stores.applications is not None:
             stores.applications.members.node_changed(name, node.metadata.labels)
         stores.gangs.topology.trees.node_changed(name, node.metadata.labels)
+        if stores.shared_gpus is not None:
+            stores.shared_gpus.put_node(name, node.metadata.annotations.get(hami.INVENTORY, ""))
         if stores.machines.put(uid, machine):
             stores.tasks.mark_node(name)
             stores.samples.mark(name)

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from poseidon.bridge.stores import Stores
 from poseidon.devices.claims import NO_CLAIMS, DeviceResolution, device_claims_of
+from poseidon.devices.shared_gpus import without_gpus
 from poseidon.kube.api.nodes import PriorityClass, Service
 from poseidon.kube.api.pod_groups import ScaledOwner
 from poseidon.kube.api.pods import Pod, attachable_of
@@ -220,6 +221,8 @@ class WatchedPods:
     def _translate(self, uid: str, pod: Pod, *, ours: bool) -> Task:
         """Translate a pod by itself."""
         stores = self._stores
+        if stores.shared_gpus is not None:
+            pod = without_gpus(pod)
         task = pod_translation.task(pod, stores.classes, self._priorities)
         if stores.classes.visibility.daemons:
             self._note_owner(uid, pod)
@@ -240,12 +243,15 @@ class WatchedPods:
         self, pod: Pod, task: Task, place: str
     ) -> tuple[Task, Resolution | None, DeviceResolution | None]:
         """Return the task with what its claims ask for, and what those of volumes and devices mean, None for none."""
+        stores = self._stores
         on_volumes: Resolution | None = None
         on_devices: DeviceResolution | None = None
         if claims := attachable_of(pod):
             task, on_volumes = self._stores.volume_effects.translate(claims, task, place)
-        if pod.spec.resource_claims:
-            named = device_claims_of(pod)
+        named = device_claims_of(pod) if pod.spec.resource_claims else ()
+        if stores.shared_gpus is not None:
+            named = (*named, *stores.shared_gpus.put_pod(task.uid, pod))
+        if named or pod.spec.resource_claims:
             task, on_devices = self._stores.device_effects.translate(named, task, place)
         return task, on_volumes, on_devices
 
@@ -359,6 +365,8 @@ class WatchedPods:
             self._stores.volumes.remove_pod(uid)
         if self._stores.device_effects.in_use:
             self._stores.devices.remove_pod(uid)
+        if self._stores.shared_gpus is not None:
+            self._stores.shared_gpus.take_back(uid)
         self._stores.spreading.forget_pod(uid)
         if self._stores.queues is not None:
             self._stores.queues.forget_pod(uid)

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 from poseidon.devices.claims import DeviceClaim, list_devices
+from poseidon.devices.virtual_claims import build_patch, is_virtual
 from poseidon.kube.api.devices import Json
 from poseidon.kube.api.metadata import PodRef
 from poseidon.kube.write.device_claim_writer import DeviceClaimWrite, WriteEnd
@@ -215,6 +217,7 @@ class ClaimWrites:
             return
         if progress.look_at is not None and progress.look_at > now and not join:
             return  # a write that failed is made again later
-        write = DeviceClaimWrite(claim.found, progress.allocation, join, leave, progress.unsure)
+        instead = partial(build_patch, claim.found) if is_virtual(claim.found) else None
+        write = DeviceClaimWrite(claim.found, progress.allocation, join, leave, progress.unsure, instead)
         progress.writing = write
         self._writes.append(write)

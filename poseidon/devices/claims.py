@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from poseidon.devices import hami
 from poseidon.devices.needs import ClaimNeed, DeviceNeeds
 from poseidon.kube.api.devices import MOST_CONSUMERS, Json, ResourceClaim
 from poseidon.kube.api.pods import Pod
@@ -137,6 +138,11 @@ def _list_named(pod: Pod) -> Iterator[PodDeviceClaim]:
             yield PodDeviceClaim(each.name, "", made=True, problem=problem)
         elif name := made[each.name]:
             yield PodDeviceClaim(each.name, f"{namespace}/{name}", made=True)
+
+
+def has_devices(pod: Pod) -> bool:
+    """Return whether a pod has claims of devices, or parts of GPUs."""
+    return bool(pod.spec.resource_claims) or hami.ALLOCATED in pod.metadata.annotations
 
 
 class DeviceResolution(NamedTuple):

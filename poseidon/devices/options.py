@@ -22,7 +22,9 @@ class DeviceOptions(Section):
     """The section ``devices``: ``bind_timeout`` (10 m) is how long a placed pod waits for claims and their drivers.
 
     ``disabled_features``: Kubernetes' feature gates that are off in the cluster; without it, all are on.
+    ``sharing``: whose parts of GPUs are read and given.
     """
 
     bind_timeout: PositiveDuration = 600.0
     disabled_features: tuple[FeatureGate, ...] = ()
+    sharing: tuple[Literal["hami"], ...] = ()

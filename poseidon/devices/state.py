@@ -31,6 +31,8 @@ from poseidon.kube.write.device_claim_writer import DeviceClaimWrite, WriteEnd
 class DeviceState:
     """All claims, and the pods that name them. ``wall`` returns seconds since the epoch, ``clock`` is monotonic.
 
+    ``holds_back`` says of a claim that is to be written with devices whether that has to wait; see ``try_blocked``.
+
     A pod's needs follow its claims until it is placed, and again when it has lost its place. In between they stay,
     because the claims change by its own placement.
     """
@@ -49,6 +51,7 @@ class DeviceState:
         self._affected: dict[str, None] = {}
         self._settled: dict[str, str] = {}
         self._blocked: dict[str, None] = {}
+        self.holds_back: Callable[[str, Json], bool] = lambda _key, _allocation: False
 
     def __contains__(self, uid: str) -> bool:
         """Return whether claims are being written for a pod."""
@@ -194,6 +197,7 @@ class DeviceState:
         now = self._clock()
         for key in self._writes.expire(now):
             self._note_use(key)
+        self.try_blocked()
         for uid, each in list(self._placements.items()):
             if each.deadline is not None and each.deadline <= now:
                 self._settle(
@@ -293,7 +297,7 @@ class DeviceState:
             allocation = progress.allocation
         self._use.put(key, allocation)
         if self._blocked:
-            self._try_blocked()
+            self.try_blocked()
 
     def _count_on(self, placement: PlacedPod, named: PodDeviceClaim, allocation: Json | None) -> str:
         claim = self._claims.get(named.key)
@@ -321,15 +325,15 @@ class DeviceState:
     def _makes_way(self, key: str, after: frozenset[str]) -> bool:
         """Return whether nobody but pods that go uses a claim."""
         claim, progress = self._claims.get(key), self._writes.get(key)
-        users = {*(claim.reserved if claim is not None else ())}
-        users.update(progress.joining if progress is not None else ())
+        users = {*(claim.reserved if claim else ()), *(progress.joining if progress else ())}
         return bool(users) and users <= after
 
     def _reserve(self, uid: str, placement: PlacedPod, key: str) -> None:
         """Have a claim written, as soon as no other has its devices any more."""
         progress = self._writes.get(key)
         allocation = progress.allocation if progress is not None else None
-        if placement.after and allocation is not None and self._use.find_conflict(key, allocation):
+        taken = placement.after and allocation and self._use.find_conflict(key, allocation)
+        if taken or (allocation and self.holds_back(key, allocation)):
             placement.blocked.add(key)
             self._blocked[uid] = None
             return
@@ -337,8 +341,8 @@ class DeviceState:
         self._writes.reserve(key, placement.pod, self._clock())
         self._changed[key] = None
 
-    def _try_blocked(self) -> None:
-        """Have claims written whose devices have been given back meanwhile."""
+    def try_blocked(self) -> None:
+        """Have claims written that had to wait for others, and need not any more."""
         blocked, self._blocked = self._blocked, {}
         for uid in blocked:
             placement = self._placements.get(uid)

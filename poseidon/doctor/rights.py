@@ -51,6 +51,7 @@ BASE = frozenset().union(
 PREEMPTION = _rights("", "pods/eviction", "create") | _rights("", "pods", "delete")
 RECOVERY = _rights("", "pods", "get", "create") | _rights("", "pods/eviction", "create")
 TOPOLOGY = _to_follow("topology") | _rights("", "pods", "patch")
+GPU_SHARING = _rights("", "pods", "patch")
 QUEUES = _to_follow("queues").union(
     *(_rights(resource.path.split("/")[2], resource.name, *_FOLLOW) for resource in QUEUED_OWNERS.values())
 )
@@ -102,6 +103,8 @@ def iter_wanted(configuration: BridgeConfiguration, namespace: str) -> Iterator[
         if configuration.queues.admission == "poseidon":
             yield Wanted("queue admission", "queue-admission", QUEUE_ADMISSION)
             yield Wanted("queue statuses", "queue-statuses", QUEUE_STATUSES)
+    if configuration.devices.sharing:
+        yield Wanted("parts of GPUs", "gpu-sharing", GPU_SHARING)
     if "network_overhead" in models:
         yield Wanted("network", "network", NETWORK)
     yield Wanted("preemption", "preemption", PREEMPTION, needed=False)

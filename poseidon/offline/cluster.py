@@ -59,8 +59,12 @@ class OfflineCluster:
     """Pods by uid."""
     is_live: bool = False
     """Whether it is a live cluster, or saved from one."""
+    now: float = 0.0
+    """Seconds since the epoch."""
     victims: dict[str, str] = field(default_factory=dict)
     """By uid, the nodes that pods are told to leave."""
+    annotated: dict[str, dict[str, str]] = field(default_factory=dict)
+    """By uid, what is written on pods for those who hand out parts of GPUs."""
     failed: dict[str, str] = field(default_factory=dict)
     """By uid, why the bridge has not carried out a decision."""
     _evictions: dict[str, Evict] = field(default_factory=dict)
@@ -115,7 +119,7 @@ class OfflineCluster:
                 elif isinstance(action, SelectNode | GiveVolume):
                     self.state.claim_refused(action, "")
                 elif isinstance(action, DeviceClaimWrite):
-                    make_write(self.state, action)
+                    self.annotated.update(make_write(self.state, action, self.now))
                 elif isinstance(action, WithdrawEviction) and self.victims.pop(action.uid, ""):
                     request = EvictionRequest(*self._evictions.pop(action.uid))
                     self.state.eviction_ended(EvictionOutcome(request, _STAYS))
@@ -189,7 +193,7 @@ def build(
     warnings += tell(scheduler, state, state.snapshot(), is_live=manifests.is_live)
     state.take_actions()
     return OfflineCluster(
-        scheduler, state, held, tuple(warnings), applications.app_groups, pods, manifests.is_live
+        scheduler, state, held, tuple(warnings), applications.app_groups, pods, manifests.is_live, now
     )
 
 

@@ -2,43 +2,51 @@
 
 from __future__ import annotations
 
-import msgspec
 from msgspec.structs import replace
 
 from poseidon.bridge.state import BridgeState
 from poseidon.devices.claims import device_of, list_results
-from poseidon.kube.api.devices import AllocatedDeviceStatus, ClaimConsumer, Json, ResourceClaim
+from poseidon.kube.api.devices import AllocatedDeviceStatus, Json, ResourceClaim
 from poseidon.kube.api.metadata import Condition
 from poseidon.kube.api.resource import Change
 from poseidon.kube.write.device_claim_writer import (
     DeviceClaimWrite,
     RefusedWriteError,
     WriteEnd,
+    apply_status,
     build_status,
 )
 
 
-def make_write(state: BridgeState, write: DeviceClaimWrite) -> None:
-    """Make a write of the bridge, and show it the claim as it is then."""
+def make_write(state: BridgeState, write: DeviceClaimWrite, now: float) -> dict[str, dict[str, str]]:
+    """Make a write of the bridge, and show it the claim as it is then.
+
+    Returns what that writes on pods, by uid.
+    """
     try:
         change = build_status(write.claim, write)
     except RefusedWriteError as error:
         state.device_claim_written(WriteEnd(write, str(error)))
-        return
+        return {}
     claim = write.claim
     if change is not None:
         claim = _apply_change(write.claim, change)
         state.device_claims_changed([Change(write.key, claim)])
     state.device_claim_written(WriteEnd(write, claim=claim))
+    if state.shared_gpus is not None:
+        state.shared_gpus.end_turn(write.key)
+    if write.instead is None or change is None:
+        return {}
+    metadata = write.instead(change, now)[1]["metadata"]
+    return {
+        metadata["uid"]: {key: value for key, value in metadata["annotations"].items() if value is not None}
+    }
 
 
 def _apply_change(claim: ResourceClaim, change: Json) -> ResourceClaim:
-    allocation = change.get("allocation", claim.status.allocation)
-    reserved = msgspec.convert(change["reservedFor"] or (), tuple[ClaimConsumer, ...])
-    said = tuple(_say_ready(each) for each in list_results(allocation or {}))
-    return replace(
-        claim, status=replace(claim.status, allocation=allocation, reserved_for=reserved, devices=said)
-    )
+    changed = apply_status(claim, change)
+    said = tuple(_say_ready(each) for each in list_results(changed.status.allocation or {}))
+    return replace(changed, status=replace(changed.status, devices=said))
 
 
 def _say_ready(result: Json) -> AllocatedDeviceStatus:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
+from poseidon.devices.claims import has_devices
 from poseidon.disruption_budgets.evictions import BudgetAnswers
 from poseidon.kube.api.pods import Pod
 from poseidon.manifests.loader import Manifests
@@ -103,7 +104,7 @@ class MoveRules:
             forbidden_by_annotation(pod)
             or self._gang(uid)
             or self._local_data(pod)
-            or ("has claims of devices" if pod.spec.resource_claims else "")
+            or ("has claims of devices" if has_devices(pod) else "")
             or self._budgets.refusal(pod)
         )
 

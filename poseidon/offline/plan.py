@@ -36,11 +36,13 @@ class Binding:
     after: tuple[str, ...] = ()
     devices: tuple[str, ...] = ()
     """What its claims get, such as ``gpu: gpu.example.com/pool/device``."""
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    """What is written on it for those who hand out parts of GPUs."""
 
     def as_json(self) -> dict[str, Any]:
-        """Return the documented JSON object; ``devices`` only of pods that get some."""
+        """Return the documented JSON object; ``devices`` and ``annotations`` only of pods that get some."""
         found = asdict(self)
-        return found if self.devices else {key: found[key] for key in ("pod", "node", "after")}
+        return {key: value for key, value in found.items() if value or key not in ("devices", "annotations")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +280,11 @@ class _Outcome:
         """Leave out the placements that the bridge has given back."""
         is_placed, devices = self._cluster.is_placed, self._cluster.state.devices
         self._placed = {
-            pod: replace(each, devices=tuple(_describe_devices(devices, pod)))
+            pod: replace(
+                each,
+                devices=tuple(_describe_devices(devices, pod)),
+                annotations=self._cluster.annotated.get(pod, {}),
+            )
             for pod, each in self._placed.items()
             if is_placed(pod, each.node)
         }

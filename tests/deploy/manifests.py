@@ -23,7 +23,16 @@ def load(name: str) -> list[Manifest]:
     return [document for document in yaml.safe_load_all((DEPLOY / name).read_text()) if document]
 
 
-WITH_ROLES = ("network", "preemption", "queue-admission", "queue-statuses", "queues", "recovery", "topology")
+WITH_ROLES = (
+    "gpu-sharing",
+    "network",
+    "preemption",
+    "queue-admission",
+    "queue-statuses",
+    "queues",
+    "recovery",
+    "topology",
+)
 BESIDE = (*WITH_ROLES, "opt-in", "rescheduling", "ui")
 """Folders that are applied beside ``deploy`` where they are wanted; most grant the bridge more."""
 

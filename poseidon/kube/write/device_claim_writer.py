@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from poseidon.kube.api.decoding import MalformedObjectError, decode_object
-from poseidon.kube.api.devices import FINALIZER, MOST_CONSUMERS, Json, ResourceClaim
+from poseidon.kube.api.devices import FINALIZER, MOST_CONSUMERS, ClaimConsumer, Json, ResourceClaim
 from poseidon.kube.api.metadata import PodRef
 from poseidon.kube.client.errors import ApiError, KubeError
 from poseidon.kube.client.media_types import MERGE_PATCH, STRATEGIC_MERGE_PATCH
@@ -35,6 +36,9 @@ class DeviceClaimWrite(NamedTuple):
     """Uids of the pods that give it back."""
     read_first: bool = False
     """Whether the claim may have changed without having been seen yet."""
+    instead: Callable[[Json, float], tuple[str, Json]] | None = None
+    """For a claim that no API server has: from a change of its status and the time, the path of another object and the
+    merge patch that says the same there."""
 
     @property
     def key(self) -> str:
@@ -97,6 +101,17 @@ def build_status(claim: ResourceClaim, write: DeviceClaimWrite) -> Json | None:
     return changed or None
 
 
+def apply_status(claim: ResourceClaim, change: Json) -> ResourceClaim:
+    """Return a claim after a change of its status."""
+    status = claim.status
+    if "allocation" in change:
+        status = replace(status, allocation=change["allocation"])
+    if "reservedFor" in change:
+        reserved = msgspec.convert(change["reservedFor"] or (), tuple[ClaimConsumer, ...])
+        status = replace(status, reserved_for=reserved)
+    return replace(claim, status=status)
+
+
 def _results(allocation: Json) -> list[tuple[Any, ...]]:
     """Return the devices of an allocation for comparison; servers may add to the rest of it."""
     devices = allocation.get("devices")
@@ -141,7 +156,23 @@ class DeviceClaimWriter(WorkerPool[DeviceClaimWrite]):
             _log.debug('claim of devices not written claim=%s reason="%s"', write.key, end.reason)
         self._on_ended(end)
 
+    async def _write_instead(
+        self, write: DeviceClaimWrite, instead: Callable[[Json, float], tuple[str, Json]]
+    ) -> WriteEnd:
+        """Write to the object for which a claim stands; a patch that is made twice does no harm."""
+        change = build_status(write.claim, write)
+        if change is None:
+            return WriteEnd(write, claim=write.claim)
+        path, patch = instead(change, self._environment.wall())
+        transport, text = self._environment.transport, msgspec.json.encode(patch)
+        answer = await self._persist(lambda: transport.patch(path, text, MERGE_PATCH))
+        claim, shown = apply_status(write.claim, change), _decode(answer).metadata
+        metadata = replace(claim.metadata, resource_version=shown.resource_version)
+        return WriteEnd(write, claim=replace(claim, metadata=metadata))
+
     async def _write(self, write: DeviceClaimWrite) -> WriteEnd:
+        if write.instead is not None:
+            return await self._write_instead(write, write.instead)
         claim = await self._read(write) if write.read_first else write.claim
         for _ in range(_CONFLICTS):
             try:

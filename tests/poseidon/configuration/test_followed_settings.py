@@ -69,6 +69,7 @@ ROWS: tuple[tuple[str, dict[str, Any], dict[str, Any], str], ...] = (
     ("costModels.args", {}, overlay("topology", topologyConfigMapNameSpace="a"), "Trees"),
     ("devices.bindTimeout", {}, {"devices": {"bindTimeout": "5m"}}, "DeviceState"),
     ("devices.disabledFeatures", {}, {"devices": {"disabledFeatures": ["DRAAdminAccess"]}}, "dict"),
+    ("devices.sharing", {}, {"devices": {"sharing": ["hami"]}}, "SharedGpus"),
     ("queues.source", {}, {"queues": {"source": ["volcano"]}}, "QueueBook"),
     ("queues.admission", KUEUE, {"queues": {"source": "kueue", "admission": "poseidon"}}, "QueueBook"),
     ("queues.fairSharing", KUEUE, {"queues": {"source": "kueue", "fairSharing": True}}, "KueueShelf"),

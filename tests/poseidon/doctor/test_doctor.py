@@ -197,6 +197,7 @@ def triples(granted: frozenset[rights.Right]) -> set[tuple[str, str, str]]:
         ("queues", rights.QUEUES),
         ("queue-admission", rights.QUEUE_ADMISSION),
         ("queue-statuses", rights.QUEUE_STATUSES),
+        ("gpu-sharing", rights.GPU_SHARING),
         ("network", rights.NETWORK),
     ],
 )

@@ -1,0 +1,286 @@
+"""Parts of GPUs as HAMi has them: read as devices that several claims share, and written as its device plugin expects.
+
+A node's annotation lists its GPUs, a pod's limits say what it wants of them, and an annotation of the pod says what it
+has got. Here GPUs become devices of the driver ``hami.io`` with capacities, and what a pod wants becomes a claim of its
+own; so the solver chooses parts of GPUs as it chooses any device.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from poseidon.kube.api.devices import Json
+from poseidon.kube.api.pods import Container, Pod
+from poseidon.kube.parsing.quantities import QuantityError, amount
+
+DRIVER = "hami.io"
+INVENTORY = "hami.io/node-nvidia-register"
+ALLOCATED, TO_ALLOCATE = "hami.io/vgpu-devices-allocated", "hami.io/vgpu-devices-to-allocate"
+NODE, BIND_TIME, BIND_PHASE = "hami.io/vgpu-node", "hami.io/bind-time", "hami.io/bind-phase"
+ALLOCATING = "allocating"
+COUNT, MEMORY, SHARE, CORES = (
+    "nvidia.com/gpu",
+    "nvidia.com/gpumem",
+    "nvidia.com/gpumem-percentage",
+    "nvidia.com/gpucores",
+)
+RESOURCES = frozenset({COUNT, MEMORY, SHARE, CORES})
+"""What pods state as limits, and nodes need not offer."""
+CLASS_SPEC: Json = {"selectors": [{"cel": {"expression": f'device.driver == "{DRIVER}"'}}]}
+_WHOLE = 1_000
+"""What there is of each GPU for those that have all of its cores: one of them leaves nothing for others."""
+_TYPE = "NVIDIA"
+
+
+class Gpu(NamedTuple):
+    """A GPU of a node's annotation."""
+
+    id: str
+    """Its uuid."""
+    slots: int
+    """How many containers may have a part of it."""
+    memory: int
+    """In MiB."""
+    cores: int
+    """In percent."""
+    model: str
+    """What its maker calls it."""
+    numa: int = 0
+    """Its NUMA node."""
+    mode: str = ""
+    """How it is shared, such as ``hami-core``."""
+
+
+class GpuPart(NamedTuple):
+    """What a container has of a GPU."""
+
+    id: str
+    memory: int
+    cores: int
+
+
+# --- nodes ------------------------------------------------------------------------------------------------------------
+
+
+def read_inventory(text: str) -> list[Gpu]:
+    """Return the healthy GPUs of a node's annotation, in either of its forms; raises ``ValueError``."""
+    if text.lstrip().startswith("["):
+        return [
+            Gpu(
+                str(each["id"]),
+                int(each.get("count", 1)),
+                int(each.get("devmem", 0)),
+                int(each.get("devcore", 100)),
+                str(each.get("type", "")),
+                int(each.get("numa", 0)),
+                str(each.get("mode", "")),
+            )
+            for each in json.loads(text)
+            if each.get("health", True)
+        ]
+    found = []
+    for entry in filter(None, text.split(":")):
+        parts = entry.split(",")
+        if len(parts) < 7:
+            raise ValueError(f"{entry[:60]!r} has fewer than seven parts")
+        if parts[6] == "true":
+            slots, memory, cores = map(int, parts[1:4])
+            found.append(Gpu(parts[0], slots, memory, cores, parts[4], int(parts[5])))
+    return found
+
+
+def describe_node(node: str, gpus: Sequence[Gpu]) -> Json:
+    """Return the spec of the slice of a node's GPUs."""
+    return {
+        "driver": DRIVER,
+        "nodeName": node,
+        "pool": {"name": node, "generation": 1, "resourceSliceCount": 1},
+        "devices": [
+            {
+                "name": gpu.id,
+                "allowMultipleAllocations": True,
+                "attributes": {
+                    "uuid": {"string": gpu.id},
+                    "type": {"string": gpu.model.upper()},
+                    "mode": {"string": gpu.mode},
+                    "numa": {"int": gpu.numa},
+                    "memory": {"int": gpu.memory},
+                },
+                "capacity": {
+                    name: {"value": str(value)}
+                    for name, value in {
+                        "slots": gpu.slots,
+                        "memory": gpu.memory,
+                        "cores": gpu.cores,
+                        "whole": _WHOLE,
+                    }.items()
+                },
+            }
+            for gpu in gpus
+        ],
+    }
+
+
+# --- pods -------------------------------------------------------------------------------------------------------------
+
+
+def asks(pod: Pod) -> bool:
+    """Return whether some container of a pod states GPUs."""
+    return any(_read(container, COUNT) for container in pod.spec.containers)
+
+
+def describe_claim(pod: Pod, memories: Iterable[int]) -> Json:
+    """Return the spec of the claim that a pod's limits amount to; ``memories``: what GPUs there have, in MiB.
+
+    A container that states a percentage, or nothing, wants as much of whatever GPU it gets.
+    """
+    sizes = sorted(set(memories))
+    selectors = [{"cel": {"expression": each}} for each in _select(pod.metadata.annotations)]
+    requests = [
+        _describe_request(f"c{number}", container, sizes, selectors)
+        for number, container in enumerate(pod.spec.containers)
+        if _read(container, COUNT)
+    ]
+    constraints = []
+    if pod.metadata.annotations.get("nvidia.com/numa-bind") == "true":
+        constraints = [{"requests": [each["name"]], "matchAttribute": f"{DRIVER}/numa"} for each in requests]
+    return {"devices": {"requests": requests, "constraints": constraints}}
+
+
+def _describe_request(
+    name: str, container: Container, sizes: Sequence[int], selectors: Sequence[Json]
+) -> Json:
+    cores = min(_read(container, CORES), 100)
+    count, memory = _read(container, COUNT), _read(container, MEMORY)
+
+    def want(of_memory: int, more: Sequence[str] = ()) -> Json:
+        asked = {"slots": 1, "memory": of_memory, "cores": cores, "whole": _WHOLE if cores == 100 else 1}
+        return {
+            "deviceClassName": DRIVER,
+            "allocationMode": "ExactCount",
+            "count": count,
+            "selectors": [*selectors, *({"cel": {"expression": each}} for each in more)],
+            "capacity": {"requests": {key: str(value) for key, value in asked.items()}},
+        }
+
+    if memory:
+        return {"name": name, "exactly": want(memory)}
+    percent = min(_read(container, SHARE) or 100, 100)
+    options = [
+        {
+            "name": f"m{size}",
+            **want(size * percent // 100, [f'device.attributes["{DRIVER}"].memory == {size}']),
+        }
+        for size in sizes
+    ]
+    return (
+        {"name": name, "firstAvailable": options}
+        if options
+        else {"name": name, "exactly": want(0, ["false"])}
+    )
+
+
+def _read(container: Container, resource: str) -> int:
+    stated = container.resources.limits.get(resource, container.resources.requests.get(resource))
+    if stated is None:
+        return 0
+    try:
+        return max(0, amount(resource, stated))
+    except QuantityError:
+        return 0
+
+
+def _select(annotations: Mapping[str, str]) -> Iterator[str]:
+    """Yield expressions for the annotations by which pods choose GPUs."""
+    device = f'device.attributes["{DRIVER}"]'
+    for key, name, wanted in (
+        ("nvidia.com/use-gputype", "type", True),
+        ("nvidia.com/nouse-gputype", "type", False),
+        ("nvidia.com/use-gpuuuid", "uuid", True),
+        ("nvidia.com/nouse-gpuuuid", "uuid", False),
+    ):
+        named = [each.strip() for each in annotations.get(key, "").split(",") if each.strip()]
+        if named:
+            if name == "type":
+                parts = [f"{device}.type.contains({json.dumps(each.upper())})" for each in named]
+            else:
+                parts = [f"{device}.uuid == {json.dumps(each)}" for each in named]
+            yield " || ".join(parts) if wanted else f"!({' || '.join(parts)})"
+    mode = annotations.get("nvidia.com/vgpu-mode", "")
+    if mode:
+        yield f"{device}.mode == {json.dumps(mode)}"
+
+
+# --- what pods have got -----------------------------------------------------------------------------------------------
+
+
+def read_parts(text: str) -> list[list[GpuPart]]:
+    """Return by container what a pod's annotation says that it has; raises ``ValueError``."""
+    found = []
+    for container in text.split(";")[:-1] if ";" in text else [text]:
+        parts = []
+        for entry in filter(None, container.split(":")):
+            fields = entry.split(",")
+            if len(fields) < 4:
+                raise ValueError(f"{entry[:60]!r} has fewer than four parts")
+            parts.append(GpuPart(fields[0], int(fields[2]), int(fields[3])))
+        found.append(parts)
+    return found
+
+
+def write_parts(parts: Iterable[Iterable[GpuPart]]) -> str:
+    """Return the annotation of a pod that has these parts, by container."""
+    return "".join(
+        "".join(f"{each.id},{_TYPE},{each.memory},{each.cores}:" for each in container) + ";"
+        for container in parts
+    )
+
+
+def make_allocation(node: str, mark: str, parts: Sequence[Sequence[GpuPart]]) -> Json:
+    """Return what a pod's annotation says as the allocation of its claim; ``mark``: unique for the pod."""
+    results = [
+        {
+            "request": f"c{number}",
+            "driver": DRIVER,
+            "pool": node,
+            "device": part.id,
+            "shareID": f"{mark}/{number}/{place}",
+            "consumedCapacity": {
+                "slots": "1",
+                "memory": str(part.memory),
+                "cores": str(part.cores),
+                "whole": str(_WHOLE if part.cores >= 100 else 1),
+            },
+        }
+        for number, container in enumerate(parts)
+        for place, part in enumerate(container)
+    ]
+    terms = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}]
+    return {"devices": {"results": results}, "nodeSelector": {"nodeSelectorTerms": terms}}
+
+
+def list_parts(allocation: Json, containers: int) -> list[list[GpuPart]]:
+    """Return by container what the allocation of a pod's claim gives it."""
+    found: list[list[GpuPart]] = [[] for _ in range(containers)]
+    for each in allocation["devices"]["results"]:
+        number = int(each["request"].partition("/")[0][1:])
+        consumed = each.get("consumedCapacity") or {}
+        part = GpuPart(
+            each["device"], amount("memory", consumed["memory"]), amount("cores", consumed["cores"])
+        )
+        found[number].append(part)
+    return found
+
+
+def annotate(allocation: Json, containers: int, now: float) -> dict[str, str]:
+    """Return the annotations by which HAMi's device plugin learns what a pod has got."""
+    parts = write_parts(list_parts(allocation, containers))
+    return {
+        ALLOCATED: parts,
+        TO_ALLOCATE: parts,
+        NODE: str(allocation["devices"]["results"][0]["pool"]),
+        BIND_TIME: str(int(now)),
+        BIND_PHASE: ALLOCATING,
+    }
