@@ -84,6 +84,7 @@ def native(name: str):
 
 DEFINITIONS = [
     definition("scheduling.k8s.io/v1beta1", "podgroups", "PodGroup"),
+    definition("scheduling.k8s.io/v1alpha3", "compositepodgroups", "CompositePodGroup"),
     definition("scheduling.k8s.io/v1alpha1", "workloads", "Workload"),
     definition("scheduling.x-k8s.io/v1alpha1", "podgroups", "PodGroup"),
     definition("scheduling.sigs.k8s.io/v1alpha1", "podgroups", "PodGroup"),
@@ -275,6 +276,16 @@ def suspended():
 
 def waiting_as_a_group():
     yield native("native")
+    yield {
+        "apiVersion": "scheduling.k8s.io/v1alpha3",
+        "kind": "CompositePodGroup",
+        "metadata": {"name": "tree", "namespace": "default"},
+        "spec": {"schedulingPolicy": {"gang": {"minGroupCount": 1}}},
+    }
+    leaf = native("leaf")
+    leaf["spec"]["parentCompositePodGroupName"] = "tree"
+    yield leaf
+    yield pod("lonely", schedulingGroup={"podGroupName": "leaf"})
     yield pod("alone", schedulingGroup={"podGroupName": "native"})
 
 

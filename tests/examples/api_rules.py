@@ -225,11 +225,28 @@ def _native_workload(found: Object, _others: Sequence[Object]) -> Iterator[str]:
         yield from _policy(template.get("schedulingPolicy") or {}, "spec.podGroupTemplates")
 
 
-def _policy(policy: Object, field: str) -> Iterator[str]:
+def _grouped(found: Object, _others: Sequence[Object]) -> Iterator[str]:
+    """A group that may be in others: 1.37 wants a Workload named with the parent, and always by a composite one."""
+    spec, composite = found.get("spec") or {}, found["kind"] == "CompositePodGroup"
+    yield from _policy(
+        spec.get("schedulingPolicy") or {},
+        "spec.schedulingPolicy",
+        "minGroupCount" if composite else "minCount",
+    )
+    reference = spec.get("workloadRef") or {}
+    if composite or spec.get("parentCompositePodGroupName"):
+        for field in ("workloadName", "templateName"):
+            if not reference.get(field):
+                yield f"spec.workloadRef.{field}: Required value"
+    if len((spec.get("schedulingConstraints") or {}).get("topology") or ()) > 1:
+        yield "spec.schedulingConstraints.topology: must have at most 1 item"
+
+
+def _policy(policy: Object, field: str, count: str = "minCount") -> Iterator[str]:
     if len(policy) != 1 or not policy.keys() <= {"basic", "gang"}:
         yield f"{field}: must specify one of basic and gang"
-    elif "gang" in policy and not (policy["gang"].get("minCount") or 0) > 0:
-        yield f"{field}.gang.minCount: must be greater than 0"
+    elif "gang" in policy and not (policy["gang"].get(count) or 0) > 0:
+        yield f"{field}.gang.{count}: must be greater than 0"
 
 
 RULES: dict[tuple[str, str], Callable[[Object, Sequence[Object]], Iterator[str]]] = {
@@ -253,6 +270,8 @@ RULES: dict[tuple[str, str], Callable[[Object, Sequence[Object]], Iterator[str]]
     ("scheduling.k8s.io/v1", "PriorityClass"): _priority_class,
     ("scheduling.k8s.io/v1alpha2", "PodGroup"): _native_group,
     ("scheduling.k8s.io/v1alpha2", "Workload"): _native_workload,
+    ("scheduling.k8s.io/v1alpha3", "CompositePodGroup"): _grouped,
+    ("scheduling.k8s.io/v1beta1", "PodGroup"): _grouped,
     ("storage.k8s.io/v1", "CSIDriver"): _nothing,
     ("storage.k8s.io/v1", "CSINode"): _csi_node,
     ("storage.k8s.io/v1", "CSIStorageCapacity"): _storage_capacity,
@@ -269,4 +288,4 @@ RULES: dict[tuple[str, str], Callable[[Object, Sequence[Object]], Iterator[str]]
     ("topology.node.k8s.io/v1alpha1", "NodeResourceTopology"): _nothing,
     ("topology.node.k8s.io/v1alpha2", "NodeResourceTopology"): _nothing,
 }
-"""What 1.36 serves of what is used here, alpha versions included, by API version and kind."""
+"""What 1.36, of trees of groups 1.37, serves of what is used here, alpha versions included, by API version and kind."""
