@@ -9,8 +9,9 @@ old place back, which is kept for it, too; only after that is it placed like any
 annotations are stored: after a restart, places are kept for pods that still exist.
 
 Anybody who may annotate pods can have room kept, so this is limited: a place ends after its time, whatever is
-updated meanwhile, and the same pod gets another one only after as long again. If all places are in use,
-namespaces get equal shares of them.
+updated meanwhile, and the same pod gets another one only after as long again. So it is for all pods of a namespace on
+one node while no replacement comes, so that new pods do not hold a place on. If all places are in use, namespaces get
+equal shares of them.
 """
 
 from __future__ import annotations
@@ -110,6 +111,7 @@ class _Kept(Struct):
     task: Task
     namespace: str
     node: str
+    since: float
     until: float
     going: bool = False
     gone: bool = False
@@ -152,6 +154,7 @@ class KeptPlaces:
         self._replacements: dict[str, _Meant] = {}
         self._over: set[str] = set()
         self._began: dict[str, float] = {}
+        self._rests: dict[tuple[str, str], float] = {}
         self._shares: Counter[str] = Counter()
         self._outcomes: Counter[str] = Counter()
 
@@ -167,17 +170,20 @@ class KeptPlaces:
             if meant.node == pod.spec.node_name:
                 self._outcomes["returned" if meant.back else "taken"] += 1
             self._end_old(meant.moved)
-        if not node or node == pod.spec.node_name or not task.job:
-            self._forget(task.uid)
-            return
         namespace = pod.metadata.namespace
-        if known is None and (task.uid in self._over or not self._has_share(namespace)):
+        if known is not None and known.node != node:
+            self._end_unused(task.uid, now)
+            known = None
+        if not node or node == pod.spec.node_name or not task.job:
             return
-        until = min(until, self._latest(task.uid, now))
+        rests = self._rests.get((namespace, node), 0.0) > now
+        if known is None and (task.uid in self._over or rests or not self._has_share(namespace)):
+            return
+        until = min(until, self._latest(task.uid, now), self._latest_there(namespace, node, now))
         if until <= now:
-            self._forget(task.uid)
-        elif known is None or known.node != node:
-            self._keep(pod, _Kept(task, namespace, node, until))
+            self._end_unused(task.uid, now)
+        elif known is None:
+            self._keep(pod, _Kept(task, namespace, node, now, until))
         else:
             known.until = until
         # ReplicaSets and Jobs do not wait until a pod that is being deleted has ended.
@@ -245,11 +251,13 @@ class KeptPlaces:
         for uid in [uid for uid, kept in self._kept.items() if kept.until <= now]:
             if self._kept[uid].going:
                 self._outcomes["expired"] += 1
-            self._forget(uid)
+            self._end_unused(uid, now)
         for uid in [uid for uid, old in self._old.items() if old.until <= now]:
             self._end_old(uid)
         for uid in [uid for uid, began in self._began.items() if began + 2 * _LONGEST <= now]:
             del self._began[uid]
+        for place in [place for place, until in self._rests.items() if until <= now]:
+            del self._rests[place]
 
     def _latest(self, uid: str, now: float) -> float:
         """Return until when a pod may have a place. It is over for as long as it could last, then begins anew."""
@@ -257,6 +265,12 @@ class KeptPlaces:
         if began is None or began + 2 * _LONGEST <= now:
             began = self._began[uid] = now
         return began + _LONGEST
+
+    def _latest_there(self, namespace: str, node: str, now: float) -> float:
+        """Return until when a namespace may have places on a node: no longer than its oldest there."""
+        kept = self._kept.values()
+        oldest = min((it.since for it in kept if (it.namespace, it.node) == (namespace, node)), default=now)
+        return oldest + _LONGEST
 
     def _has_share(self, namespace: str) -> bool:
         """Return whether a namespace may have one more place; where all are in use, the one that has most
@@ -282,6 +296,15 @@ class KeptPlaces:
         content = room_record(pod, kept.node, task.priority)
         self._records.tell(FOREIGN_NOMINATION_RECORD, _name(task.uid), content)
         self._old[task.uid] = _OldPlace(here, room_record(pod, here, task.priority), kept.until)
+
+    def _end_unused(self, uid: str, now: float) -> None:
+        """End a place for which no replacement came; its namespace has none on that node for as long as it was kept."""
+        kept = self._kept.get(uid)
+        if kept is None:
+            return
+        place = kept.namespace, kept.node
+        self._rests[place] = max(self._rests.get(place, 0.0), now + min(now - kept.since, _LONGEST))
+        self._forget(uid)
 
     def _forget(self, uid: str) -> None:
         """Keep neither the place that a pod goes to nor the one that it has."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cost_models.interface import Float64, Int64
+from cost_models.interface import Bool, Float64, Int64
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.placement.outcome import Means
 from firmament.core.placement.placing import place
@@ -22,14 +22,18 @@ MOST_TRIES = 24
 
 @dataclass(frozen=True, slots=True)
 class RoomSearch:
-    """``gangs``: gangs that need room; ``in_the_end``: int64[M, K], what machines will have left; ``run``: float64[M],
-    how long the tasks that are expected to end have run there at most: a long runtime so far predicts a long remaining
-    one.
-    """
+    """For which gangs room is sought, and where."""
 
     gangs: tuple[int, ...]
+    """Gangs of the problem."""
     in_the_end: Int64
+    """int64[M, K]: what machines will have left."""
     run: Float64
+    """float64[M]: how long the tasks that are expected to end have run there at most: a long runtime so far predicts a
+    long remaining one.
+    """
+    kept: Bool | None = None
+    """bool[S, M]: machines that would do, but are kept for other gangs; None if there are none."""
 
 
 def find_gang_room(
@@ -37,13 +41,14 @@ def find_gang_room(
 ) -> Assignments | None:
     """Return places for all that a gang needs, on few machines that lack little of the room; None if there are none.
 
-    Raises what the solver raises, time-outs excepted.
+    Some are on machines that are kept for other gangs only if the rest is not enough. Raises what the solver raises,
+    time-outs excepted.
     """
     alone = _alone(problem, gang, search.in_the_end)
     order = _by_lack(problem, gang, search)
     best = _place_on(alone, gang, order, means) if len(order) else None
     if best is None:
-        return None
+        return _place_on_kept(problem, gang, search, means)
     least, most, size = 0, len(order), 1
     for _ in range(MOST_TRIES):
         if size >= most:
@@ -56,6 +61,17 @@ def find_gang_room(
         else:
             best, most, size = found, size, (least + size) // 2
     return best
+
+
+def _place_on_kept(
+    problem: PlacementProblem, gang: int, search: RoomSearch, means: Means
+) -> Assignments | None:
+    """Return places for all that a gang needs if no machine were kept for others, None if there are none either."""
+    if search.kept is None:
+        return None
+    opened = replace(problem, feasible=problem.feasible | search.kept)
+    order = _by_lack(opened, gang, search)
+    return _place_on(_alone(opened, gang, search.in_the_end), gang, order, means) if len(order) else None
 
 
 def _alone(problem: PlacementProblem, gang: int, in_the_end: Int64) -> PlacementProblem:

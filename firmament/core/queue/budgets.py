@@ -31,7 +31,7 @@ from firmament.core.queue.class_work import (
     count_group_looks,
     estimate_work,
 )
-from firmament.core.queue.turns import Turns
+from firmament.core.queue.turns import Turns, namespaces_of
 from firmament.core.rules.registry import NodeRules
 from firmament.core.rules.tree_groups.compilation import list_groups
 from firmament.core.state.cluster import Cluster
@@ -252,15 +252,8 @@ class Budgets:
 
     def _namespaces(self, waiting: Int64) -> tuple[list[str], Int64]:
         """Return names of the namespaces of tasks, and int64[N]: the index of each one's."""
-        tasks, rows = self._cluster.tasks, self._cluster.classes.rows
         index: dict[str, int] = {}
-        found = [
-            index.setdefault(
-                tasks.name[row].partition("/")[0] if "/" in tasks.name[row] else rows[cls].content.namespace,
-                len(index),
-            )
-            for row, cls in zip(waiting.tolist(), tasks.cls[waiting].tolist(), strict=True)
-        ]
+        found = [index.setdefault(name, len(index)) for name in namespaces_of(self._cluster, waiting)]
         return list(index), np.array(found, dtype=np.int64)
 
     # --- a round of its own ---------------------------------------------------------------------------------------

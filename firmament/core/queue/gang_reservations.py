@@ -8,7 +8,8 @@ placed, or the reservation lapses, or the room cannot come any more. The stated 
 once every task that ran on those machines when they were reserved has ended, if that is before the reservation lapses.
 
 At most one machine in ``MACHINES_PER_GANG_MACHINE`` is kept for gangs at a time, or else one gang's, whatever it takes.
-Namespaces take turns, so that many gangs of one namespace do not delay those of others.
+Namespaces take turns, so that many gangs of one namespace do not delay those of others. A gang that would find room only
+on machines that are kept for another waits until these are free, and nobody comes before it.
 """
 
 from __future__ import annotations
@@ -84,6 +85,12 @@ class GangReservations:
         for held in self.held.values():
             if held.job != job and priority <= held.priority and ends > held.starts:
                 yield from held.machines
+
+    def list_rows(self, cluster: Cluster) -> list[int]:
+        """Return rows of the machines that are kept for gangs."""
+        row_of = cluster.machines.row_of
+        names = {name for held in self.held.values() for name in held.machines}
+        return sorted(row_of[name] for name in names if name in row_of)
 
     def renumber(self, new_row: Int64) -> None:
         """Move classes to new rows: ``new_row[old]``, -1 for those that are gone."""
@@ -176,7 +183,10 @@ class GangReservations:
         found: Mapping[str, list[KeptPart]],
         now: float,
     ) -> None:
-        """Keep the room that a round has found for gangs that were due, by job; those without any count anew."""
+        """Keep the room that a round has found for gangs that were due, by job; those without any count anew.
+
+        Those that have room only on machines that are kept for others wait for that, and come next.
+        """
         sought, self.sought = self.sought, frozenset()
         self.due -= sought
         for job_id in sorted(sought):
@@ -197,8 +207,9 @@ class GangReservations:
             self._options.reserve_for_rounds,
             now + self._options.reserve_for,
         )
-        kept = sum(len(held.machines) for held in self.held.values())
-        if kept and (kept + len(made.machines)) * MACHINES_PER_GANG_MACHINE > len(cluster.machines):
+        kept = {name for held in self.held.values() for name in held.machines}
+        both = len(kept) + len(made.machines)
+        if kept and (kept & made.machines or both * MACHINES_PER_GANG_MACHINE > len(cluster.machines)):
             self._too_large.add(job_id)  # until a reservation ends
             return
         self.held[job_id] = made

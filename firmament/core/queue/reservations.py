@@ -23,7 +23,7 @@ from firmament.core.filters.static_rows import StaticRows
 from firmament.core.queue.expected_ends import find_start
 from firmament.core.queue.gang_reservations import GangReservations
 from firmament.core.queue.lasting_use import lasting_use
-from firmament.core.queue.turns import Turns
+from firmament.core.queue.turns import Turns, namespaces_of
 from firmament.core.rules.gangs.members import lacking
 from firmament.core.rules.node_name import list_pinned_rows
 from firmament.core.state.cluster import Cluster
@@ -205,7 +205,7 @@ class Reservations:
                 usable[machines.row_of[held.machine]] = False
         if not usable.any():
             return False
-        self._turns.serve(row.content.namespace)
+        self._turns.serve(namespaces_of(cluster, np.array([task]))[0])
         share = missing / np.maximum(capacity[:, wanted], 1)
         lack = np.where(usable, share.max(axis=1, initial=0.0), np.inf)
         self.held.append(

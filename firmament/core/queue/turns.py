@@ -44,5 +44,11 @@ class Turns:
 
 
 def namespaces_of(cluster: Cluster, rows: Int64) -> Sequence[str]:
-    """Return the namespace of each task (int64[N] rows)."""
-    return [cluster.classes.rows[cls].content.namespace for cls in cluster.tasks.cls[rows].tolist()]
+    """Return the namespace of each task (int64[N] rows): that of its name ``namespace/name``, or else of its class,
+    which has none where no rule reads it.
+    """
+    tasks, classes = cluster.tasks, cluster.classes.rows
+    return [
+        tasks.name[row].partition("/")[0] if "/" in tasks.name[row] else classes[cls].content.namespace
+        for row, cls in zip(rows.tolist(), tasks.cls[rows].tolist(), strict=True)
+    ]

@@ -133,17 +133,23 @@ def take_snapshot(
         importance=importance,
         gangs=admitted.jobs,
         preemption=preemption,
-        room=_room_search(context, admitted, groups, now),
+        room=_room_search(context, admitted, groups, now, assessed, problem),
     )
 
 
 def _room_search(
-    context: RoundContext, admitted: AdmittedTasks, groups: TaskGroups, now: float
+    context: RoundContext,
+    admitted: AdmittedTasks,
+    groups: TaskGroups,
+    now: float,
+    assessed: RoundAssessment,
+    problem: PlacementProblem,
 ) -> RoomSearch | None:
     """Return the gangs for which room is sought, and what machines will have left once the tasks that are expected to
     end have ended.
     """
-    due = context.reservations.gangs.due
+    gang_reservations = context.reservations.gangs
+    due = gang_reservations.due
     gangs = tuple([number for number, job in enumerate(admitted.jobs) if job in due]) if due else ()
     if not gangs:
         return None
@@ -151,7 +157,12 @@ def _room_search(
     in_the_end = cluster.machines.capacity - lasting_use(cluster)
     promised = cluster.sum_promised_beside(groups.tasks)
     in_the_end = in_the_end if promised is None else in_the_end - promised
-    return RoomSearch(gangs, in_the_end, longest_run(cluster, now))
+    kept: Bool | None = None
+    rows = gang_reservations.list_rows(cluster)
+    if len(rows):
+        kept = np.zeros_like(problem.feasible)
+        kept[:, rows] = assessed.feasible()[:, rows] & ~problem.feasible[:, rows]
+    return RoomSearch(gangs, in_the_end, longest_run(cluster, now), kept)
 
 
 def _problem(

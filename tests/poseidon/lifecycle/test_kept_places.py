@@ -212,6 +212,50 @@ def test_a_place_ends_after_its_time_whatever_is_updated(taken_back):
     assert scene.kept() == ["n2"], "a later move has its place"
 
 
+@pytest.mark.parametrize("at_once", [1, 3])
+def test_new_pods_of_the_same_owner_do_not_hold_it_on(at_once):
+    scene = Moving()
+    held = 0
+    for turn in range(48):  # every five minutes
+        for index in range(at_once):
+            scene.pods(gone(pod(f"old-{turn - 1}-{index}")))
+            scene.pods(present(pod(f"old-{turn}-{index}", node="n1", owner="web")))
+            scene.announce(f"old-{turn}-{index}", seconds=600)
+        scene.state.expire()
+        scene.sync()
+        held += "n2" in scene.kept()
+        scene.now += 300
+    assert held <= 48 / 2
+    scene.now += 1200
+    scene.announce(f"old-{turn}-0", seconds=600)
+    assert scene.kept() == ["n2"], "a later move has its place"
+
+
+def test_a_place_that_was_used_costs_the_next_ones_nothing():
+    scene = Moving()
+    for turn in range(5):
+        old, new = f"pod{turn}", f"pod{turn + 1}"
+        scene.pods(present(pod(old, node="n1", owner="web")))
+        scene.announce(old, seconds=600)
+        assert scene.kept() == ["n2"]
+        scene.pods(gone(pod(old)), present(pod(new, owner="web")))
+        assert scene.confined(f"pod-{new}") == ("n2", True)
+        scene.pods(gone(pod(new)))
+
+
+def test_a_move_elsewhere_has_its_place_meanwhile():
+    scene = Moving()
+    scene.announce(seconds=600)
+    scene.now += 601
+    scene.state.expire()
+    scene.sync()
+    scene.pods(present(pod("second", node="n1", owner="web")))
+    scene.announce("second", "n2", seconds=300)
+    assert scene.kept() == [], "the namespace has had its place there"
+    scene.announce("second", "n3", seconds=300)
+    assert scene.kept() == ["n3"]
+
+
 def announced(scene, namespace, count):
     """Announce moves of so many pods of a namespace, to the second node."""
     for index in range(count):

@@ -80,15 +80,27 @@ class Stream:
         return 10_000.0 if machine in self.slow else LIFE
 
     def gang(
-        self, name: str, count: int, *, cls: int = 1, namespace: str = "", priority: int = 0, need=None
+        self,
+        name: str,
+        count: int,
+        *,
+        cls: int = 1,
+        namespace: str = "",
+        priority: int = 0,
+        need=None,
+        by_name=False,
     ) -> None:
-        if namespace:
+        """Let a gang come. ``by_name``: only names of tasks say their namespace, as where no rule reads it."""
+        names: tuple[str, ...] = ()
+        if namespace and by_name:
+            names = tuple(f"{namespace}/{each}" for each in uids(name, count))
+        elif namespace:
             cls = self._numbers.setdefault(namespace, 100 + len(self._numbers))
             self.core.apply([ClassDefined(cls, replace(SMALL, namespace=namespace))])
         self.core.apply(
             [
                 JobDefined(Job(name, name=name, min_members=need or count)),
-                TasksSubmitted(cls, uids(name, count), job=name, priority=priority),
+                TasksSubmitted(cls, uids(name, count), job=name, priority=priority, names=names),
             ]
         )
 
@@ -180,15 +192,35 @@ def test_a_gang_whose_members_must_be_apart_gets_machines_for_each():
     assert len({stream.placed[uid] for uid in uids("apart", 6)}) == 6
 
 
-def test_namespaces_take_turns():
+@pytest.mark.parametrize("by_name", [False, True])
+def test_namespaces_take_turns(by_name: bool):
     stream = Stream()
     for at in range(6):
-        stream.gang(f"greedy-{at}", 16, namespace="greedy")
-    stream.gang("modest", 16, namespace="modest")
+        stream.gang(f"greedy-{at}", 16, namespace="greedy", by_name=by_name)
+    stream.gang("modest", 16, namespace="modest", by_name=by_name)
     found = stream.until("modest", most=2 * BOUND)
     assert found.keys() == {"modest"}
     greedy = [at for at in range(6) if f"greedy-{at}-0" in stream.placed]
     assert len(greedy) <= 2
+
+
+@pytest.mark.parametrize("machines", [5, 6, 8])
+def test_they_do_where_there_is_no_room_beside_what_is_kept(machines: int):
+    stream = Stream(machines=machines)
+    for at in range(3):
+        stream.gang(f"greedy-{at}", 16, namespace="greedy", by_name=True)
+    stream.gang("modest", 16, namespace="modest", by_name=True)
+    assert stream.until("modest", most=2 * BOUND).keys() == {"modest"}
+    assert [at for at in range(3) if f"greedy-{at}-0" in stream.placed] == [0]
+
+
+def test_one_that_has_room_nowhere_keeps_nobody_waiting():
+    stream = Stream(machines=6)
+    stream.gang("first", 16, namespace="a")
+    stream.gang("hopeless", 25, namespace="b")
+    stream.gang("last", 16, namespace="c")
+    assert stream.until("last", most=2 * BOUND).keys() == {"last"}
+    assert "hopeless-0" not in stream.placed
 
 
 def test_a_large_gang_is_not_kept_waiting_by_small_ones_for_ever():
