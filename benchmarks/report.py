@@ -42,6 +42,7 @@ KINDS: dict[str, Kind] = {
     "sweep": Kind("Sizes", core.sweep_sheets),
     "judge": Kind("Verdicts of kube-scheduler", processes.judge_sheets),
     "hostile": Kind("Hostile pods", core.hostile_sheets),
+    "hostile-processes": Kind("Hostile pods, both programs", processes.hostile_sheets),
     "gangs": Kind("Gangs", models.gangs_sheets),
     "queues": Kind("Queues", models.queues_sheets),
     "consolidation": Kind("Machines that could be emptied", models.consolidation_sheets),

@@ -51,6 +51,32 @@ def failover_sheets(report: Report) -> list[Sheet]:
     return [Sheet(caption, ("what ended", "times", "median s", "longest s"), rows, notes)]
 
 
+def hostile_sheets(report: Report) -> list[Sheet]:
+    """Return a line per shape of a pod, measured with both programs."""
+    hostile, others = f"{report['hostile']:,} pods of one namespace", f"{report['pods']:,} of another"
+    caption = (
+        f"{hostile} beside {others}, {report['nodes']:,} nodes, both programs and a simulated API server"
+    )
+    keys = ("alone", "beside", "there", "delay")
+    rows = [
+        [
+            row["shape"],
+            *(number(row[f"{key}Seconds"], 3) for key in keys),
+            "yes" if row["holds"] else "no",
+        ]
+        for row in report["rows"]
+    ]
+    headings = (
+        "too much of",
+        "others alone, s",
+        "while they come, s",
+        "while they are there, s",
+        "delayed by, s",
+        f"at most {report['boundSeconds']:g} s",
+    )
+    return [Sheet(caption, headings, rows)]
+
+
 def start_sheets(report: Report) -> list[Sheet]:
     """Return a line per phase, and below it one per process."""
     rows = []

@@ -7,7 +7,9 @@ import asyncio
 import pytest
 
 from benchmarks.end_to_end import EndToEndOptions, run_end_to_end
-from benchmarks.report_processes import end_to_end_sheets
+from benchmarks.hostile import HostileOptions
+from benchmarks.hostile_processes import run_processes
+from benchmarks.report_processes import end_to_end_sheets, hostile_sheets
 from poseidon.testbed.kubeconfig import write_kubeconfig
 from poseidon.testbed.objects.resources import NAMESPACES, NODES, PODS
 from poseidon.testbed.seeding import create_nodes
@@ -54,3 +56,16 @@ def test_a_given_cluster_is_left_as_it_was(tmp_path):
         assert len(store.collection(PODS.collection)) == 0
         assert len(store.collection(NODES.collection)) == 30
         assert len(store.collection(NAMESPACES.collection)) == 3
+
+
+def test_hostile_pods_beside_others():
+    shapes = ("tolerations",)
+    result = run_processes(HostileOptions(nodes=20, classes=3, pods=10, hostile=5, runs=1, shapes=shapes))
+    (row,) = result["rows"]
+    assert row["shape"] == "tolerations"
+    assert min(row["aloneSeconds"], row["besideSeconds"], row["thereSeconds"]) > 0
+    longest = max(row["besideSeconds"], row["thereSeconds"])
+    assert row["delaySeconds"] == longest - row["aloneSeconds"]
+    assert result["holds"] == row["holds"] == (row["delaySeconds"] <= result["boundSeconds"])
+    (sheet,) = hostile_sheets(result)
+    assert sheet.rows[0][0] == "tolerations"
