@@ -137,7 +137,8 @@ class _Measure:
             variety = 0 if kind.copies else number
             room = Room(min(self._options.size, _EACH), kind.limit, variety * (kind.limit or 1))
             made = hostile_pod(self._shape, room, variety)
-            yield _renamed({"apiVersion": "v1", "kind": "Pod", **made}, f"hostile-{number}")
+            made.update(apiVersion="v1", kind="Pod")
+            yield _renamed(made, f"hostile-{number}")
 
 
 def _renamed(pod: dict[str, Any], name: str) -> dict[str, Any]:

@@ -106,15 +106,22 @@ class MoveOptions(Section):
 
 
 class _Kept(Struct):
-    """A place for the replacement of the pod ``task``; ``going``: that pod is, so that one may come, or is ``gone``."""
+    """A place for the replacement of a pod that is moved; times in seconds since the epoch."""
 
     task: Task
+    """The pod that is moved."""
     namespace: str
+    """Its namespace."""
     node: str
+    """The node on which the place is."""
     since: float
+    """When it began."""
     until: float
+    """When it ends, if no replacement comes."""
     going: bool = False
+    """Whether the pod is leaving, so that a replacement may come."""
     gone: bool = False
+    """Whether it is gone."""
 
 
 class _OldPlace(Struct):

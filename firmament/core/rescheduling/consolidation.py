@@ -1,14 +1,17 @@
 """Searches for machines that can be emptied together with few moves; each step is tried.
 
-Machines are taken in order of moves, many at a time while that works, so that thousands take few tries. One that does
-not fit is passed over, and the search goes on behind it: it is no search of prefixes. Afterwards machines are exchanged
-for others that take fewer moves, or for several.
+Machines are taken in order of moves, many at a time while that works, so that thousands take few tries. A try says
+which machines it fails by: if these are few, the others are taken without them. One that does not fit is passed over,
+and the search goes on behind it: it is no search of prefixes. Afterwards machines are exchanged for others that take
+fewer moves, or for several.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from firmament.core.events import TasksSubmitted
 from firmament.core.rescheduling.trials import Trials
@@ -16,6 +19,9 @@ from firmament.core.rescheduling.trials import Trials
 UNLIMITED = 2**62
 _IN_VAIN = 100
 """Tries of exchanges in a row that find nothing better, after which no more are made."""
+
+_FEW = 4
+"""If at most one machine of so many does not fit, the others are tried at once."""
 
 _OTHERS = 24
 """Machines that are looked at in place of one: those with the fewest moves."""
@@ -83,16 +89,29 @@ class _EmptyingSearch:
     def add(self, machines: Sequence[str]) -> None:
         """Add as many as fit, in this order: twice as many after each that fits, half as many after one that does not.
 
-        The search goes on behind what does not fit by itself.
+        If only few of many do not fit, the others are tried at once, and those few by themselves in the end. The search
+        goes on behind what does not fit by itself.
         """
+        self._add(machines, late := list[str]())
+        self._add(late, None)
+
+    def _add(self, machines: Sequence[str], late: list[str] | None) -> None:
+        """Do that; ``late`` gets the machines that are put off to the end, None if none are any more."""
         emptied = self._trials.emptied
-        at, step = 0, 1
-        while at < len(machines) and self._left > 0 and len(emptied) < self.most:
-            step = min(step, len(machines) - at, self.most - len(emptied))
-            if self._take_machines(machines[at : at + step]):
-                at, step = at + step, 2 * step
+        left, step = deque(machines), 1
+        while left and self._left > 0 and len(emptied) < self.most:
+            step = min(step, len(left), self.most - len(emptied))
+            tried = list(islice(left, step))
+            if self._take_machines(tried):
+                for _ in tried:
+                    left.popleft()
+                step *= 2
             elif step == 1:
-                at += 1
+                left.popleft()
+            elif late is not None and 0 < len(stuck := self._trials.stuck) <= step // _FEW:
+                late += [name for name in tried if name in stuck]
+                left = deque(name for name in left if name not in stuck)
+                step -= len(stuck)
             else:
                 step //= 2
 

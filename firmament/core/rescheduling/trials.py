@@ -71,6 +71,10 @@ class Trials(TrialCluster):
         kept = [each for each in events if not isinstance(each, TasksSubmitted)]
         super().__init__(kept, goes)
         self._scheduler = scheduler
+        self.stuck: frozenset[str] = frozenset()
+        """Machines that the last try failed by: some of their tasks found no place, those of all others did. None if
+        no round was tried.
+        """
         scheduler.apply(kept)
         self._open_to: MachineSets | None = None
 
@@ -80,6 +84,7 @@ class Trials(TrialCluster):
         A task that would come back to a cordoned machine, as it tolerates that, has no place elsewhere.
         """
         uids = [uid for name in machines for uid in self.tasks_on(name)]
+        self.stuck = frozenset()
         if self._open_to is None:
             self._open_to = self._find_open()
         if not self._may_fit(machines, uids, self._open_to):
@@ -92,8 +97,10 @@ class Trials(TrialCluster):
                 *(self._submit(self._tasks[uid]) for uid in uids),
             ]
         )
-        found = self._place(len(uids))
-        if found is None or not {*self.emptied, *machines}.isdisjoint(found.values()):
+        found = self._place_some(len(uids))
+        closed = {*self.emptied, *machines}
+        if len(found) < len(uids) or not closed.isdisjoint(found.values()):
+            self.stuck = frozenset(former[uid] for uid in uids if found.get(uid) in {None, *closed})
             self._put_back(machines, former)
             return False
         self._scheduler.apply(self._there(found))
@@ -316,15 +323,21 @@ class Trials(TrialCluster):
         return [replace(self._tasks[uid], machine=name) for uid, name in places.items()]
 
     def _place(self, wanted: int) -> Mapping[str, str] | None:
+        """Return places for all tasks that were submitted, so many, by uid; None if some find none."""
+        found = self._place_some(wanted)
+        return found if len(found) == wanted else None
+
+    def _place_some(self, wanted: int) -> Mapping[str, str]:
+        """Return places for those that find one."""
         found: dict[str, str] = {}
         for _ in range(_MOST_ROUNDS):
             if len(found) == wanted:
                 break
             result = self._scheduler.run_round()
             if any(delta.kind is not DeltaKind.PLACE for delta in result.deltas) or not result.deltas:
-                return None
+                break
             found.update((delta.uid, delta.machine) for delta in result.deltas)
-        return found if len(found) == wanted else None
+        return found
 
     def _submit(self, task: TasksBound) -> TasksSubmitted:
         # None is so important that another task would have to leave for it.

@@ -205,6 +205,7 @@ def _contradictions(scenario: Scenario) -> list[str]:
         for name in sorted({*names})
         if names.count(name) > 1
     ]
+    found += _too_often(scenario)
     for index, drain in enumerate(scenario.cluster.drains):
         if drain.pool not in names:
             found.append(
@@ -220,4 +221,33 @@ def _contradictions(scenario: Scenario) -> list[str]:
         found.append(
             f"workload.trace.kind: is missing; {trace.format} says only when work came: say what a task is"
         )
+    return found
+
+
+MOST_SAMPLES = 100_000
+"""Points of a report's curves."""
+
+MOST_EVENTS = 5_000_000
+"""Failures, and looks of autoscaling, in one simulation: beyond, it would not end within a day."""
+
+
+def _too_often(scenario: Scenario) -> list[str]:
+    """Return what would come too often within the horizon for the simulation to end."""
+    pools = scenario.cluster.pools
+    asked = [("sampleEvery", scenario.sample_every, 1, MOST_SAMPLES)]
+    if scenario.cluster.failures is not None:
+        nodes = max(1, sum(pool.count for pool in pools))
+        asked.append(("cluster.failures.every", scenario.cluster.failures.every, nodes, MOST_EVENTS))
+    asked += [
+        (f"cluster.pools[{index}].autoscaling.every", pool.autoscaling.every, 1, MOST_EVENTS)
+        for index, pool in enumerate(pools)
+        if pool.autoscaling is not None
+    ]
+    found = []
+    for path, every, times, most in asked:
+        if scenario.horizon / every * times > most:
+            least = scenario.horizon * times / most
+            found.append(
+                f"{path}: must be at least {least:.3g}s, or there are more than {most:,} in the horizon"
+            )
     return found

@@ -24,6 +24,8 @@ from poseidon.simulate.workloads.columns import (
 )
 
 DAY = 86_400.0
+MOST_TASKS = 10_000_000
+"""Tasks that are drawn at most: they take a gigabyte."""
 
 
 def template_of(kind: WorkKind) -> WorkTemplate:
@@ -58,6 +60,12 @@ def generate(
         size = requests[place] * kind.members
         mean = kind.duration.estimate_mean()
         rate = part.load * shares[place] * offered / (size * mean)
+        expected = rate * (horizon + mean) * kind.members
+        if sum(len(each[0]) for each in columns) + expected > MOST_TASKS:
+            raise ValueError(
+                f"workload.generator: would draw about {expected:,.0f} tasks of kind {kind.name}, more than "
+                f"{MOST_TASKS:,} in all; lower load or capacity, or let tasks be larger or last longer"
+            )
         arrival = _draw_arrivals(rate, part.daily, horizon, random)
         duration = kind.duration.draw_durations(len(arrival), random)
         if part.warm:

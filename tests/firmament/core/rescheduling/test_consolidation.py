@@ -8,6 +8,7 @@ from statistics import median
 import pytest
 
 from benchmarks.consolidation import Running, by_prefix, random_cluster, search, trials_of
+from firmament.core.rescheduling.consolidation import consolidate
 from tests.firmament.core.rescheduling.exhaustive import exhaustively
 from tests.support.effort import examples
 
@@ -60,6 +61,18 @@ def test_with_as_many_moves_never_fewer_than_by_prefixes(seed, pools):
     found = search(running, budget=sum(len(running.list_tasks(name)) for name in prefix))
     assert running.holds(found.moves, found.machines)
     assert len(found.machines) >= len(prefix)
+
+
+def test_few_that_do_not_fit_are_put_off_and_the_others_taken_at_once():
+    """Tasks of 38 machines fit on full ones; of two larger tasks only one has a place, and only in a round."""
+    names = [f"m{at:02d}" for at in range(40)]
+    tasks = {name: (name, (4, 1)) for name in names} | {"m17": ("m17", (1, 5)), "m23": ("m23", (3, 4))}
+    machines = dict.fromkeys(names, (9, 4)) | {"m17": (9, 5)}
+    for at in range(19):
+        machines[f"full-{at}"], tasks[f"full-{at}"] = (190, 8), (f"full-{at}", (1, 6))
+    machines["roomy"], tasks["roomy"] = (9, 9), ("roomy", (6, 4))
+    found = consolidate(trials_of(Running(machines, tasks)), names, tries=9)
+    assert {*names} - {*found.machines} in ({"m17"}, {"m23"})
 
 
 def test_a_try_changes_nothing():
