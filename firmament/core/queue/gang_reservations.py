@@ -8,8 +8,8 @@ placed, or the reservation lapses, or the room cannot come any more. The stated 
 once every task that ran on those machines when they were reserved has ended, if that is before the reservation lapses.
 
 At most one machine in ``MACHINES_PER_GANG_MACHINE`` is kept for gangs at a time, or else one gang's, whatever it takes.
-Namespaces take turns, so that many gangs of one namespace do not delay those of others. A gang that would find room only
-on machines that are kept for another waits until these are free, and nobody comes before it.
+Namespaces take turns, so that many gangs of one namespace do not delay those of others. A gang that would find room
+only on machines that are kept for another waits until these are free, and nobody comes before it.
 """
 
 from __future__ import annotations
