@@ -160,7 +160,10 @@ class GroupMembers:
         self._drop_foreign(uid)
         group = self._of_pod.get(uid)
         if group is not None and (member is None or group_key(member) != group.key):
-            self.remove_pod(uid)
+            # Its own group stays known: that may come to be in yet another tree.
+            self._gang_pods.pop(uid, None)
+            self._regrouped.pop(uid, None)
+            self._leave_group(uid)
             group = None
         if member is None:
             return None
@@ -239,6 +242,9 @@ class GroupMembers:
         self._gang_pods.pop(uid, None)
         self._regrouped.pop(uid, None)
         self._leave_leaf(uid)
+        self._leave_group(uid)
+
+    def _leave_group(self, uid: str) -> None:
         group = self._of_pod.pop(uid, None)
         if group is None:
             return

@@ -87,6 +87,25 @@ def test_a_tree_is_one_job_in_whichever_order_objects_and_pods_come(order):
     assert groups.place_in_tree(group, "pod-x").group == "a"
 
 
+@pytest.mark.parametrize("order", [*permutations(range(5))])
+def test_a_pod_follows_its_group_from_tree_to_tree_until_it_is_below_the_root(order):
+    """While groups on the way to the root are missing, the topmost known one stands for the root."""
+    groups = Groups()
+    objects = (composite("root", least=1), composite("middle", "root"), *(leaf(each, "middle") for each in "ab"))
+    for index in order:
+        if index == 4:
+            groups.put_pod("pod-x", pod("x", native="a"))
+        else:
+            put(groups, objects[index])
+    job, waits = asked(groups)
+    assert not waits
+    assert job.id == "CompositePodGroup/default/root"
+    assert [each.name for each in job.groups] == ["root", "middle", "a", "b"]
+    groups.remove_pod("pod-x")
+    put(groups, composite("root", least=2))
+    assert groups.group_of("pod-x") is None
+
+
 def test_pods_wait_for_the_group_that_is_missing():
     groups = Groups()
     put(groups, leaf("a", "middle"))

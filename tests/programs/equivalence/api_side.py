@@ -160,6 +160,7 @@ class ApiSide:
 
 _NAMESPACED = {
     *("Pod", "Service", "ConfigMap", "PersistentVolumeClaim", "PodGroup", "Workload", "AppGroup"),
+    "CompositePodGroup",
     *(
         "NetworkTopology",
         "PodDisruptionBudget",
