@@ -164,5 +164,5 @@ def test_no_round_is_run_at_once_while_somebody_else_is_at_work_or_watches():
     cluster.apply(driver, [TasksSubmitted(1, ("b",))])
     with cluster._round_lock:
         assert cluster.run_direct_round() is None
-    cluster.flow(0, with_tasks=False)
+    cluster.describe_flow(0, with_tasks=False)
     assert cluster.run_direct_round() is None

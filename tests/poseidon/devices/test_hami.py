@@ -192,6 +192,7 @@ class Live:
 
     def end(self, write, version):
         change = build_status(write.claim, write)
+        assert change is not None
         claim = apply_status(write.claim, change)
         metadata = msgspec.structs.replace(claim.metadata, resource_version=str(version))
         self.state.device_claim_written(
