@@ -91,7 +91,11 @@ def test_a_tree_is_one_job_in_whichever_order_objects_and_pods_come(order):
 def test_a_pod_follows_its_group_from_tree_to_tree_until_it_is_below_the_root(order):
     """While groups on the way to the root are missing, the topmost known one stands for the root."""
     groups = Groups()
-    objects = (composite("root", least=1), composite("middle", "root"), *(leaf(each, "middle") for each in "ab"))
+    objects = (
+        composite("root", least=1),
+        composite("middle", "root"),
+        *(leaf(each, "middle") for each in "ab"),
+    )
     for index in order:
         if index == 4:
             groups.put_pod("pod-x", pod("x", native="a"))
