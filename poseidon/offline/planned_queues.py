@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -61,6 +61,7 @@ def plan_queues(state: BridgeState) -> tuple[PlannedQueue, ...]:
     if book is None or news is None:
         return ()
     references = book.list_references()
+    below = _list_below(book.quotas)
     found = []
     for quota, depth in iter_tree(book.quotas):
         counts = news.statuses.count_workloads(references.get(quota.name, []))
@@ -71,7 +72,7 @@ def plan_queues(state: BridgeState) -> tuple[PlannedQueue, ...]:
                 depth,
                 counts.admitted,
                 counts.pending,
-                tuple(_iter_uses(quota, book.quotas, news.statuses)),
+                tuple(_iter_uses(quota, below.get(quota.name, ()), news.statuses)),
                 quota.problem,
             )
         )
@@ -80,9 +81,7 @@ def plan_queues(state: BridgeState) -> tuple[PlannedQueue, ...]:
 
 def iter_tree(quotas: Mapping[str, QuotaNode]) -> Iterator[tuple[QuotaNode, int]]:
     """Yield quotas by name, each followed by those below it, with how many are above each."""
-    below: dict[str, list[str]] = {}
-    for name in sorted(quotas):
-        below.setdefault(quotas[name].parent, []).append(name)
+    below = _list_below(quotas)
     waiting = [(name, 0) for name in reversed(below.get("", []))]
     while waiting:
         name, depth = waiting.pop()
@@ -90,16 +89,21 @@ def iter_tree(quotas: Mapping[str, QuotaNode]) -> Iterator[tuple[QuotaNode, int]
         waiting += [(child, depth + 1) for child in reversed(below.get(name, []))]
 
 
-def _iter_uses(
-    quota: QuotaNode, quotas: Mapping[str, QuotaNode], statuses: QueueStatuses
-) -> Iterator[QueueUse]:
-    """Yield what is used of a quota. What is lent is what the quotas below it have borrowed."""
+def _list_below(quotas: Mapping[str, QuotaNode]) -> dict[str, list[str]]:
+    """Return the names of the quotas directly below each, in their order; "" has those below none."""
+    below: dict[str, list[str]] = {}
+    for name in sorted(quotas):
+        below.setdefault(quotas[name].parent, []).append(name)
+    return below
+
+
+def _iter_uses(quota: QuotaNode, below: Iterable[str], statuses: QueueStatuses) -> Iterator[QueueUse]:
+    """Yield what is used of a quota. What is lent is what the quotas directly ``below`` it have borrowed."""
     told = _find_uses(quota.name, statuses)
     lent: dict[tuple[str, str], int] = {}
-    for name, each in quotas.items():
-        if each.parent == quota.name:
-            for place, use in _find_uses(name, statuses).items():
-                lent[place] = lent.get(place, 0) + max(use.borrowed, 0)
+    for name in below:
+        for place, use in _find_uses(name, statuses).items():
+            lent[place] = lent.get(place, 0) + max(use.borrowed, 0)
     stated = ((flavor, resource) for flavor, amounts in quota.nominal.items() for resource in amounts)
     for place in dict.fromkeys((*stated, *told)):
         flavor, resource = place

@@ -63,6 +63,9 @@ def print_plan(plan: Plan, *, wide: bool = False) -> None:
     console.print(_summary(plan))
 
 
+_MOST_INDENTED = 20
+"""Levels of queues that can be told apart by how far they are indented; thousands of levels would fill the terminal."""
+
 _QUEUE_HEADINGS = (
     "QUEUE",
     "ADMITTED",
@@ -79,7 +82,11 @@ _QUEUE_HEADINGS = (
 def _queue_rows(queues: Iterable[PlannedQueue]) -> Iterator[Sequence[str]]:
     """Yield rows of queues as a tree: one per flavor and resource, or why a queue admits nothing."""
     for queue in queues:
-        first = (f"{'  ' * queue.depth}{queue.queue}", str(queue.admitted), str(queue.waiting))
+        first = (
+            f"{'  ' * min(queue.depth, _MOST_INDENTED)}{queue.queue}",
+            str(queue.admitted),
+            str(queue.waiting),
+        )
         uses: list[tuple[str, ...]] = [
             (
                 use.flavor,

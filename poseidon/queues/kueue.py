@@ -80,13 +80,18 @@ def _mark_unusable(quotas: dict[str, QuotaNode]) -> None:
         problem = f"the way up from {parent} goes in a circle; give one of the cohorts there another parent"
         quotas[name] = replace(quotas[name], parent="", problem=problem, reason="CohortCycle")
     faulty = {name: each for name, each in quotas.items() if each.problem and name.startswith("Cohort/")}
-    for name, quota in list(quotas.items()):
-        above = quota.parent
-        while above and above not in faulty:
+    # By quota, the nearest faulty cohort at or above it, "" for none.
+    nearest = {"": "", **{name: name for name in faulty}}
+    for name, quota in list(quotas.items()) if faulty else ():
+        passed, above = [], quota.parent
+        while above not in nearest:
+            passed.append(above)
             above = quotas[above].parent
-        if above and not quota.problem:
-            text = f"{above.replace('/', ' ')}: {faulty[above].problem}"
-            quotas[name] = replace(quota, problem=text, reason=faulty[above].reason)
+        found = nearest[above]
+        nearest.update(dict.fromkeys(passed, found))
+        if found and not quota.problem:
+            text = f"{found.replace('/', ' ')}: {faulty[found].problem}"
+            quotas[name] = replace(quota, problem=text, reason=faulty[found].reason)
 
 
 def _read_flavor(found: ResourceFlavor) -> Flavor:
