@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from poseidon.devices import hami
+from poseidon.devices.hami import ALLOCATED
 from poseidon.devices.needs import ClaimNeed, DeviceNeeds
 from poseidon.kube.api.devices import MOST_CONSUMERS, Json, ResourceClaim
 from poseidon.kube.api.pods import Pod
@@ -142,7 +142,7 @@ def _list_named(pod: Pod) -> Iterator[PodDeviceClaim]:
 
 def has_devices(pod: Pod) -> bool:
     """Return whether a pod has claims of devices, or parts of GPUs."""
-    return bool(pod.spec.resource_claims) or hami.ALLOCATED in pod.metadata.annotations
+    return bool(pod.spec.resource_claims) or ALLOCATED in pod.metadata.annotations
 
 
 class DeviceResolution(NamedTuple):

@@ -34,6 +34,21 @@ _WHOLE = 1_000
 _TYPE = "NVIDIA"
 
 
+_CHOICES = (
+    ("nvidia.com/use-gputype", "type", True),
+    ("nvidia.com/nouse-gputype", "type", False),
+    ("nvidia.com/use-gpuuuid", "uuid", True),
+    ("nvidia.com/nouse-gpuuuid", "uuid", False),
+)
+"""Annotations by which pods choose GPUs: by which attribute, and whether they want what they name."""
+_MODE, _ONE_NUMA_NODE = "nvidia.com/vgpu-mode", "nvidia.com/numa-bind"
+ANNOTATIONS = (
+    *(INVENTORY, ALLOCATED, TO_ALLOCATE, NODE, BIND_TIME, BIND_PHASE, _MODE, _ONE_NUMA_NODE),
+    *(key for key, _, _ in _CHOICES),
+)
+"""All annotations of nodes and pods that say something about parts of GPUs."""
+
+
 class Gpu(NamedTuple):
     """A GPU of a node's annotation."""
 
@@ -144,7 +159,7 @@ def describe_claim(pod: Pod, memories: Iterable[int]) -> Json:
         if _read(container, COUNT)
     ]
     constraints = []
-    if pod.metadata.annotations.get("nvidia.com/numa-bind") == "true":
+    if pod.metadata.annotations.get(_ONE_NUMA_NODE) == "true":
         constraints = [{"requests": [each["name"]], "matchAttribute": f"{DRIVER}/numa"} for each in requests]
     return {"devices": {"requests": requests, "constraints": constraints}}
 
@@ -195,12 +210,7 @@ def _read(container: Container, resource: str) -> int:
 def _select(annotations: Mapping[str, str]) -> Iterator[str]:
     """Yield expressions for the annotations by which pods choose GPUs."""
     device = f'device.attributes["{DRIVER}"]'
-    for key, name, wanted in (
-        ("nvidia.com/use-gputype", "type", True),
-        ("nvidia.com/nouse-gputype", "type", False),
-        ("nvidia.com/use-gpuuuid", "uuid", True),
-        ("nvidia.com/nouse-gpuuuid", "uuid", False),
-    ):
+    for key, name, wanted in _CHOICES:
         named = [each.strip() for each in annotations.get(key, "").split(",") if each.strip()]
         if named:
             if name == "type":
@@ -208,7 +218,7 @@ def _select(annotations: Mapping[str, str]) -> Iterator[str]:
             else:
                 parts = [f"{device}.uuid == {json.dumps(each)}" for each in named]
             yield " || ".join(parts) if wanted else f"!({' || '.join(parts)})"
-    mode = annotations.get("nvidia.com/vgpu-mode", "")
+    mode = annotations.get(_MODE, "")
     if mode:
         yield f"{device}.mode == {json.dumps(mode)}"
 

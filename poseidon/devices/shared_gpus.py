@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from poseidon.custom_records import CustomRecords
 from poseidon.devices import hami
 from poseidon.devices.claims import PodDeviceClaim, write_json
+from poseidon.devices.hami import ALLOCATED, BIND_PHASE, BIND_TIME, NODE
 from poseidon.devices.records import CLASS_RECORD, SLICE_RECORD
 from poseidon.devices.state import DeviceState
 from poseidon.devices.virtual_claims import CONTAINERS, SUFFIX
@@ -123,7 +124,7 @@ class SharedGpus:
 
     def _describe_status(self, uid: str, pod: Pod) -> ResourceClaimStatus:
         annotations = pod.metadata.annotations
-        text, node = annotations.get(hami.ALLOCATED), pod.spec.node_name or annotations.get(hami.NODE, "")
+        text, node = annotations.get(ALLOCATED), pod.spec.node_name or annotations.get(NODE, "")
         if not text or not node:
             return ResourceClaimStatus()
         try:
@@ -157,9 +158,9 @@ class SharedGpus:
 
     def _note_turn(self, key: str, pod: Pod) -> None:
         annotations = pod.metadata.annotations
-        phase, node = annotations.get(hami.BIND_PHASE, ""), pod.spec.node_name
+        phase, node = annotations.get(BIND_PHASE, ""), pod.spec.node_name
         if phase == hami.ALLOCATING and node:
-            began = annotations.get(hami.BIND_TIME, "")
+            began = annotations.get(BIND_TIME, "")
             since = float(began) if began.isdecimal() else self.wall()
             self._turns.setdefault(node, (key, since))
         elif phase and phase != hami.ALLOCATING:

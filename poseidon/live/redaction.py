@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from poseidon.app_network.good_state import LAST_GOOD as LAST_GOOD_SPEC
+from poseidon.devices.hami import ANNOTATIONS as HAMI_ANNOTATIONS
 from poseidon.group_trees.spec.groups import GROUP_KEYS
 from poseidon.group_trees.spec.keys import CONSTRAINTS_ANNOTATION, LAST_GOOD
 from poseidon.kube.api.storage import (
@@ -57,6 +58,7 @@ ANNOTATIONS: frozenset[str] = frozenset(
         WEIGHT,
         *BANDWIDTH_ANNOTATIONS,
         *FOREIGN_GANG_ANNOTATIONS,
+        *HAMI_ANNOTATIONS,
         *NODE_ANNOTATIONS,
         *POD_ANNOTATIONS,
         *REFUSALS,

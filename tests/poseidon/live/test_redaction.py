@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 import poseidon
 from cost_models.registry import available, model_class
+from poseidon.devices.virtual_claims import CONTAINERS
 from poseidon.kube.api.decoding import MalformedObjectError, decode_object
 from poseidon.kube.api.metadata import ObjectMeta
 from poseidon.kube.write.pod_recovery import _LAST_APPLIED
@@ -34,8 +35,8 @@ SECRET = "hunter2"
 ROOT = Path(poseidon.__file__).parent
 OTHERS = ("testbed", "demo")
 """Packages that play a cluster."""
-NOT_FOR_PLACEMENT = {FENCING, _LAST_APPLIED}
-"""Read of Leases, and dropped from copies of pods."""
+NOT_FOR_PLACEMENT = {FENCING, _LAST_APPLIED, CONTAINERS}
+"""Read of Leases, dropped from copies of pods, and of claims that the API server does not have."""
 CHOSEN_ELSEWHERE = {"key", "CONSTRAINTS"}
 """Names of variables that go through a table, which is looked at by itself."""
 
