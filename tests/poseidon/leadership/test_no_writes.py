@@ -15,7 +15,7 @@ from poseidon.bridge.metrics import BridgeMetrics
 from poseidon.bridge.options import BridgeOptions
 from poseidon.bridge.state import BridgeState
 from poseidon.bridge.writers import Writers
-from poseidon.kube.api.collections import CLUSTER_QUEUES
+from poseidon.kube.api.collections import CLUSTER_QUEUES, QUEUED_JOBS
 from poseidon.kube.api.devices import ClaimMeta, ResourceClaim
 from poseidon.kube.api.metadata import Condition, ObjectRef, PodRef
 from poseidon.kube.api.pod_groups import PodGroupStatus
@@ -34,6 +34,7 @@ from poseidon.kube.write.patch_writer import (
     Nomination,
     QueueStatusWrite,
 )
+from poseidon.kube.write.suspension_writer import SuspensionWrite
 from poseidon.lifecycle.actions import (
     Action,
     AnnounceGroup,
@@ -52,6 +53,7 @@ from tests.support.waiting import until
 
 POD = PodRef("uid-1", "default", "web-1")
 GROUP = ObjectRef("scheduling.x-k8s.io/v1alpha1", "PodGroup", "uid-g", "default", "train")
+JOB = ObjectRef("batch/v1", "Job", "uid-j", "default", "train")
 CLAIM = ResourceClaim(ClaimMeta(name="gpu", namespace="default", uid="uid-c", resource_version="7"))
 ACTIONS: list[Action] = [
     Bind(POD, "n1"),
@@ -73,6 +75,7 @@ ACTIONS: list[Action] = [
     LabelWrite(POD, {"rank": "1"}),
     DeviceClaimWrite(CLAIM, {"devices": {"results": []}}, (POD,), ()),
     QueueStatusWrite("uid-q", CLUSTER_QUEUES.path, "", "team", {"pendingWorkloads": 1}),
+    SuspensionWrite(JOB, QUEUED_JOBS.path, ("spec", "suspend"), 1, suspended=False),
 ]
 NOTHING_SENT = {WithdrawEviction}
 """Kinds that ask for no request."""

@@ -43,7 +43,7 @@ class Forger:
         self._new: list[int] = []
 
     def batch(self) -> pb.EventBatch:
-        """Draw a batch of up to a dozen events."""
+        """Draw a batch of up to a dozen events; a report about a placement comes with some."""
         random = self._random
         self._wild = random.choice((0.0, 0.0, 0.003, 0.003, 0.01, 0.05, 0.3))
         self._new = []
@@ -51,6 +51,8 @@ class Forger:
         weights = [WEIGHTS.get(name, 1) for name in BODIES]
         for body in random.choices(BODIES, weights, k=random.choice((1, 2, 4, 12))):
             self._event(batch.events.add(), body)
+        if random.random() < 0.1:
+            self._fill(batch.reports.add())
         return batch
 
     def reports(self, placed: list[tuple[str, str]]) -> pb.BindingReports:

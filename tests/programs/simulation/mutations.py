@@ -60,7 +60,7 @@ def _stale_assumption() -> Sequence[Any]:
 
 def _late_fence() -> Sequence[Any]:
     """Any driver may take over from any other."""
-    return [patch.object(Fencing, "admits", lambda *_: True)]
+    return [patch.object(Fencing, "may_take_over", lambda *_: True)]
 
 
 def _off_by_one_fit() -> Sequence[Any]:
