@@ -8,8 +8,11 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 import yaml
+
+from poseidon.cli import main
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 
@@ -120,3 +123,8 @@ def kustomized(folder: Path, components: tuple[str, ...]) -> list[Manifest]:
     command = ["kubectl", "kustomize", str(folder)]
     text = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
     return list(yaml.safe_load_all(text))
+
+
+def make_parent() -> click.Context:
+    """Return what all commands of ``poseidon`` inherit: a command keeps the names of ``--help`` that it had first."""
+    return main.make_context("poseidon", [], resilient_parsing=True)

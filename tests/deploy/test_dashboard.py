@@ -12,7 +12,7 @@ from poseidon.testbed.harness.child import Child
 from poseidon.testbed.kubeconfig import write_kubeconfig
 from poseidon.ui.server.access import Access, check_exposure
 from tests.deploy.installation import installed
-from tests.deploy.manifests import DEPLOY, everything, of_kind, pod_of, rights_of
+from tests.deploy.manifests import DEPLOY, everything, make_parent, of_kind, pod_of, rights_of
 from tests.deploy.test_rights_in_use import DEFINITIONS, full_node
 from tests.poseidon.ui.test_command import answer, ask_for_cures
 from tests.support import preloaded
@@ -87,7 +87,7 @@ def test_it_runs_as_that_account_behind_a_token():
     }
     name, *arguments = container["args"]
     assert name == ui.name
-    options = ui.make_context(name, list(arguments)).params
+    options = ui.make_context(name, list(arguments), parent=make_parent()).params
     check_exposure(options["listen"][0], Access(token="x" * 48))
     mounts = {mount["mountPath"]: mount["name"] for mount in container["volumeMounts"]}
     volumes = {volume["name"]: volume for volume in spec["volumes"]}
@@ -109,7 +109,7 @@ def test_it_runs_as_that_account_behind_a_token():
 def test_it_reaches_what_it_asks():
     services = of_kind("Service", "ui")
     (container,) = pod_of(of_kind("Deployment", "ui")["dashboard"])["containers"]
-    options = ui.make_context("ui", list(container["args"][1:])).params
+    options = ui.make_context("ui", list(container["args"][1:]), parent=make_parent()).params
     for url, program in ((options["bridge"], "poseidon"), (options["solver"], "firmament")):
         host, port = url.removeprefix("http://").removesuffix("/metrics").split(":")
         spec = services[host]["spec"]

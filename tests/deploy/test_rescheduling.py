@@ -16,7 +16,7 @@ from poseidon.testbed.controllers.replacement import PodReplacement
 from poseidon.testbed.kubeconfig import write_kubeconfig
 from poseidon.testbed.objects.resources import PODS
 from tests.deploy.installation import installed
-from tests.deploy.manifests import everything, of_kind, rights_of
+from tests.deploy.manifests import everything, make_parent, of_kind, rights_of
 from tests.deploy.test_rights_in_use import DEFINITIONS, full_node
 from tests.poseidon.rescheduling.test_end_to_end import owned
 from tests.support.waiting import until
@@ -71,7 +71,7 @@ def test_the_job_runs_as_that_account_with_the_configuration_of_both_programs():
     assert configured == list(of_kind("ConfigMap"))
     name, *arguments = pod["containers"][0]["args"]
     assert name == reschedule.name
-    assert reschedule.make_context(name, arguments).params["most_moves"] == 50
+    assert reschedule.make_context(name, arguments, parent=make_parent()).params["most_moves"] == 50
     assert {each["kind"] for each in everything("rescheduling")} == {
         "ServiceAccount",
         "ClusterRole",
