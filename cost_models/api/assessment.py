@@ -113,10 +113,7 @@ class Ledger(Protocol):
 
     A ledger stands for the machines as they are when the round begins; the scheduler works on copies, and books on them
     what it admits. Room grows by booking at most where order counts. ``reason``: why a machine without room is refused.
-    If ``shared`` is true, a booking on one machine may leave less room on others. One with a method ``list_faults``
-    returns for a shape better words for some machines without room: pairs of words and bool[M]; one with ``find_fault``
-    says what is wrong with a shape wherever it goes, "" for nothing. Of one with a method ``find_full`` that returns
-    bool[A], machines for which that holds open for ``shapes[i]`` only if tasks go.
+    If ``shared`` is true, a booking on one machine may leave less room on others. See also ``ReasonedLedger``.
     """
 
     reason: str
@@ -161,6 +158,23 @@ class SavableLedger(Ledger, Protocol):
 
     def save(self) -> Arrays:
         """Return what the ledger says now, as arrays of numbers, truth values or text: no objects."""
+        ...
+
+
+@runtime_checkable
+class ReasonedLedger(Ledger, Protocol):
+    """A ledger that says why machines have no room."""
+
+    def find_fault(self, shape: int) -> str:
+        """Return what is wrong with a shape wherever it goes, "" for nothing."""
+        ...
+
+    def list_faults(self, shape: int) -> Sequence[tuple[str, Bool]]:
+        """Return better words than ``reason`` for some machines without room for a shape: words, and bool[M]."""
+        ...
+
+    def find_full(self, shapes: Int64, machines: Int64) -> Bool:
+        """Return bool[A]: ``machines[i]`` has room for ``shapes[i]`` only once tasks there have gone."""
         ...
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cost_models.interface import Bool, Int64, JointRows, Ledger
+from cost_models.interface import Bool, Int64, JointRows, Ledger, ReasonedLedger
 from cost_models.task_constraints import TaskConstraint
 from firmament.core.constraints.quota_room import QuotaRoom, QuotaTerms
 from firmament.core.reasons import AnyReason, by_limit, by_task
@@ -75,14 +75,6 @@ class JointRoom:
             self.left[row] -= self.rows.amount[shape] * count
 
 
-def _find_none(_: int) -> str:
-    return ""
-
-
-def _list_none(_: int) -> Sequence[tuple[str, Bool]]:
-    return ()
-
-
 class ModelLimits:
     """What is left of models' limits while tasks are placed.
 
@@ -130,11 +122,11 @@ class ModelLimits:
             found.append((reason, refused if at is None else refused[at]))
         for ledger in self._ledgers:
             refused = ledger.count_room(shape) <= 0
-            fault: str = getattr(ledger, "find_fault", _find_none)(shape)
-            if fault:
+            reasoned = ledger if isinstance(ledger, ReasonedLedger) else None
+            if reasoned is not None and (fault := reasoned.find_fault(shape)):
                 found.append((by_task(fault), refused if at is None else refused[at]))
                 continue
-            for words, there in getattr(ledger, "list_faults", _list_none)(shape):
+            for words, there in () if reasoned is None else reasoned.list_faults(shape):
                 concerned = refused & there
                 found.append((by_limit(words), concerned if at is None else concerned[at]))
                 refused = refused & ~there

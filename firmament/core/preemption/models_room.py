@@ -17,7 +17,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from cost_models.interface import Bool, Int64, Ledger, SharedOpening
+from cost_models.interface import Bool, Int64, Ledger, ReasonedLedger, SharedOpening
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.flow.residual import Residual
 from firmament.core.preemption.problem import PreemptionProblem
@@ -59,8 +59,7 @@ def columns(
 def find_kept(ledger: Ledger, shapes: Int64, machines: Int64) -> Bool:
     """Return bool[A]: where a ledger counts on the order in which tasks come, or has no room unless somebody goes."""
     found = ledger.find_ordered(shapes, machines)
-    full = getattr(ledger, "find_full", None)
-    return found if full is None else found | full(shapes, machines)
+    return found | ledger.find_full(shapes, machines) if isinstance(ledger, ReasonedLedger) else found
 
 
 class KeptRooms:
