@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -63,7 +63,7 @@ def plan_queues(state: BridgeState) -> tuple[PlannedQueue, ...]:
     references = book.list_references()
     below = _list_below(book.quotas)
     found = []
-    for quota, depth in iter_tree(book.quotas):
+    for quota, depth in _iter_tree(book.quotas, below):
         counts = news.statuses.count_workloads(references.get(quota.name, []))
         found.append(
             PlannedQueue(
@@ -79,9 +79,10 @@ def plan_queues(state: BridgeState) -> tuple[PlannedQueue, ...]:
     return tuple(found)
 
 
-def iter_tree(quotas: Mapping[str, QuotaNode]) -> Iterator[tuple[QuotaNode, int]]:
-    """Yield quotas by name, each followed by those below it, with how many are above each."""
-    below = _list_below(quotas)
+def _iter_tree(
+    quotas: Mapping[str, QuotaNode], below: Mapping[str, Sequence[str]]
+) -> Iterator[tuple[QuotaNode, int]]:
+    """Yield quotas by name, each followed by those ``below`` it, with how many are above each."""
     waiting = [(name, 0) for name in reversed(below.get("", []))]
     while waiting:
         name, depth = waiting.pop()
