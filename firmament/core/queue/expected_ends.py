@@ -7,6 +7,7 @@ as gone. Of all others nobody knows.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -14,13 +15,26 @@ from cost_models.interface import Int64
 from firmament.core.state.cluster import Cluster
 
 
-def find_start(cluster: Cluster, machine: int, amounts: Int64, now: float) -> float:
-    """Return when a machine (row) will have ``amounts`` (int64[K]) free at the latest, if nobody else comes.
+def find_start(cluster: Cluster, needed: Mapping[int, Int64], now: float) -> float:
+    """Return when all of some machines will have so much free at the latest, if nobody else comes.
 
-    Minus infinity if nobody knows: then nobody ends before it.
+    ``needed``: amounts (int64[K]) by row of a machine, -1 for one that is gone. Minus infinity if nobody knows: then
+    nobody ends before it.
     """
+    if min(needed) < 0:
+        return -math.inf
+    machine = cluster.tasks.machine[: len(cluster.tasks.uid)]
+    there = np.flatnonzero(np.isin(machine, list(needed)))
+    starts = [
+        _find_start_of(cluster, row, amounts, there[machine[there] == row], now)
+        for row, amounts in needed.items()
+    ]
+    return max(starts) if min(starts) > -math.inf else -math.inf
+
+
+def _find_start_of(cluster: Cluster, machine: int, amounts: Int64, rows: Int64, now: float) -> float:
+    """Return the same of one machine (row), on which the tasks ``rows`` are."""
     tasks, machines = cluster.tasks, cluster.machines
-    rows = np.flatnonzero(tasks.machine[: len(tasks.uid)] == machine)
     width = len(amounts)
     free = machines.capacity[machine, :width] - machines.used[machine, :width]
     missing: Int64 = np.where(amounts > 0, amounts - free, 0)

@@ -129,10 +129,7 @@ class GangReservations:
     def expect(self, cluster: Cluster, now: float) -> None:
         """Note when there will be room for each gang at the latest."""
         for held in self.held.values():
-            needed = _sum_up(cluster, held)
-            starts = [find_start(cluster, row, amounts, now) for row, amounts in needed.items() if row >= 0]
-            known = len(starts) == len(needed) and min(starts) > -math.inf
-            held.starts = max(starts) if known else -math.inf
+            held.starts = find_start(cluster, _sum_up(cluster, held), now)
 
     def open_round(self, cluster: Cluster) -> None:
         """Begin a round, which looks for room for the gangs that are due and not put off."""

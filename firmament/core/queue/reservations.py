@@ -107,7 +107,7 @@ class Reservations:
         self._now = now
         for held in self.held:
             row, request = cluster.machines.row_of[held.machine], cluster.request_of(held.cls)
-            held.starts = find_start(cluster, row, request, now)
+            held.starts = find_start(cluster, {row: request}, now)
         self.gangs.expect(cluster, now)
 
     def _renew(self, cluster: Cluster, static_rows: StaticRows, now: float) -> None:
