@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from benchmarks.commands.options import OUTPUT, PARAM, SAVE, SIZE, emit, parse_params, progress
+from benchmarks.commands.options import OUTPUT, PARAM, SAVE, SEED, SIZE, emit, parse_params, progress
 
 
 @click.command()
@@ -27,7 +27,7 @@ from benchmarks.commands.options import OUTPUT, PARAM, SAVE, SIZE, emit, parse_p
     "--firmament-flag", multiple=True, help="A flag for it, instead of those for cpu_mem. Repeatable."
 )
 @click.option("--runs", default=3, show_default=True, type=click.IntRange(1, 100), help="Runs of the core.")
-@click.option("--seed", default=1, show_default=True)
+@SEED
 @OUTPUT
 @SAVE
 def compare(

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
+from benchmarks.commands.options import OUTPUT, SAVE, SEED, emit, progress
 
 
 @click.command()
@@ -16,7 +16,7 @@ from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
 @click.option("--classes", default=100, show_default=True, type=click.IntRange(1, 10_000))
 @click.option("--pairs", default=20, show_default=True, type=click.IntRange(1), help="Of bursts.")
 @click.option("--browsers", default=200, show_default=True, type=click.IntRange(1, 10_000), help="At a time.")
-@click.option("--seed", default=1, show_default=True)
+@SEED
 @OUTPUT
 @SAVE
 def dashboard(output: str, save: Path | None, **options: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
+from benchmarks.commands.options import OUTPUT, SAVE, SEED, emit, progress
 
 
 @click.command("end-to-end")
@@ -34,7 +34,7 @@ from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
     help="Share of pods bound by then.",
 )
 @click.option("--timeout", default=600.0, show_default=True, type=click.FloatRange(1.0), help="Seconds.")
-@click.option("--seed", default=1, show_default=True)
+@SEED
 @OUTPUT
 @SAVE
 def end_to_end(output: str, save: Path | None, **options: Any) -> None:

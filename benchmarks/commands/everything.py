@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.console import Console
 
-from benchmarks.commands.options import WIDTH, progress
+from benchmarks.commands.options import SEED, WIDTH, progress
 
 if TYPE_CHECKING:
     from benchmarks.everything import Plan
@@ -35,7 +35,6 @@ SAVE_FOLDER = click.option(
     callback=_make_folder,
     help="Also write the JSON into this folder.",
 )
-SEED = click.option("--seed", default=1, show_default=True)
 
 
 @click.command()

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
+from benchmarks.commands.options import OUTPUT, SAVE, SEED, emit, progress
 
 
 @click.command("failover")
@@ -47,7 +47,7 @@ from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
 @click.option(
     "--timeout", default=120.0, show_default=True, type=click.FloatRange(1.0), help="Seconds per wait."
 )
-@click.option("--seed", default=1, show_default=True)
+@SEED
 @OUTPUT
 @SAVE
 def failover(output: str, save: Path | None, **options: Any) -> None:

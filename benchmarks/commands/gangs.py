@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
+from benchmarks.commands.options import OUTPUT, SAVE, SEED, emit, make_runs_option, progress
 
 
 @click.command()
@@ -30,10 +30,8 @@ from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
     help="Between a gang's members, of all kinds then: all in one zone, those of a kind on machines of their own, or "
     "spread over zones.",
 )
-@click.option(
-    "--runs", default=5, show_default=True, type=click.IntRange(1, 100), help="Runs after a warm-up."
-)
-@click.option("--seed", default=1, show_default=True)
+@make_runs_option(5)
+@SEED
 @OUTPUT
 @SAVE
 def gangs(output: str, save: Path | None, **options: Any) -> None:

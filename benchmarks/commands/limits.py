@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from benchmarks.commands.options import OUTPUT, PARAM, SAVE, emit, parse_params, progress
+from benchmarks.commands.options import OUTPUT, PARAM, SAVE, SEED, emit, parse_params, progress
 
 
 @click.command()
@@ -22,7 +22,7 @@ from benchmarks.commands.options import OUTPUT, PARAM, SAVE, emit, parse_params,
 @click.option(
     "--seconds", default=5.0, show_default=True, type=click.FloatRange(0.1), help="For CP-SAT, per instance."
 )
-@click.option("--seed", default=1, show_default=True)
+@SEED
 @OUTPUT
 @SAVE
 def optimum(instances: int, family: str, seconds: float, seed: int, output: str, save: Path | None) -> None:
@@ -40,7 +40,7 @@ def optimum(instances: int, family: str, seconds: float, seed: int, output: str,
 @click.option("--classes", default=100, show_default=True, type=click.IntRange(1))
 @click.option("--steps", default=1, show_default=True, type=click.IntRange(1, 4), help="How often tenfold.")
 @click.option("--runs", default=3, show_default=True, type=click.IntRange(1, 100))
-@click.option("--seed", default=1, show_default=True)
+@SEED
 @OUTPUT
 @SAVE
 def growth(
@@ -59,7 +59,7 @@ def growth(
 
 @click.command()
 @PARAM
-@click.option("--seed", default=1, show_default=True)
+@SEED
 @click.option(
     "--timeout", default=600.0, show_default=True, type=click.FloatRange(1.0), help="Seconds per wait."
 )

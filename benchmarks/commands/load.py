@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
+from benchmarks.commands.options import OUTPUT, SAVE, SEED, emit, progress
 
 
 @click.command()
@@ -24,7 +24,7 @@ from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
     "--interval", default=10.0, show_default=True, type=click.FloatRange(0.1), help="Seconds between reports."
 )
 @click.option("--pairs", default=11, show_default=True, type=click.IntRange(1, 100), help="After a warm-up.")
-@click.option("--seed", default=1, show_default=True)
+@SEED
 @OUTPUT
 @SAVE
 def load(

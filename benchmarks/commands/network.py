@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
+from benchmarks.commands.options import OUTPUT, SAVE, SEED, emit, make_runs_option, progress
 
 
 @click.command()
@@ -27,10 +27,8 @@ from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
     help="Applications at once; 0: skip.",
 )
 @click.option("--nodes", default=10_000, show_default=True, type=click.IntRange(1, 100_000))
-@click.option(
-    "--runs", default=3, show_default=True, type=click.IntRange(1, 100), help="Runs after a warm-up."
-)
-@click.option("--seed", default=1, show_default=True)
+@make_runs_option(3)
+@SEED
 @OUTPUT
 @SAVE
 def network(output: str, save: Path | None, **options: Any) -> None:

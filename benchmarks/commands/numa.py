@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
+from benchmarks.commands.options import OUTPUT, SAVE, SEED, emit, make_runs_option, progress
 from cost_models.numa.arguments import STRATEGIES
 
 
@@ -19,13 +19,11 @@ from cost_models.numa.arguments import STRATEGIES
     "--containers", default=1, show_default=True, type=click.IntRange(1, 10), help="At most, per pod."
 )
 @click.option("--strategy", default="LeastAllocated", show_default=True, type=click.Choice(STRATEGIES))
-@click.option(
-    "--runs", default=5, show_default=True, type=click.IntRange(1, 100), help="Runs after a warm-up."
-)
+@make_runs_option(5)
 @click.option(
     "--pairs", default=20, show_default=True, type=click.IntRange(1, 100), help="Pairs without records."
 )
-@click.option("--seed", default=1, show_default=True)
+@SEED
 @OUTPUT
 @SAVE
 def numa(

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
+from benchmarks.commands.options import OUTPUT, SAVE, SEED, emit, progress
 
 
 @click.command()
@@ -18,7 +18,7 @@ from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
 @click.option(
     "--end-to-end", default=5, show_default=True, type=click.IntRange(0), help="Pairs of both processes."
 )
-@click.option("--seed", default=1, show_default=True)
+@SEED
 @OUTPUT
 @SAVE
 def observability(output: str, save: Path | None, **options: Any) -> None:

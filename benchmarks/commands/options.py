@@ -48,7 +48,19 @@ SAVE = click.option(
 PARAM = click.option(
     "--param", "params", multiple=True, metavar="NAME=NUMBER", help="Set a parameter. Repeatable."
 )
+SEED = click.option("--seed", default=1, show_default=True)
 SIZE = click.option("--size", help="A size that the workload names, such as small or 10k.")
+
+
+def make_runs_option(default: int) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return the option ``--runs``: how many runs are measured."""
+    return click.option(
+        "--runs",
+        default=default,
+        show_default=True,
+        type=click.IntRange(1, 100),
+        help="Runs after a warm-up.",
+    )
 
 
 def progress() -> Callable[[str], None]:

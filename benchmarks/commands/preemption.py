@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
+from benchmarks.commands.options import OUTPUT, SAVE, SEED, emit, make_runs_option, progress
 
 
 @click.command()
@@ -23,13 +23,11 @@ from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
     type=click.IntRange(1, 1000),
     help="Of preemptors, where mixed.",
 )
-@click.option(
-    "--runs", default=3, show_default=True, type=click.IntRange(1, 100), help="Runs after a warm-up."
-)
+@make_runs_option(3)
 @click.option(
     "--pairs", default=10, show_default=True, type=click.IntRange(1, 100), help="Pairs with nobody to evict."
 )
-@click.option("--seed", default=1, show_default=True)
+@SEED
 @OUTPUT
 @SAVE
 def preemption(output: str, save: Path | None, **options: Any) -> None:

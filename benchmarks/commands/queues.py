@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
+from benchmarks.commands.options import OUTPUT, SAVE, SEED, emit, make_runs_option, progress
 
 SHAPES = ("deep", "wide", "fill", "unschedulable", "reclaim", "consolidate", "idle")
 
@@ -19,13 +19,11 @@ SHAPES = ("deep", "wide", "fill", "unschedulable", "reclaim", "consolidate", "id
 @click.option(
     "--scale", default=1.0, show_default=True, type=click.FloatRange(0.001, 10), help="Of all sizes."
 )
-@click.option(
-    "--runs", default=3, show_default=True, type=click.IntRange(1, 100), help="Runs after a warm-up."
-)
+@make_runs_option(3)
 @click.option(
     "--pairs", default=10, show_default=True, type=click.IntRange(1, 100), help="Pairs of idle rounds."
 )
-@click.option("--seed", default=1, show_default=True)
+@SEED
 @OUTPUT
 @SAVE
 def queues(output: str, save: Path | None, **options: Any) -> None:

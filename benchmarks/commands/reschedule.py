@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
+from benchmarks.commands.options import OUTPUT, SAVE, SEED, emit, progress
 
 
 @click.command()
@@ -27,7 +27,7 @@ from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
     type=click.IntRange(1),
     help="Pairs of rounds, alone and beside a plan.",
 )
-@click.option("--seed", default=1, show_default=True)
+@SEED
 @OUTPUT
 @SAVE
 def reschedule(output: str, save: Path | None, **options: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
+from benchmarks.commands.options import OUTPUT, SAVE, SEED, emit, progress
 
 
 @click.command()
@@ -22,7 +22,7 @@ from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
     help="Of the pods, those that wait.",
 )
 @click.option("--timeout", default=300.0, show_default=True, type=click.FloatRange(1.0), help="Seconds.")
-@click.option("--seed", default=1, show_default=True)
+@SEED
 @OUTPUT
 @SAVE
 def start(output: str, save: Path | None, **options: Any) -> None:

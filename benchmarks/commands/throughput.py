@@ -9,14 +9,10 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
+from benchmarks.commands.options import OUTPUT, SAVE, SEED, emit, make_runs_option, progress
 
 NODES = click.option("--nodes", default=10_000, show_default=True, type=click.IntRange(1, 1_000_000))
 TASKS = click.option("--tasks", default=10_000, show_default=True, type=click.IntRange(1, 10_000_000))
-RUNS = click.option(
-    "--runs", default=5, show_default=True, type=click.IntRange(1, 100), help="Runs after a warm-up."
-)
-SEED = click.option("--seed", default=1, show_default=True)
 
 
 def _check_fill(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
@@ -46,7 +42,7 @@ FILL = click.option(
 @TASKS
 @click.option("--classes", default=100, show_default=True, type=click.IntRange(1, 100_000))
 @FILL
-@RUNS
+@make_runs_option(5)
 @click.option(
     "--rounds",
     default=1,
@@ -100,7 +96,7 @@ def throughput(
 @click.option("--classes", default=1, show_default=True, type=click.IntRange(1, 100_000))
 @FILL
 @click.option("--policy", multiple=True, metavar="NAME", help="A policy to measure; all, if none is named.")
-@RUNS
+@make_runs_option(5)
 @SEED
 @OUTPUT
 @SAVE

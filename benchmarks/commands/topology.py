@@ -7,15 +7,13 @@ from typing import Any
 
 import click
 
-from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
+from benchmarks.commands.options import OUTPUT, SAVE, SEED, emit, make_runs_option, progress
 
 
 @click.command()
 @click.option("--nodes", default=10_000, show_default=True, type=click.IntRange(2000, 200_000))
 @click.option("--pods", default=1000, show_default=True, type=click.IntRange(1, 5000), help="Of the group.")
-@click.option(
-    "--runs", default=5, show_default=True, type=click.IntRange(1, 100), help="Runs after a warm-up."
-)
+@make_runs_option(5)
 @click.option(
     "--room", default=8, show_default=True, type=click.IntRange(1, 100), help="Pods per server, at most."
 )
@@ -25,7 +23,7 @@ from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
 @click.option(
     "--others", default=5000, show_default=True, type=click.IntRange(1, 100_000), help="Pods beside them."
 )
-@click.option("--seed", default=1, show_default=True)
+@SEED
 @OUTPUT
 @SAVE
 def topology(output: str, save: Path | None, **options: Any) -> None:

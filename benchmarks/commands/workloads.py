@@ -9,7 +9,17 @@ from typing import Any
 import click
 from rich.console import Console
 
-from benchmarks.commands.options import OUTPUT, PARAM, SAVE, SIZE, emit, parse_params, progress
+from benchmarks.commands.options import (
+    OUTPUT,
+    PARAM,
+    SAVE,
+    SEED,
+    SIZE,
+    emit,
+    make_runs_option,
+    parse_params,
+    progress,
+)
 
 
 @click.command()
@@ -26,10 +36,8 @@ from benchmarks.commands.options import OUTPUT, PARAM, SAVE, SIZE, emit, parse_p
 @SIZE
 @click.option("--nodes", type=click.IntRange(1), help="Short for --param nodes=N.")
 @PARAM
-@click.option(
-    "--runs", default=3, show_default=True, type=click.IntRange(1, 100), help="Runs after a warm-up."
-)
-@click.option("--seed", default=1, show_default=True)
+@make_runs_option(3)
+@SEED
 @click.option(
     "--timeout", default=600.0, show_default=True, type=click.FloatRange(1.0), help="Seconds per wait."
 )
