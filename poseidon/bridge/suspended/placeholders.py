@@ -126,11 +126,14 @@ class Placeholders:
     def choose_placeholder(self, entry: WorkloadAdmission, pod: Pod) -> str:
         """Return the placeholder that stands for a pod, "" for none: one made from its template, by spec or labels."""
         spec, labels = reduce_spec(pod.spec), pod.metadata.labels.items()
+        # All that were made from one template share its spec: there are few to compare.
+        specs = {id(each.spec): each.spec for each in entry.pods.values()}
+        alike = {key: reduce_spec(each) == spec for key, each in specs.items()}
 
         def rank(uid: str) -> tuple[bool, bool, bool]:
             stands = entry.pods[uid]
             return (
-                reduce_spec(stands.spec) == spec,
+                alike[id(stands.spec)],
                 stands.metadata.labels.items() <= labels,
                 self._has_place(uid),
             )

@@ -51,6 +51,11 @@ _MAKING_WAY = "waits until pods that make way for it have left their nodes"
 _FIRST_PAUSE, _LONGEST_PAUSE = 60.0, 3600.0
 """Pauses before an object is resumed again whose pods did not come."""
 
+_STAGE_BEFORE = {
+    AdmissionStage.RESUMING: AdmissionStage.WAITING,
+    AdmissionStage.SUSPENDING: AdmissionStage.RUNNING,
+}
+"""Where objects still are whose writes a standby has not carried out."""
 
 _ABOUT_PODS = (Bind, AnnounceScheduled, AnnounceUnschedulable, AnnouncePreempted, Nomination)
 
@@ -122,18 +127,10 @@ class Resumptions:
     def begin(self) -> None:
         """Begin, as all objects and pods are known: pods of resumed objects that have not come get places, too."""
         for entry in [*self._entries.values()]:
-            if entry.stage in (
-                AdmissionStage.RESUMING,
-                AdmissionStage.SUSPENDING,
-            ):  # a standby does not carry out actions
-                self._enter(
-                    entry,
-                    AdmissionStage.WAITING
-                    if entry.stage is AdmissionStage.RESUMING
-                    else AdmissionStage.RUNNING,
-                )
-            if entry.stage is AdmissionStage.RUNNING:
-                self._enter(entry, AdmissionStage.RUNNING)
+            stage = _STAGE_BEFORE.get(entry.stage, entry.stage)
+            if stage is AdmissionStage.RUNNING or stage is not entry.stage:
+                self._enter(entry, stage)
+            if stage is AdmissionStage.RUNNING:
                 there = len(self._placeholders.list_pods(entry)) + len(entry.pods)
                 self._add(entry, entry.found.size - there)
 
