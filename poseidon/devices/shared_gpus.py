@@ -8,6 +8,7 @@ as long as HAMi's own lock lasts.
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -45,6 +46,8 @@ class SharedGpus:
     """By node: its annotation."""
     _memories: dict[str, tuple[int, ...]] = field(default_factory=dict)
     """By node: what its GPUs have, in MiB."""
+    _sizes: Counter[int] = field(default_factory=Counter)
+    """How many GPUs of all nodes have so many MiB."""
     _pods: dict[str, Pod] = field(default_factory=dict)
     """By uid: pods that ask for GPUs."""
     _turns: dict[str, tuple[str, float]] = field(default_factory=dict)
@@ -68,9 +71,11 @@ class SharedGpus:
             gpus = []
         payload = write_json(hami.describe_node(name, gpus)).encode() if gpus else None
         self.records.tell(SLICE_RECORD, f"{hami.DRIVER}/{name}", payload)
-        before = self._list_memories()
-        self._memories[name] = tuple(gpu.memory for gpu in gpus)
-        if self._list_memories() != before:
+        former, now = self._memories.get(name, ()), tuple(gpu.memory for gpu in gpus)
+        self._memories[name] = now
+        before = self._sizes.keys()
+        self._sizes = self._sizes + Counter(now) - Counter(former)
+        if self._sizes.keys() != before:
             for uid, pod in self._pods.items():
                 self._tell_claim(uid, pod)
 
@@ -79,9 +84,6 @@ class SharedGpus:
         self.put_node(name, "")
         for known in (self._inventory, self._memories, self._turns):
             known.pop(name, None)
-
-    def _list_memories(self) -> list[int]:
-        return sorted({each for memories in self._memories.values() for each in memories})
 
     # --- pods ----------------------------------------------------------------------------------------------
 
@@ -118,7 +120,7 @@ class SharedGpus:
                 annotations={CONTAINERS: str(len(pod.spec.containers))},
                 owner_references=(owner,),
             ),
-            spec=hami.describe_claim(pod, self._list_memories()),
+            spec=hami.describe_claim(pod, sorted(self._sizes)),
             status=self._describe_status(uid, pod),
         )
 
