@@ -20,10 +20,11 @@ from firmament.core.constraints.quota_tree import list_levels
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QuotaStanding:
-    """Where somebody stands who waits for quota; the less comes first.
+    """The place of a task in the order of those that wait for quota; the smaller comes first.
 
-    Where both go by shares they are compared where their ways down from the top of the tree part: first whether there
-    is to be borrowed of what is asked for, then by share. All others by how far up they borrow.
+    If both queues go by shares, two tasks are compared at the level at which their ways down from the top of the tree
+    part: the one that need not borrow there comes first, then the one with the smaller share. All others are compared
+    by how far up in the tree they borrow.
     """
 
     borrows: int = 0
@@ -109,7 +110,7 @@ class QuotaOrder:
         return standing
 
     def _stand(self, node: int, columns: Sequence[int]) -> QuotaStanding:
-        """Return where somebody stands who has drawn some columns of a quota."""
+        """Return the standing of a task that has drawn on some columns of a quota."""
         use, borrows = self._room.use, self._find_height(node, columns)
         if not self._room.terms.fair[node]:
             return QuotaStanding(borrows)

@@ -333,7 +333,8 @@ class Resumptions:
                 self._fill(entry)
                 self._resume_if_whole(entry)
             elif entry.overtaken and now >= entry.since + _ANSWER_SECONDS:
-                self._give_up(entry, f"{entry.found.ref}: nobody shows what has become of it")
+                silence = f"not shown by the API server for {_ANSWER_SECONDS:.0f} s after a write failed"
+                self._give_up(entry, f"{entry.found.ref}: {silence}")
             elif entry.stage is AdmissionStage.RUNNING and entry.pods and now >= entry.since + HELD_SECONDS:
                 self._give_places_back(entry, now)
 
