@@ -104,7 +104,7 @@ async def test_it_ends_after_its_time_with_a_table(tmp_path):
             "shadow", "poseidon", arguments(s, "--for", "2s"), tmp_path / "shadow.log", preloaded.fork
         )
         await child.start()
-        assert await child.wait() == 0
+        assert await child.wait() == 0, child.tail()
         assert "0 pods bound, 0 of them asked about." in child.log.read_text()
 
 

@@ -254,7 +254,7 @@ async def test_options_that_make_no_sense_are_refused_in_one_line(tmp_path, comm
     # A process, as these commands say for the whole of theirs what is logged.
     child = Child(program, program, [*arguments, *more], tmp_path / "log", preloaded.fork)
     await child.start()
-    assert await child.wait() == 2
+    assert await child.wait() == 2, child.tail()
     assert says in child.log.read_text()
     assert len(child.log.read_text().splitlines()) == 1
 
