@@ -113,7 +113,7 @@ class Ledger(Protocol):
 
     A ledger stands for the machines as they are when the round begins; the scheduler works on copies, and books on them
     what it admits. Room grows by booking at most where order counts. ``reason``: why a machine without room is refused.
-    If ``shared`` is true, a booking on one machine may leave less room on others. See also ``ReasonedLedger``.
+    See also ``SharedLedger``, ``OpenableLedger`` and ``ReasonedLedger``.
     """
 
     reason: str
@@ -142,6 +142,16 @@ class Ledger(Protocol):
 
     def copy(self) -> Ledger:
         """Return an independent copy."""
+        ...
+
+
+@runtime_checkable
+class SharedLedger(Ledger, Protocol):
+    """A ledger that may share room among machines."""
+
+    @property
+    def shared(self) -> bool:
+        """Whether a booking on one machine may leave less room on others."""
         ...
 
 
@@ -210,6 +220,16 @@ class SharedOpening(Opening, Protocol):
 
     def opens_for(self, shapes: Sequence[int], machine: int, tasks: Collection[int]) -> bool:
         """Return whether a machine certainly takes a task of each of ``shapes`` once ``tasks`` are gone."""
+        ...
+
+
+@runtime_checkable
+class OpenableLedger(Ledger, Protocol):
+    """A ledger that knows what machines would take if tasks went, and brings that along itself."""
+
+    @property
+    def opening(self) -> Opening | None:
+        """What they would take, None if no task can make room."""
         ...
 
 

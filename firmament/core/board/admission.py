@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cost_models.interface import Bool, Float64, Int64, Ledger
+from cost_models.interface import Bool, Float64, Int64, Ledger, SharedLedger
 from firmament.core.board.board import Board
 from firmament.core.constraints.model_limits import JointRoom
 from firmament.core.flow.problem import Assignments, PlacementProblem, take_oldest
@@ -26,7 +26,7 @@ def admit(residual: Residual, proposed: Assignments) -> Assignments:
     admitted: list[Assignments] = []
     rank = rank_in_runs(ordered.machine)
     shared = [joint for joint in residual.joint if joint.rows.shared]
-    ledgers = [ledger for ledger in residual.ledgers if getattr(ledger, "shared", False)]
+    ledgers = [ledger for ledger in residual.ledgers if isinstance(ledger, SharedLedger) and ledger.shared]
     for turn in range(int(rank.max(initial=-1)) + 1):
         # One proposal per machine and turn: within a turn nobody competes for a machine.
         this_turn = rank == turn

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cost_models.firmament_policies.scarce_resources import scarce_columns
-from cost_models.interface import Bool, Int64, MachineColumns, Needs
+from cost_models.interface import Bool, Int64, Ledger, MachineColumns, Needs, OpenableLedger, Opening
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.constraints.default_spread import NO_SPREAD
 from firmament.core.constraints.pairs import NO_PAIRS
@@ -206,7 +206,7 @@ def _problem(
         joint=(*assessed.joint(), *limited),
         quotas=find_quotas(cluster, demand),
         ledgers=(*assessed.ledgers(), *kept),
-        openings=(*assessed.openings(), *[getattr(ledger, "opening", None) for ledger in kept]),
+        openings=(*assessed.openings(), *map(_get_opening, kept)),
         held=held,
         rules=compile_rules(cluster, cls),
         spread=spread,
@@ -217,6 +217,10 @@ def _problem(
         dual_prices=dual_prices,
     )
     return problem, occupied
+
+
+def _get_opening(ledger: Ledger) -> Opening | None:
+    return ledger.opening if isinstance(ledger, OpenableLedger) else None
 
 
 def _assess(
