@@ -18,6 +18,8 @@ Answer = TypeVar("Answer")
 _MOST_BYTES = 1 << 30
 """An explanation names every node, with what each model says of it."""
 _KEEPALIVE_SECONDS = 20.0
+_NOT_KNOWN = (grpc.StatusCode.NOT_FOUND, grpc.StatusCode.FAILED_PRECONDITION)
+"""How a solver answers that does not know what it is asked about, or whose driver has not told it everything yet."""
 
 
 class NoAnswerError(Exception):
@@ -40,12 +42,14 @@ async def state_of(
 ) -> dict[str, Any]:
     """Return what the first of the solvers that drives ``cluster`` knows of it, as the protocol's JSON.
 
-    Raises ``NoAnswerError``, also if none drives it, or ``TlsError``.
+    Raises ``NoAnswerError``, also if none drives it or knows all of it yet, or ``TlsError``.
     """
     request = pb.ListStateRequest(cluster=cluster, with_tasks=True)
     found = await _first(targets, tls, lambda stub: stub.ListState(request, timeout=seconds))
     if found is None:
-        raise NoAnswerError(f"no solver drives cluster {cluster}")
+        raise NoAnswerError(
+            f"no solver drives cluster {cluster}, or the one that does is still being told of it"
+        )
     return dict(MessageToDict(found))
 
 
@@ -61,7 +65,7 @@ async def _first(
             try:
                 return await ask(pb_grpc.SchedulerStub(channel))
             except grpc.aio.AioRpcError as error:
-                if error.code() is grpc.StatusCode.NOT_FOUND:
+                if error.code() in _NOT_KNOWN:
                     unknown = True  # perhaps another one drives the cluster
                 else:
                     details = " ".join((error.details() or "").split())

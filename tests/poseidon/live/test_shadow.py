@@ -8,15 +8,18 @@ import json
 import pytest
 from click.testing import CliRunner
 
+from poseidon.bridge.solver_stream.stream import greet, hello_of, open_channel
 from poseidon.cli import main
 from poseidon.explanations import Charge, Verdict
 from poseidon.live.shadow import observation
+from poseidon.live.solver import NoAnswerError, explain_task, state_of
 from poseidon.testbed.api_server.bulk import create_object
 from poseidon.testbed.harness.child import Child
 from poseidon.testbed.kubeconfig import write_kubeconfig
 from poseidon.testbed.objects.resources import PODS
 from poseidon.testbed.seeding import NodeShape
-from tests.programs.end_to_end.scene import SECONDS, free_port, scene
+from protos.firmament.v1.scheduler_pb2_grpc import SchedulerStub
+from tests.programs.end_to_end.scene import SECONDS, SOLVERS, free_port, scene
 from tests.support import preloaded
 from tests.support.cluster import pod
 from tests.support.waiting import until
@@ -106,6 +109,24 @@ async def test_it_ends_after_its_time_with_a_table(tmp_path):
         await child.start()
         assert await child.wait() == 0, child.tail()
         assert "0 pods bound, 0 of them asked about." in child.log.read_text()
+
+
+async def test_a_solver_that_is_still_being_told_of_the_cluster_answers(tmp_path):
+    async with scene(tmp_path) as s:
+        solver = SOLVERS.address(tmp_path, None)
+        name = tmp_path.name
+        async with open_channel(solver, 1 << 20, 20.0) as channel:
+            call = SchedulerStub(channel).Session(None)
+            await greet(call, solver, hello_of(name, "a driver that is slow"), SECONDS)
+            assert await explain_task([solver], name, "", SECONDS) is None
+            with pytest.raises(NoAnswerError, match="still being told of it"):
+                await state_of([solver], name, SECONDS)
+            s.stack.solver_address = solver
+            result = await asyncio.to_thread(CliRunner().invoke, main, arguments(s, "--for", "1ms"))
+            call.cancel()
+        assert (result.exit_code, result.stdout) == (0, "0 pods bound, 0 of them asked about.\n"), (
+            result.output
+        )
 
 
 async def test_no_solver_answers(tmp_path):
