@@ -107,7 +107,8 @@ class LiveSource:
     async def flow(self, number: int) -> pb.RoundFlow | None:
         """Return the flow of a round, of the newest for 0; None if there is none."""
         self._audience.note_request("flow")
-        if not number and self._solver.flow_is_old:
+        nothing_yet = not self.known.rounds.latest_flow and self._solver.is_asking
+        if not number and (self._solver.flow_is_old or nothing_yet):
             await self._solver.step(flows=True)
         return self.known.rounds.flow(number)
 

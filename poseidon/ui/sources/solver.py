@@ -54,6 +54,11 @@ class SolverPoll:
         self._flow_of = 0
         self._flow_asked = -_INTEREST_SECONDS
 
+    @property
+    def is_asking(self) -> bool:
+        """Whether a solver is being asked: what it answers is known only later."""
+        return self._stepping.locked()
+
     async def step(self, *, flows: bool) -> None:
         """Ask for newer rounds, and for the flow of the newest if one is wanted."""
         async with self._stepping:

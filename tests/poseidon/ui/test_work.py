@@ -100,6 +100,10 @@ def test_what_cannot_be_read(tmp_path):
         propose_cures(ClusterInput(kubeconfig=str(tmp_path / "nowhere")), "a/b")
 
 
+LEAST_IMPORTANT = 19
+"""How nice a process can be; so is the other one if this one is."""
+
+
 def failing():
     raise ValueError("that was wrong")
 
@@ -109,7 +113,7 @@ async def test_jobs_are_done_one_after_another_by_one_process_that_is_less_impor
     try:
         first, second = await asyncio.gather(worker.do(os.getpid, 60), worker.do(os.getpid, 60))
         assert first == second != os.getpid()
-        assert await worker.do(partial(os.nice, 0), 60) > os.nice(0)
+        assert await worker.do(partial(os.nice, 0), 60) > os.nice(0) or os.nice(0) == LEAST_IMPORTANT
         with pytest.raises(JobError, match="that was wrong"):
             await worker.do(failing, 60)
         # one that takes too long, or dies, is replaced

@@ -160,6 +160,9 @@ async def test_bad_reports_and_annotations_are_counted_told_once_and_do_no_harm(
         on.pods("c", "d")
         await on.scene.until_bound(4)
 
+        def notes():
+            return [line for line in on.scene.log("solver").splitlines() if "model note" in line]
+
         told = Counter(
             name
             for line in on.scene.log("bridge").splitlines()
@@ -169,8 +172,9 @@ async def test_bad_reports_and_annotations_are_counted_told_once_and_do_no_harm(
         )
         assert told == dict.fromkeys(FAULTS, 1), "each object once, although it was reported three times"
 
-        notes = [line for line in on.scene.log("solver").splitlines() if "model note" in line]
-        assert {text: sum(text in line for line in notes) for text in REMARKS} == dict.fromkeys(REMARKS, 1)
+        await until(lambda: len(notes()) >= len(REMARKS), within=SECONDS)
+        found = notes()
+        assert {text: sum(text in line for line in found) for text in REMARKS} == dict.fromkeys(REMARKS, 1)
         assert await on.counted("solver", "firmament_model_remarks_total") == {"": len(REMARKS)}
-        assert len(notes) == len(REMARKS)
+        assert len(notes()) == len(REMARKS)
         on.scene.check_sound()
