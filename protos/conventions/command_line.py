@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from protos.conventions.missing_parts import say_what_to_install
 from protos.conventions.secrets import redact_credentials
 
 _UNWRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
@@ -34,7 +35,7 @@ def format_feasible(number: int, total: int, noun: str) -> str:
 
 class OneLineCommand(click.Command):
     """Bad usage ends with one line on standard error and status 2, without click's repetition of the usage; Ctrl-C with
-    status 130; standard output that cannot be written with one line and status 1.
+    status 130; standard output that cannot be written, or a package that is not installed, with one line and status 1.
     """
 
     def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
@@ -62,6 +63,12 @@ class OneLineCommand(click.Command):
             if error.errno not in _UNWRITABLE or error.filename is not None:
                 raise
             click.echo(f"the output cannot be written: {error.strerror}", err=True)
+            sys.exit(1)
+        except ModuleNotFoundError as error:
+            line = say_what_to_install(error)
+            if line is None:
+                raise
+            click.echo(f"{self.name}: {line}", err=True)
             sys.exit(1)
         sys.exit(status if isinstance(status, int) else 0)
 

@@ -11,6 +11,8 @@ import pytest
 from packaging.requirements import Requirement
 
 from poseidon.testbed.harness.child import Child, start_anew
+from poseidon.testbed.kubeconfig import write_kubeconfig
+from protos.conventions import missing_parts
 from tests.programs.end_to_end.scene import scene
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -70,10 +72,75 @@ def image_of(program: str, folder: Path) -> str:
     return str(site)
 
 
-def test_a_plain_installation_holds_what_all_extras_of_programs_need():
+def test_a_plain_installation_lacks_only_what_an_extra_is_said_to_bring():
     declared = {normal(Requirement(text).name): text for text in PROJECT["dependencies"]}
-    assert needed("demo").items() <= declared.items()
-    assert declared.keys() <= {**needed("demo"), **needed("bench")}.keys()
+    lacking = {"bridge": {"cryptography", "kubernetes", "uvloop"}, "solver": {"uvloop"}}
+    for program, lacks in lacking.items():
+        rest = {name: text for name, text in needed(program).items() if name not in lacks}
+        assert rest.items() <= declared.items()
+    assert declared.keys() - needed("bridge").keys() - needed("solver").keys() == {"jsonpatch"}
+
+
+def test_each_package_that_a_plain_installation_lacks_is_named_with_an_extra_that_brings_it():
+    declared = {normal(Requirement(text).name) for text in PROJECT["dependencies"]}
+    distributions = packages_distributions()
+    for module, extra in missing_parts.EXTRAS.items():
+        brought = {normal(each) for each in distributions[module]}
+        assert any(name in brought or name.startswith(f"{module}-") for name in needed(extra)), module
+        assert not brought & declared
+
+
+@pytest.fixture
+def plain(tmp_path, monkeypatch):
+    """An interpreter that has the packages of a plain installation alone."""
+    site = tmp_path / "site"
+    site.mkdir()
+    absent = {*missing_parts.EXTRAS, "uvloop", "psutil", "scipy"} - {"pandas"}
+    (site / "sitecustomize.py").write_text(CUSTOMIZE.format(absent=absent))
+    monkeypatch.syspath_prepend(str(site))
+
+
+async def run_anew(folder: Path, *words: str, program: str = "poseidon") -> tuple[int, str]:
+    child = Child("command", program, list(words), folder / "log")
+    await child.start()
+    status = await child.wait()
+    return status, child.log.read_text()
+
+
+async def test_a_plain_installation_runs_the_demonstration(tmp_path, plain):
+    status, said = await run_anew(tmp_path, "demo", "--nodes", "5", "--pods", "10")
+    assert status == 0, said
+    assert "14 of 14" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "says"),
+    [
+        (["plan", "-f", "examples/14-pending-pod"], 0, "4 pods bound to 2 nodes of 3, 2 pending"),
+        (["audit", "--kubeconfig", "CONFIG"], 2, "CONFIG: the package kubernetes reads its credentials"),
+        (["doctor", "--kubeconfig", "CONFIG"], 2, "pip install 'poseidon-firmament[bridge]'"),
+    ],
+    ids=lambda words: words[0] if isinstance(words, list) else "",
+)
+async def test_a_plain_installation_plans_and_says_what_a_cluster_needs(
+    tmp_path, plain, monkeypatch, words, status, says
+):
+    config = tmp_path / "config"
+    write_kubeconfig(config, "https://127.0.0.1:1", token="secret")
+    monkeypatch.chdir(ROOT)
+    ended, said = await run_anew(tmp_path, *(word.replace("CONFIG", str(config)) for word in words))
+    assert ended == status, said
+    assert says.replace("CONFIG", str(config)) in said
+    assert len(said.splitlines()) == 1 or status == 0
+
+
+async def test_the_bridges_image_says_that_planning_needs_the_solver(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(image_of("bridge", tmp_path))
+    status, said = await run_anew(tmp_path, "plan", "-f", str(ROOT / "examples/14-pending-pod"))
+    assert (status, said) == (
+        1,
+        "poseidon: the solver is not installed here; pip install poseidon-firmament\n",
+    )
 
 
 def test_the_programs_do_not_need_each_others_libraries():
@@ -125,4 +192,4 @@ async def test_a_module_that_is_absent_is_missed(tmp_path, monkeypatch, program,
     child = Child(program, module, arguments, tmp_path / "log")
     await child.start()
     assert await child.wait() != 0
-    assert f"No module named '{missing}'" in child.tail()
+    assert f"the package {missing} is not installed here" in child.tail()

@@ -1,7 +1,9 @@
 """Loads the API server's address and credentials: from a kubeconfig, or from the pod's service account.
 
 The official package reads the files (contexts, exec plug-ins, rotating tokens); this module converts its
-result for an HTTP client. The package is imported only when settings are loaded.
+result for an HTTP client. The package is imported only when settings are loaded, and not at all for a
+kubeconfig that holds nothing but an address of plain HTTP: a simulated cluster's, or one for ``kubectl
+proxy``.
 """
 
 from __future__ import annotations
@@ -12,12 +14,16 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
+from urllib.request import getproxies
+
+import yaml
 
 from poseidon.kube.client.credentials import Credentials, FollowedCredentials, Loaded
 from poseidon.kube.client.errors import SettingsError, one_line
 from poseidon.kube.client.proxies import bypasses_proxy
+from protos.conventions.missing_parts import INSTALL_BRIDGE
 from protos.conventions.secrets import redact_address
 
 if TYPE_CHECKING:
@@ -44,6 +50,15 @@ class ConnectionSettings:
     proxy: str | None = None
 
 
+class _Reached(NamedTuple):
+    """What a kubeconfig or a service account comes to. ``proxy`` is None where the server is reached without one."""
+
+    server: str
+    loaded: Loaded
+    tls_server_name: str | None = None
+    proxy: str | None = None
+
+
 def load_settings(
     kubeconfig: Path | None = None,
     context: str | None = None,
@@ -66,14 +81,13 @@ def load_settings(
     if source is None and context is not None:
         raise SettingsError(f"context {context!r}: contexts need a kubeconfig; pass --kubeconfig FILE")
     where = f"kubeconfig {source}" if source else "in-cluster settings"
-    configuration, loaded = _load(source, context, where)
-    server = str(configuration.host).rstrip("/")
+    reached = _load(source, context, where)
     return ConnectionSettings(
-        server=server,
-        tls=loaded.credentials.tls,
-        tls_server_name=configuration.tls_server_name or None,
-        credentials=FollowedCredentials(lambda: _load(source, context, where)[1], loaded, wall),
-        proxy=_proxy(configuration, server),
+        server=reached.server,
+        tls=reached.loaded.credentials.tls,
+        tls_server_name=reached.tls_server_name,
+        credentials=FollowedCredentials(lambda: _load(source, context, where).loaded, reached.loaded, wall),
+        proxy=reached.proxy,
     )
 
 
@@ -94,9 +108,49 @@ def _find_kubeconfig(given: Path | None, environ: Mapping[str, str]) -> str | No
     return str(default) if default.is_file() else None
 
 
-def _load(source: str | None, context: str | None, where: str) -> tuple[Configuration, Loaded]:
+def _load(source: str | None, context: str | None, where: str) -> _Reached:
     """Read everything there is to know, running plug-ins. Raises ``SettingsError``."""
-    from kubernetes.client import Configuration
+    plain = _read_plain_server(source, context) if source else None
+    if source and plain:
+        server = plain.rstrip("/")
+        proxies = getproxies()
+        proxy = _choose_proxy(server, proxies.get("http"), proxies.get("no"))
+        return _Reached(server, Loaded(Credentials(), [source]), proxy=proxy)
+    return _load_officially(source, context, where)
+
+
+def _read_plain_server(source: str, context: str | None) -> str | None:
+    """Return the server of a kubeconfig whose context needs neither TLS nor credentials.
+
+    None for every other file, also for what is no kubeconfig: the official package says what is wrong with it.
+    """
+    try:
+        document = yaml.load(Path(source).read_bytes(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - both are safe
+        chosen = _get_named(document["contexts"], context or document["current-context"])["context"]
+        cluster = _get_named(document["clusters"], chosen["cluster"])["cluster"]
+        user = _get_named(document["users"], chosen["user"])["user"] if chosen.get("user") else {}
+        server = cluster["server"]
+        parts = urlsplit(server)
+    except (OSError, yaml.YAMLError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError):
+        return None
+    alone = not user and cluster.keys() == {"server"}
+    return server if alone and parts.scheme == "http" and parts.hostname else None
+
+
+def _get_named(entries: Any, name: str) -> Any:
+    """Return the only entry of that name. Raises ``ValueError`` if there is not exactly one."""
+    (found,) = [each for each in entries if each["name"] == name]
+    return found
+
+
+def _load_officially(source: str | None, context: str | None, where: str) -> _Reached:
+    """Have the official package read the settings. Raises ``SettingsError``."""
+    try:
+        from kubernetes.client import Configuration
+    except ModuleNotFoundError:
+        raise SettingsError(
+            f"{where}: the package kubernetes reads its credentials, and is not installed; {INSTALL_BRIDGE}"
+        ) from None
 
     configuration = Configuration()
     try:
@@ -125,7 +179,13 @@ def _load(source: str | None, context: str | None, where: str) -> tuple[Configur
         certificates = (configuration.ssl_ca_cert, configuration.cert_file, configuration.key_file)
         tls_files = [str(name) for name in certificates if name]
     credentials = Credentials(_authorization(configuration), tls)
-    return configuration, Loaded(credentials, [*files, *tls_files], tls_files, expires_at)
+    server = server.rstrip("/")
+    return _Reached(
+        server,
+        Loaded(credentials, [*files, *tls_files], tls_files, expires_at),
+        configuration.tls_server_name or None,
+        _choose_proxy(server, configuration.proxy, configuration.no_proxy),
+    )
 
 
 def _load_kubeconfig(
@@ -167,12 +227,13 @@ def _load_in_cluster(configuration: Configuration) -> list[str]:
     return [incluster_config.SERVICE_TOKEN_FILENAME]
 
 
-def _proxy(configuration: Configuration, server: str) -> str | None:
+def _choose_proxy(server: str, proxy: object, no_proxy: object) -> str | None:
+    """Return the proxy, unless the server is reached without it."""
     parts = urlsplit(server)
     port = parts.port or _PORTS[parts.scheme]
-    if not configuration.proxy or bypasses_proxy(parts.hostname or "", port, configuration.no_proxy or ""):
+    if not proxy or bypasses_proxy(parts.hostname or "", port, str(no_proxy or "")):
         return None
-    return str(configuration.proxy)
+    return str(proxy)
 
 
 def _tls_context(configuration: Configuration, where: str) -> ssl.SSLContext:
