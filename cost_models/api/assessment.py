@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, fields
+from functools import cache
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
@@ -290,10 +291,10 @@ class Assessment:
         """Return whether there is a figure for each of so many machines, and nothing but such figures,
         verdicts and texts.
         """
-        known = (*PAIRWISE, "reason", "reasons", "notes")
-        more = [getattr(self, each.name) for each in fields(self) if each.name not in known]
-        nothing = all(part is None or (isinstance(part, Sequence) and not part) for part in more)
-        return self.raw.shape[1] == machines and nothing
+        if self.raw.shape[1] != machines:
+            return False
+        parts = (getattr(self, name) for name in _list_further())
+        return all(part is None or (isinstance(part, Sequence) and not part) for part in parts)
 
     def refusals(self, shape: int) -> Iterator[tuple[str, Bool]]:
         """Yield each reason for which machines are refused to a shape, with those machines: bool[M]."""
@@ -306,3 +307,10 @@ class Assessment:
         causes = self.causes[shape]
         for index in np.unique(causes[refused]).tolist():
             yield self.reasons[index], refused & (causes == index)
+
+
+@cache
+def _list_further() -> tuple[str, ...]:
+    """Return the fields of an answer that are neither figures nor verdicts per machine nor texts."""
+    known = (*PAIRWISE, "reason", "reasons", "notes")
+    return tuple(each.name for each in fields(Assessment) if each.name not in known)

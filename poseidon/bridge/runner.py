@@ -331,7 +331,7 @@ class Bridge:
                 self._metrics.kept_places.labels(outcome).inc(times)
         if self._network is not None:
             self._network.wake()
-        if self._leads:
+        if self._leads and self.state.has_news:
             self._session.wake()
 
 

@@ -290,6 +290,11 @@ class BridgeState(Stores):
         """Return the new events for the solver, once, in an order in which they can be applied."""
         return list(self.event_stream.take_events())
 
+    @property
+    def has_news(self) -> bool:
+        """Whether ``take_events`` or ``take_reports`` may return anything."""
+        return self.pending_bindings.has_reports or self.event_stream.has_news
+
     def take_reports(self) -> list[pb.BindingReport]:
         """Return the outcomes of the solver's deltas, once."""
         return self.pending_bindings.take_reports()

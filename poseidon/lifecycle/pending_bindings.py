@@ -221,6 +221,11 @@ class PendingBindings:
 
     # --- how placements end ----------------------------------------------------------------------------------
 
+    @property
+    def has_reports(self) -> bool:
+        """Whether ``take_reports`` returns anything."""
+        return bool(self._reports)
+
     def take_reports(self) -> list[pb.BindingReport]:
         """Return the reports for the solver, once."""
         reports, self._reports = self._reports, []

@@ -14,6 +14,8 @@ from poseidon.nodes.machines import Machines
 from poseidon.pods.tasks import Task
 from poseidon.volumes.state import VolumeState
 
+_FEW = 4
+
 
 class PodRecords:
     """Pod records by uid, with the changes that the current stream has not sent yet.
@@ -203,6 +205,13 @@ class PodRecords:
         """Whether the solver may have to be told anything."""
         return bool(self._changed or self._removed or self._to_resync)
 
+    @property
+    def has_news(self) -> bool:
+        """Whether ``take_updates`` returns anything; where many have changed nobody looks, and it may not."""
+        if self._removed or self._to_resync or len(self._changed) > _FEW:
+            return True
+        return any(self._is_news(self._records[uid]) for uid in self._changed)
+
     def take_updates(self) -> tuple[list[str], list[tuple[Task, str, bool]], list[Task]]:
         """Return, once, the updates for the solver: uids of tasks to be removed first; tasks on a machine, with the
         machine and whether they are still being bound; and tasks that wait for one.
@@ -228,6 +237,10 @@ class PodRecords:
         self._removed.clear()
         self._to_resync.clear()
         return removed, placed, waiting
+
+    def _is_news(self, record: PodRecord) -> bool:
+        """Return whether the solver knows otherwise of a task, and no report is about to tell it."""
+        return not self._report_will_do(record) and self._get_desired_state(record) != record.told
 
     def _get_desired_state(self, record: PodRecord) -> SentState | None:
         desired = record.get_desired_state()

@@ -248,21 +248,24 @@ class ClassTable:
         """Return the number of a pod's class as far as things are known; see ``traits``."""
         return self.traits(pod).task_class
 
+    @property
+    def may_have_moved(self) -> bool:
+        """Whether ``refresh`` has anything to look at."""
+        return bool(self._heavier) or self._selector_index.has_grown
+
     def refresh(self) -> bool:
         """Bring the classes of all traits up to date. Returns whether some have changed."""
-        grown = self._selector_index.take_grown()
-        if not self._heavier and grown is not None and not grown:
+        if not self.may_have_moved:
             return False
+        grown, heavier = self._selector_index.take_grown(), self._take_heavier()
         changed = {scene for scene in self._scenes.values() if self._sees_more(scene, grown)}
-        heavier = self._take_heavier()
         if not changed and not heavier:
             return False
         moved = False
         for traits in list(self._traits.values()):
             if traits.scene in changed or traits.template in heavier:
-                number = self._number(traits)
-                moved = moved or number != traits.task_class
-                traits.task_class = number
+                former, traits.task_class = traits.task_class, self._number(traits)
+                moved = moved or former != traits.task_class
         return moved
 
     @property

@@ -230,6 +230,11 @@ class SelectorIndex:
                 limited = limited or look.limited
         return VisibleLabels(labels & seen, limited)
 
+    @property
+    def has_grown(self) -> bool:
+        """Whether ``take_grown`` has anything to return."""
+        return self._grown_anywhere or bool(self._grown)
+
     def take_grown(self) -> frozenset[str] | None:
         """Return the namespaces whose visible part may have grown since the last call, None for all of them."""
         grown, anywhere = frozenset(self._grown), self._grown_anywhere

@@ -95,7 +95,11 @@ def _units(given: _Figures, preferences: Sequence[SoftCost | None]) -> Int32:
     """
     rows = np.empty((len(given.constant), given.width), dtype=np.int32)
     varying = given.varying
-    if not any(preferences) and (lines := Lines.from_figures(varying, given.constant)):
+    if (
+        rows.size >= WORTH_LINES
+        and not any(preferences)
+        and (lines := Lines.from_figures(varying, given.constant))
+    ):
         lines.fill(varying, rows)
         return rows
     total, points = np.empty(given.width), np.empty(given.width)
@@ -118,6 +122,9 @@ ROUNDING = 1e-6
 """More than sums of units in floating point are off: they stay far below 2**53 times this."""
 
 SHORT = (np.dtype(np.int8), np.dtype(np.int16))
+
+WORTH_LINES = 2**12
+"""Fewer units are added up as they are: that gives the same, in less time than it takes to find the lines."""
 
 IN_CACHE = 2**16
 """Units that are written at once: they and their inputs stay in a core's own cache."""

@@ -115,6 +115,20 @@ def test_success_is_reported_and_announced_once(harness):
     assert harness.states() == {"pod-a": (BOUND, "n1")}
 
 
+def test_most_of_what_happens_to_a_pod_is_no_news_to_the_solver(harness):
+    assert not harness.state.has_news
+    harness.state.pods_changed([present(pod("a"))])
+    assert harness.state.has_news
+    harness.sync()
+    [bind] = harness.place("pod-a", "n1")
+    assert not harness.state.has_news, "the solver has decided it"
+    harness.outcome(bind)
+    assert harness.state.has_news, "a report waits"
+    harness.sync()
+    harness.state.pods_changed([present(pod("a", node="n1"))])
+    assert not harness.state.has_news, "the report has said it already"
+
+
 def test_the_watch_may_be_faster_than_the_answer(harness):
     harness.pods(present(pod("a")))
     [bind] = harness.place("pod-a", "n1")

@@ -186,8 +186,12 @@ class Cluster(RuleBasedStateMachine):
 
     @rule()
     def send_to_solver(self):
-        self.view.report(self.state.take_reports())
-        self.view.apply(self.state.take_events())
+        has_news = self.state.has_news
+        reports = self.state.take_reports()
+        events = self.state.take_events()
+        assert has_news or not (reports or events), "nobody would have been woken to send these"
+        self.view.report(reports)
+        self.view.apply(events)
 
     @rule()
     def new_stream(self):

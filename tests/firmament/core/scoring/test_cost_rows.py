@@ -19,7 +19,7 @@ from cost_models.interface import (
 )
 from firmament.core.configuration import WeightedModel
 from firmament.core.flow.problem import COST_UNITS_PER_POINT
-from firmament.core.scoring.arc_costs import Lines, charges
+from firmament.core.scoring.arc_costs import WORTH_LINES, Lines, charges
 from firmament.core.scoring.round_assessment import RoundAssessment
 from tests.cost_models.numa.builders import columns
 
@@ -101,6 +101,21 @@ def test_short_whole_figures_cost_what_they_cost_as_fractions(data):
     models.append(WeightedModel(Ranged(100.0), 1))
     exact = cost_rows(judged([*(each.astype(np.float64) for each in figures), constant]), models)
     assert (cost_rows(judged([*figures, constant]), models) == exact).all()
+    varying = list(zip(models, figures, strict=False))
+    lines = Lines.from_figures(varying, constant[:, 0] * COST_UNITS_PER_POINT)
+    if lines is not None:
+        units = np.empty((SHAPES, MACHINES), dtype=np.int32)
+        lines.fill(varying, units)
+        assert (units == exact).all()
+
+
+def test_many_figures_cost_what_few_do():
+    few = [np.arange(MACHINES, dtype=np.int16)[None, :].repeat(SHAPES, axis=0) * step for step in (3, 7)]
+    models = [WeightedModel(Ranged(1250), 1), WeightedModel(Ranged(100), 10)]
+    times = WORTH_LINES // (SHAPES * MACHINES) + 1
+    many = cost_rows(judged([np.tile(each, times) for each in few]), models)
+    assert many.size >= WORTH_LINES
+    assert (many == np.tile(cost_rows(judged(few), models), times)).all()
 
 
 @pytest.mark.parametrize("constants", [[0.0, 0.0, 0.0], [0.25, 3.0, 7.75]])
@@ -132,7 +147,7 @@ def test_lines_are_followed_however_many_pairs_there_are(size, others):
 
 def judged(figures) -> RoundAssessment:
     """What models said, of which only their figures matter here."""
-    machines = columns({f"m{index}": b"" for index in range(MACHINES)}, {"cpu": 1000})
+    machines = columns({f"m{index}": b"" for index in range(figures[0].shape[1])}, {"cpu": 1000})
     return RoundAssessment(
         shapes=tuple(range(SHAPES)),
         machines=machines,
