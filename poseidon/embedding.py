@@ -245,12 +245,19 @@ class EmbeddedScheduler:
         """Return the seconds after which a round could place something: 0.0 for now, None for not without events."""
         return self._scheduler.next_round_in()
 
-    def run_round(self) -> pb.RoundResult:
-        """Run one round; its placements are assumed until they are reported."""
+    def run_round(
+        self, *, whole: bool = True, meanwhile: Callable[[], object] = lambda: None
+    ) -> pb.RoundResult:
+        """Run one round; its placements are assumed until they are reported.
+
+        Not ``whole``: a few plain tasks may be placed without a network. ``meanwhile`` is called before the round takes
+        effect: what it applies has happened during the solve.
+        """
         from firmament.wire.rounds import round_to_proto
 
-        opened = self._scheduler.open_round()
+        opened = self._scheduler.open_round(whole=whole)
         placement = opened.solve()
+        meanwhile()
         result = self._scheduler.close_round(opened, placement)
         if opened.snapshot is not None:
             self._first = self._first or opened.snapshot

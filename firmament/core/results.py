@@ -216,6 +216,16 @@ class BrokenRule(NamedTuple):
     reason: str
 
 
+class DecidedOn(NamedTuple):
+    """What had been applied of a driver's stream when a round began and when it took effect: as in the protocol."""
+
+    opened_after: int
+    closed_after: int
+    opened_at: float
+    closed_at: float
+    direct: bool
+
+
 @dataclass(frozen=True, slots=True)
 class RoundResult:
     """The outcome of a round."""
@@ -238,6 +248,8 @@ class RoundResult:
     """Figures of the searches for better placements."""
     queues: tuple[QueueState, ...] = ()
     """Quotas whose use, or whose waiting tasks, have changed since they were last told."""
+    decided: DecidedOn | None = None
+    """What a server had applied; None where no driver records it."""
 
 
 @dataclass(frozen=True, slots=True)

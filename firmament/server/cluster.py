@@ -17,6 +17,7 @@ from firmament.core.round_flow.assembly import first_tasks, snapshot_flow
 from firmament.server.failing_rounds import FailingRounds
 from firmament.server.fencing import GRACE_SECONDS, Fencing
 from firmament.server.round_history import RoundHistory
+from firmament.server.steps import RoundBeginning, StreamSteps
 
 if TYPE_CHECKING:
     from firmament.core.events import BindingReport, Event
@@ -94,11 +95,14 @@ class ServedCluster:
         self._earlier_rounds = 0
         self._was_direct = False
         self._history = RoundHistory(time.time, time.monotonic)
+        self._steps = StreamSteps(time.time)
 
     # --- the driver's calls -------------------------------------------------------------------------------
 
-    def attach(self, driver: Driver, fencing: int) -> Driver | None:
+    def attach(self, driver: Driver, fencing: int, *, recorded: bool = False) -> Driver | None:
         """Make ``driver`` the one that may change this cluster, and return the one it replaces.
+
+        ``recorded``: results of rounds say what they were decided on.
 
         Raises ``StaleDriverError`` if one with a higher fencing number is here, or was until just now; see
         ``Fencing.may_take_over``. From here on calls of the replaced driver raise ``SupersededError``, and no round
@@ -109,6 +113,7 @@ class ServedCluster:
                 raise StaleDriverError(self._stale(fencing))
             former, self.driver = self.driver, driver
             self._fencing.attach(fencing)
+            self._steps.restart(recorded=recorded)
             self._aside = None
             self._in_sync = False
             self._rest()
@@ -134,6 +139,7 @@ class ServedCluster:
         with self._lock:
             self._check(driver)
             self._aside = self._new_scheduler()
+            self._steps.count_step()
 
     def end_snapshot(self, driver: Driver) -> None:
         """Swap the new state in, with room for a burst that may follow at once.
@@ -149,16 +155,19 @@ class ServedCluster:
                 self._earlier_rounds += self._scheduler.counts().rounds
             self._scheduler, self._aside = self._aside, None
             self._in_sync, self._lost = True, False
+            self._steps.count_step()
 
     def apply(self, driver: Driver, events: Sequence[Event]) -> None:
         """Apply a batch completely, or raise ``InvalidEventError`` and change nothing."""
         with self._lock:
             self._target(driver).apply(events)
+            self._steps.count_step()
 
     def report(self, driver: Driver, reports: Sequence[BindingReport]) -> None:
         """Take note of what became of placements."""
         with self._lock:
             self._target(driver).report(reports)
+            self._steps.count_step()
 
     def next_round_in(self, driver: Driver) -> float | None:
         """Return seconds until a round makes sense, None while nothing but an event can change that.
@@ -209,10 +218,11 @@ class ServedCluster:
                 if self.driver is not None and not self._in_sync:
                     raise NoStateError(f"the snapshot of cluster {self.name!r} is not complete yet")
                 scheduler = self._get_scheduler()
+                begun = self._steps.begin_round()
                 opened = scheduler.open_round(whole=self._must_be_whole())
                 self._was_direct = opened.direct is not None
                 if opened.direct is not None:
-                    return self._close_directly(scheduler, opened)
+                    return self._close_directly(scheduler, opened, begun)
             placement = opened.solve()
             self._failing.note_success()
             with self._lock:
@@ -224,6 +234,7 @@ class ServedCluster:
                     self._lose()
                     raise
                 result = replace(result, round=result.round + self._earlier_rounds)
+                result = self._steps.end_round(result, begun, direct=False)
                 if opened.snapshot is None:
                     return result
                 record = RoundRecord(self.name, opened.snapshot, placement, result)
@@ -247,8 +258,9 @@ class ServedCluster:
                 in_sync = self.driver is None or self._in_sync
                 if scheduler is None or not in_sync or not scheduler.waits_for_few or self._must_be_whole():
                     return None
+                begun = self._steps.begin_round()
                 opened = self._open_directly(scheduler)
-                return None if opened is None else self._close_directly(scheduler, opened)
+                return None if opened is None else self._close_directly(scheduler, opened, begun)
             finally:
                 self._lock.release()
         finally:
@@ -318,7 +330,9 @@ class ServedCluster:
         self._was_direct = opened is not None
         return opened
 
-    def _close_directly(self, scheduler: Scheduler, opened: OpenRound) -> RoundResult:
+    def _close_directly(
+        self, scheduler: Scheduler, opened: OpenRound, begun: RoundBeginning | None
+    ) -> RoundResult:
         """Close a round that needs no solve, in one go with opening it."""
         self._failing.note_success()
         try:
@@ -329,7 +343,7 @@ class ServedCluster:
         if self._earlier_rounds:
             result = replace(result, round=result.round + self._earlier_rounds)
         self._history.add_figures(result)
-        return result
+        return self._steps.end_round(result, begun, direct=True)
 
     def _lose(self) -> None:
         """Drop a state in which tasks may count as placed of whom the driver does not know it."""

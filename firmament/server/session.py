@@ -144,7 +144,10 @@ class Session:
         Runs in a thread, like ``_leave``: the cluster may be busy opening a round, and this loop has health
         checks to answer.
         """
-        former = await asyncio.to_thread(self._cluster.attach, self, self._hello.fencing)
+        hello = self._hello
+        former = await asyncio.to_thread(
+            self._cluster.attach, self, hello.fencing, recorded=hello.records_rounds
+        )
         if former is not None:
             former.supersede(self._hello.fencing)
 

@@ -77,6 +77,8 @@ def encode_round(result: RoundResult) -> EncodedRound:
             admitted=queue.admitted,
             message=queue.message,
         )
+    if result.decided is not None:
+        rest.decided.CopyFrom(pb.DecidedOn(**result.decided._asdict()))
     # Fields stand in order of their numbers, as protobuf writes them: round, deltas, and all others after these.
     parts = [pb.RoundResult(round=result.round).SerializeToString()]
     parts += _encode_deltas(result.deltas)

@@ -18,7 +18,8 @@ from poseidon.bridge.metrics import BridgeMetrics, QueueDepths
 from poseidon.bridge.options import BridgeOptions
 from poseidon.bridge.queue_figures import QueueCollector
 from poseidon.bridge.rounds import RoundHistory
-from poseidon.bridge.solver_stream.session import DistrustedError, Session
+from poseidon.bridge.solver_stream.peer import DistrustedError
+from poseidon.bridge.solver_stream.session import Session
 from poseidon.bridge.solver_stream.stream import NeedsChangedError
 from poseidon.bridge.state import BridgeState
 from poseidon.bridge.watching import Watching
@@ -34,6 +35,7 @@ from poseidon.lifecycle.phases import Stories
 from poseidon.lifecycle.placements import kind_of, parts_of
 from poseidon.lifecycle.refusals import ROUNDS, SECONDS, Distrust
 from poseidon.pods.visibility import visible_to
+from poseidon.recording.recorder import StreamRecorder
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 _log = logging.getLogger(__name__)
@@ -54,8 +56,8 @@ class RewoundError(Exception):
 class BridgeProcess:
     """What all bridges of a process share.
 
-    ``stories`` keep the steps of pods, ``rounds`` the solver's decisions, ``traces`` both. ``leadership``
-    says whether this process may write; None: no other bridge stands by.
+    ``stories`` keep the steps of pods, ``rounds`` the solver's decisions, ``traces`` both; ``recorder`` keeps the
+    stream to the solver. ``leadership`` says whether this process may write; None: no other bridge stands by.
     """
 
     environment: Environment
@@ -63,6 +65,7 @@ class BridgeProcess:
     rounds: RoundHistory | None = None
     traces: BindingTraces | None = None
     leadership: Leadership | None = None
+    recorder: StreamRecorder | None = None
 
 
 class Bridge:
@@ -121,7 +124,7 @@ class Bridge:
             self._metrics,
             process.traces,
         )
-        self._session = self._new_session()
+        self._session = self._new_session(process.recorder)
         self._network = self._new_network_controller()
         self._watching = Watching(
             environment,
@@ -132,7 +135,7 @@ class Bridge:
             network=self._network,
         )
 
-    def _new_session(self) -> Session:
+    def _new_session(self, recorder: StreamRecorder | None) -> Session:
         """Make the session with the solver; it connects once this process leads."""
         options, environment = self._options, self._environment
         return Session(
@@ -148,6 +151,7 @@ class Bridge:
             stream=options.configuration.stream,
             ephemeral=options.dry_run,
             needs=options.needs,
+            recorder=recorder,
         )
 
     def _new_network_controller(self) -> NetworkController | None:

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from poseidon.configuration.document import BridgeConfiguration
     from poseidon.kube.client.settings import ConnectionSettings
     from poseidon.kube.client.transport import Transport
+    from poseidon.recording.recorder import StreamRecorder
 
 _log = logging.getLogger("poseidon.run")
 
@@ -51,6 +52,7 @@ class _Arguments:
     options: BridgeOptions
     metrics: tuple[str, int] | None
     tracer: Tracer | None
+    recorder: StreamRecorder | None
 
 
 @click.command("run")
@@ -74,6 +76,18 @@ class _Arguments:
     type=HostPort(),
     help="Serve Prometheus metrics, and /livez and /readyz for probes, at this address; off by default.",
 )
+@click.option(
+    "--record",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Record there what the solver is told and decides, for poseidon simulate --replay; off by default.",
+)
+@click.option(
+    "--record-limit",
+    default="1Gi",
+    metavar="SIZE",
+    help="Largest size of the recording; the oldest goes. At least 1Mi; 1Gi by default.",
+)
 @tls_options
 @tracing_option
 @logging_options("debug has a line per pod, info one per round.")
@@ -85,6 +99,8 @@ def run(
     dry_run: bool,
     leader_elect: bool | None,
     metrics: tuple[str, int] | None,
+    record: Path | None,
+    record_limit: str,
     traces: str | None,
     log_level: str,
     log_format: str,
@@ -100,6 +116,7 @@ def run(
         if print_config:
             click.echo(configuration.effective_yaml(), nl=False)
             return
+        recorder = None if record is None else _recorder(record, record_limit, config)
         settings = connection_settings()
         prometheus = configuration.utilisation.prometheus
         if prometheus is not None:
@@ -108,7 +125,24 @@ def run(
         tracer = tracer_of(traces, "poseidon", poseidon.__version__)
     except (ValueError, SettingsError) as error:
         raise fault(str(error)) from None
-    _start(_Arguments(settings, options, metrics, tracer))
+    _start(_Arguments(settings, options, metrics, tracer, recorder))
+
+
+def _recorder(folder: Path, limit: str, config: Path | None) -> StreamRecorder:
+    """Return what records the stream to the solver. Raises ``ValueError``."""
+    from poseidon.kube.parsing.quantities import amount
+    from poseidon.recording.recorder import StreamRecorder
+    from poseidon.recording.segments import LEAST_LIMIT, SegmentWriter
+    from protos.conventions.configuration_file import read_document
+
+    try:
+        most = amount("memory", limit, down=True)
+    except ValueError as error:
+        raise ValueError(f"--record-limit: {error}") from None
+    if most < LEAST_LIMIT:
+        raise ValueError(f"--record-limit: {limit} is too little for a recording; give at least 1Mi")
+    document = {} if config is None else read_document(config)
+    return StreamRecorder(SegmentWriter(folder, most), time.time, document)
 
 
 def bridge_options(config: Path | None, leader_elect: bool | None) -> BridgeOptions:
@@ -191,6 +225,7 @@ async def _bridge(arguments: _Arguments) -> None:
             rounds,
             traces=BindingTraces(arguments.tracer) if arguments.tracer else None,
             leadership=elector,
+            recorder=arguments.recorder,
         )
         supervisor = Supervisor(process, options, observer_of(get_chosen_solvers().cluster, "needs"))
         serve_metrics(
@@ -214,6 +249,8 @@ async def _bridge(arguments: _Arguments) -> None:
             raise SystemExit(1) from None
         finally:
             beating.cancel()
+            if arguments.recorder is not None:
+                await asyncio.to_thread(arguments.recorder.close)
 
 
 def _transport(arguments: _Arguments, permit: Callable[[], bool] = lambda: True) -> Transport:

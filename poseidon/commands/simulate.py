@@ -26,6 +26,18 @@ if TYPE_CHECKING:
     "--resume", type=click.Path(path_type=Path), metavar="FILE", help="Go on with a saved simulation."
 )
 @click.option(
+    "--replay",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Decide again what a bridge has recorded there (poseidon run --record), and compare.",
+)
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="With --replay: the solver's configuration, if it is not the file that the bridge read.",
+)
+@click.option(
     "--checkpoint",
     type=click.Path(path_type=Path),
     metavar="FILE",
@@ -46,6 +58,8 @@ def simulate(
     *,
     scenario: Path | None,
     resume: Path | None,
+    replay: Path | None,
+    config: Path | None,
     checkpoint: Path | None,
     until: str | None,
     html: Path | None,
@@ -56,6 +70,11 @@ def simulate(
 
     The solver decides, with the scheduler's configuration that the scenario names; nothing is a model of it.
     """
+    if replay is not None:
+        if scenario is not None or resume is not None:
+            raise click.UsageError("--replay takes the place of a scenario; name one of both")
+        _decide_again(replay, config, output)
+        return
     simulation = _begin(scenario, resume)
     from poseidon.simulate.presentation import format_span
 
@@ -78,6 +97,38 @@ def simulate(
     from poseidon.simulate.report import make_report
 
     _show(make_report(simulation), output, html, parquet, scenario or resume)
+
+
+def _decide_again(folder: Path, config: Path | None, output: str) -> None:
+    """Decide the rounds of a recording again and say how many decisions are the same."""
+    from dataclasses import asdict
+
+    from poseidon.embedding import load_configuration
+    from poseidon.offline.tables import print_rows
+    from poseidon.recording.segments import RecordingError, read_recording
+    from poseidon.simulate.recorded.again import decide_again
+    from poseidon.simulate.recorded.presentation import DIFFERENCES, again_lines, difference_rows
+    from protos.conventions.configuration_file import ConfigurationError
+
+    try:
+        configuration = None if config is None else load_configuration(config)
+        with show_progress() as show:
+            found = decide_again(
+                read_recording(folder),
+                configuration,
+                lambda now: show(f"{now.rounds:,} rounds decided again"),
+            )
+    except ConfigurationError as error:
+        raise bad_input(error.lines) from None
+    except RecordingError as error:
+        raise bad_input([str(error)]) from None
+    if output == "json":
+        print_json(asdict(found) | {"first": [each._asdict() for each in found.first]})
+        return
+    if found.first:
+        print_rows(DIFFERENCES, difference_rows(found))
+    for line in again_lines(found):
+        click.echo(line)
 
 
 @contextmanager

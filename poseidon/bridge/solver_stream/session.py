@@ -12,7 +12,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Protocol
 
 import grpc
 from grpc import aio
@@ -25,6 +24,7 @@ from poseidon.bridge.solver_stream.batches import (
     split_events,
     split_items,
 )
+from poseidon.bridge.solver_stream.peer import DistrustedError, Peer
 from poseidon.bridge.solver_stream.stream import (
     Call,
     CredentialsChangedError,
@@ -43,43 +43,12 @@ from poseidon.bridge.solver_stream.stream import (
 )
 from poseidon.configuration.document import StreamOptions
 from poseidon.kube.client.backoff import Backoff
+from poseidon.recording.recorder import StreamRecorder
 from protos.conventions.tls import TlsContents, TlsFiles
 from protos.firmament.v1 import scheduler_pb2 as pb
 from protos.firmament.v1 import scheduler_pb2_grpc as pb_grpc
 
 _log = logging.getLogger(__name__)
-
-
-class DistrustedError(Exception):
-    """The solver asks for things that make no sense, so the bridge leaves it alone for a while."""
-
-
-class Peer(Protocol):
-    """The state behind a session. All calls come from the event loop's thread."""
-
-    def snapshot(self) -> Iterable[pb.Event]:
-        """Return everything, for a solver that knows nothing; later events are relative to it."""
-
-    def take_events(self) -> Iterable[pb.Event]:
-        """Return the changes since the last call. The caller iterates at once, before anything else changes."""
-
-    def take_reports(self) -> Sequence[pb.BindingReport]:
-        """Return the outcomes of deltas since the last call."""
-
-    def note_refused(self, event: pb.Event, reason: str) -> None:
-        """Note that the solver has refused an event, which would end the next stream as it ended this one."""
-
-    def has_plenty_to_do(self) -> bool:
-        """Return whether the placements so far keep the peer busy for a while, so that more need not come at
-        once.
-        """
-
-    async def on_round(self, result: pb.RoundResult) -> None:
-        """Carry out the result of a round. The next one is read when this returns; cancelled if the stream is
-        lost.
-
-        Raises ``DistrustedError`` to leave the solver alone for a while.
-        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +99,9 @@ class Session:
     """Keeps a stream to one of the solvers at ``targets``; if it is lost, to the next one.
 
     ``peer`` is the state behind it. ``needs``: the data that the peer sends; ``run`` ends if the solver needs
-    others; None: any will do. ``start`` allows the first snapshot; ``wake`` says that the peer has something
-    to send; ``is_open``: the solver has answered hello on the present stream. ``fencing`` must be larger than
+    others; None: any will do. ``recorder`` keeps what is sent and received, if there is one. ``start`` allows
+    the first snapshot; ``wake`` says that the peer has something to send; ``is_open``: the solver has
+    answered hello on the present stream. ``fencing`` must be larger than
     that of any earlier driver of the cluster. The solver forgets an ``ephemeral`` cluster when its session
     ends. A silent stream is noticed within twice the time that ``stream`` names.
     """
@@ -151,12 +121,15 @@ class Session:
         stream: StreamOptions | None = None,
         ephemeral: bool = False,
         needs: frozenset[str] | None = None,
+        recorder: StreamRecorder | None = None,
     ) -> None:
         self._targets = tuple(targets)
         self._turn = 0
         self._peer = peer
         self._hello = hello_of(cluster, client, fencing=fencing, ephemeral=ephemeral)
         self._needs = needs
+        self._recorder = recorder
+        self._hello.records_rounds = recorder is not None
         self._metrics = metrics
         self._clock = clock
         self._options = options or SessionOptions()
@@ -253,6 +226,8 @@ class Session:
         _log.info(
             "stream open solver=%s server=%s cluster=%s", self._target, welcome.server, self._hello.cluster
         )
+        if self._recorder is not None:
+            self._recorder.begin(self._hello, welcome)
 
     async def _exchange(self, call: Call, tls: TlsContents | None, *, takes_reports: bool) -> None:
         """Send and receive until the stream ends; ``takes_reports``: the solver takes them with events."""
@@ -317,15 +292,17 @@ class Session:
                 if message.round.acknowledged:
                     window.acknowledge(message.round.acknowledged)
                 self._answer_times.note_answers(message.round.deltas)
+                if self._recorder is not None:
+                    self._recorder.note_round(message.round)
                 await self._peer.on_round(message.round)
 
     async def _send(self, call: Call, window: Window, held: HeldReports | None) -> None:
         """Send the snapshot, then whatever comes up, until drained; ``held``: reports that may go with events."""
         started = self._clock()
         snapshot = self._batches(self._peer.snapshot())
-        await call.write(pb.ClientMessage(snapshot_begin=pb.SnapshotBegin()))
+        await self._write(call, pb.ClientMessage(snapshot_begin=pb.SnapshotBegin()))
         count = await self._send_batches(call, window, snapshot)
-        await call.write(pb.ClientMessage(snapshot_end=pb.SnapshotEnd()))
+        await self._write(call, pb.ClientMessage(snapshot_end=pb.SnapshotEnd()))
         _log.info("snapshot sent events=%d seconds=%.2f", count, self._clock() - started)
         sent = deque([self._clock()], self._options.few)
         while not self._draining:
@@ -349,7 +326,7 @@ class Session:
                 batches[0].events.reports.extend(reports)
                 reports = ()
         for part in split_items(reports, self._options.batch_events):
-            await call.write(pb.ClientMessage(reports=pb.BindingReports(reports=part)))
+            await self._write(call, pb.ClientMessage(reports=pb.BindingReports(reports=part)))
         return bool(await self._send_batches(call, window, batches) or reports)
 
     def _gathering_seconds(self, sent: deque[float]) -> float:
@@ -373,10 +350,16 @@ class Session:
             message = batches.popleft()
             self._answer_times.note_sent(message.events.events)
             await window.assign_number(message)
-            await call.write(message)
+            await self._write(call, message)
             count += len(message.events.events)
             self._metrics.events_sent.inc(len(message.events.events))
         return count
+
+    async def _write(self, call: Call, message: pb.ClientMessage) -> None:
+        """Send a message, and record it."""
+        if self._recorder is not None:
+            self._recorder.note_sent(message)
+        await call.write(message)
 
     # --- ends ----------------------------------------------------------------------------------------------
 

@@ -89,6 +89,7 @@ class Hello(_message.Message):
     CLIENT_FIELD_NUMBER: _builtins.int
     EPHEMERAL_FIELD_NUMBER: _builtins.int
     READS_ACKNOWLEDGED_FIELD_NUMBER: _builtins.int
+    RECORDS_ROUNDS_FIELD_NUMBER: _builtins.int
     version_major: _builtins.int
     """protocol version the client speaks; a different major is refused"""
     version_minor: _builtins.int
@@ -105,6 +106,8 @@ class Hello(_message.Message):
     """the server forgets the cluster when its last session ends: a driver that only looks"""
     reads_acknowledged: _builtins.bool
     """the client reads RoundResult.acknowledged, so an Ack may be left out before a round"""
+    records_rounds: _builtins.bool
+    """the client reads RoundResult.decided, which is left out otherwise"""
     def __init__(
         self,
         *,
@@ -115,10 +118,11 @@ class Hello(_message.Message):
         client: _builtins.str = ...,
         ephemeral: _builtins.bool = ...,
         reads_acknowledged: _builtins.bool = ...,
+        records_rounds: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["client", b"client", "cluster", b"cluster", "ephemeral", b"ephemeral", "fencing", b"fencing", "reads_acknowledged", b"reads_acknowledged", "version_major", b"version_major", "version_minor", b"version_minor"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["client", b"client", "cluster", b"cluster", "ephemeral", b"ephemeral", "fencing", b"fencing", "reads_acknowledged", b"reads_acknowledged", "records_rounds", b"records_rounds", "version_major", b"version_major", "version_minor", b"version_minor"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -468,6 +472,7 @@ class RoundResult(_message.Message):
     TRACE_FIELD_NUMBER: _builtins.int
     QUEUES_FIELD_NUMBER: _builtins.int
     ACKNOWLEDGED_FIELD_NUMBER: _builtins.int
+    DECIDED_FIELD_NUMBER: _builtins.int
     round: _builtins.int
     """sequence number of the round, from 1, per cluster"""
     trace: _builtins.str
@@ -494,6 +499,10 @@ class RoundResult(_message.Message):
     def queues(self) -> _containers.RepeatedCompositeFieldContainer[Global___QueueState]:
         """quotas whose use or waiting tasks have changed since they were last told"""
 
+    @_builtins.property
+    def decided(self) -> Global___DecidedOn:
+        """what the round knew, for clients that record it (Hello.records_rounds)"""
+
     def __init__(
         self,
         *,
@@ -505,14 +514,55 @@ class RoundResult(_message.Message):
         trace: _builtins.str = ...,
         queues: _abc.Iterable[Global___QueueState] | None = ...,
         acknowledged: _builtins.int = ...,
+        decided: Global___DecidedOn | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["stats", b"stats"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["decided", b"decided", "stats", b"stats"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["acknowledged", b"acknowledged", "deltas", b"deltas", "gangs", b"gangs", "queues", b"queues", "round", b"round", "stats", b"stats", "trace", b"trace", "unscheduled", b"unscheduled"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["acknowledged", b"acknowledged", "decided", b"decided", "deltas", b"deltas", "gangs", b"gangs", "queues", b"queues", "round", b"round", "stats", b"stats", "trace", b"trace", "unscheduled", b"unscheduled"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___RoundResult: _TypeAlias = RoundResult  # noqa: Y015
+
+@_typing.final
+class DecidedOn(_message.Message):
+    """What had been applied of a stream when a round began and ended, so that the round can be run again. Each message after
+    Hello is a step; the reports of an EventBatch are one of their own, before its events.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    OPENED_AFTER_FIELD_NUMBER: _builtins.int
+    CLOSED_AFTER_FIELD_NUMBER: _builtins.int
+    OPENED_AT_FIELD_NUMBER: _builtins.int
+    CLOSED_AT_FIELD_NUMBER: _builtins.int
+    DIRECT_FIELD_NUMBER: _builtins.int
+    opened_after: _builtins.int
+    """steps that had been applied when the round began"""
+    closed_after: _builtins.int
+    """steps that had been applied when it took effect"""
+    opened_at: _builtins.float
+    """seconds since the epoch, by the server's clock, when it began"""
+    closed_at: _builtins.float
+    """seconds since the epoch when it took effect"""
+    direct: _builtins.bool
+    """a few tasks were placed without a network"""
+    def __init__(
+        self,
+        *,
+        opened_after: _builtins.int = ...,
+        closed_after: _builtins.int = ...,
+        opened_at: _builtins.float = ...,
+        closed_at: _builtins.float = ...,
+        direct: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["closed_after", b"closed_after", "closed_at", b"closed_at", "direct", b"direct", "opened_after", b"opened_after", "opened_at", b"opened_at"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DecidedOn: _TypeAlias = DecidedOn  # noqa: Y015
 
 @_typing.final
 class QueueState(_message.Message):
@@ -2402,6 +2452,94 @@ class Record(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Record: _TypeAlias = Record  # noqa: Y015
+
+@_typing.final
+class Recorded(_message.Message):
+    """---------------------------------------------------------------------------------------------------------------
+    Recordings: files of a client's, which no server reads
+
+    One entry of a recording.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    AT_FIELD_NUMBER: _builtins.int
+    STREAM_FIELD_NUMBER: _builtins.int
+    SENT_FIELD_NUMBER: _builtins.int
+    ROUND_FIELD_NUMBER: _builtins.int
+    at: _builtins.float
+    """seconds since the epoch, by the client's clock"""
+    @_builtins.property
+    def stream(self) -> Global___RecordedStream:
+        """a stream begins, or goes on in another file"""
+
+    @_builtins.property
+    def sent(self) -> Global___ClientMessage:
+        """what the client sent"""
+
+    @_builtins.property
+    def round(self) -> Global___RoundResult:
+        """what the server answered: deltas, figures, and what it was decided on"""
+
+    def __init__(
+        self,
+        *,
+        at: _builtins.float = ...,
+        stream: Global___RecordedStream | None = ...,
+        sent: Global___ClientMessage | None = ...,
+        round: Global___RoundResult | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["body", b"body", "round", b"round", "sent", b"sent", "stream", b"stream"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "body", b"body", "round", b"round", "sent", b"sent", "stream", b"stream"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_body: _TypeAlias = _typing.Literal["stream", "sent", "round"]  # noqa: Y015
+    _WhichOneofArgType_body: _TypeAlias = _typing.Literal["body", b"body"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_body) -> _WhichOneofReturnType_body | None: ...
+
+Global___Recorded: _TypeAlias = Recorded  # noqa: Y015
+
+@_typing.final
+class RecordedStream(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CLUSTER_FIELD_NUMBER: _builtins.int
+    CLIENT_FIELD_NUMBER: _builtins.int
+    SERVER_FIELD_NUMBER: _builtins.int
+    NEEDS_FIELD_NUMBER: _builtins.int
+    CONFIGURATION_FIELD_NUMBER: _builtins.int
+    STEPS_FIELD_NUMBER: _builtins.int
+    cluster: _builtins.str
+    """as in Hello"""
+    client: _builtins.str
+    """as in Hello"""
+    server: _builtins.str
+    """as in Welcome"""
+    configuration: _builtins.str
+    """JSON of the configuration file, without credentials; empty: none was given"""
+    steps: _builtins.int
+    """steps of the stream that earlier files have; 0: the stream begins here"""
+    @_builtins.property
+    def needs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """as in Welcome"""
+
+    def __init__(
+        self,
+        *,
+        cluster: _builtins.str = ...,
+        client: _builtins.str = ...,
+        server: _builtins.str = ...,
+        needs: _abc.Iterable[_builtins.str] | None = ...,
+        configuration: _builtins.str = ...,
+        steps: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["client", b"client", "cluster", b"cluster", "configuration", b"configuration", "needs", b"needs", "server", b"server", "steps", b"steps"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RecordedStream: _TypeAlias = RecordedStream  # noqa: Y015
 
 @_typing.final
 class ScheduleRequest(_message.Message):

@@ -52,6 +52,7 @@ class Scene:
         options: ClusterOptions | None = None,
         config: Path | None = None,
         launch: Launch = preloaded.fork,
+        more_for_bridge: tuple[str, ...] = (),
     ) -> None:
         self.cluster = SimulatedCluster(options, observer=self._observe)
         self._folder, self._config = folder, config
@@ -62,6 +63,7 @@ class Scene:
                 kubeconfig=folder / "kubeconfig",
                 config=config,
                 cluster_name=self._cluster_name,
+                more_for_bridge=more_for_bridge,
                 launch=launch,
             )
         )
@@ -182,9 +184,10 @@ async def scene(
     options: ClusterOptions | None = None,
     config: Path | None = None,
     launch: Launch = preloaded.fork,
+    more_for_bridge: tuple[str, ...] = (),
 ) -> AsyncIterator[Scene]:
     """Set a scene whose API server listens; processes are started by the test, and ended here."""
-    made = Scene(folder, options, config, launch)
+    made = Scene(folder, options, config, launch, more_for_bridge)
     await made.open()
     try:
         async with made.stack:

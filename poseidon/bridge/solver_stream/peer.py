@@ -1,0 +1,40 @@
+"""What a session asks of the state behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+
+class DistrustedError(Exception):
+    """The solver asks for things that make no sense, so the bridge leaves it alone for a while."""
+
+
+class Peer(Protocol):
+    """The state behind a session. All calls come from the event loop's thread."""
+
+    def snapshot(self) -> Iterable[pb.Event]:
+        """Return everything, for a solver that knows nothing; later events are relative to it."""
+
+    def take_events(self) -> Iterable[pb.Event]:
+        """Return the changes since the last call. The caller iterates at once, before anything else changes."""
+
+    def take_reports(self) -> Sequence[pb.BindingReport]:
+        """Return the outcomes of deltas since the last call."""
+
+    def note_refused(self, event: pb.Event, reason: str) -> None:
+        """Note that the solver has refused an event, which would end the next stream as it ended this one."""
+
+    def has_plenty_to_do(self) -> bool:
+        """Return whether the placements so far keep the peer busy for a while, so that more need not come at
+        once.
+        """
+
+    async def on_round(self, result: pb.RoundResult) -> None:
+        """Carry out the result of a round. The next one is read when this returns; cancelled if the stream is
+        lost.
+
+        Raises ``DistrustedError`` to leave the solver alone for a while.
+        """

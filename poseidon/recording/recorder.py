@@ -1,0 +1,190 @@
+"""Records a stream to a solver beside it: the event loop hands entries over, a thread compresses and writes them.
+
+What is recorded are the messages of the protocol, which hold what placement reads and nothing else: no environments, no
+commands, no content of Secrets. A disk that is slow or full costs entries, never a binding.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import queue
+import threading
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from poseidon.recording.segments import SegmentWriter
+from poseidon.recording.standing import StandingState
+from protos.conventions.secrets import redact_configuration
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+_log = logging.getLogger(__name__)
+
+_MOST_WAITING = 64 << 20
+"""Bytes of entries that wait to be written, at most."""
+_BLOCK = 256 << 10
+"""Bytes of entries that are compressed together."""
+_BATCH = 2000
+"""Events of a message in a file's beginning."""
+CLOSE_SECONDS = 3.0
+
+
+class StreamRecorder:
+    """Records streams, one after another. Called from the event loop's thread; ``wall``: seconds since the epoch."""
+
+    def __init__(
+        self,
+        writer: SegmentWriter,
+        wall: Callable[[], float],
+        configuration: Mapping[str, Any],
+        block_seconds: float = 1.0,
+    ) -> None:
+        """``block_seconds``: after these, what has been recorded is written even if it is little."""
+        self._wall = wall
+        text = json.dumps(redact_configuration(configuration), default=str) if configuration else ""
+        self._stream = pb.RecordedStream(configuration=text)
+        self._standing = StandingState()
+        self._steps = 0
+        self._whole = False  # a snapshot has been sent
+        self._gap = False
+        self._thread = _WriterThread(writer, block_seconds)
+
+    def begin(self, hello: pb.Hello, welcome: pb.Welcome) -> None:
+        """Note that the solver has answered the greeting of a stream."""
+        del self._stream.needs[:]
+        self._stream.needs.extend(welcome.needs)
+        self._stream.cluster, self._stream.client = hello.cluster, hello.client
+        self._stream.server = welcome.server
+        self._steps, self._whole, self._gap = 0, False, False
+        self._standing.clear()
+        self._put(pb.Recorded(stream=self._stream), begins=True)
+
+    def note_sent(self, message: pb.ClientMessage) -> None:
+        """Note a message to the solver that is about to leave."""
+        body = message.WhichOneof("body")
+        at = self._wall()
+        if self._gap or (self._whole and self._thread.is_full):
+            self._begin_file(at)
+        self._put(pb.Recorded(at=at, sent=message))
+        self._standing.note_sent(message, at)
+        self._steps += 1 + (body == "events" and len(message.events.reports) > 0)
+        self._whole = self._whole or body == "snapshot_end"
+
+    def note_round(self, result: pb.RoundResult) -> None:
+        """Note the result of a round; why tasks wait is left out."""
+        at = self._wall()
+        self._standing.note_round(result, at)
+        kept = pb.RoundResult(round=result.round, deltas=result.deltas, stats=result.stats)
+        if result.HasField("decided"):
+            kept.decided.CopyFrom(result.decided)
+        self._put(pb.Recorded(at=at, round=kept))
+
+    def idle(self) -> bool:
+        """Return whether everything that was recorded has been written, or could not be."""
+        return self._thread.waiting == 0
+
+    def close(self) -> None:
+        """Write what waits, as far as there is time for it."""
+        self._thread.close()
+
+    def _begin_file(self, at: float) -> None:
+        """Begin another file with everything that is known, unless the disk is behind."""
+        if not self._whole or self._thread.is_behind:
+            return
+        self._gap = False
+        stream = pb.RecordedStream()
+        stream.CopyFrom(self._stream)
+        stream.steps = self._steps
+        self._put(pb.Recorded(at=at, stream=stream), begins=True)
+        self._put(pb.Recorded(at=at, sent=pb.ClientMessage(snapshot_begin=pb.SnapshotBegin())))
+        message = pb.ClientMessage()
+        for event in self._standing.list_events():
+            message.events.events.append(event)
+            if len(message.events.events) >= _BATCH:
+                self._put(pb.Recorded(at=at, sent=message))
+                message = pb.ClientMessage()
+        self._put(pb.Recorded(at=at, sent=message))
+        self._put(pb.Recorded(at=at, sent=pb.ClientMessage(snapshot_end=pb.SnapshotEnd())))
+
+    def _put(self, entry: pb.Recorded, *, begins: bool = False) -> None:
+        if not self._gap:
+            self._gap = not self._thread.put(entry.SerializeToString(), begins=begins)
+
+
+class _WriterThread:
+    """Writes entries in the order in which they come."""
+
+    def __init__(self, writer: SegmentWriter, block_seconds: float) -> None:
+        self._writer, self._block_seconds = writer, block_seconds
+        self._queue: queue.SimpleQueue[tuple[bytes, bool] | None] = queue.SimpleQueue()
+        self.waiting = 0
+        """Bytes of entries that have not been written."""
+        self._lock = threading.Lock()
+        self._failed = False
+        self._put_files = self._begun_files = 0
+        self._full_file = -1
+        self._thread = threading.Thread(target=self._run, name="recording", daemon=True)
+        self._thread.start()
+
+    @property
+    def is_full(self) -> bool:
+        """Return whether another file should begin."""
+        return self._full_file == self._put_files
+
+    @property
+    def is_behind(self) -> bool:
+        """Return whether much of what was put waits."""
+        return self.waiting > _MOST_WAITING // 2
+
+    def put(self, entry: bytes, *, begins: bool) -> bool:
+        """Take an entry, the first of another file if it ``begins`` one; returns whether there was room for it."""
+        if self.waiting + len(entry) > _MOST_WAITING:
+            _log.warning("recording has a gap, entries come faster than they can be written")
+            return False
+        self._put_files += begins
+        with self._lock:
+            self.waiting += len(entry)
+        self._queue.put((entry, begins))
+        return True
+
+    def close(self, seconds: float = CLOSE_SECONDS) -> None:
+        """Write what waits, as far as the time allows."""
+        self._queue.put(None)
+        self._thread.join(seconds)
+
+    def _run(self) -> None:
+        block: list[bytes] = []
+        size = 0
+        while True:
+            try:
+                item = self._queue.get(timeout=self._block_seconds if block else None)
+            except queue.Empty:
+                item = (b"", False)
+            entry, begins = item or (b"", False)
+            if block and (item is None or begins or not entry or size >= _BLOCK):
+                self._try(partial(self._writer.write, block))
+                with self._lock:
+                    self.waiting -= size
+                block, size = [], 0
+            if item is None:
+                self._try(self._writer.close)
+                return
+            if begins:
+                self._begun_files += 1
+                self._try(self._writer.begin)
+            if entry:
+                block.append(entry)
+                size += len(entry)
+            if self._writer.size >= self._writer.most:
+                self._full_file = self._begun_files
+
+    def _try(self, work: Callable[[], None]) -> None:
+        """Write; the first failure in a row is logged, and the next file may succeed."""
+        try:
+            work()
+            self._failed = False
+        except OSError as error:
+            if not self._failed:
+                _log.warning('recording fails, going on without it error="%s"', error)
+            self._failed = True

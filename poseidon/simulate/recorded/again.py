@@ -1,0 +1,192 @@
+"""Decides the rounds of a recording again, and says which decisions are the same.
+
+Each round begins when the solver has been told what it knew then, at that time by its clock, so that it decides the
+same from the beginning of a stream on. Files whose beginning is gone start from what was known, without the solver's
+back-offs and reservations; so do streams of solvers that do not say what a round was decided on.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from poseidon.embedding import EmbeddedScheduler, check_configuration, load_configuration
+from protos.conventions.configuration import Document
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+MOST_DIFFERENCES = 100
+"""Differences that are listed."""
+
+
+class Difference(NamedTuple):
+    """A task about which a round decided otherwise: "" where it decided nothing."""
+
+    round: int
+    task: str
+    was: str
+    now: str
+
+
+@dataclass(slots=True)
+class DecidedAgain:
+    """What came of deciding again."""
+
+    streams: int = 0
+    """Streams, each of which begins with a snapshot."""
+    partial: int = 0
+    """Those of them whose beginning is not recorded."""
+    rounds: int = 0
+    """Rounds."""
+    decisions: int = 0
+    """Placements and evictions that were made."""
+    same: int = 0
+    """Those of them that were made again, in the same round."""
+    first: list[Difference] = field(default_factory=list)
+    """The first differences."""
+    refused: int = 0
+    """Messages that the solver refuses."""
+
+
+class _Step(NamedTuple):
+    at: float
+    events: list[pb.Event] | None
+    reports: list[pb.BindingReport]
+
+
+class _Stream:
+    """A stream under way: a solver, what it has been told, and what it is to be told before the next round."""
+
+    def __init__(self, configuration: Document, applied: int) -> None:
+        self.now = 0.0
+        self.scheduler = EmbeddedScheduler(configuration, lambda: self.now)
+        self.applied = applied
+        self.coming: deque[_Step] = deque()
+        self.refused = 0
+        self.skips = False
+        """Whether what is sent repeats what is known: the beginning of another file."""
+        self.begins_midway = applied > 0
+
+    @property
+    def sent(self) -> int:
+        """Steps that have been sent."""
+        return self.applied + len(self.coming)
+
+    def take(self, at: float, message: pb.ClientMessage) -> None:
+        """Take a message that was sent."""
+        body = message.WhichOneof("body")
+        events = list(message.events.events) if body == "events" else None
+        reports = list(message.reports.reports if body == "reports" else message.events.reports)
+        if self.begins_midway:
+            self._apply(_Step(at, events, reports))
+            self.begins_midway = body != "snapshot_end"
+            return
+        if body == "events" and reports:
+            self.coming.append(_Step(at, None, reports))
+            reports = []
+        self.coming.append(_Step(at, events, reports))
+
+    def catch_up(self, steps: int, latest: float) -> None:
+        """Tell the solver the first ``steps``, at the times when they were sent and not after ``latest``."""
+        while self.coming and self.applied < steps:
+            step = self.coming.popleft()
+            self._apply(step._replace(at=min(step.at, latest)))
+            self.applied += 1
+        self.now = max(self.now, latest)
+
+    def _apply(self, step: _Step) -> None:
+        self.now = max(self.now, step.at)
+        try:
+            if step.reports:
+                self.scheduler.report(step.reports)
+            if step.events:
+                self.scheduler.apply(step.events)
+        except ValueError:  # so did the solver, and the stream ended
+            self.refused += 1
+
+    def decide(self, recorded: pb.RoundResult, at: float) -> pb.RoundResult:
+        """Run a round as one was recorded that came ``at`` that time."""
+        known = recorded.decided
+        if not recorded.HasField("decided"):
+            known = pb.DecidedOn(opened_after=self.sent, closed_after=self.sent, opened_at=at, closed_at=at)
+        self.catch_up(known.opened_after, known.opened_at)
+        self.scheduler.next_round_in()
+        return self.scheduler.run_round(
+            whole=not known.direct, meanwhile=lambda: self.catch_up(known.closed_after, known.closed_at)
+        )
+
+
+def decide_again(
+    entries: Iterable[pb.Recorded],
+    configuration: Document | None = None,
+    note: Callable[[DecidedAgain], object] = lambda _: None,
+) -> DecidedAgain:
+    """Decide all rounds of a recording again, by the configuration that it names unless one is given.
+
+    ``note`` is told after each round. Raises ``ConfigurationError`` for a recorded one that cannot be used.
+    """
+    found = DecidedAgain()
+    stream: _Stream | None = None
+    for entry in entries:
+        body = entry.WhichOneof("body")
+        if body == "stream":
+            stream = _follow(stream, entry.stream, configuration, found)
+        elif stream is None:
+            continue
+        elif body == "sent":
+            if not stream.skips:
+                stream.take(entry.at, entry.sent)
+            stream.skips = stream.skips and entry.sent.WhichOneof("body") != "snapshot_end"
+        elif body == "round":
+            _compare(entry.round, stream.decide(entry.round, entry.at), found)
+            note(found)
+    if stream is not None:
+        found.refused += stream.refused
+    return found
+
+
+def _follow(
+    stream: _Stream | None, begins: pb.RecordedStream, given: Document | None, found: DecidedAgain
+) -> _Stream:
+    """Return the stream that a file goes on with: the same if nothing is missing between, else another."""
+    if stream is not None and begins.steps and begins.steps == stream.sent:
+        stream.skips = True
+        return stream
+    if stream is not None:
+        found.refused += stream.refused
+    found.streams += 1
+    found.partial += begins.steps > 0
+    return _Stream(given if given is not None else read_configuration(begins), begins.steps)
+
+
+def read_configuration(stream: pb.RecordedStream) -> Document:
+    """Return the configuration that a recording names, or the defaults. Raises ``ConfigurationError``."""
+    if not stream.configuration:
+        return load_configuration(None)
+    return check_configuration(json.loads(stream.configuration), "the recording's configuration", {})
+
+
+def _compare(was: pb.RoundResult, now: pb.RoundResult, found: DecidedAgain) -> None:
+    found.rounds += 1
+    before, after = _decisions(was), _decisions(now)
+    found.decisions += len(before)
+    for task, decision in before.items():
+        same = after.get(task) == decision
+        found.same += same
+        if not same and len(found.first) < MOST_DIFFERENCES:
+            found.first.append(Difference(was.round, task, decision, after.get(task, "")))
+    for task, decision in after.items():
+        if task not in before and len(found.first) < MOST_DIFFERENCES:
+            found.first.append(Difference(was.round, task, "", decision))
+
+
+def _decisions(result: pb.RoundResult) -> dict[str, str]:
+    """Return what a round decided about each task, in words."""
+    found = {}
+    for delta in result.deltas:
+        withdrawn = " withdrawn" if delta.withdrawn else ""
+        word = "" if delta.kind == pb.Delta.PLACE else f"{pb.Delta.Kind.Name(delta.kind).lower()}{withdrawn} "
+        found[delta.task] = f"{word}{delta.machine}"
+    return found
