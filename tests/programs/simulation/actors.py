@@ -243,11 +243,14 @@ class Users:
         if len(ours) >= self.most or random.random() < 0.25:
             self._delete_something(ours)
             return
-        kinds = (
+        random.choice(self.list_kinds())()
+
+    def list_kinds(self) -> tuple[Callable[[], None], ...]:
+        """Return what they may do next."""
+        return (
             *(self._plain, self._plain, self._important, self._gang, self._app, self._apart, self._spread),
             *(self._resize, self._resize),
         )
-        random.choice(kinds)()
 
     def _name(self, prefix: str) -> str:
         self._serial += 1

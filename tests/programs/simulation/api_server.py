@@ -20,12 +20,22 @@ NODES = "/api/v1/nodes"
 GROUPS = "/apis/scheduling.x-k8s.io/v1alpha1/podgroups"
 BUDGETS = "/apis/policy/v1/poddisruptionbudgets"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+JOBS = "/apis/batch/v1/jobs"
+_KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
+CLUSTER_QUEUES, LOCAL_QUEUES, COHORTS, FLAVORS = (
+    f"{_KUEUE}/{plural}" for plural in ("clusterqueues", "localqueues", "cohorts", "resourceflavors")
+)
 SERVED = (
     PODS,
     NODES,
     GROUPS,
     BUDGETS,
     LEASES,
+    JOBS,
+    CLUSTER_QUEUES,
+    LOCAL_QUEUES,
+    COHORTS,
+    FLAVORS,
     "/api/v1/namespaces",
     "/api/v1/persistentvolumeclaims",
     "/api/v1/persistentvolumes",
@@ -97,7 +107,7 @@ class ApiServer:
 
     ``on_binding`` and ``on_eviction`` are told before these take effect, ``on_asked`` when a client asks for them, and
     ``on_repetition`` of what it asks for although it knows that it has been done, and ``on_restored`` after the server
-    has come back from a copy.
+    has come back from a copy. ``on_resumption`` is told before a Job is resumed.
 
     Versions go back with a copy, as etcd's do. ``moment`` counts all writes and never does; within an ``epoch``, the
     time between two restorations, both grow alike.
@@ -113,6 +123,7 @@ class ApiServer:
         self.on_asked: Callable[[Request], None] = lambda _: None
         self.on_repetition: Callable[[Request], None] = lambda _: None
         self.on_event: Callable[[Request, Object], None] = lambda *_: None
+        self.on_resumption: Callable[[Request, Object], None] = lambda *_: None
         self.on_change: Callable[[str, str, Object], None] = lambda *_: None
         self.on_restored: Callable[[Copy], None] = lambda _: None
         self._wall = wall
@@ -151,6 +162,11 @@ class ApiServer:
     def replace(self, path: str, given: Object) -> Object:
         """Change an object."""
         return self._write(path, "MODIFIED", given)
+
+    def change_spec(self, path: str, given: Object, **spec: Any) -> Object:
+        """Change the spec of an object that counts its generations."""
+        metadata = {**given["metadata"], "generation": given["metadata"]["generation"] + 1}
+        return self.replace(path, {**given, "metadata": metadata, "spec": {**given["spec"], **spec}})
 
     def remove(self, path: str, given: Object) -> None:
         """Delete an object at once."""
@@ -241,6 +257,8 @@ class ApiServer:
         parts = path.strip("/").split("/")
         if path.startswith(LEASES):
             return self._about_lease(request, parts[-1])
+        if request.method == "PATCH" and path.startswith(f"{CLUSTER_QUEUES}/"):
+            return self._patch_queue(request, parts[4])
         if "namespaces" not in parts:
             raise Refused(404, "NotFound", "the server could not find the requested resource")
         at = parts.index("namespaces")
@@ -264,6 +282,8 @@ class ApiServer:
         match request.method, subresource:
             case "GET", []:
                 return msgspec.json.encode(found)
+            case "PATCH", [] if path == JOBS:
+                return self._patch_job(request, found, body)
             case "PATCH", _:
                 _check_uid(found, body.get("metadata", {}).get("uid"))
                 return self._patch(path, found, body)
@@ -296,6 +316,31 @@ class ApiServer:
                 status[key] = value
         if status != (found.get("status") or {}):
             found = self.replace(path, {**found, "status": status})
+        return msgspec.json.encode(found)
+
+    def _patch_queue(self, request: Request, name: str) -> bytes:
+        found = self.find(CLUSTER_QUEUES, "", name)
+        if found is None:
+            raise Refused(404, "NotFound", f'clusterqueues "{name}" not found')
+        body = msgspec.json.decode(request.body or b"{}")
+        _check_uid(found, body.get("metadata", {}).get("uid"))
+        return self._patch(CLUSTER_QUEUES, found, body)
+
+    def _patch_job(self, request: Request, found: Object, operations: Any) -> bytes:
+        """Carry out a JSON patch of where a Job says whether it is suspended, if all that it tests holds."""
+        for each in operations:
+            value: Any = found
+            for key in each["path"].strip("/").split("/"):
+                value = value[key]
+            if each["op"] == "test" and value != each["value"]:
+                raise Refused(
+                    422, "Invalid", f"the server rejected our request: testing {each['path']} failed"
+                )
+        suspended = operations[-1]["value"]
+        if suspended != found["spec"]["suspend"]:
+            if not suspended:
+                self.on_resumption(request, found)
+            found = self.change_spec(JOBS, found, suspend=suspended)
         return msgspec.json.encode(found)
 
     def _evict(self, request: Request, pod: Object) -> None:

@@ -21,6 +21,7 @@ from tests.programs.simulation.api_server import NODES, PODS, ApiServer, Copy, O
 from tests.programs.simulation.event_queue import EventQueue
 from tests.programs.simulation.faults import Faults
 from tests.programs.simulation.http import SERVER
+from tests.programs.simulation.job_controller import JobController
 from tests.programs.simulation.network import Network, Rates
 from tests.programs.simulation.oracle import Oracle
 from tests.programs.simulation.programs import (
@@ -31,6 +32,8 @@ from tests.programs.simulation.programs import (
     SolverProgram,
     bridge_options,
 )
+from tests.programs.simulation.queued_users import QueuedUsers
+from tests.programs.simulation.quota_oracle import QuotaOracle
 from tests.programs.simulation.streams import Channel
 from tests.support.pod_invariants import violations
 
@@ -61,6 +64,7 @@ class Outcome:
     seconds: float = 0.0
     bindings: int = 0
     evictions: int = 0
+    resumptions: int = 0
     violation: str = ""
     digest: int = 0
     story: list[str] = field(default_factory=list)
@@ -92,16 +96,18 @@ def _trace(record: logging.LogRecord) -> str:
 class History:
     """Everything that there is in one simulation. ``run`` goes through it."""
 
-    def __init__(self, seed: int, always: Collection[str] = ()) -> None:
+    def __init__(self, seed: int, always: Collection[str] = (), *, queued: bool = False) -> None:
         self.queue = queue = EventQueue(Random(f"history {seed}"))
         self.network = Network(queue, Rates())
         self.api = ApiServer(queue.wall)
-        self.oracle = Oracle(queue, self.api)
+        self.oracle = QuotaOracle(queue, self.api) if queued else Oracle(queue, self.api)
         self.solves = SimulatedSolver(queue)
         self.front = Front(self.network, self.oracle)
         self.kubelets = Kubelets(queue, self.api)
+        self.jobs = JobController(queue, self.api)
         self.machines = Machines(queue, self.api, self.kubelets)
-        self.users = Users(queue, self.api, every=queue.random.choice((0.1, 0.4, 1.5)))
+        every = queue.random.choice((0.1, 0.4, 1.5))
+        self.users = (QueuedUsers if queued else Users)(queue, self.api, every=every)
         self.rival = Rival(queue, self.api, every=queue.random.choice((0.1, 0.5, 2.0)))
         self.bridges: dict[str, BridgeProgram] = self.front.bridges
         self.unwinding = False
@@ -116,6 +122,21 @@ class History:
         self.api.create("/api/v1/namespaces", {"metadata": {"name": workload.NAMESPACE}})
         for index in range(queue.random.randint(3, 7)):
             self.api.create(NODES, workload.random_node(queue.random, index))
+        self._configured: dict[str, Any] = {}
+        if queued:
+            self._begin_queues()
+
+    def _begin_queues(self) -> None:
+        """Let there be queues, and bridges that admit their pods."""
+        assert isinstance(self.users, QueuedUsers)
+        assert isinstance(self.oracle, QuotaOracle)
+        random = self.queue.random
+        self.oracle.find_seen = lambda name: self.bridges[name].seen
+        self.users.changing = random.random() < 0.5
+        self.users.found_queues()
+        self.jobs.begin()
+        fair = random.random() < 0.3
+        self._configured = {"queues": {"source": "kueue", "admission": "poseidon", "fairSharing": fair}}
 
     @property
     def replicas(self) -> int:
@@ -198,6 +219,8 @@ class History:
                     f"spare-{zone}{index}", cpu=64_000, memory=65_536, pods=200, gpus=50, zone=zone
                 )
                 self.api.create(NODES, spare)
+        if isinstance(self.users, QueuedUsers):
+            self.users.give_quota()
 
     def _expect_bound(self, seconds: float) -> None:
         unbound = self.oracle.unbound()
@@ -271,6 +294,7 @@ class History:
         self.oracle.changed(path, kind, found)
         if path == PODS:
             self.kubelets.pod_changed(kind, found)
+        self.jobs.changed(path, kind, found)
 
     # --- copies of the API server --------------------------------------------------------------------------
 
@@ -317,7 +341,8 @@ class History:
         """Start a bridge, with a number by the clock as it is now."""
         self._serial += 1
         name = f"bridge-{self._serial}"
-        options = bridge_options(name, int(self.queue.wall() * 1000), self.queue.random)
+        fencing = int(self.queue.wall() * 1000)
+        options = bridge_options(name, fencing, self.queue.random, self._configured)
         self.queue.tell(f"{name} starts")
         for gone in [each for each, program in self.bridges.items() if program.process.dead]:
             del self.bridges[gone]
@@ -377,9 +402,11 @@ def simulated(history: History) -> Iterator[None]:
             each.propagate = propagate
 
 
-def run(seed: int, steps: int, always: Collection[str] = ()) -> Outcome:
-    """Go through the history of a seed; ``always``: kinds of faults that it knows in any case."""
-    history = History(seed, always)
+def run(seed: int, steps: int, always: Collection[str] = (), *, queued: bool = False) -> Outcome:
+    """Go through the history of a seed; ``always``: kinds of faults that it knows in any case; ``queued``: with
+    queues.
+    """
+    history = History(seed, always, queued=queued)
     outcome = Outcome(seed)
     with simulated(history):
         try:
@@ -390,6 +417,8 @@ def run(seed: int, steps: int, always: Collection[str] = ()) -> Outcome:
     queue = history.queue
     outcome.steps, outcome.seconds, outcome.digest = queue.steps, queue.now, queue.digest
     outcome.bindings, outcome.evictions = history.oracle.bindings, history.oracle.evictions
+    if isinstance(history.oracle, QuotaOracle):
+        outcome.resumptions = history.oracle.resumptions
     del history
     gc.collect()
     return outcome

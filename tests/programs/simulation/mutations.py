@@ -11,11 +11,15 @@ from itertools import count
 from typing import Any
 from unittest.mock import patch
 
+from firmament.core.constraints.quota_room import QuotaRoom
 from firmament.core.intake.binding_reports import BindingOutcomes
 from firmament.core.rules.gangs import lifecycle
 from firmament.core.rules.gangs.members import lacking
+from firmament.core.rules.quotas import compilation
 from firmament.server.fencing import Fencing
 from firmament.server.outbox import DriverOutbox
+from poseidon.bridge.suspended.placeholders import AdmissionStage, WorkloadAdmission
+from poseidon.bridge.suspended.resumptions import Resumptions
 from poseidon.bridge.watched_pods import WatchedPods
 from poseidon.kube.api.coordination import Lease
 from poseidon.kube.api.decoding import WatchEvent
@@ -150,6 +154,31 @@ def _early_shrink() -> Sequence[Any]:
     return [patch.object(tasks, "as_counted", lambda pod: pod)]
 
 
+def _forgotten_residents() -> Sequence[Any]:
+    """What tasks on machines use of quotas does not count."""
+    return [patch.object(compilation, "_list_residents", lambda *_: ())]
+
+
+def _widened_quota() -> Sequence[Any]:
+    """One task more than there is quota for will do."""
+    original = QuotaRoom.units_in
+
+    def units_in(self: QuotaRoom, *given: Any) -> int:
+        return original(self, *given) + 1
+
+    return [patch.object(QuotaRoom, "units_in", units_in)]
+
+
+def _blind_resumption() -> Sequence[Any]:
+    """A Job is resumed as soon as it is seen, whether or not there are places for its pods."""
+
+    def resume(self: Resumptions, entry: WorkloadAdmission) -> None:
+        if entry.stage is AdmissionStage.WAITING and entry.pods:
+            self._write(entry, suspended=False)
+
+    return [patch.object(Resumptions, "_resume_if_whole", resume)]
+
+
 MUTANTS: dict[str, tuple[Patches, int]] = {
     "lost watch event": (_lost_watch_event, 20),
     "duplicated delta": (_duplicated_delta, 20),
@@ -164,8 +193,14 @@ MUTANTS: dict[str, tuple[Patches, int]] = {
     "double eviction": (_double_eviction, 20),
     "expired lease ignored": (_ignored_expiry, 300),
     "early shrink": (_early_shrink, 100),
+    "forgotten residents": (_forgotten_residents, 20),
+    "widened quota": (_widened_quota, 20),
+    "blind resumption": (_blind_resumption, 20),
 }
 """Mutants, with the number of seeds within which each is caught, at ``STEPS`` events each."""
+
+QUEUED = frozenset({"forgotten residents", "widened quota", "blind resumption"})
+"""Those that only clusters with queues can show."""
 
 STEPS = 1000
 
@@ -187,7 +222,7 @@ def caught(name: str, first: int = 0) -> tuple[int, str] | None:
     """Return the first seed whose history notices a mutant, with what it says; None if none does."""
     with mutated(name):
         for seed in range(first, first + MUTANTS[name][1]):
-            violation = run(seed, STEPS).violation
+            violation = run(seed, STEPS, queued=name in QUEUED).violation
             if violation:
                 return seed, violation
     return None

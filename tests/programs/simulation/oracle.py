@@ -39,7 +39,7 @@ KNOWN_AFTER = 40.0
 
 
 @dataclass
-class _Pod:
+class PodHistory:
     """What the history says of one pod, by moments; None for what has not happened.
 
     ``taken_back``: the nodes that it was bound to before the server came back from a copy in which it is not.
@@ -91,7 +91,7 @@ class Oracle(Monitor):
 
     queue: EventQueue
     api: ApiServer
-    pods: dict[str, _Pod] = field(default_factory=dict)
+    pods: dict[str, PodHistory] = field(default_factory=dict)
     nodes: dict[str, list[tuple[int, Object | None]]] = field(default_factory=lambda: defaultdict(list))
     whole: dict[str, tuple[str, float]] = field(default_factory=dict)
     """Gangs that have been whole, with who bound the last pod that it took, and when."""
@@ -141,13 +141,13 @@ class Oracle(Monitor):
             return
         record = self.pods.get(found["metadata"]["uid"])
         if record is None:
-            record = self.pods[found["metadata"]["uid"]] = _Pod(found, moment)
+            record = self.pods[found["metadata"]["uid"]] = PodHistory(found, moment)
         self._note(record, found, moment)
         if kind == "DELETED":
             record.removed = moment
             record.ended_at = record.ended_at or self.queue.now
 
-    def _note(self, record: _Pod, found: Object, moment: int) -> None:
+    def _note(self, record: PodHistory, found: Object, moment: int) -> None:
         record.object = found
         held = workload.held(found)
         if not record.holdings or record.holdings[-1][1] != held:
@@ -184,7 +184,7 @@ class Oracle(Monitor):
         """Take a pod as it is in a copy; what it knows of itself otherwise has never happened."""
         record = self.pods.get(uid)
         if record is None:
-            record = self.pods[uid] = _Pod(found, moment)
+            record = self.pods[uid] = PodHistory(found, moment)
         elif record.object is found and record.removed is None:
             return
         node = found["spec"].get("nodeName", "")
@@ -219,7 +219,7 @@ class Oracle(Monitor):
         if gang and request is not None and self._seems_bound(gang, request) >= self._least(gang):
             self.seemed_whole.add(gang)
 
-    def _here(self, request: Request, node: str) -> list[_Pod]:
+    def _here(self, request: Request, node: str) -> list[PodHistory]:
         """The pods on a node that a bridge had to count with."""
         seen = request.seen.get(PODS, 0)
         return [
@@ -267,7 +267,7 @@ class Oracle(Monitor):
 
     # --- gangs ---------------------------------------------------------------------------------------------
 
-    def members(self, gang: str) -> list[_Pod]:
+    def members(self, gang: str) -> list[PodHistory]:
         """The pods of a gang that there have ever been."""
         return [
             each
@@ -293,7 +293,7 @@ class Oracle(Monitor):
         gang = record.object["metadata"]["labels"].get(workload.GROUP)
         return not record.node and gang is not None and not self._is_there(gang)
 
-    def _bound(self, gang: str, but: _Pod | None = None) -> int:
+    def _bound(self, gang: str, but: PodHistory | None = None) -> int:
         return sum(
             each.bound is not None and each.removed is None and each.finished is None and each is not but
             for each in self.members(gang)
@@ -333,16 +333,19 @@ class Oracle(Monitor):
         gang = pod["metadata"]["labels"].get(workload.GROUP)
         if gang is not None and not self._known_whole(gang, request.client):
             return
+        if not self.has_reason(pod):
+            self.fail(f"{pod['metadata']['name']} is evicted by {request.client} for nobody more important")
+
+    def has_reason(self, pod: Object) -> bool:
+        """Whether somebody more important comes, or did recently."""
         since = self.queue.now - RECENTLY
-        reason = any(
+        return any(
             workload.priority(each.object) > workload.priority(pod)
             and each.object["spec"]["schedulerName"] == workload.OURS
             and (each.bound_at is None or each.bound_at > since)
             and (each.ended_at is None or each.ended_at > since)
             for each in self.pods.values()
         )
-        if not reason:
-            self.fail(f"{pod['metadata']['name']} is evicted by {request.client} for nobody more important")
 
     def _known_whole(self, gang: str, client: str) -> bool:
         """Whether a gang has been whole for long enough under a bridge: others, and for less, cannot know for sure."""

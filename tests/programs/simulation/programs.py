@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -148,6 +148,11 @@ class _WatchedSupervisor(Supervisor):
         super().__init__(*given)
         self._simulated = transport
 
+    @property
+    def seen(self) -> Mapping[str, int]:
+        """The moments up to which its bridge has dealt with each collection."""
+        return self._simulated.seen
+
     def _bridge(self, options: BridgeOptions) -> Bridge:
         self.bridge = bridge = super()._bridge(options)
         refusal = bridge.state.refusal
@@ -217,6 +222,11 @@ class BridgeProgram:
         self.process.call_soon(lambda: self.process.create_task(self._run()))
 
     @property
+    def seen(self) -> Mapping[str, int]:
+        """The moments up to which this process has dealt with each collection."""
+        return self.supervisor.seen
+
+    @property
     def bridge(self) -> Bridge | None:
         """The bridge that runs at present."""
         return self.supervisor.bridge if not self.process.dead else None
@@ -248,8 +258,10 @@ class BridgeProgram:
             self.process.queue.after(0.0, self.process.kill)
 
 
-def bridge_options(name: str, fencing: int, random: Random) -> BridgeOptions:
-    """Return what a bridge is to do; pages are small, so that lists have several."""
+def bridge_options(
+    name: str, fencing: int, random: Random, more: Mapping[str, Any] | None = None
+) -> BridgeOptions:
+    """Return what a bridge is to do; pages are small, so that lists have several. ``more``: of its configuration."""
     page = random.choice((3, 1000))
     return BridgeOptions(
         firmament=(name,),
@@ -257,6 +269,7 @@ def bridge_options(name: str, fencing: int, random: Random) -> BridgeOptions:
             {
                 "gangs": {"timeout": GANG_SECONDS},
                 "watch": {"reconcilePeriod": random.choice((0, 20, 100))},
+                **(more or {}),
             }
         ),
         cluster=CLUSTER,
