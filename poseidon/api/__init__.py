@@ -15,6 +15,7 @@ from poseidon.api.models import UseModel
 from poseidon.api.reading import ReadCluster, read
 from poseidon.api.results import AuditResult, ExplainResult, PlanResult
 from poseidon.explanations import UnknownPodError
+from poseidon.manifests.assumed_nodes import make_nodes
 
 __all__ = [
     "AuditResult",
@@ -26,6 +27,7 @@ __all__ = [
     "UseModel",
     "audit",
     "explain",
+    "make_nodes",
     "plan",
     "read",
 ]

@@ -160,4 +160,5 @@ def _find_missing_nodes(manifests: Manifests) -> Iterator[str]:
             if manifests.pods
             else "holds neither nodes nor pods"
         )
-        yield f"the input {what}; add nodes, as `kubectl get nodes -o yaml > nodes.yaml` writes them"
+        remedy = "add those of a cluster (`kubectl get nodes -o yaml > nodes.yaml`), or assume some (--add-nodes 3)"
+        yield f"the input {what}; {remedy}"

@@ -22,6 +22,7 @@ from poseidon.kube.api.metadata import seconds
 if TYPE_CHECKING:
     from poseidon.api.reading import ReadCluster
     from poseidon.configuration.document import BridgeConfiguration
+    from poseidon.manifests.documents import Given
     from poseidon.manifests.loader import Manifests
 
 _RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)", re.ASCII)
@@ -46,7 +47,7 @@ class Source:
     """Where a command was told to read from; ``now``: the time to schedule at, None for the present.
 
     ``kustomized`` are folders of which a kustomization makes objects. ``strict``: no object may be given differently in
-    two places.
+    two places. ``assumed`` says which nodes there would be besides.
     """
 
     paths: tuple[str, ...] = ()
@@ -54,6 +55,7 @@ class Source:
     now: float | None = None
     kustomized: tuple[str, ...] = ()
     strict: bool = False
+    assumed: tuple[str, ...] = ()
 
     @property
     def names_files(self) -> bool:
@@ -69,14 +71,25 @@ class Source:
 
         if not self.names_files:
             raise click.UsageError("no manifests given; name files, folders or - with -f")
+        given = (*self.paths, *self._assume_nodes())
         try:
             found = read_given(
-                self.paths, config=self.config, now=self.now, kustomize=self.kustomized, strict=self.strict
+                given, config=self.config, now=self.now, kustomize=self.kustomized, strict=self.strict
             )
         except InputError as error:
             raise bad_input(error.lines) from None
         warn(found.warnings)
         return found
+
+    def _assume_nodes(self) -> list[Given]:
+        from poseidon.manifests.assumed_nodes import parse_nodes
+        from poseidon.manifests.documents import GivenObject
+
+        try:
+            parsed = list(parse_nodes(self.assumed))
+        except ValueError as error:
+            raise bad_input([f"--add-nodes: {error}"]) from None
+        return [GivenObject(f"--add-nodes {text}", node) for text, nodes in parsed for node in nodes]
 
     def read_live(self) -> ReadCluster:
         """Read what placement sees of a live cluster; nothing that it holds is refused."""
@@ -129,6 +142,13 @@ _OPTIONS = (
         is_flag=True,
         help="Refuse objects that are given differently twice; else the last one counts.",
     ),
+    click.option(
+        "--add-nodes",
+        "assumed",
+        multiple=True,
+        metavar="COUNT[:RESOURCE=AMOUNT,...]",
+        help="Assume so many more nodes, of 4 cores and 16Gi unless said: 3, or 2:cpu=8,nvidia.com/gpu=4. Repeatable.",
+    ),
     config_option,
     click.option("--print-config", is_flag=True, help="Print the configuration with all defaults, and end."),
     click.option(
@@ -157,6 +177,7 @@ def _add_options(command: Callable[..., None], output: Callable[[Any], Any]) -> 
         print_config: bool,
         kustomized: tuple[str, ...],
         strict: bool,
+        assumed: tuple[str, ...],
         **others: Any,
     ) -> None:
         if print_config:
@@ -164,8 +185,10 @@ def _add_options(command: Callable[..., None], output: Callable[[Any], Any]) -> 
         else:
             from poseidon.api.errors import InputError
 
+            if assumed and not (paths or kustomized):
+                raise click.UsageError("--add-nodes adds nodes to manifests; name them with -f")
             try:
-                command(source=Source(paths, config, now, kustomized, strict), **others)
+                command(source=Source(paths, config, now, kustomized, strict, assumed), **others)
             except InputError as error:  # found by whoever looks at the cluster as a whole
                 raise bad_input(error.lines) from None
 

@@ -246,7 +246,10 @@ def _content(file: Path, defects: list[str]) -> bytes | None:
     try:
         return file.read_bytes()
     except OSError as error:
-        defects.append(f"{file}: cannot be read: {error.strerror}; name a readable file or folder")
+        remedy = "name a readable file or folder"
+        if file.parts[0] in ("http:", "https:"):
+            remedy = "addresses are not fetched: save it as a file first, or give it to `-f -`"
+        defects.append(f"{file}: cannot be read: {error.strerror}; {remedy}")
         return None
 
 

@@ -6,7 +6,9 @@ import errno
 import gc
 import sys
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from importlib import import_module
+from types import MappingProxyType
 from typing import Any
 
 import click
@@ -16,6 +18,12 @@ from protos.conventions.secrets import redact_credentials
 
 _UNWRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 """What writing to standard output fails with where the place behind it is full or broken."""
+
+_NAMED_BY = MappingProxyType({"-f": "files", "--pod": "the pod"})
+"""What people write as words that commands take by options."""
+
+_MEANT = MappingProxyType({"help": "--help", "version": "--version"})
+"""What people write as commands that are options."""
 
 
 def format_count(number: int, noun: str) -> str:
@@ -50,9 +58,8 @@ class OneLineCommand(click.Command):
                 error, click.exceptions.NoArgsIsHelpError
             ):
                 path = error.ctx.command_path if error.ctx else self.name
-                click.echo(
-                    redact_credentials(f"{path}: {' '.join(error.format_message().split())}"), err=True
-                )
+                message = " ".join(error.format_message().split()) + _say_how_to_name(error)
+                click.echo(redact_credentials(f"{path}: {message}"), err=True)
             else:
                 error.show()
             sys.exit(error.exit_code)
@@ -71,6 +78,15 @@ class OneLineCommand(click.Command):
             click.echo(f"{self.name}: {line}", err=True)
             sys.exit(1)
         sys.exit(status if isinstance(status, int) else 0)
+
+
+def _say_how_to_name(error: click.UsageError) -> str:
+    """Return what to add to the fault of a word too much: options by which commands of kubectl take no words."""
+    if error.ctx is None or not error.message.startswith("Got unexpected extra argument"):
+        return ""
+    known = {name for parameter in error.ctx.command.params for name in parameter.opts}
+    ways = [f"{what} with {name}" for name, what in _NAMED_BY.items() if name in known]
+    return f"; name {' and '.join(ways)}" if ways else ""
 
 
 class OneLineGroup(OneLineCommand, click.Group):
@@ -106,6 +122,17 @@ class LazyGroup(OneLineGroup):
             gc.enable()
         assert isinstance(command, click.Command)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; of one that does not exist, say which may be meant."""
+        name = args[0]
+        if name not in self._helps and not name.startswith("-") and not ctx.resilient_parsing:
+            close = [_MEANT[name]] if name in _MEANT else get_close_matches(name, self._helps, 1)
+            remedy = f"Did you mean {close[0]!r}?" if close else f"`{ctx.command_path} --help` lists them."
+            ctx.fail(f"No such command {name!r}. {remedy}")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """List the commands without importing any."""

@@ -13,7 +13,7 @@ import yaml
 from kubernetes import client
 
 from poseidon import plan, read
-from poseidon.api import InputError
+from poseidon.api import InputError, make_nodes
 from tests.poseidon.api.cluster import node, pod
 
 NO_QUANTITY = "'lots' is not a quantity; write a number with an optional unit, such as 2, 500m or 2Gi"
@@ -49,6 +49,19 @@ def test_every_form_of_the_same_objects_gives_the_same_plan(tmp_path):
     assert sorted(first) == ["default/one", "default/two"]
     assert first["default/two"] == "a"
     assert all(each == first for each in plans.values()), plans
+
+
+def test_nodes_that_nobody_has_yet_are_like_others():
+    wants = [pod("one", cpu="3"), pod("two", cpu="3"), pod("three", cpu="8")]
+    assert placed(wants, make_nodes(2)).keys() == {"default/one", "default/two"}
+    more = make_nodes(1, {"cpu": "8", "example.com/gpu": 1}, first=3)
+    assert placed(wants, make_nodes(2), more)["default/three"] == "added-3"
+    assert more[0]["status"]["allocatable"] == {
+        "cpu": "8",
+        "memory": "16Gi",
+        "pods": "110",
+        "example.com/gpu": "1",
+    }
 
 
 def as_models() -> list[Any]:

@@ -137,7 +137,26 @@ def test_the_console_script_runs_as_a_process(write):
         (("plan", "-f", "x", "-o", "xml"), "poseidon plan: Invalid value for '-o' / '--output': 'xml'"),
         (("plan", "-f", "x", "--confg", "y"), "poseidon plan: No such option '--confg'. (Did you mean"),
         (("explain", "-f", "x"), "poseidon explain: no pod given"),
-        (("plam",), "poseidon: No such command 'plam'."),
+        (("plam",), "poseidon: No such command 'plam'. Did you mean 'plan'?"),
+        (("version",), "poseidon: No such command 'version'. Did you mean '--version'?"),
+        (("install",), "poseidon: No such command 'install'. `poseidon --help` lists them."),
+        (("plan", "x"), "poseidon plan: Got unexpected extra argument (x); name files with -f"),
+        (
+            ("explain", "x", "-f", "y"),
+            "poseidon explain: Got unexpected extra argument (x); name files with -f and",
+        ),
+        (
+            ("plan", "--add-nodes", "3"),
+            "poseidon plan: --add-nodes adds nodes to manifests; name them with -f",
+        ),
+        (("plan", "-f", "x", "--add-nodes", "some"), "--add-nodes: 'some' is not a number of nodes"),
+        (("plan", "-f", "x", "--add-nodes", "0"), "--add-nodes: '0' is not a number of nodes"),
+        (("plan", "-f", "x", "--add-nodes", "2:cpu"), "--add-nodes: '2:cpu' is not a number of nodes"),
+        (("plan", "-f", "x", "--add-nodes", "9:cpu=z"), "--add-nodes: '9:cpu=z': cpu: 'z' is not a quantity"),
+        (
+            ("plan", "-f", "https://h/x"),
+            "https:/h/x: cannot be read: No such file or directory; addresses are",
+        ),
     ],
 )
 def test_bad_usage_is_one_line(refused, arguments, told):
