@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     "--config",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="With --replay: the solver's configuration, if it is not the file that the bridge read.",
+    help="With --replay: run the recorded work under this configuration instead, beside what was.",
 )
 @click.option(
     "--checkpoint",
@@ -73,8 +73,10 @@ def simulate(
     if replay is not None:
         if scenario is not None or resume is not None:
             raise click.UsageError("--replay takes the place of a scenario; name one of both")
-        _decide_again(replay, config, output)
+        _replay(replay, config, output, html)
         return
+    if config is not None:
+        raise click.UsageError("--config goes with --replay; a scenario names its own")
     simulation = _begin(scenario, resume)
     from poseidon.simulate.presentation import format_span
 
@@ -99,35 +101,71 @@ def simulate(
     _show(make_report(simulation), output, html, parquet, scenario or resume)
 
 
-def _decide_again(folder: Path, config: Path | None, output: str) -> None:
-    """Decide the rounds of a recording again and say how many decisions are the same."""
-    from dataclasses import asdict
-
-    from poseidon.embedding import load_configuration
-    from poseidon.offline.tables import print_rows
-    from poseidon.recording.segments import RecordingError, read_recording
-    from poseidon.simulate.recorded.again import decide_again
-    from poseidon.simulate.recorded.presentation import DIFFERENCES, again_lines, difference_rows
+def _replay(folder: Path, config: Path | None, output: str, html: Path | None) -> None:
+    """Decide a recording again, or run its work under another configuration; or end the command."""
+    from poseidon.recording.segments import RecordingError
     from protos.conventions.configuration_file import ConfigurationError
 
     try:
-        configuration = None if config is None else load_configuration(config)
-        with show_progress() as show:
-            found = decide_again(
-                read_recording(folder),
-                configuration,
-                lambda now: show(f"{now.rounds:,} rounds decided again"),
-            )
+        if config is None:
+            _decide_again(folder, output)
+        else:
+            _compare(folder, config, output, html)
     except ConfigurationError as error:
         raise bad_input(error.lines) from None
     except RecordingError as error:
         raise bad_input([str(error)]) from None
+
+
+def _decide_again(folder: Path, output: str) -> None:
+    """Decide the rounds of a recording again and say how many decisions are the same."""
+    from dataclasses import asdict
+
+    from poseidon.offline.tables import print_rows
+    from poseidon.recording.segments import read_recording
+    from poseidon.simulate.recorded.again import decide_again
+    from poseidon.simulate.recorded.presentation import DIFFERENCES, again_lines, difference_rows
+
+    with show_progress() as show:
+        found = decide_again(
+            read_recording(folder), note=lambda now: show(f"{now.rounds:,} rounds decided again")
+        )
     if output == "json":
         print_json(asdict(found) | {"first": [each._asdict() for each in found.first]})
         return
     if found.first:
         print_rows(DIFFERENCES, difference_rows(found))
     for line in again_lines(found):
+        click.echo(line)
+
+
+def _compare(folder: Path, config: Path, output: str, html: Path | None) -> None:
+    """Run the work of a recording under another configuration, and show both sides."""
+    from poseidon.embedding import load_configuration
+    from poseidon.offline.tables import print_rows
+    from poseidon.recording.segments import RecordingError, read_recording
+    from poseidon.simulate.presentation import format_span
+    from poseidon.simulate.recorded.history import read_history
+    from poseidon.simulate.recorded.presentation import SIDES, side_lines, side_page, side_rows
+    from poseidon.simulate.recorded.what_if import compare_with_history
+
+    configuration = load_configuration(config)
+    try:
+        history = read_history(read_recording(folder))
+    except ValueError as error:
+        raise RecordingError(f"{folder}: {error}") from None
+    whole = format_span(history.horizon)
+    with show_progress() as show:
+        sides = compare_with_history(
+            history, configuration, note=lambda now: show(f"{format_span(now)} of {whole} simulated")
+        )
+    if html is not None:
+        write_page(html, side_page(sides, f"What if: {config.name}"))
+    if output == "json":
+        print_json({"was": sides.was.as_json(timed=False), "now": sides.now.as_json(timed=False)})
+        return
+    print_rows(SIDES, side_rows(sides))
+    for line in side_lines(sides):
         click.echo(line)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
@@ -32,12 +33,22 @@ _MOST_ROUNDS = 20
 class Clock:
     """The time of a simulation, for the solver: seconds since the epoch."""
 
-    def __init__(self) -> None:
-        self.now = 0.0
+    def __init__(self, begin: float = BEGIN) -> None:
+        self.now, self.begin = 0.0, begin
 
     def __call__(self) -> float:
         """Return it."""
-        return BEGIN + self.now
+        return self.begin + self.now
+
+
+class Script(Protocol):
+    """What happens in a simulation at times that are given."""
+
+    def next_time(self) -> float | None:
+        """Return when something happens next, in seconds since the beginning; None for never."""
+
+    def happen(self, now: float, simulation: Simulation) -> list[pb.Event]:
+        """Let happen what happens until ``now``, and return what the solver is told of it."""
 
 
 @dataclass(slots=True)
@@ -74,6 +85,8 @@ class Simulation:
     """When a round could achieve something without events, None for never."""
     warnings: list[str] = field(default_factory=list)
     """Lines for people."""
+    script: Script | None = None
+    """What happens beside arrivals and ends, None for nothing."""
     _defined: set[int] = field(default_factory=set)
     """Numbers of the classes that the solver knows."""
     _number_of: dict[str, int] = field(default_factory=dict)
@@ -121,6 +134,7 @@ class Simulation:
             float(arrival[self.arrived]) if self.arrived < len(arrival) else None,
             self.node_events.next_time(),
             self.wakes,
+            None if self.script is None else self.script.next_time(),
         ]
         times = [each for each in candidates if each is not None]
         if not times:
@@ -134,6 +148,8 @@ class Simulation:
         ended = self.tasks.take_ended(self.now)
         events = [pb.Event(task_removed=self.uid(task)) for task in ended]
         events += self._dissolve_gangs(ended)
+        if self.script is not None:
+            events += self.script.happen(self.now, self)
         changes = self.node_events.take(self.now, self.machines, self.tasks, self.kinds)
         events += self._change_nodes(changes)
         reach = int(np.searchsorted(self.tasks.work.arrival, self.now, side="right"))
@@ -141,7 +157,7 @@ class Simulation:
             coming = np.arange(self.arrived, reach)
             self.arrived = reach
             self.tasks.arrive(coming)
-            events += self._submit(coming)
+            events += self.submit_tasks(coming)
         if events:
             self.scheduler.apply(events)
 
@@ -156,17 +172,7 @@ class Simulation:
         events = []
         for change, number in changes:
             if change in (NodeChange.FAIL, NodeChange.DRAIN):
-                gone = self.tasks.find_on(number)
-                events += [pb.Event(task_removed=self.uid(task)) for task in gone]
-                for task in gone:
-                    self.tasks.interrupt(task, self.now, keeps_work=self.keeps_work)
-                events.append(
-                    self.machines.remove(number)
-                    if change is NodeChange.FAIL
-                    else self.machines.cordon(number)
-                )
-                events += self._submit(np.array(gone, dtype=np.int64))
-                self.record.displaced += len(gone)
+                events += self.empty_node(number, stays=change is NodeChange.DRAIN)
             elif change is NodeChange.REMOVE:
                 events.append(self.machines.remove(number))
             elif change is NodeChange.ADD:
@@ -175,7 +181,17 @@ class Simulation:
                 events.append(self.machines.bring_back(number))
         return events
 
-    def _submit(self, tasks: Int64) -> list[pb.Event]:
+    def empty_node(self, number: int, *, stays: bool) -> list[pb.Event]:
+        """Let what runs on a node wait again, and the node be gone, or ``stays`` and be cordoned."""
+        gone = self.tasks.find_on(number)
+        events = [pb.Event(task_removed=self.uid(task)) for task in gone]
+        for task in gone:
+            self.tasks.interrupt(task, self.now, keeps_work=self.keeps_work)
+        events.append(self.machines.cordon(number) if stays else self.machines.remove(number))
+        self.record.displaced += len(gone)
+        return events + self.submit_tasks(np.array(gone, dtype=np.int64))
+
+    def submit_tasks(self, tasks: Int64) -> list[pb.Event]:
         """Return the events that submit tasks, those of one kind and gang together, in order."""
         events: list[pb.Event] = []
         groups: dict[tuple[int, int, str], list[int]] = {}
@@ -185,9 +201,7 @@ class Simulation:
             groups.setdefault(key, []).append(task)
         for (kind, gang, standing), members in groups.items():
             message = self.kinds.classes[kind]
-            if message.id not in self._defined:
-                self._defined.add(message.id)
-                events.append(pb.Event(task_class=message))
+            events += self._define(message)
             job = standing
             if gang != ALONE:
                 job = f"gang/{gang}"
@@ -201,12 +215,28 @@ class Simulation:
                         job=job,
                         priority=self.kinds.priorities[kind],
                         uids=[self.uid(task) for task in members],
-                        created=[BEGIN + float(work.arrival[task]) for task in members],
+                        created=[self.clock.begin + float(work.arrival[task]) for task in members],
                         spread_group=self.kinds.spread[kind],
                     )
                 )
             )
         return events
+
+    def submit_bound(self, task: int, machine: str) -> list[pb.Event]:
+        """Return the events that tell of a task that runs on a machine."""
+        kind = int(self.tasks.work.template[task])
+        message = self.kinds.classes[kind]
+        bound = pb.BoundTasks(
+            machine=machine, task_class=message.id, job=self.jobs.get(task, ""), uids=[self.uid(task)],
+            priority=self.kinds.priorities[kind], spread_group=self.kinds.spread[kind],
+        )  # fmt: skip
+        return [*self._define(message), pb.Event(bound=bound)]
+
+    def _define(self, message: pb.TaskClass) -> list[pb.Event]:
+        if message.id in self._defined:
+            return []
+        self._defined.add(message.id)
+        return [pb.Event(task_class=message)]
 
     def _decide(self) -> None:
         """Run rounds until nothing more can be placed now, and let what they decide take effect."""
@@ -244,7 +274,7 @@ class Simulation:
         if reports:
             self.scheduler.report(reports)
         if victims:
-            self.scheduler.apply(self._submit(np.array(victims, dtype=np.int64)))
+            self.scheduler.apply(self.submit_tasks(np.array(victims, dtype=np.int64)))
 
     def uid(self, task: int) -> str:
         """Return the uid of a task."""

@@ -82,6 +82,17 @@ class SimulatedMachines:
         self.there, self.open = np.concatenate([self.there, here]), np.concatenate([self.open, here])
         return numbers
 
+    def update(self, message: pb.Machine) -> int:
+        """Learn of a machine, or of what it has become, and return its number; it is there then."""
+        number = self.number.get(message.name)
+        if number is None:
+            (number,) = self.add([message])
+        else:
+            self.messages[number] = message
+            self.offered[number] = self.list_offered(message)
+        self.there[number] = self.open[number] = True
+        return number
+
     def list_offered(self, message: pb.Machine) -> Int64:
         """Return int64[K]: what a machine offers of each resource."""
         amounts = {each.resource: each.amount for each in message.allocatable}

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from poseidon.simulate.engine import Simulation
-from poseidon.simulate.tasks import TaskProgress
+from poseidon.simulate.classes import TaskKinds
+from poseidon.simulate.nodes import SimulatedMachines
+from poseidon.simulate.record import Record
+from poseidon.simulate.tasks import TaskColumns, TaskProgress
 from poseidon.simulate.workloads.columns import Float64
 
 PERCENTILES = (50, 90, 99, 100)
@@ -99,7 +101,35 @@ class SimulationReport:
         return found
 
 
-def make_report(simulation: Simulation) -> SimulationReport:
+class Course(Protocol):
+    """What a report is made of: a simulation, or what is known of a real cluster."""
+
+    @property
+    def record(self) -> Record:
+        """What was noted."""
+
+    @property
+    def tasks(self) -> TaskColumns:
+        """The tasks."""
+
+    @property
+    def machines(self) -> SimulatedMachines:
+        """The nodes."""
+
+    @property
+    def kinds(self) -> TaskKinds:
+        """What tasks are."""
+
+    @property
+    def arrived(self) -> int:
+        """Tasks that have arrived: the first so many."""
+
+    @property
+    def now(self) -> float:
+        """Seconds since the beginning."""
+
+
+def make_report(simulation: Course) -> SimulationReport:
     """Return what came of a simulation until now."""
     record, tasks = simulation.record, simulation.tasks
     resources = simulation.machines.resources
@@ -144,7 +174,7 @@ def make_report(simulation: Simulation) -> SimulationReport:
     )
 
 
-def _waits(simulation: Simulation) -> list[WaitingTimes]:
+def _waits(simulation: Course) -> list[WaitingTimes]:
     """Return waiting times by kind, and of all at the end."""
     tasks, arrived = simulation.tasks, simulation.arrived
     kind = tasks.work.template[:arrived]
@@ -153,7 +183,10 @@ def _waits(simulation: Simulation) -> list[WaitingTimes]:
     waiting = tasks.state[:arrived] == TaskProgress.WAITING
     evictions = tasks.evictions[:arrived]
     found = []
-    groups = [(name, kind == place) for place, name in enumerate(simulation.kinds.names)]
+    places: dict[str, list[int]] = {}
+    for place, name in enumerate(simulation.kinds.names):
+        places.setdefault(name, []).append(place)
+    groups = [(name, np.isin(kind, alike)) for name, alike in places.items()]
     for name, mine in (*groups, ("all", np.ones(arrived, dtype=np.bool_))):
         if not mine.any():
             continue

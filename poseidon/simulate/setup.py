@@ -104,6 +104,7 @@ def _assemble(
             tasks.place(place, machines.number[where], 0.0)
         else:
             tasks.arrive(np.array([place]))
+            simulation.wakes = 0.0
     return simulation
 
 

@@ -56,6 +56,11 @@ class TaskColumns:
             self.first_begun[task] = now
         heappush(self._ends, (now + float(self.left[task]), task, now))
 
+    def stand(self, task: int, machine: int, now: float) -> None:
+        """Let a task run that has not waited, as somebody else has placed it."""
+        self.place(task, machine, now)
+        self.first_begun[task] = self.work.arrival[task]
+
     def interrupt(self, task: int, now: float, *, keeps_work: bool) -> None:
         """Let a task that runs wait again, as one of the same work; ``keeps_work``: or of what is left of it."""
         if keeps_work:
@@ -64,6 +69,14 @@ class TaskColumns:
         self.machine[task] = NOWHERE
         self.begun[task] = NEVER
         self.evictions[task] += 1
+
+    def withdraw(self, task: int) -> bool:
+        """Let a task be over that waits, or runs; returns whether it did."""
+        alive = self.state[task] in (TaskProgress.WAITING, TaskProgress.RUNNING)
+        if alive:
+            self.state[task] = TaskProgress.ENDED
+            self.machine[task] = NOWHERE
+        return alive
 
     def next_end(self) -> float | None:
         """Return when the next task ends, None if none runs."""

@@ -1,11 +1,20 @@
-"""Shows what came of deciding a recording again."""
+"""Shows what came of a recording: of deciding it again, and of running it under another configuration."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
+from poseidon.simulate.presentation import HOUR, format_span
 from poseidon.simulate.recorded.again import DecidedAgain
+from poseidon.simulate.recorded.what_if import SideBySide
+from poseidon.simulate.report import SimulationReport
+from poseidon.ui.report import LineChart, PageReport, Section, Table, report_page
 from protos.conventions.command_line import format_count
 
 DIFFERENCES = ("ROUND", "POD", "WAS", "NOW")
+SIDES = (
+    "KIND", "TASKS", "WAITING WAS", "NOW", "P50 WAS", "NOW", "P90 WAS", "NOW", "LONGEST WAS", "NOW", "EVICTIONS NOW",
+)  # fmt: skip
 
 
 def difference_rows(found: DecidedAgain) -> list[tuple[str, ...]]:
@@ -27,3 +36,75 @@ def again_lines(found: DecidedAgain) -> list[str]:
     if found.refused:
         lines.append(f"The solver refused {format_count(found.refused, 'message')}, as it did then.")
     return lines
+
+
+def side_rows(sides: SideBySide) -> list[tuple[str, ...]]:
+    """Return the rows of a table of waiting times, by kind and of all."""
+    was = {each.kind: each for each in sides.was.waits}
+    rows = []
+    for each in sides.now.waits:
+        before = was.get(each.kind)
+        if before is not None:
+            rows.append(
+                (
+                    each.kind,
+                    f"{each.arrived:,}",
+                    f"{before.waiting:,}",
+                    f"{each.waiting:,}",
+                    *(
+                        format_span(time)
+                        for pair in (
+                            (before.p50, each.p50),
+                            (before.p90, each.p90),
+                            (before.longest, each.longest),
+                        )
+                        for time in pair
+                    ),
+                    f"{each.evictions:,}",
+                )
+            )
+    return rows
+
+
+def side_lines(sides: SideBySide) -> list[str]:
+    """Return the figures as sentences."""
+    was, now = sides.was, sides.now
+    used = ", ".join(
+        f"{name} {part:.1%} (was {was.utilisation.get(name, 0.0):.1%})"
+        for name, part in now.utilisation.items()
+    )
+    recorded = f"{format_span(was.horizon)} recorded on {was.nodes:,.0f} nodes"
+    lost = f"{now.fragmentation:.1%} of the free CPU was on nodes that the mean task did not fit on"
+    rounds = f"{format_count(now.rounds, 'round')} (was {was.rounds:,})"
+    return [
+        f"{recorded}; {now.empty:,.1f} of them empty (was {was.empty:,.1f}).",
+        f"In use: {used or 'nothing'}.",
+        f"{lost} (was {was.fragmentation:.1%}).",
+        f"{rounds}; {now.preempted:,} preempted (was {was.preempted:,}).",
+    ]
+
+
+def side_page(sides: SideBySide, title: str) -> str:
+    """Return both as a web page."""
+    both = {"was": sides.was, "now": sides.now}
+    hours = [each / HOUR for each in sides.was.curves.at]
+
+    def plot(heading: str, unit: str, values: Callable[[SimulationReport], Iterable[float]]) -> Section:
+        curves = {name: [float(each) for each in values(report)] for name, report in both.items()}
+        return Section(heading, LineChart("hours", unit, hours, curves))
+
+    sections = [
+        Section("Waiting for the first node", table=Table(SIDES, side_rows(sides), len(SIDES) - 1)),
+        plot("Tasks that wait", "tasks", lambda report: report.curves.waiting),
+        plot(
+            "CPU in use",
+            "%",
+            lambda report: (100.0 * each for each in report.curves.utilisation.get("cpu", ())),
+        ),
+        plot("Empty nodes", "nodes", lambda report: report.curves.empty),
+    ]
+    figures = [
+        (f"{format_span(was.p50)} → {format_span(now.p50)}", "median wait")
+        for was, now in zip(sides.was.waits[-1:], sides.now.waits[-1:], strict=True)
+    ]
+    return report_page(PageReport(title, figures, side_lines(sides), sections))

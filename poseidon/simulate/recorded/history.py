@@ -1,0 +1,222 @@
+"""What happened in a recorded cluster: when tasks came, where and how long they ran, and how nodes came and went.
+
+Times are seconds from the end of the first snapshot on. A task that ran until the recording ends runs for ever; one
+that was deleted while it waited is deleted at the same time whatever else happens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from poseidon.recording.standing import StandingState, StandingTask
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+_FACTS = frozenset({"record", "record_removed", "machine_sample", "machine_sample_removed"})
+"""Events that are told again as they were. Samples of tasks would concern tasks that run elsewhere."""
+
+
+@dataclass(slots=True)
+class RecordedTask:
+    """A task of a recording."""
+
+    uid: str
+    """Its uid."""
+    kind: int
+    """Place of what it is in ``RecordedHistory.kinds``."""
+    job: str
+    """Id of its job, "" for none."""
+    arrival: float
+    """When the solver heard of it."""
+    began: float | None = None
+    """When it got its machine, None for never."""
+    machine: str = ""
+    """Which."""
+    ended: float | None = None
+    """When it was gone, None if it is there at the end."""
+    foreign: bool = False
+    """Whether another scheduler placed it."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedKind:
+    """What tasks have in common."""
+
+    task_class: pb.TaskClass
+    """Their class."""
+    priority: int
+    """Their priority."""
+    spread_group: str
+    """The group that default spread keeps apart, "" for none."""
+
+
+@dataclass(slots=True)
+class RecordedHistory:
+    """A recording as columns of what happened."""
+
+    configuration: pb.RecordedStream = field(default_factory=pb.RecordedStream)
+    """The first stream's beginning."""
+    begin: float = 0.0
+    """Seconds since the epoch at which times are 0."""
+    horizon: float = 0.0
+    """When the last entry was."""
+    kinds: list[RecordedKind] = field(default_factory=list)
+    """What tasks are."""
+    tasks: dict[str, RecordedTask] = field(default_factory=dict)
+    """The tasks by uid, in the order in which the solver heard of them."""
+    jobs: dict[str, pb.Job] = field(default_factory=dict)
+    """Jobs by id, as they were last."""
+    script: list[tuple[float, pb.Event]] = field(default_factory=list)
+    """Machines, records and samples; those of time 0 were there at the beginning."""
+    rounds: list[tuple[float, pb.RoundResult]] = field(default_factory=list)
+    """Rounds, without their placements."""
+    preempted: int = 0
+    """Evictions that rounds decided."""
+
+
+def read_history(entries: Iterable[pb.Recorded]) -> RecordedHistory:
+    """Return what happened by a recording. Raises ``ValueError`` for one without a whole snapshot."""
+    reader = _HistoryReader()
+    for entry in entries:
+        reader.take_entry(entry)
+    if not reader.whole:
+        raise ValueError("the recording has no whole snapshot of the cluster; record for longer")
+    return reader.found
+
+
+class _HistoryReader:
+    """Follows streams, and takes what a snapshot says anew for what has happened before it."""
+
+    def __init__(self) -> None:
+        self.found = RecordedHistory()
+        self.whole = False
+        self._standing = StandingState()
+        self._kinds: dict[tuple[bytes, int, str], int] = {}
+        self._in_snapshot = False
+        self._machines: dict[str, bytes] = {}
+        self._anew: list[pb.Event] = []
+
+    def take_entry(self, entry: pb.Recorded) -> None:
+        """Take the next entry."""
+        body = entry.WhichOneof("body")
+        if body == "stream":
+            if not self.found.configuration.cluster:
+                self.found.configuration = entry.stream
+            return
+        if not self.whole:
+            self.found.begin = entry.at
+        now = entry.at - self.found.begin
+        self.found.horizon = max(self.found.horizon, now)
+        if body == "round":
+            self._take_round(entry.round, entry.at, now)
+        else:
+            self._take_sent(entry.sent, entry.at, now)
+
+    def _take_round(self, result: pb.RoundResult, at: float, now: float) -> None:
+        self._standing.note_round(result, at)
+        for delta in result.deltas:
+            task = self.found.tasks.get(delta.task)
+            if task is not None and delta.kind == pb.Delta.PLACE:
+                task.began, task.machine = now, delta.machine
+            self.found.preempted += delta.kind == pb.Delta.PREEMPT and not delta.withdrawn
+        self.found.rounds.append((now, pb.RoundResult(stats=result.stats)))
+
+    def _take_sent(self, message: pb.ClientMessage, at: float, now: float) -> None:
+        body = message.WhichOneof("body")
+        reports = message.reports.reports if body == "reports" else message.events.reports
+        for report in reports:
+            task = self.found.tasks.get(report.task)
+            if task is not None and not report.bound and task.machine == report.machine:
+                task.began, task.machine = None, ""
+        self._standing.note_sent(message, at)
+        if body == "snapshot_begin":
+            self._in_snapshot, self._anew = True, []
+        elif body == "events":
+            for event in message.events.events:
+                self._take_event(event, now)
+        elif body == "snapshot_end":
+            self._end_snapshot(now)
+
+    def _take_event(self, event: pb.Event, now: float) -> None:
+        body = event.WhichOneof("body")
+        if body == "job":
+            self.found.jobs[event.job.id] = event.job
+        elif body in ("machine", "machine_removed") or body in _FACTS:
+            if self._in_snapshot:
+                self._anew.append(event)
+            else:
+                self._add_fact(event, now)
+        elif self._in_snapshot:
+            return  # the tasks are looked at when all are known
+        elif body == "task_removed":
+            self._end(event.task_removed, now)
+        elif body in ("tasks", "bound"):
+            for uid in event.tasks.uids if body == "tasks" else event.bound.uids:
+                self._meet(uid, now)
+
+    def _end_snapshot(self, now: float) -> None:
+        """Take a snapshot for what is there now; what it does not have is gone."""
+        self._in_snapshot = False
+        there = {event.machine.name for event in self._anew if event.HasField("machine")}
+        for name in self._machines.keys() - there:
+            self._add_fact(pb.Event(machine_removed=name), now)
+        for event in self._anew:
+            self._add_fact(event, now)
+        self._anew = []
+        for uid, task in self.found.tasks.items():
+            if task.ended is None and uid not in self._standing.tasks:
+                self._end(uid, now)
+        for uid in self._standing.tasks:
+            self._meet(uid, now)
+        self.whole = True
+
+    def _add_fact(self, event: pb.Event, now: float) -> None:
+        if event.HasField("machine"):
+            content = event.machine.SerializeToString(deterministic=True)
+            if self._machines.get(event.machine.name) == content:
+                return
+            self._machines[event.machine.name] = content
+        elif event.WhichOneof("body") == "machine_removed":
+            self._machines.pop(event.machine_removed, None)
+        self.found.script.append((now, event))
+
+    def _meet(self, uid: str, now: float) -> None:
+        """Take note of where a task is by what the driver says."""
+        standing = self._standing.tasks[uid]
+        task = self.found.tasks.get(uid)
+        if task is None or task.ended is not None:
+            task = RecordedTask(uid, self._find_kind(standing), standing.kind.job, now)
+            self.found.tasks[uid] = task
+        if standing.machine and task.machine != standing.machine:
+            task.foreign = self.whole and not standing.assumed
+            task.began, task.machine = now, standing.machine
+
+    def _end(self, uid: str, now: float) -> None:
+        task = self.found.tasks.get(uid)
+        if task is not None and task.ended is None:
+            task.ended = now
+
+    def _find_kind(self, standing: StandingTask) -> int:
+        message = pb.TaskClass()
+        known = self._standing.find_class(standing.kind.task_class)
+        if known is not None:
+            message.CopyFrom(known)
+        message.id = 0
+        kind = standing.kind
+        key = message.SerializeToString(deterministic=True), kind.priority, kind.spread_group
+        if key not in self._kinds:
+            self._kinds[key] = len(self.found.kinds)
+            message.id = len(self.found.kinds) + 1
+            self.found.kinds.append(RecordedKind(message, kind.priority, kind.spread_group))
+        return self._kinds[key]
+
+
+def list_durations(history: RecordedHistory) -> np.ndarray:
+    """Return float64[N]: seconds that each task ran, endless where the recording does not say."""
+    found = [
+        task.ended - task.began if task.ended is not None and task.began is not None else np.inf
+        for task in history.tasks.values()
+    ]
+    return np.maximum(np.array(found, dtype=np.float64), 0.001)

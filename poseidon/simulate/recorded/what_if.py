@@ -1,0 +1,256 @@
+"""Runs the work of a recorded cluster under another configuration, beside what was.
+
+Tasks come when they came and run as long as they ran, nodes come and go as they did, and what other schedulers placed
+stays where they placed it. Tasks that a controller created because another was evicted or lost its node come as they
+did then: the recording does not say why a task came.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from poseidon.embedding import EmbeddedScheduler
+from poseidon.simulate.classes import TaskKinds, request_row
+from poseidon.simulate.engine import Clock, Simulation
+from poseidon.simulate.events import NodeEvents
+from poseidon.simulate.nodes import SimulatedMachines
+from poseidon.simulate.record import Record
+from poseidon.simulate.recorded.history import RecordedHistory, RecordedTask, list_durations
+from poseidon.simulate.report import SimulationReport, make_report
+from poseidon.simulate.tasks import TaskColumns
+from poseidon.simulate.workloads.columns import ALONE, Float64, Work
+from protos.conventions.configuration import Document
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+OTHERS = "by others"
+"""The kind of tasks that other schedulers placed."""
+_SAMPLES = 200
+"""Points of curves."""
+
+
+@dataclass(slots=True)
+class RecordedCourse:
+    """What was, in the terms of a simulation."""
+
+    record: Record
+    """What is noted for the report."""
+    tasks: TaskColumns
+    """The tasks: those that were there at the beginning and those that others placed first."""
+    machines: SimulatedMachines
+    """The nodes."""
+    kinds: TaskKinds
+    """What tasks are."""
+    arrived: int
+    """Tasks that have arrived."""
+    now: float
+    """Seconds since the beginning."""
+
+
+@dataclass(frozen=True, slots=True)
+class SideBySide:
+    """What was, and what would have been."""
+
+    was: SimulationReport
+    """By the recording."""
+    now: SimulationReport
+    """Under the other configuration."""
+
+
+class _Scene:
+    """A history as columns. Tasks of the beginning and of others come first, in the order of the recording."""
+
+    def __init__(self, history: RecordedHistory) -> None:
+        self.history = history
+        tasks, durations = list(history.tasks.values()), list_durations(history)
+        early = [place for place, task in enumerate(tasks) if self._is_early(task)]
+        others = [place for place, task in enumerate(tasks) if not self._is_early(task)]
+        others.sort(key=lambda place: tasks[place].arrival)
+        self.order = np.array([*early, *others], dtype=np.int64)
+        self.tasks = [tasks[place] for place in self.order.tolist()]
+        self.early = len(early)
+        self.durations: Float64 = durations[self.order]
+        first = [event.machine for now, event in history.script if now == 0.0 and event.HasField("machine")]
+        later = {quantity.resource for _, event in history.script for quantity in event.machine.allocatable}
+        self.first, self.later = first, sorted(later)
+
+    @staticmethod
+    def _is_early(task: RecordedTask) -> bool:
+        return task.arrival == 0.0 or task.foreign
+
+    def make_machines(self) -> SimulatedMachines:
+        """Return the nodes of the beginning."""
+        return SimulatedMachines(self.first, self.later)
+
+    def make_columns(self) -> TaskColumns:
+        """Return the tasks, none of which has come."""
+        arrival = np.array([task.arrival for task in self.tasks])
+        arrival[: self.early] = 0.0
+        kinds = np.array([self._kind(task) for task in self.tasks], dtype=np.int64)
+        alone = np.full(len(self.tasks), ALONE, dtype=np.int64)
+        return TaskColumns(Work((), arrival, self.durations, kinds, alone))
+
+    def _kind(self, task: RecordedTask) -> int:
+        return task.kind + len(self.history.kinds) * task.foreign
+
+    def make_kinds(self, resources: tuple[str, ...]) -> TaskKinds:
+        """Return what tasks are: each kind once, and once more for those that others placed."""
+        known = self.history.kinds
+        rows = [request_row(kind.task_class, resources) for kind in known] * 2
+        return TaskKinds(
+            (*(kind.task_class.namespace or "default" for kind in known), *(OTHERS for _ in known)),
+            tuple(kind.task_class for kind in known) * 2,
+            tuple(kind.priority for kind in known) * 2,
+            tuple(kind.spread_group for kind in known) * 2,
+            np.array(rows, dtype=np.int64).reshape(len(rows), len(resources)),
+        )
+
+    def make_record(self, kinds: TaskKinds, columns: TaskColumns) -> Record:
+        """Return a record with as many points as fit on a chart."""
+        counts = np.bincount(columns.work.template, minlength=len(kinds.names)).astype(np.float64)
+        every = max(self.history.horizon / _SAMPLES, 1.0)
+        return Record(every, kinds, counts / max(counts.sum(), 1.0))
+
+
+class _RecordedScript:
+    """What happens beside arrivals and ends: facts as they were told, placements of others, and deletions."""
+
+    def __init__(self, scene: _Scene) -> None:
+        order: list[tuple[float, int, pb.Event | None, int]] = []
+        order += [(now, 0, event, -1) for now, event in scene.history.script if now > 0.0]
+        for place, task in enumerate(scene.tasks):
+            if task.foreign and task.began is not None:
+                order.append((task.began, 1, None, place))
+            elif task.began is None and task.ended is not None:
+                order.append((task.ended, 2, None, place))
+        order.sort(key=lambda each: each[:2])
+        self._due = deque(order)
+        self._scene = scene
+
+    def next_time(self) -> float | None:
+        """Return when something happens next."""
+        return self._due[0][0] if self._due else None
+
+    def happen(self, now: float, simulation: Simulation) -> list[pb.Event]:
+        """Let happen what happens until ``now``."""
+        events: list[pb.Event] = []
+        while self._due and self._due[0][0] <= now:
+            _, what, event, place = self._due.popleft()
+            if event is not None:
+                events += _change_machines(event, simulation)
+            elif what == 1:
+                events += self._place(place, simulation)
+            elif simulation.tasks.withdraw(place):
+                events.append(pb.Event(task_removed=simulation.uid(place)))
+        return events
+
+    def _place(self, place: int, simulation: Simulation) -> list[pb.Event]:
+        """Let a task run where another scheduler has placed it."""
+        task = self._scene.tasks[place]
+        number = simulation.machines.number.get(task.machine)
+        if number is None:
+            return []
+        simulation.tasks.stand(place, number, simulation.now)
+        return simulation.submit_bound(place, task.machine)
+
+
+def _change_machines(event: pb.Event, simulation: Simulation) -> list[pb.Event]:
+    if event.HasField("machine"):
+        simulation.machines.update(event.machine)
+    elif event.WhichOneof("body") == "machine_removed":
+        number = simulation.machines.number.get(event.machine_removed)
+        return [] if number is None else simulation.empty_node(number, stays=False)
+    return [event]
+
+
+def follow_history(history: RecordedHistory) -> RecordedCourse:
+    """Return what was, with curves."""
+    scene = _Scene(history)
+    machines, columns = scene.make_machines(), scene.make_columns()
+    kinds = scene.make_kinds(machines.resources)
+    record = scene.make_record(kinds, columns)
+    arrivals = [(0.0 if place < scene.early else task.arrival) for place, task in enumerate(scene.tasks)]
+    # At one moment: nodes, arrivals, beginnings, deletions; the last are moments at which tasks end.
+    order: list[tuple[float, int, int]] = [(arrivals[place], 1, place) for place in range(len(scene.tasks))]
+    order += [(task.began, 2, place) for place, task in enumerate(scene.tasks) if task.began is not None]
+    order += [
+        (task.ended, 3 if task.began is None else 4, place)
+        for place, task in enumerate(scene.tasks)
+        if task.ended is not None
+    ]
+    order += [(now, 0, place) for place, (now, _) in enumerate(history.script) if now > 0.0]
+    for now, what, place in sorted(order):
+        record.sample_until(now, columns, machines)
+        columns.take_ended(now)
+        if what == 0:
+            _follow_machine(history.script[place][1], machines)
+        elif what == 1:
+            if not scene.tasks[place].foreign:
+                columns.arrive(np.array([place]))
+        elif what == 2:
+            task = scene.tasks[place]
+            number = machines.number.get(task.machine)
+            if number is not None:
+                (columns.stand if task.foreign else columns.place)(place, number, now)
+        elif what == 3:
+            columns.withdraw(place)
+    columns.take_ended(history.horizon)
+    record.sample_until(history.horizon, columns, machines, last=True)
+    for _, result in history.rounds:
+        record.take_round(result)
+    record.preempted = history.preempted
+    return RecordedCourse(record, columns, machines, kinds, len(scene.tasks), history.horizon)
+
+
+def _follow_machine(event: pb.Event, machines: SimulatedMachines) -> None:
+    if event.HasField("machine"):
+        machines.update(event.machine)
+    elif event.machine_removed in machines.number:
+        machines.remove(machines.number[event.machine_removed])
+
+
+def set_up_history(history: RecordedHistory, configuration: Document, round_every: float) -> Simulation:
+    """Return a simulation of the recorded work under a configuration. Raises ``ConfigurationError``."""
+    scene, clock = _Scene(history), Clock(history.begin)
+    scheduler = EmbeddedScheduler(configuration, clock)
+    machines, columns = scene.make_machines(), scene.make_columns()
+    kinds = scene.make_kinds(machines.resources)
+    simulation = Simulation(
+        scheduler, clock, machines, kinds, columns,
+        uids={place: task.uid for place, task in enumerate(scene.tasks)},
+        jobs={place: task.job for place, task in enumerate(scene.tasks) if task.job},
+        node_events=NodeEvents({}, {}, None, (), np.random.default_rng(0)),
+        record=scene.make_record(kinds, columns), horizon=history.horizon, round_every=round_every,
+        keeps_work=True, arrived=scene.early, wakes=0.0, script=_RecordedScript(scene),
+    )  # fmt: skip
+    scheduler.apply([event for now, event in history.script if now == 0.0 and event.HasField("machine")])
+    scheduler.apply([pb.Event(job=job) for job in history.jobs.values()])
+    events: list[pb.Event] = []
+    waiting = []
+    for place, task in enumerate(scene.tasks[: scene.early]):
+        if task.foreign:
+            continue
+        if task.began == 0.0:
+            columns.place(place, machines.number[task.machine], 0.0)
+            events += simulation.submit_bound(place, task.machine)
+        else:
+            columns.arrive(np.array([place]))
+            waiting.append(place)
+    scheduler.apply([*events, *simulation.submit_tasks(np.array(waiting, dtype=np.int64))])
+    scheduler.apply([event for now, event in history.script if now == 0.0 and not event.HasField("machine")])
+    return simulation
+
+
+def compare_with_history(
+    history: RecordedHistory,
+    configuration: Document,
+    round_every: float = 1.0,
+    note: Callable[[float], object] = lambda _: None,
+) -> SideBySide:
+    """Return what was and what would have been. ``note`` is told the time after each round."""
+    simulation = set_up_history(history, configuration, round_every)
+    simulation.run(note=note)
+    return SideBySide(make_report(follow_history(history)), make_report(simulation))
