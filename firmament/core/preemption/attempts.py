@@ -74,7 +74,8 @@ def preempt(
                 in_vain.add(alike)
         now = attempts.best(now, np.flatnonzero(band & (gang < 0)))
     if preemption.reclaims.any():
-        now = QuotaReclaim(now).run(preemption.reclaims, gang, need)
+        # It sees no domains, so trees of groups are left out.
+        now = QuotaReclaim(now).run(preemption.reclaims & ~_find_in_trees(problem), gang, need)
     return waiting_together(problem, evictions(now))
 
 
@@ -82,7 +83,8 @@ def _whole_gangs(problem: PlacementProblem, placed: Assignments) -> tuple[Int64,
     """Return int64[C]: the gang of each class whose tasks must find places together, -1 for none; int64[G]:
     how many.
 
-    Further members of gangs that have got what they need are tasks like others.
+    Further members of gangs that have got what they need are tasks like others, but for those of trees of groups, which
+    have a domain to stay in: they try again as a tree.
     """
     if not len(problem.gang_need):
         return np.full(problem.classes, -1, dtype=np.int64), problem.gang_need
@@ -90,7 +92,16 @@ def _whole_gangs(problem: PlacementProblem, placed: Assignments) -> tuple[Int64,
     placed_of = placed.count_per_class(problem.classes)[members]
     got = np.bincount(problem.gang[members], placed_of, minlength=len(problem.gang_need))
     whole = np.append(got >= problem.gang_need, False)
-    return np.where(whole[problem.gang], -1, problem.gang), problem.gang_need
+    single = whole[problem.gang] & ~_find_in_trees(problem)
+    return np.where(single, -1, problem.gang), problem.gang_need
+
+
+def _find_in_trees(problem: PlacementProblem) -> Bool:
+    """Return bool[C]: classes whose tasks are in a tree of groups."""
+    nested = problem.topology.nested
+    if not nested:
+        return np.zeros(problem.classes, dtype=np.bool_)
+    return np.isin(problem.gang, list(nested))
 
 
 class AttemptOutcome(NamedTuple):

@@ -40,6 +40,32 @@ def count_missing(groups: Sequence[JobGroup], have: Mapping[str, int]) -> dict[s
     return missing
 
 
+def list_whole(groups: Sequence[JobGroup], have: Mapping[str, int]) -> set[str]:
+    """Return the groups that have what they need, as all groups above them do."""
+    missing = count_missing(groups, have)
+    whole: set[str] = set()
+    for each in groups:
+        if not missing[each.name] and (not each.parent or each.parent in whole):
+            whole.add(each.name)
+    return whole
+
+
+def explain_incomplete(groups: Sequence[JobGroup], have: Mapping[str, int], name: str) -> str:
+    """Return what the first group lacks, of a group and those above it, in words for people; "" if none does."""
+    missing = count_missing(groups, have)
+    children = find_children(groups)
+    known = {each.name: each for each in groups}
+    while name in known:
+        group = known[name]
+        if missing[name]:
+            if name not in children:
+                return f"group {name} has {have.get(name, 0)} of {format_number(group.least, 'pod')}"
+            whole = sum(not missing[child.name] for child in children[name])
+            return f"group {name} has {whole} of {format_number(group.least, 'group')} complete"
+        name = group.parent
+    return ""
+
+
 def explain_missing(groups: Sequence[JobGroup], have: Mapping[str, int]) -> str:
     """Return which group lacks what, of those nearest to the tasks, in words for people; "" if none does."""
     missing = count_missing(groups, have)

@@ -17,6 +17,7 @@ import numpy as np
 from cost_models.interface import Bool, Float64, Int64
 from firmament.core.tree_solver.domain_choice import DomainChoice
 from firmament.core.tree_solver.nested import LinkedGroup, NestedDomains
+from firmament.core.tree_solver.nested_counts import sum_by_shape
 from firmament.core.tree_solver.nested_room import NestedRoom
 
 Item: TypeAlias = tuple[int, int]
@@ -58,26 +59,12 @@ class JointPacking:
         wish = group.rather_within if wishes else [()] * len(group.names)
         self._keys = [(*hard, *soft[:1]) for hard, soft in zip(group.within, wish, strict=True)]
         self._random = np.random.default_rng(len(group.names))
-        self._demand = self._sum_up()
+        self._demand = sum_by_shape(group, shape_of, counts)
 
     def pack_all(self) -> Booked | None:
         """Return places for all of it, booked; or None, and nothing is booked."""
         roots = [(root, 0) for root in self._group.roots]
         return self._solve_items(roots, np.arange(self._room.slots.shape[1]))
-
-    def _sum_up(self) -> list[dict[int, int]]:
-        """Return by group how many tasks of each shape it and those in it place."""
-        total: list[dict[int, int]] = [{} for _ in self._group.names]
-        for number in reversed(range(len(total))):
-            own = total[number]
-            for part in self._group.parts[number]:
-                shape = self._shape_of[part]
-                own[shape] = own.get(shape, 0) + self._counts[part]
-            parent = int(self._group.parent[number])
-            if parent >= 0:
-                for shape, count in own.items():
-                    total[parent][shape] = total[parent].get(shape, 0) + count
-        return total
 
     # --- sets of items -------------------------------------------------------------------------------------------
 

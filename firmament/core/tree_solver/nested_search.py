@@ -15,6 +15,7 @@ import numpy as np
 
 from cost_models.interface import Float64, Int64
 from firmament.core.tree_solver.nested import LinkedGroup, NestedDomains
+from firmament.core.tree_solver.nested_counts import find_whole, sum_by_shape
 from firmament.core.tree_solver.nested_room import NestedRoom
 
 TURNS = 6
@@ -69,7 +70,12 @@ class NestedSearch:
         self._chosen: dict[tuple[int, int], int] = {}
         self._taken: list[tuple[int, Int64, Int64]] = []
         self._have = np.bincount(group.held_group, minlength=len(group.names)).tolist()
-        self._total = self._sum_up(group.part_count.tolist())
+        self._whole = find_whole(group, self._have)
+        there = [sum(group.part_count[list(parts)].tolist()) for parts in group.parts]
+        self._completable = find_whole(
+            group, [held + more for held, more in zip(self._have, there, strict=True)]
+        )
+        self._total = sum_by_shape(group, shape_of, group.part_count.tolist())
 
     # --- the whole -----------------------------------------------------------------------------------------------
 
@@ -124,19 +130,6 @@ class NestedSearch:
     def _weigh(self, number: int) -> float:
         return sum(self.room.size[shape] * count for shape, count in self._total[number].items())
 
-    def _sum_up(self, counts: Sequence[int]) -> list[dict[int, int]]:
-        """Return by group how many tasks of each shape it and those in it have, of ``counts`` of each part."""
-        total: list[dict[int, int]] = [{} for _ in self.group.names]
-        for number in reversed(range(len(total))):
-            own = total[number]
-            for part in self.group.parts[number]:
-                own[self.shape_of[part]] = own.get(self.shape_of[part], 0) + counts[part]
-            parent = int(self.group.parent[number])
-            if parent >= 0:
-                for shape, count in own.items():
-                    total[parent][shape] = total[parent].get(shape, 0) + count
-        return total
-
     # --- one group -----------------------------------------------------------------------------------------------
 
     def _fill(self, number: int, where: Int64) -> bool:
@@ -187,7 +180,8 @@ class NestedSearch:
         for child in order:
             if self._least and found >= wanted:
                 return None
-            if self._fill(child, where):
+            # A group that lacks members would be no help, however easily it finds room.
+            if (self._completable[child] or not self._least) and self._fill(child, where):
                 found += 1
             elif spare > 0:
                 spare -= 1
@@ -351,9 +345,9 @@ class NestedSearch:
 
     def _add_to(self, number: int, where: Int64, placed: Int64) -> None:
         group = self.group
-        if not self._is_begun(number, placed):
+        if not self._is_given(number, placed) and not (group.held[number] and self._whole[number]):
             before = len(self._taken)
-            if not self._fill(number, where):
+            if not self._completable[number] or not self._fill(number, where):
                 return
             for part, _, counts in self._taken[before:]:
                 placed[part] += int(counts.sum())
@@ -368,12 +362,10 @@ class NestedSearch:
         for child in group.children[number]:
             self._add_to(child, where, placed)
 
-    def _is_begun(self, number: int, placed: Int64) -> bool:
-        """Return whether a group has, or has got, tasks on machines."""
-        if self.group.held[number]:
-            return True
+    def _is_given(self, number: int, placed: Int64) -> bool:
+        """Return whether a group has got places, and with them what it needs."""
         return any(placed[part] for part in self.group.parts[number]) or any(
-            self._is_begun(child, placed) for child in self.group.children[number]
+            self._is_given(child, placed) for child in self.group.children[number]
         )
 
     def _find_domain(self, number: int, key: int) -> int | None:

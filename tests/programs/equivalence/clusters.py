@@ -31,7 +31,11 @@ def small_cluster(seed: int) -> list[Object]:
     scaffold = [
         each for each in drawn.scaffold if each["metadata"]["name"] not in names or chance(draw, 0.95)
     ]
-    return [*_namespaces(draw), *nodes, *scaffold, *_around(draw, nodes), *pods]
+    trees = random.Random(f"trees {seed}")
+    for each in pods:
+        if chance(trees, 0.2):
+            each["spec"]["schedulingGroup"] = {"podGroupName": trees.choice(("lone", "one", "two", "three"))}
+    return [*_namespaces(draw), *nodes, *scaffold, *_around(draw, nodes), *_trees(trees), *pods]
 
 
 def _namespaces(draw: random.Random) -> Iterable[Object]:
@@ -114,6 +118,24 @@ def _around(draw: random.Random, nodes: list[Object]) -> Iterable[Object]:
             usage = {"nodeUsage": {"resources": {"cpu": "1500m", "memory": "1Gi"}}}
             report = {"updateTime": BEFORE, "nodeMetric": usage}
             yield make_object("NodeMetric", name, "slo.koordinator.sh/v1alpha1", status=report)
+
+
+def _trees(draw: random.Random) -> Iterable[Object]:
+    """Groups of Kubernetes, most of them in trees, with some missing; here and there one makes no sense."""
+    shape = (("Composite", "root", ""), ("Composite", "middle", "root"), ("", "one", "root"))
+    shape += (("", "two", "middle"), ("", "three", "middle"), ("", "lone", ""))
+    for space in NAMESPACES:
+        for kind, name, parent in shape:
+            count = draw.choice((0, 1, 1, 1, 1, 2, 2))
+            policy = {"minGroupCount" if kind else "minCount": count}
+            spec: Object = {"schedulingPolicy": {"gang": policy} if chance(draw, 0.95) else {"basic": {}}}
+            if parent:
+                spec["parentCompositePodGroupName"] = parent
+            if chance(draw, 0.4):
+                spec["schedulingConstraints"] = {"topology": [{"key": "topology.kubernetes.io/zone"}]}
+            version = "scheduling.k8s.io/v1alpha3" if kind else "scheduling.k8s.io/v1alpha2"
+            if chance(draw, 0.9):
+                yield _in(space, make_object(f"{kind}PodGroup", name, version, spec=spec))
 
 
 _GANG = "gang.scheduling.koordinator.sh/"

@@ -367,9 +367,9 @@ class Users:
         if not ours:
             return
         chosen = random.choice(ours)
-        gang = chosen["metadata"]["labels"].get(workload.GROUP)
+        gang = workload.gang_of(chosen)
         for pod in ours:
-            whole = gang is not None and pod["metadata"]["labels"].get(workload.GROUP) == gang
+            whole = gang is not None and workload.gang_of(pod) == gang
             if pod is chosen or (whole and random.random() < 0.9):
                 self.queue.tell(f"user deletes {pod['metadata']['name']}")
                 self.api.delete_pod(pod)
@@ -478,7 +478,7 @@ class Rival:
             for pod in self.api.all(PODS)
             if not pod["spec"].get("nodeName")
             and not leaving(pod)
-            and not {"app", workload.GROUP} & pod["metadata"]["labels"].keys()
+            and not {"app", workload.GROUP, workload.TREE} & pod["metadata"]["labels"].keys()
             and not fits(here, node, pod)
         ]
         if found:

@@ -6,7 +6,7 @@ a log per collection, from which watches are served; ``compact`` forgets the old
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs
@@ -18,6 +18,8 @@ Object = dict[str, Any]
 PODS = "/api/v1/pods"
 NODES = "/api/v1/nodes"
 GROUPS = "/apis/scheduling.x-k8s.io/v1alpha1/podgroups"
+LEAVES = "/apis/scheduling.k8s.io/v1beta1/podgroups"
+COMPOSITES = "/apis/scheduling.k8s.io/v1alpha3/compositepodgroups"
 BUDGETS = "/apis/policy/v1/poddisruptionbudgets"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 JOBS = "/apis/batch/v1/jobs"
@@ -113,11 +115,11 @@ class ApiServer:
     time between two restorations, both grow alike.
     """
 
-    def __init__(self, wall: Callable[[], float]) -> None:
+    def __init__(self, wall: Callable[[], float], served: Sequence[str] = SERVED) -> None:
         self.version = 0
         self.moment = 0
         self.epoch = 0
-        self.collections = {path: Collection() for path in SERVED}
+        self.collections = {path: Collection() for path in served}
         self.on_binding: Callable[[Request | None, Object, str], None] = lambda *_: None
         self.on_eviction: Callable[[Request, Object], None] = lambda *_: None
         self.on_asked: Callable[[Request], None] = lambda _: None

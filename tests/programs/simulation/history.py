@@ -17,7 +17,16 @@ from grpc import aio
 from poseidon.leadership.options import LeaderElectionOptions
 from tests.programs.simulation import workload
 from tests.programs.simulation.actors import Kubelets, Machines, Rival, Users
-from tests.programs.simulation.api_server import NODES, PODS, ApiServer, Copy, Object
+from tests.programs.simulation.api_server import (
+    COMPOSITES,
+    LEAVES,
+    NODES,
+    PODS,
+    SERVED,
+    ApiServer,
+    Copy,
+    Object,
+)
 from tests.programs.simulation.event_queue import EventQueue
 from tests.programs.simulation.faults import Faults
 from tests.programs.simulation.http import SERVER
@@ -35,6 +44,7 @@ from tests.programs.simulation.programs import (
 from tests.programs.simulation.queued_users import QueuedUsers
 from tests.programs.simulation.quota_oracle import QuotaOracle
 from tests.programs.simulation.streams import Channel
+from tests.programs.simulation.tree_users import TreeUsers
 from tests.support.pod_invariants import violations
 
 SETTLED = 120.0
@@ -96,10 +106,12 @@ def _trace(record: logging.LogRecord) -> str:
 class History:
     """Everything that there is in one simulation. ``run`` goes through it."""
 
-    def __init__(self, seed: int, always: Collection[str] = (), *, queued: bool = False) -> None:
+    def __init__(
+        self, seed: int, always: Collection[str] = (), *, queued: bool = False, trees: bool = False
+    ) -> None:
         self.queue = queue = EventQueue(Random(f"history {seed}"))
         self.network = Network(queue, Rates())
-        self.api = ApiServer(queue.wall)
+        self.api = ApiServer(queue.wall, (*SERVED, LEAVES, COMPOSITES) if trees else SERVED)
         self.oracle = QuotaOracle(queue, self.api) if queued else Oracle(queue, self.api)
         self.solves = SimulatedSolver(queue)
         self.front = Front(self.network, self.oracle)
@@ -107,7 +119,7 @@ class History:
         self.jobs = JobController(queue, self.api)
         self.machines = Machines(queue, self.api, self.kubelets)
         every = queue.random.choice((0.1, 0.4, 1.5))
-        self.users = (QueuedUsers if queued else Users)(queue, self.api, every=every)
+        self.users = (TreeUsers if trees else QueuedUsers if queued else Users)(queue, self.api, every=every)
         self.rival = Rival(queue, self.api, every=queue.random.choice((0.1, 0.5, 2.0)))
         self.bridges: dict[str, BridgeProgram] = self.front.bridges
         self.unwinding = False
@@ -402,11 +414,13 @@ def simulated(history: History) -> Iterator[None]:
             each.propagate = propagate
 
 
-def run(seed: int, steps: int, always: Collection[str] = (), *, queued: bool = False) -> Outcome:
+def run(
+    seed: int, steps: int, always: Collection[str] = (), *, queued: bool = False, trees: bool = False
+) -> Outcome:
     """Go through the history of a seed; ``always``: kinds of faults that it knows in any case; ``queued``: with
-    queues.
+    queues; ``trees``: with trees of groups.
     """
-    history = History(seed, always, queued=queued)
+    history = History(seed, always, queued=queued, trees=trees)
     outcome = Outcome(seed)
     with simulated(history):
         try:

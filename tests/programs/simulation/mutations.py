@@ -11,9 +11,12 @@ from itertools import count
 from typing import Any
 from unittest.mock import patch
 
+import numpy as np
+
 from firmament.core.constraints.quota_room import QuotaRoom
 from firmament.core.intake.binding_reports import BindingOutcomes
-from firmament.core.rules.gangs import lifecycle
+from firmament.core.preemption import attempts
+from firmament.core.rules.gangs import lifecycle, members
 from firmament.core.rules.gangs.members import lacking
 from firmament.core.rules.quotas import compilation
 from firmament.server.fencing import Fencing
@@ -179,6 +182,18 @@ def _blind_resumption() -> Sequence[Any]:
     return [patch.object(Resumptions, "_resume_if_whole", resume)]
 
 
+def _incomplete_group() -> Sequence[Any]:
+    """Pods of groups that lack others are placed once the rest of their tree is whole."""
+    return [patch.object(members, "list_whole", lambda groups, _: {each.name for each in groups})]
+
+
+def _lone_preemptor() -> Sequence[Any]:
+    """Pods that a tree of groups has beyond its need evict others like pods by themselves, whatever their domain."""
+    return [
+        patch.object(attempts, "_find_in_trees", lambda problem: np.zeros(problem.classes, dtype=np.bool_))
+    ]
+
+
 MUTANTS: dict[str, tuple[Patches, int]] = {
     "lost watch event": (_lost_watch_event, 20),
     "duplicated delta": (_duplicated_delta, 20),
@@ -196,11 +211,16 @@ MUTANTS: dict[str, tuple[Patches, int]] = {
     "forgotten residents": (_forgotten_residents, 20),
     "widened quota": (_widened_quota, 20),
     "blind resumption": (_blind_resumption, 20),
+    "incomplete group": (_incomplete_group, 20),
+    "lone preemptor": (_lone_preemptor, 100),
 }
 """Mutants, with the number of seeds within which each is caught, at ``STEPS`` events each."""
 
 QUEUED = frozenset({"forgotten residents", "widened quota", "blind resumption"})
 """Those that only clusters with queues can show."""
+
+OF_TREES = frozenset({"incomplete group", "lone preemptor"})
+"""Those that only histories with trees of groups can show."""
 
 STEPS = 1000
 
@@ -222,7 +242,7 @@ def caught(name: str, first: int = 0) -> tuple[int, str] | None:
     """Return the first seed whose history notices a mutant, with what it says; None if none does."""
     with mutated(name):
         for seed in range(first, first + MUTANTS[name][1]):
-            violation = run(seed, STEPS, queued=name in QUEUED).violation
+            violation = run(seed, STEPS, queued=name in QUEUED, trees=name in OF_TREES).violation
             if violation:
                 return seed, violation
     return None

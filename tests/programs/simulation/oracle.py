@@ -10,11 +10,12 @@ not bound in the copy, and only that. What the copy brings back happened at that
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from protos.firmament.v1 import scheduler_pb2 as pb
-from tests.programs.simulation import workload
+from tests.programs.simulation import trees, workload
 from tests.programs.simulation.actors import leaving
 from tests.programs.simulation.api_server import (
     GROUPS,
@@ -36,6 +37,13 @@ RECENTLY = 60.0
 
 KNOWN_AFTER = 40.0
 """Seconds after which a bridge knows what has become of a binding, with all that may happen to its answer."""
+
+
+def list_gangs(pod: Object) -> list[str]:
+    """The gangs that a pod is in: of a tree of groups the whole, and each group on the way to the pod."""
+    leaf = trees.leaf_of(pod).split("-")
+    gang = workload.gang_of(pod)
+    return [gang, *("-".join(leaf[: end + 1]) for end in range(1, len(leaf)))] if gang else []
 
 
 @dataclass
@@ -212,12 +220,12 @@ class Oracle(Monitor):
             self._judge_gang(request, pod)
         record.bound, record.bound_by = self.api.moment + 1, request.client if request else workload.RIVAL
         record.bound_at = self.queue.now
-        gang = pod["metadata"]["labels"].get(workload.GROUP)
-        if gang and self._bound(gang, but=record) + 1 >= self._least(gang):
-            self.whole.setdefault(gang, (record.bound_by, self.queue.now))
-            self.whole_since.setdefault(gang, record.bound)
-        if gang and request is not None and self._seems_bound(gang, request) >= self._least(gang):
-            self.seemed_whole.add(gang)
+        for gang in list_gangs(pod):
+            if not self._lacks(gang, [*self._bound(gang, but=record), record]):
+                self.whole.setdefault(gang, (record.bound_by, self.queue.now))
+                self.whole_since.setdefault(gang, record.bound)
+            if request is not None and not self._lacks(gang, self._seem_bound(gang, request)):
+                self.seemed_whole.add(gang)
 
     def _here(self, request: Request, node: str) -> list[PodHistory]:
         """The pods on a node that a bridge had to count with."""
@@ -265,61 +273,83 @@ class Oracle(Monitor):
                 if same and each.bound_by == request.client:
                     self.fail(f"{pod['metadata']['name']} joins {each.object['metadata']['name']} on {node}")
 
+        self._judge_zone(request, pod, node)
+
+    def _judge_zone(self, request: Request, pod: Object, node: str) -> None:
+        """A group of a tree that keeps to one zone does: as far as this bridge has bound it, and seen that."""
+        zone, seen = self._zone(node), request.seen.get(PODS, 0)
+        for below in trees.list_zoned(self.api, pod):
+            for each in self.pods.values():
+                ended = each.removed or each.finished or each.leaving
+                if ended or each.bound is None or each.bound > seen or each.bound_by != request.client:
+                    continue
+                if trees.leaf_of(each.object) in below and self._zone(each.node) not in (zone, ""):
+                    other = each.object["metadata"]["name"]
+                    self.fail(f"{pod['metadata']['name']} goes to {zone}, away from {other} on {each.node}")
+
+    def _zone(self, node: str) -> str:
+        states = [each for _, each in self.nodes[node] if each is not None]
+        return str(states[-1]["metadata"]["labels"][workload.ZONE]) if states else ""
+
     # --- gangs ---------------------------------------------------------------------------------------------
 
     def members(self, gang: str) -> list[PodHistory]:
         """The pods of a gang that there have ever been."""
-        return [
-            each
-            for each in self.pods.values()
-            if each.object["metadata"]["labels"].get(workload.GROUP) == gang
-        ]
+        return [each for each in self.pods.values() if gang in list_gangs(each.object)]
 
-    def _least(self, gang: str) -> int:
-        found = self.api.find(GROUPS, workload.NAMESPACE, gang)
-        succeeded = sum(
-            each.object["status"]["phase"] == "Succeeded" and each.removed is None
+    def _lacks(self, gang: str, counted: Iterable[PodHistory]) -> int:
+        """The fewest pods that a gang lacks beside those that are counted; 0 where its groups are not there."""
+        done = [
+            each.object
             for each in self.members(gang)
-        )
-        return max(0, int(found["spec"]["minMember"]) - succeeded) if found is not None else 0
+            if each.object["status"]["phase"] == "Succeeded" and each.removed is None
+        ]
+        there = [each.object for each in counted]
+        if gang.startswith("tree"):
+            return trees.count_lacking(self.api, gang, there, Counter(map(trees.leaf_of, done)))
+        found = self.api.find(GROUPS, workload.NAMESPACE, gang)
+        return max(0, int(found["spec"]["minMember"]) - len(done) - len(there)) if found is not None else 0
 
     def _is_there(self, gang: str) -> bool:
-        """Whether the group of a gang exists: it may not be in the copy that the server came back from."""
+        """Whether the groups of a gang exist: they may not be in the copy that the server came back from."""
+        if gang.startswith("tree"):
+            return trees.has_all_groups(self.api, gang)
         return self.api.find(GROUPS, workload.NAMESPACE, gang) is not None
 
     def lacks_group(self, uid: str) -> bool:
         """Whether a pod without a node waits for a group that is not there."""
         record = self.pods[uid]
-        gang = record.object["metadata"]["labels"].get(workload.GROUP)
+        gang = workload.gang_of(record.object)
         return not record.node and gang is not None and not self._is_there(gang)
 
-    def _bound(self, gang: str, but: PodHistory | None = None) -> int:
-        return sum(
-            each.bound is not None and each.removed is None and each.finished is None and each is not but
+    def _bound(self, gang: str, but: PodHistory | None = None) -> list[PodHistory]:
+        return [
+            each
             for each in self.members(gang)
-        )
+            if each.bound is not None and each.removed is None and each.finished is None and each is not but
+        ]
 
-    def _seems_bound(self, gang: str, request: Request) -> int:
-        """How many pods of a gang are bound as far as a bridge knows that has just had one bound."""
+    def _seem_bound(self, gang: str, request: Request) -> list[PodHistory]:
+        """The pods of a gang that are bound as far as a bridge knows that has just had one bound."""
         seen = request.seen.get(PODS, 0)
-        return sum(
-            each.bound is not None and each.counts(self.queue.now, seen) for each in self.members(gang)
-        )
+        return [
+            each
+            for each in self.members(gang)
+            if each.bound is not None and each.counts(self.queue.now, seen)
+        ]
 
     def _judge_gang(self, request: Request, pod: Object) -> None:
         """No gang begins to be bound before enough of it exist, or did when that was decided.
 
         A bridge that hears late of deletions, or whose request is under way for long, cannot know better.
         """
-        gang = pod["metadata"]["labels"].get(workload.GROUP)
-        if gang is None or gang in self.whole:
-            return
         since, seen = self.queue.now - RECENTLY, request.seen.get(PODS, 0)
-        there = sum(each.counts(since, seen) for each in self.members(gang))
-        if there < self._least(gang):
-            self.fail(
-                f"{pod['metadata']['name']} is bound while {there} of {self._least(gang)} of {gang} exist"
-            )
+        for gang in list_gangs(pod):
+            there = [each for each in self.members(gang) if each.counts(since, seen)]
+            lacks = self._lacks(gang, there) if gang not in self.whole else 0
+            if lacks:
+                name = pod["metadata"]["name"]
+                self.fail(f"{name} is bound while {gang} lacks {lacks} pods beside {len(there)}")
 
     # --- evictions -----------------------------------------------------------------------------------------
 
@@ -330,7 +360,7 @@ class Oracle(Monitor):
         if record.removed is not None or record.finished is not None or record.leaving is not None:
             return
         self.evictions += 1
-        gang = pod["metadata"]["labels"].get(workload.GROUP)
+        gang = workload.gang_of(pod)
         if gang is not None and not self._known_whole(gang, request.client):
             return
         if not self.has_reason(pod):
@@ -447,27 +477,23 @@ class Oracle(Monitor):
             gone = each.removed is not None or each.finished is not None or each.leaving is not None
             if gone or each.node or each.object["spec"]["schedulerName"] != workload.OURS:
                 continue
-            gang = each.object["metadata"]["labels"].get(workload.GROUP)
-            if gang is None or (self._is_there(gang) and self._alive(gang) >= self._least(gang)):
+            gangs = list_gangs(each.object)
+            if all(self._is_there(gang) and not self._lacks(gang, self._alive(gang)) for gang in gangs):
                 found.append(each.object["metadata"]["name"])
         return found
 
     def halves(self) -> list[str]:
         """Gangs that are neither whole nor not begun, and never were whole."""
-        gangs = {each.object["metadata"]["labels"].get(workload.GROUP) for each in self.pods.values()} - {
-            None
-        }
-        return sorted(
-            g
-            for g in gangs
-            if g not in self.whole.keys() | self.seemed_whole and 0 < self._bound(g) < self._least(g)
-        )
+        gangs = {gang for each in self.pods.values() for gang in list_gangs(each.object)}
+        begun = [gang for gang in gangs if gang not in self.whole.keys() | self.seemed_whole]
+        return sorted(g for g in begun if (bound := self._bound(g)) and self._lacks(g, bound))
 
-    def _alive(self, gang: str) -> int:
-        return sum(
-            each.removed is None and each.finished is None and each.leaving is None
+    def _alive(self, gang: str) -> list[PodHistory]:
+        return [
+            each
             for each in self.members(gang)
-        )
+            if each.removed is None and each.finished is None and each.leaving is None
+        ]
 
     def forget_gone(self) -> None:
         """Drop what nothing is judged by any more, so that long histories stay cheap."""

@@ -12,6 +12,8 @@ OURS, RIVAL = "poseidon", "rival"
 STRANGER = "stranger"
 """Who is no candidate and takes the Lease all the same."""
 GROUP = "scheduling.x-k8s.io/pod-group"
+TREE = "example.com/tree"
+"""Label of the pods and objects of a tree of groups: its name."""
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 GPU = "example.com/gpu"
 ZONES = ("a", "b", "c")
@@ -41,6 +43,12 @@ def container_status(allocated: dict[str, str], actual: dict[str, str]) -> list[
 def allocatable(node: Object) -> dict[str, int]:
     """What a node offers."""
     return amounts(node["status"]["allocatable"])
+
+
+def gang_of(pod: Object) -> str | None:
+    """The gang that a pod is in, a tree of groups by its name, None for none."""
+    labels = pod["metadata"]["labels"]
+    return labels.get(GROUP) or labels.get(TREE)
 
 
 def priority(pod: Object) -> int:

@@ -122,7 +122,7 @@ class GangLifecycle:
             assert job is not None
             able, need = able_members(cluster, job, now), lacking(cluster, job)
             if job.groups and able:
-                need = max(1, need) if lacking_beside(cluster, job, able) <= 0 else len(able) + 1
+                able, need = self._surplus.hold_back_incomplete(cluster, job, able, need)
             if job_id in ruled and len(able) > need:
                 able = self._surplus.hold_back(cluster, job, able, max(0, need))
             if need <= 0:

@@ -24,7 +24,7 @@ from firmament.core.results import Delta, DeltaKind, Unscheduled
 from firmament.core.state import transitions, waiting
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase
-from firmament.core.tree_solver.group_counts import count_missing
+from firmament.core.tree_solver.group_counts import count_missing, explain_incomplete, list_whole
 
 
 def lacking(cluster: Cluster, job: Job) -> int:
@@ -131,6 +131,25 @@ class Surplus:
         text = f"beyond the size of group {job.name or job.id}, which has its {members}"
         self.untold += [(tasks.uid[row], text) for row in beyond]
         return able[:need]
+
+    def hold_back_incomplete(
+        self, cluster: Cluster, job: Job, able: list[int], need: int
+    ) -> tuple[list[int], int]:
+        """Hold back the tasks in ``able`` (rows) whose groups in a tree lack others; returns those that are left, and
+        how many of them the tree needs: more than there are if it lacks some itself.
+        """
+        have = count_by_group(cluster, job, able)
+        if count_missing(job.groups, have)[""]:
+            return able, len(able) + 1
+        short = {each.name for each in job.groups} - list_whole(job.groups, have)
+        beyond = [task for task in able if name_group(cluster, task) in short]
+        if beyond:
+            waiting.hold_back(cluster, beyond)
+            start = f"gang {job.name or job.id} waits for members: "
+            why = {name: start + explain_incomplete(job.groups, have, name) for name in short}
+            self.untold += [(cluster.tasks.uid[task], why[name_group(cluster, task)]) for task in beyond]
+            able = [task for task in able if name_group(cluster, task) not in short]
+        return able, max(1, need) if able else 0
 
     def take_notices(self, cluster: Cluster) -> list[Unscheduled]:
         """Return new messages for members, once."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -20,7 +22,7 @@ from tests.support.effort import examples
 @dataclass(frozen=True)
 class Case:
     """A tree: ``parent`` and ``within`` (a label or -1) of groups, ``tasks``: group, size and number; ``room`` and
-    ``code``: of machines, and by label their domains.
+    ``code``: of machines, and by label their domains. ``spare``: by group, how many fewer than all go together.
     """
 
     parent: Sequence[int]
@@ -28,11 +30,19 @@ class Case:
     tasks: Sequence[tuple[int, int, int]]
     room: Sequence[int]
     code: Sequence[Sequence[int]]
+    spare: Sequence[int] = ()
+
+    @property
+    def least(self) -> list[int]:
+        """Tasks, or groups, that each group needs."""
+        own = [
+            sum(count for group, _, count in self.tasks if group == each) for each in range(len(self.parent))
+        ]
+        there = [count or self.parent.count(each) for each, count in enumerate(own)]
+        return [count - less for count, less in zip(there, self.spare or [0] * len(there), strict=True)]
 
     def problem(self) -> NestedProblem:
         groups = len(self.parent)
-        least = [sum(count for group, _, count in self.tasks if group == each) for each in range(groups)]
-        least = [own or self.parent.count(each) for each, own in enumerate(least)]
         sizes = sorted({size for _, size, _ in self.tasks})
         part = np.array(self.tasks, dtype=np.int64).reshape(-1, 3)
         nothing = np.empty(0, dtype=np.int64)
@@ -40,7 +50,7 @@ class Case:
             name="tree",
             names=tuple(f"g{each}" for each in range(groups)),
             parent=np.array(self.parent, dtype=np.int64),
-            least=np.array(least, dtype=np.int64),
+            least=np.array(self.least, dtype=np.int64),
             within=tuple((key,) if key >= 0 else () for key in self.within),
             rather_within=((),) * groups,
             apart=(False,) * groups,
@@ -91,6 +101,29 @@ class Case:
             self.allows(now := (*placed, (group, size, machine))) and self.fits(now)
             for machine in range(len(self.room))
         )
+
+    def choices(self, group: int = 0) -> Iterator[dict[int, int]]:
+        """Yield the fewest tasks by group that make a group whole, in each way there is."""
+        inside = [each for each, parent in enumerate(self.parent) if parent == group]
+        if not inside:
+            yield {group: self.least[group]}
+            return
+        for chosen in combinations(inside, self.least[group]):
+            for parts in product(*(list(self.choices(child)) for child in chosen)):
+                yield {each: count for part in parts for each, count in part.items()}
+
+    def fits_in_part(self) -> bool:
+        """Whether there is a placement of what the groups need."""
+        return any(
+            replace(self, tasks=[(group, size, chosen.get(group, 0)) for group, size, _ in self.tasks]).fits()
+            for chosen in self.choices()
+        )
+
+    def is_whole(self, group: int, placed: Mapping[int, int]) -> bool:
+        """Whether so many tasks by group are what a group needs."""
+        inside = [each for each, parent in enumerate(self.parent) if parent == group]
+        whole = sum(self.is_whole(each, placed) for each in inside) if inside else placed.get(group, 0)
+        return whole >= self.least[group]
 
 
 def small_case(seed: int) -> Case:
@@ -178,6 +211,24 @@ def test_small_trees_are_placed_if_there_is_any_way_and_else_a_level_is_named(se
         where = spread_out(case, found)
         assert sorted(each[:2] for each in where) == sorted(case.single())
         assert case.allows(where)
+
+
+@pytest.mark.parametrize("seed", range(examples(400)))
+def test_what_groups_need_is_placed_if_there_is_any_way_and_no_part_of_a_group(seed):
+    case = small_case(seed)
+    draw = random.Random(f"spare {seed}")
+    case = replace(case, spare=[draw.randint(0, count - 1) for count in case.least])
+    found = solve(case)
+    assert isinstance(found, Shortage) == (not case.fits_in_part())
+    if isinstance(found, Shortage):
+        return
+    where = spread_out(case, found)
+    assert case.allows(where)
+    placed = Counter(group for group, _, _ in where)
+    assert case.is_whole(0, placed)
+    for group in range(len(case.parent)):
+        begun = any(group in case.above(each) for each in placed)
+        assert case.is_whole(group, placed) or not begun
 
 
 def test_trees_that_fill_machines_by_construction_are_placed():

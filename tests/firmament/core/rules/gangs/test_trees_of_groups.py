@@ -102,6 +102,53 @@ def test_only_as_many_groups_are_placed_as_are_needed_if_there_is_no_room_for_mo
     assert len({uid.split("-")[1] for uid in placed}) == 1
 
 
+PARTS = (group("root", "", 2), *(group(f"part{n}", "root", 2, RACK) for n in range(3)))
+
+
+def loose(events: list[Event], least: int) -> list[Event]:
+    """Return the events of a tree of which so many pods are enough."""
+    return [
+        replace(each, job=replace(each.job, min_members=least)) if isinstance(each, JobDefined) else each
+        for each in events
+    ]
+
+
+def test_a_group_that_lacks_pods_waits_while_the_others_make_the_tree_whole():
+    """A tree that needs two of three groups is placed without the third, of which no part is."""
+    core = scheduler([*racks(4, 4), *loose(tree(PARTS, {"part0": 2, "part1": 2, "part2": 1}), 4)])
+    result = core.run_round()
+    placed = {each.uid: each.machine for each in result.deltas}
+    assert sorted(placed) == ["j-part0-0", "j-part0-1", "j-part1-0", "j-part1-1"]
+    assert [(each.uids, each.message) for each in result.unscheduled] == [
+        (("j-part2-0",), "gang j waits for members: group part2 has 1 of 2 pods")
+    ]
+    core.report([BindingReport(uid, at, bound=True) for uid, at in placed.items()])
+    core.apply([TasksSubmitted(3, ("j-part2-1",), job="j")])
+    again = {each.uid: each.machine for each in core.run_round().deltas}
+    assert sorted(again) == ["j-part2-0", "j-part2-1"]
+    assert len(rack_of(again, "part2")) == 1
+
+
+def test_a_group_without_pods_does_not_count_as_one_that_has_what_it_needs():
+    groups = (*PARTS[:2], group("empty", "root", 2), PARTS[2])
+    placed, told = place([*racks(2, 1, 1), *loose(tree(groups, {"part0": 2, "part1": 2}), 4)])
+    assert not placed
+    assert "level 2 (rack)" in told
+
+
+def test_pods_that_make_a_running_group_whole_again_come_together():
+    core = scheduler([*racks(2, 3), *loose(tree(PARTS, {"part0": 2, "part1": 3}), 4)])
+    placed = {each.uid: each.machine for each in core.run_round().deltas}
+    core.report([BindingReport(uid, at, bound=True) for uid, at in placed.items()])
+    core.apply([TasksSubmitted(1, ("j-part0-2",), job="j")])
+    assert not core.run_round().deltas
+    core.apply([TaskRemoved("j-part0-0"), TaskRemoved("j-part0-1")])
+    assert not core.run_round().deltas
+    core.apply([TasksSubmitted(1, ("j-part0-3",), job="j")])
+    again = {each.uid: each.machine for each in core.run_round().deltas}
+    assert sorted(again) == ["j-part0-2", "j-part0-3"]
+
+
 def test_pods_beyond_what_a_group_needs_join_it_in_its_domain():
     placed, _ = place([*racks(3, 1), *tree((group("only", "", 2, RACK),), {"only": 4})])
     assert len(placed) == 3

@@ -1,0 +1,89 @@
+"""Users of trees of groups, and the controller that replaces pods of some of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+
+from tests.programs.simulation import workload
+from tests.programs.simulation.actors import Users, leaving
+from tests.programs.simulation.api_server import COMPOSITES, LEAVES, PODS, Object, finished
+from tests.programs.simulation.trees import Drawn, draw_tree, leaf_of
+
+
+@dataclass
+class TreeUsers(Users):
+    """Users as others are, who create trees of groups as well.
+
+    ``trees``: those whose pods a controller replaces, with how it makes a pod of one of the groups.
+    """
+
+    trees: list[tuple[Drawn, Callable[[str], Object]]] = field(default_factory=list)
+
+    def list_kinds(self) -> tuple[Callable[[], None], ...]:
+        """Return what they may do next."""
+        return (*super().list_kinds(), self._tree, self._tree, self._tree)
+
+    def _tree(self) -> None:
+        random = self.queue.random
+        drawn = draw_tree(random, self._name("tree"))
+        asks, importance = workload.random_requests(random), random.choice((0, 0, 100))
+        labels = {workload.TREE: drawn.name, **({"lasting": "yes"} if random.random() < 0.5 else {})}
+
+        def make(leaf: str) -> Object:
+            group = {"podGroupName": leaf}
+            return workload.pod(
+                self._name(f"{leaf}-p"), asks, priority=importance, labels=labels, schedulingGroup=group
+            )
+
+        for path, made in drawn.objects:
+            self.queue.after(random.random() * 0.5, partial(self._create_group, path, made))
+        for leaf, pods in drawn.pods.items():
+            for _ in range(pods):
+                self.queue.after(random.random() * 0.5, partial(self._create, make(leaf)))
+        if random.random() < 0.5:
+            self.queue.after(1.0, partial(self.trees.append, (drawn, make)))
+
+    def _create_group(self, path: str, made: Object) -> None:
+        self.api.create(path, made)
+
+    def _fill_tree(self, drawn: Drawn, make: Callable[[str], Object]) -> None:
+        present = Counter(
+            leaf_of(pod) for pod in self.api.all(PODS) if not finished(pod) and not leaving(pod)
+        )
+        for leaf, pods in drawn.pods.items():
+            for _ in range(pods - present[leaf]):
+                self._create(make(leaf))
+
+    def _reconcile(self) -> None:
+        super()._reconcile()
+        for drawn, make in self.trees:
+            self._fill_tree(drawn, make)
+
+    def _delete_something(self, ours: list[Object]) -> None:
+        random = self.queue.random
+        if self.trees and random.random() < 0.2:
+            self._drop_tree(self.trees.pop(random.randrange(len(self.trees)))[0])
+        else:
+            super()._delete_something(ours)
+
+    def _drop_tree(self, drawn: Drawn) -> None:
+        """Delete a tree with all its pods, in any order."""
+        self.queue.tell(f"user deletes {drawn.name}")
+        for path, made in drawn.objects:
+            found = self.api.find(path, workload.NAMESPACE, made["metadata"]["name"])
+            if found is not None:
+                self.api.remove(path, found)
+        for pod in self.api.all(PODS):
+            if workload.gang_of(pod) == drawn.name:
+                self.api.delete_pod(pod)
+
+    def drop_all(self) -> None:
+        """Delete everything."""
+        self.trees.clear()
+        super().drop_all()
+        for path in (COMPOSITES, LEAVES):
+            for each in self.api.all(path):
+                self.api.remove(path, each)

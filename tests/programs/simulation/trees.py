@@ -1,0 +1,113 @@
+"""Trees of groups of Kubernetes: their objects, drawn at random, and what of a tree is whole, by the objects alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from random import Random
+from typing import NamedTuple
+
+from tests.programs.simulation import workload
+from tests.programs.simulation.api_server import COMPOSITES, LEAVES, ApiServer, Object
+
+SIZE = "example.com/objects"
+"""Label of its objects: how many there are."""
+
+
+class Drawn(NamedTuple):
+    """A tree: its objects with their collections, and how many pods each of its PodGroups is to have."""
+
+    name: str
+    objects: list[tuple[str, Object]]
+    pods: dict[str, int]
+
+
+def draw_tree(random: Random, name: str) -> Drawn:
+    """Return a tree of two or three levels; groups may need fewer than there are, and one zone or node."""
+    shape: list[tuple[str, str, int]] = []  # name, parent, pods (0: a group of groups)
+    for index in range(random.randint(2, 3)):
+        group = f"{name}-{index}"
+        if random.random() < 0.3:
+            shape.append((group, name, 0))
+            shape += [(f"{group}-{place}", group, random.randint(1, 3)) for place in range(2)]
+        else:
+            shape.append((group, name, random.randint(1, 3)))
+    shape.insert(0, (name, "", 0))
+    inside = Counter(parent for _, parent, _ in shape)
+    labels = {workload.TREE: name, SIZE: str(len(shape))}
+    objects = []
+    for group, parent, pods in shape:
+        there = pods or inside[group]
+        least = there - (there > 1 and random.random() < 0.4)
+        policy = {"minCount": least} if pods else {"minGroupCount": least}
+        spec: Object = {"schedulingPolicy": {"gang": policy}}
+        if parent:
+            spec["parentCompositePodGroupName"] = parent
+        if random.random() < (0.5 if pods else 0.15):
+            spec["schedulingConstraints"] = {"topology": [{"key": workload.ZONE}]}
+        metadata = {"name": group, "namespace": workload.NAMESPACE, "labels": labels}
+        objects.append((LEAVES if pods else COMPOSITES, {"metadata": metadata, "spec": spec, "status": {}}))
+    random.shuffle(objects)
+    return Drawn(name, objects, {group: pods for group, _, pods in shape if pods})
+
+
+def leaf_of(pod: Object) -> str:
+    """Return the PodGroup that a pod names, "" for none."""
+    return str(pod["spec"].get("schedulingGroup", {}).get("podGroupName", ""))
+
+
+def _list_groups(api: ApiServer, tree: str) -> dict[str, Object]:
+    """Return the objects of a tree that there are, by name."""
+    found = [*api.all(COMPOSITES), *api.all(LEAVES)]
+    return {
+        each["metadata"]["name"]: each
+        for each in found
+        if each["metadata"]["labels"].get(workload.TREE) == tree
+    }
+
+
+def has_all_groups(api: ApiServer, tree: str) -> bool:
+    """Return whether all objects of a tree, or of the one that a group is in, are there."""
+    groups = _list_groups(api, tree.partition("-")[0])
+    return any(len(groups) == int(each["metadata"]["labels"][SIZE]) for each in groups.values())
+
+
+def find_parent(group: Object) -> str:
+    """Return the name of the group that a group is in, "" for a root."""
+    return str(group["spec"].get("parentCompositePodGroupName", ""))
+
+
+def count_lacking(api: ApiServer, name: str, counted: Iterable[Object], done: Mapping[str, int]) -> int:
+    """Return the fewest pods that a tree, or a group in one, lacks beside those that are counted.
+
+    ``done``: by PodGroup, those that have succeeded. 0 while objects of the tree are missing.
+    """
+    tree = name.partition("-")[0]
+    groups = _list_groups(api, tree)
+    have = Counter(map(leaf_of, counted))
+
+    def lacks(name: str) -> int:
+        gang = groups[name]["spec"]["schedulingPolicy"]["gang"]
+        if "minCount" in gang:
+            return max(0, int(gang["minCount"]) - done.get(name, 0) - have[name])
+        inside = [each for each, group in groups.items() if find_parent(group) == name]
+        return sum(sorted(map(lacks, inside))[: int(gang["minGroupCount"])])
+
+    return lacks(name) if has_all_groups(api, tree) else 0
+
+
+def list_zoned(api: ApiServer, pod: Object) -> list[set[str]]:
+    """Return for each group of a pod that keeps to one zone the PodGroups below it, if all groups are there."""
+    tree = pod["metadata"]["labels"].get(workload.TREE, "")
+    if not tree or not has_all_groups(api, tree):
+        return []
+    groups, found = _list_groups(api, tree), []
+    name = leaf_of(pod)
+    while name:
+        if "schedulingConstraints" in groups[name]["spec"]:
+            below = {name}
+            for _ in groups:
+                below |= {each for each, group in groups.items() if find_parent(group) in below}
+            found.append(below)
+        name = find_parent(groups[name])
+    return found
