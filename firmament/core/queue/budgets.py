@@ -25,11 +25,12 @@ from firmament.core.queue.class_work import (
     ORDINARY,
     PAIR,
     PLAIN_LOOKS,
-    TASKS_PER_LOOK,
     ClassWork,
     Unit,
     count_group_looks,
     estimate_work,
+    unit_of_gang,
+    units_of_classes,
 )
 from firmament.core.queue.turns import Turns, namespaces_of
 from firmament.core.rules.registry import NodeRules
@@ -71,6 +72,9 @@ class Budgets:
         self._looks = np.empty(0, dtype=np.int64)
         """By class row: looks at all machines beside the others that wait, all that the class takes included."""
         self._expensive = np.empty(0, dtype=np.bool_)
+        self._names: list[str] = []
+        self._namespace = np.empty(0, dtype=np.int64)
+        """By task row, the place of its namespace in ``_names``, of those that wait in this round."""
         self._ruled: frozenset[str] = frozenset()
         """Gangs that are distributed over a tree."""
         self._rounds = self._own_rounds = 0
@@ -203,7 +207,7 @@ class Budgets:
         ``ruled``: bool[N], tasks of groups over a tree. These count as expensive, each group once.
         """
         tasks, jobs = self._cluster.tasks, self._cluster.jobs
-        names, namespace = self._namespaces(waiting)
+        names, namespace = self._note_namespaces(waiting)
         pairs, of_pair, counts = np.unique(
             self._pair(namespace, waiting), return_inverse=True, return_counts=True
         )
@@ -249,6 +253,15 @@ class Budgets:
         elif "" not in found:
             return len(found) == 1
         return len(self._namespaces(waiting)[0]) == 1
+
+    def _note_namespaces(self, waiting: Int64) -> tuple[list[str], Int64]:
+        """Return the same as ``_namespaces``, and keep it for this round."""
+        self._names, namespace = self._namespaces(waiting)
+        least = int(waiting.max(initial=0)) + 1
+        if len(self._namespace) < least:
+            self._namespace = np.zeros(2 * least, dtype=np.int64)
+        self._namespace[waiting] = namespace
+        return self._names, namespace
 
     def _namespaces(self, waiting: Int64) -> tuple[list[str], Int64]:
         """Return names of the namespaces of tasks, and int64[N]: the index of each one's."""
@@ -338,33 +351,21 @@ class Budgets:
     def _units(self, rows: Int64) -> list[Unit]:
         """Put tasks (rows) together to what is tried at once."""
         tasks, gangs = self._cluster.tasks, self._cluster.jobs.gangs
-        names, namespace = self._namespaces(rows)
-        found: dict[tuple[int, str, int], list[int]] = {}
-        for row, name, cls in zip(rows.tolist(), namespace.tolist(), tasks.cls[rows].tolist(), strict=True):
-            job = tasks.job[row] if tasks.job[row] in gangs else ""
-            found.setdefault((name, job, -1 if job else cls), []).append(row)
-        return [
-            self._unit(names[name], np.array(members), whole=bool(job))
-            for (name, job, _), members in found.items()
-        ]
-
-    def _unit(self, namespace: str, rows: Int64, *, whole: bool) -> Unit:
-        tasks = self._cluster.tasks
+        namespace = self._namespace[rows]
         since = np.where(tasks.put_off[rows], tasks.put_off[rows], self._rounds)
-        order = np.lexsort((tasks.sequence[rows], since))
-        classes = np.unique(tasks.cls[rows])
-        looks = self._looks[classes]
-        of_group = self._of_a_group if whole and tasks.job[int(rows[0])] in self._ruled else 0
-        return Unit(
-            namespace=namespace,
-            rows=rows[order],
-            looks=int(looks.sum()) + of_group,
-            per_task=float(looks.mean()) / TASKS_PER_LOOK if self._expensive[classes].any() else 0.0,
-            since=int(since.min()),
-            priority=int(tasks.priority[rows].max()),
-            first=int(tasks.sequence[rows].min()),
-            whole=whole,
-        )
+        looks = self._looks, self._expensive
+        units: list[Unit] = []
+        if gangs:
+            alone = np.array([tasks.job[row] not in gangs for row in rows.tolist()], dtype=np.bool_)
+            members: dict[tuple[int, str], list[int]] = {}
+            for place in np.flatnonzero(~alone).tolist():
+                members.setdefault((int(namespace[place]), tasks.job[int(rows[place])]), []).append(place)
+            for (name, job), places in members.items():
+                ruled = self._of_a_group if job in self._ruled else 0
+                gang = self._cluster, self._names[name], rows[places], since[places]
+                units.append(unit_of_gang(*gang, *looks, ruled))
+            rows, namespace, since = rows[alone], namespace[alone], since[alone]
+        return units + units_of_classes(self._cluster, rows, (self._names, namespace), since, *looks)
 
     def _in_turn(self, units: Sequence[Unit], turns: Turns) -> Iterator[Unit]:
         """Yield units, those of each namespace in order, and one namespace after the other."""

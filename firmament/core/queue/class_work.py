@@ -9,6 +9,7 @@ and is selected by a term about other tasks is more work. The weights are measur
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -148,3 +149,73 @@ class Unit:
         if self.whole or self.looks > most:
             return 0
         return 1 + int((most - self.looks) / self.per_task)
+
+
+def unit_of_gang(
+    cluster: Cluster,
+    namespace: str,
+    rows: Int64,
+    since: Int64,
+    looks: Int64,
+    expensive: Bool,
+    of_group: int,
+) -> Unit:
+    """Return a gang's tasks (int64[N] rows) as a unit, with so many looks beside those for its classes.
+
+    The others mean the same as in ``units_of_classes``.
+    """
+    tasks = cluster.tasks
+    classes = np.unique(tasks.cls[rows])
+    found = looks[classes]
+    return Unit(
+        namespace=namespace,
+        rows=rows[np.lexsort((tasks.sequence[rows], since))],
+        looks=int(found.sum()) + of_group,
+        per_task=float(found.mean()) / TASKS_PER_LOOK if expensive[classes].any() else 0.0,
+        since=int(since.min()),
+        priority=int(tasks.priority[rows].max()),
+        first=int(tasks.sequence[rows].min()),
+        whole=True,
+    )
+
+
+def units_of_classes(
+    cluster: Cluster,
+    rows: Int64,
+    namespaces: tuple[Sequence[str], Int64],
+    since: Int64,
+    looks: Int64,
+    expensive: Bool,
+) -> list[Unit]:
+    """Return a unit for each namespace and class of tasks (int64[N] rows), of which none is a gang's.
+
+    ``namespaces``: names, and int64[N] places among these; ``since``: int64[N], the round that first put a task off;
+    ``looks`` and ``expensive``: by class row. There may be thousands of classes, so nothing is done for each but the
+    last step.
+    """
+    if not len(rows):
+        return []
+    tasks, (names, namespace) = cluster.tasks, namespaces
+    order = np.lexsort((tasks.sequence[rows], since, tasks.cls[rows], namespace))
+    rows, since, namespace = rows[order], since[order], namespace[order]
+    cls, sequence = tasks.cls[rows], tasks.sequence[rows]
+    begins = np.ones(len(rows), dtype=np.bool_)
+    begins[1:] = (cls[1:] != cls[:-1]) | (namespace[1:] != namespace[:-1])
+    at = np.flatnonzero(begins)
+    of = cls[at]
+    columns = (
+        namespace[at],
+        at,
+        np.append(at[1:], len(rows)),
+        looks[of],
+        np.where(expensive[of], looks[of] / TASKS_PER_LOOK, 0.0),
+        since[at],
+        np.maximum.reduceat(tasks.priority[rows], at),
+        np.minimum.reduceat(sequence, at),
+    )
+    return [
+        Unit(names[name], rows[begin:end], work, per_task, first_put_off, priority, first, whole=False)
+        for name, begin, end, work, per_task, first_put_off, priority, first in zip(
+            *[column.tolist() for column in columns], strict=True
+        )
+    ]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from firmament.core.configuration import CoreConfiguration
-from firmament.core.events import ClassDefined
+from firmament.core.events import ClassDefined, TasksSubmitted
 from firmament.core.model import TaskClass, TaskSelector, TaskTerm, Toleration
-from firmament.core.queue.class_work import ClassWork
+from firmament.core.queue.class_work import TASKS_PER_LOOK, ClassWork, unit_of_gang, units_of_classes
 from firmament.core.rules.registry import count_pairing
 from firmament.core.scheduler import Scheduler
 from firmament.solvers.ortools_solver import OrToolsSolver
@@ -45,3 +46,35 @@ def test_work_is_what_each_class_takes_by_itself(kinds, first):
         not (rules.is_choosy(each) or count_pairing(each)) and rules.count_looks(each) <= 1 for each in rows
     ]
     assert work.find_plain().tolist() == plain
+
+
+@settings(max_examples=examples(60))
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 3), st.integers(0, 2), st.integers(-1, 1), st.integers(1, 3)), max_size=20
+    )
+)
+def test_units_of_all_classes_at_once_are_those_of_each_by_itself(waiting):
+    scheduler = Scheduler(configuration=CoreConfiguration(), solver=OrToolsSolver(), clock=lambda: 0.0)
+    cluster = scheduler._cluster
+    scheduler.apply([ClassDefined(number, TaskClass(requests=(("cpu", number),))) for number in range(1, 5)])
+    for number, (cls, namespace, priority, _) in enumerate(waiting):
+        name = f"n{namespace}/t{number}"
+        scheduler.apply([TasksSubmitted(cls + 1, (f"t{number}",), names=(name,), priority=priority)])
+    names = ["n0", "n1", "n2"]
+    namespace = np.array([each[1] for each in waiting], dtype=np.int64)
+    since = np.array([each[3] for each in waiting], dtype=np.int64)
+    rows = np.array([cluster.tasks.uid.index(f"t{number}") for number in range(len(waiting))], dtype=np.int64)
+    looks, expensive = np.array([5, 90, 7, 120]), np.array([False, True, False, True])
+    units = units_of_classes(cluster, rows, (names, namespace), since, looks, expensive)
+    found = {(each.namespace, int(cluster.tasks.cls[each.rows[0]])): each for each in units}
+    kinds = sorted({(name, int(cluster.tasks.cls[row])) for name, row in zip(namespace, rows, strict=True)})
+    assert len(found) == len(units) == len(kinds)
+    for name, cls in kinds:
+        own = (namespace == name) & (cluster.tasks.cls[rows] == cls)
+        unit = found[names[name], cls]
+        alone = unit_of_gang(cluster, names[name], rows[own], since[own], looks, expensive, 0)
+        assert unit.rows.tolist() == alone.rows.tolist()
+        assert unit.per_task == (looks[cls] / TASKS_PER_LOOK if expensive[cls] else 0)
+        for field in ("namespace", "looks", "per_task", "since", "priority", "first"):
+            assert getattr(unit, field) == getattr(alone, field)
