@@ -14,6 +14,9 @@ from typing import Any, Final
 
 TRACING: Final = Path(__file__).with_name("tracing.py")
 PYTEST: Final = ("-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--tb=no")
+FILES_AT_ONCE: Final = 6
+"""Files of tests in one run: what it notes is kept, so that one who ends a run in between loses no more."""
+
 LEAST_SECONDS: Final = 2.0
 SLOWER: Final = 10.0
 """A test may take so many times as long as without the change, and never less than ``LEAST_SECONDS``."""
@@ -74,12 +77,13 @@ class Traces:
             for file in sorted((copy / folder).glob("test_*.py"))
         }
         stale = [file for file, digest in wanted.items() if known.get(file, {}).get("digest") != digest]
-        if stale:
-            found = _trace(copy, package, stale)
-            for file in stale:
+        known = {file: known[file] for file in wanted if file in known}
+        for begin in range(0, len(stale), FILES_AT_ONCE):
+            some = stale[begin : begin + FILES_AT_ONCE]
+            found = _trace(copy, package, some)
+            for file in some:
                 tests = {name: test for name, test in found["tests"].items() if name.startswith(f"{file}::")}
                 known[file] = {"digest": wanted[file], "tests": tests, "imported": found["imported"]}
-            known = {file: known[file] for file in wanted}
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_text(json.dumps(known))
         for noted in known.values():

@@ -11,7 +11,7 @@ from tests.programs.end_to_end.scene import SECONDS, free_port, names, scene
 from tests.support.time_limits import stretch
 from tests.support.waiting import until
 
-NODES, PODS = 100, 1000
+NODES, PODS = 50, 500
 
 
 @pytest.mark.parametrize("bound", [0, 150])

@@ -30,7 +30,10 @@ LOADS = EXAMPLES / "06-load-aware" / "config.yaml"
 
 
 def inputs() -> list[Any]:
-    """Each folder of examples, with each of its configurations and without any; rules by themselves besides."""
+    """Each folder of examples, with each of its configurations and without any; rules by themselves besides.
+
+    Of each folder as a whole all is tried; a rule with a configuration is in one of those, too.
+    """
     found = []
     for folder in sorted(each for each in EXAMPLES.iterdir() if each.is_dir()):
         files = sorted(folder.rglob("*.yaml"))
@@ -46,7 +49,8 @@ def inputs() -> list[Any]:
         for paths in (manifests, *parts):
             for configuration in (None, *usable):
                 name = f"{folder.name}-{paths[-1].stem}-{configuration.stem if configuration else 'default'}"
-                found.append(pytest.param(paths, configuration, id=name))
+                marks = [pytest.mark.full] if configuration and paths is not manifests else []
+                found.append(pytest.param(paths, configuration, id=name, marks=marks))
     return found
 
 

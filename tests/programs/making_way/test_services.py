@@ -23,21 +23,21 @@ def test_beside_a_service_nothing_is_kept_for_a_pod_that_can_never_fit():
     play = Play({"n": 4})
     play.create("service", 1, on="n")
     play.create("large", 4)
-    small_ones(play, count=400, seconds=2.0)
-    play.run(900.0)
-    assert bound(play) == 400
+    small_ones(play, count=150, seconds=2.0)
+    play.run(400.0)
+    assert bound(play) == 150
 
 
 def test_a_pod_that_waits_for_a_job_gets_the_node_when_that_has_ended():
     play = Play({"n": 4})
     play.create("job", 1, on="n", restart_policy="Never")
     play.create("large", 4, restart_policy="Never")
-    for number in range(300):  # there is always one of them on the node, so it is never empty by chance
+    for number in range(180):  # there is always one of them on the node, so it is never empty by chance
         play.at(1.0 + number, partial(play.create, f"small-{number}", 1, restart_policy="Never"))
         play.at(2.5 + number, partial(play.delete, f"small-{number}"))
-    play.at(150.0, lambda: play.delete("job"))
-    play.run(300.0)
-    assert play.seconds("large") == 150.0
+    play.at(120.0, lambda: play.delete("job"))
+    play.run(180.0)
+    assert play.seconds("large") == 120.0
 
 
 def test_a_burst_and_then_quiet_keep_nobody_off():

@@ -10,7 +10,7 @@ from tests.programs.simulation.history import Outcome, run
 from tests.support.effort import examples
 
 STEPS = 1000
-HISTORIES = examples(80, 8, slow=True)
+HISTORIES = examples(80, 4, slow=True)
 PARTS = 4
 
 
@@ -29,13 +29,13 @@ def test_what_must_hold_does(part):
 
 
 def test_something_happens():
-    outcomes = [told(seed) for seed in range(8)]
-    assert sum(each.bindings for each in outcomes) > 100
+    outcomes = [told(seed) for seed in range(HISTORIES)]
+    assert sum(each.bindings for each in outcomes) > 12 * HISTORIES
     assert any(each.evictions for each in outcomes)
     assert all(each.steps > STEPS and each.seconds > 200 for each in outcomes)
 
 
 def test_a_seed_is_a_story():
-    first, again, other = run(3, 500), run(3, 500), run(4, 500)
+    first, again, other = run(3, 300), run(3, 300), run(4, 300)
     assert (first.digest, first.steps) == (again.digest, again.steps)
     assert first.digest != other.digest

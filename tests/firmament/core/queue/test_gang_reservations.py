@@ -24,11 +24,11 @@ from firmament.core.results import DeltaKind
 from firmament.core.scheduler import Scheduler
 from tests.support.core import Clock, machine, scheduler, task_class, uids
 
-SLOTS, LIFE = 4, 40.0
+SLOTS, LIFE = 4, 16.0
 START = 1_000_000.0
 SMALL = task_class(cpu=1000, runs_to_completion=True)
-OPTIONS = RoundOptions()
-"""The defaults: 8 rounds over a minute, for at most five minutes."""
+OPTIONS = RoundOptions(reserve_after=20.0, reserve_for=100.0)
+"""A third of the defaults, which are 8 rounds over a minute, for at most five minutes: as many rounds fewer to run."""
 
 
 class Stream:
@@ -146,7 +146,7 @@ BOUND = OPTIONS.reserve_after + LIFE + 2 * OPTIONS.reserve_after / OPTIONS.reser
 
 
 def test_without_reservations_a_gang_waits_for_ever():
-    stream = Stream(options=RoundOptions(reserve_after_rounds=10**9))
+    stream = Stream(options=replace(OPTIONS, reserve_after_rounds=10**9))
     stream.gang("large", 16)
     assert stream.until("large", most=2 * BOUND) == {}
 
@@ -261,7 +261,7 @@ def test_a_gang_that_lacks_members_gets_nothing_kept():
 
 
 def test_what_is_kept_lapses_and_the_gang_counts_anew():
-    options = RoundOptions(reserve_for=100.0)
+    options = replace(OPTIONS, reserve_for=30.0)
     stream = Stream(slow=frozenset(f"m{at}" for at in range(7)), options=options)
     stream.gang("large", 16)
     begun, ended, before = list[float](), list[float](), dict[str, frozenset[str]]()

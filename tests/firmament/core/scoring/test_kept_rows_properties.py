@@ -322,7 +322,7 @@ def compare(kept: Snapshot, anew: Snapshot) -> None:
 
 
 @pytest.mark.parametrize("name", configurations())
-@settings(max_examples=examples(25, 3, slow=True))
+@settings(max_examples=examples(25, 2, slow=True))
 @given(
     st.lists(machines, min_size=4, max_size=6),
     st.lists(contents, min_size=CLASSES, max_size=CLASSES),
