@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from firmament.core.model import Machine, TaskClass
+from firmament.core.selectors.label_levels import LabelLevels
 
 
 class CureKind(Enum):
@@ -32,9 +33,9 @@ class CureKind(Enum):
 class CureChange(NamedTuple):
     """One change. ``subject``: the resource, the label's key, the taint, the constraint; ``machine``: which one is
     changed, or is like the one that is added; ``before``, ``after``: amounts, or values of a label, None for none; of
-    constraints that there may be several of, ``before`` says which, from 0 on, and ``after`` a wider limit; of moves
-    that make room for a gang, ``after`` says for how many of it. Of a selector that is corrected, both are labels:
-    ``key=value``.
+    constraints that there may be several of, ``before`` says which, from 0 on, and ``after`` a wider limit, or the
+    label that it goes by instead; of moves that make room for a gang, ``after`` says for how many of it. Of a selector
+    that is corrected, both are labels: ``key=value``.
     """
 
     kind: CureKind
@@ -64,10 +65,11 @@ class CureProposal(NamedTuple):
 
 class ChangedMachine(NamedTuple):
     """A task's class and a machine as they would be. ``free``: what is left there, amount by resource; ``offered``: by
-    key, the values of all machines' labels.
+    key, the values of all machines' labels; ``levels``: which of these labels are coarser than others.
     """
 
     content: TaskClass
     machine: Machine
     free: Mapping[str, int]
     offered: Mapping[str, Collection[str]] = MappingProxyType({})
+    levels: LabelLevels = LabelLevels(())

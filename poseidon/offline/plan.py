@@ -9,6 +9,7 @@ from typing import Any
 from poseidon.configuration.document import BridgeConfiguration
 from poseidon.devices.state import DeviceState
 from poseidon.embedding import EmbeddedScheduler
+from poseidon.kube.api.pods import Pod
 from poseidon.manifests.controllers.applications import OrderedAppGroup
 from poseidon.manifests.loader import Manifests
 from poseidon.manifests.wording import suggest_printing
@@ -17,6 +18,7 @@ from poseidon.offline.movable import PaidMove, find_migrations
 from poseidon.offline.planned_groups import Decided, PlannedGroup, plan_groups
 from poseidon.offline.planned_queues import PlannedQueue, plan_queues
 from poseidon.pod_groups.groups import Groups
+from poseidon.pod_groups.membership import membership
 from poseidon.pods.tasks import workload_of
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -246,9 +248,18 @@ def plan_of(cluster: OfflineCluster, manifests: Manifests) -> Plan:
         groups=groups,
         admitted=tuple(each.pod for each in outcome.bindings),
         queues=plan_queues(cluster.state),
-        workloads={each.pod: workload_of(cluster.pods[each.pod]) for each in pending},
+        workloads={each.pod: _name_of_all(cluster.pods[each.pod]) for each in pending},
         draw=scheduler.draw_network,
     )
+
+
+def _name_of_all(pod: Pod) -> str:
+    """Return the workload of a pod; of a pod without an owner its group, or else its own name."""
+    found = None if pod.metadata.controller() else membership(pod)
+    if found is None:
+        return workload_of(pod)
+    kind, namespace, name = found.source
+    return "/".join(filter(None, (namespace, kind.partition(" (")[0], name, found.part)))
 
 
 class _Outcome:

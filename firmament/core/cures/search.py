@@ -20,6 +20,7 @@ from firmament.core.reasons import Cause, lack_of, lacks_only_room
 from firmament.core.rescheduling.room_by_moves import GangRoom, gang_room_for, room_for
 from firmament.core.rescheduling.trials import Trials
 from firmament.core.rules.node_resources import lacking
+from firmament.core.selectors.label_levels import LabelLevels
 
 _ROOM = (lack_of(""),)
 """Stands for all sets of causes that are about resources only."""
@@ -148,6 +149,7 @@ class _CureSearch:
         for name in trials.machines:
             for key, value in trials.machine(name).labels.items():
                 self._offered.setdefault(key, set()).add(value)
+        self._levels = LabelLevels(trials.machine(name).labels for name in trials.machines)
 
     def find(self, most: int) -> tuple[Cure, ...]:
         cures: list[Cure] = []
@@ -229,12 +231,12 @@ class _CureSearch:
         free = dict(zip(trials.resources, trials.free_on(machine).tolist(), strict=True))
         content = trials.content_of(self._task)
         if change is None:
-            return ChangedMachine(content, known, free, self._offered)
+            return ChangedMachine(content, known, free, self._offered, self._levels)
         changed = known if change.machine is None else change.machine
         for resource, amount in changed.allocatable.items():
             free[resource] = free.get(resource, 0) + amount - known.allocatable.get(resource, 0)
         return ChangedMachine(
-            content if change.content is None else change.content, changed, free, self._offered
+            content if change.content is None else change.content, changed, free, self._offered, self._levels
         )
 
     def _repair(self) -> Cure | None:

@@ -21,6 +21,7 @@ from firmament.core.rescheduling.room_by_moves import count_slots
 from firmament.core.rescheduling.trials import TogetherChange, Trials
 from firmament.core.rules.gangs.members import shrink
 from firmament.core.rules.registry import drop_constraints
+from firmament.core.selectors.label_levels import LabelLevels
 
 _MOST_ADDED = 100
 """Machines that are added at most."""
@@ -144,9 +145,10 @@ class _TogetherSearch:
             for key, value in machine.labels.items():
                 offered.setdefault(key, set()).add(value)
             machine_of.setdefault(self._refusals.get(name, ()), machine)
+        levels = LabelLevels(trials.machine(name).labels for name in trials.machines)
         found: dict[tuple[CureChange, ...], CureProposal] = {}
         for causes, machine in machine_of.items():
-            standing = ChangedMachine(content, machine, {}, offered)
+            standing = ChangedMachine(content, machine, {}, offered, levels)
             if len(causes) == 1 and not lacks_only_room(causes):
                 proposals = [
                     *propose_for_cause(trials.rules, standing, causes[0]),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from types import MappingProxyType
+from typing import NamedTuple
 
 from firmament.core.changes import ChangedMachine, CureChange, CureKind, CureProposal, TrialChange
 from firmament.core.constraints.ruleset import Attraction
@@ -22,6 +23,11 @@ from firmament.core.state.class_selectors import HeldTerm, own_selector
 
 _LOOKS_PER_TERM = 8
 """Two compilations, the plan, admission, reasons."""
+
+_MOST_LEVELS = 2
+"""Labels that are proposed in place of a term's own: the nearest ones."""
+
+_ANTI, _NEAR = "required podAntiAffinity", "required podAffinity"
 
 
 class PodAffinity(PodRule):
@@ -79,16 +85,33 @@ class PodAffinity(PodRule):
         return bool(content.preferred_affinity or content.preferred_anti_affinity)
 
     def cures(self, standing: ChangedMachine) -> Iterator[CureProposal]:
-        """Yield the task without one of its required terms."""
-        content = standing.content
+        """Yield the task with one of its required terms less, or by another label that asks less."""
+        content, levels = standing.content, standing.levels
         for index, term in enumerate(content.anti_affinity):
-            changed = replace(content, anti_affinity=_drop(content.anti_affinity, index))
-            step = CureChange(CureKind.DROP, f"required podAntiAffinity by {term.topology_key}", before=index)
-            yield CureProposal((step,), TrialChange(changed, standing.machine))
+            for change in _ask_less(_ANTI, index, term, levels.find_finer(term.topology_key)):
+                terms = _put(content.anti_affinity, index, change.term)
+                changed = replace(content, anti_affinity=terms)
+                yield CureProposal((change.step,), TrialChange(changed, standing.machine))
         for index, term in enumerate(content.affinity):
-            changed = replace(content, affinity=_drop(content.affinity, index))
-            step = CureChange(CureKind.DROP, f"required podAffinity by {term.topology_key}", before=index)
-            yield CureProposal((step,), TrialChange(changed, standing.machine))
+            for change in _ask_less(_NEAR, index, term, levels.find_coarser(term.topology_key)):
+                changed = replace(content, affinity=_put(content.affinity, index, change.term))
+                yield CureProposal((change.step,), TrialChange(changed, standing.machine))
+
+
+class _LessAsked(NamedTuple):
+    """A step that asks less; ``term``: in place of the one that there was, None for none."""
+
+    step: CureChange
+    term: TaskTerm | None
+
+
+def _ask_less(rule: str, index: int, term: TaskTerm, keys: Sequence[str]) -> Iterator[_LessAsked]:
+    """Yield no term, which surely asks less, then the term by each of the first few labels."""
+    subject = f"{rule} by {term.topology_key}"
+    yield _LessAsked(CureChange(CureKind.DROP, subject, before=index), None)
+    for key in keys[:_MOST_LEVELS]:
+        step = CureChange(CureKind.WIDEN, subject, before=index, after=key)
+        yield _LessAsked(step, replace(term, topology_key=key))
 
 
 def _list_terms(content: TaskClass) -> tuple[TaskTerm, ...]:
@@ -100,8 +123,9 @@ def _list_terms(content: TaskClass) -> tuple[TaskTerm, ...]:
     )
 
 
-def _drop(terms: tuple[TaskTerm, ...], index: int) -> tuple[TaskTerm, ...]:
-    return (*terms[:index], *terms[index + 1 :])
+def _put(terms: tuple[TaskTerm, ...], index: int, term: TaskTerm | None) -> tuple[TaskTerm, ...]:
+    """Return terms with another one, or none, in one place."""
+    return (*terms[:index], *(() if term is None else (term,)), *terms[index + 1 :])
 
 
 def _terms_of_all(compilation: Compilation) -> dict[HeldTerm, list[int]]:

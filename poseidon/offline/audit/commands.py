@@ -69,6 +69,10 @@ def _of_template(pod: Pod, target: _Target, step: CureStep) -> str:
             return f"kubectl -n {target.namespace} scale {target.name} --replicas={step.after}"
         case "correct-selector":
             operations = list(_corrections(pod, target, step))
+        case "widen-rule" if isinstance(step.after, str):
+            if path := _path_of(step):
+                path = f"{target.path}/{path}/topologyKey"
+                operations = [{"op": "replace", "path": path, "value": step.after}]
         case "widen-rule":
             path = f"{target.path}/topologySpreadConstraints/{step.before}/maxSkew"
             operations = [{"op": "replace", "path": path, "value": step.after}]

@@ -7,11 +7,13 @@ from dataclasses import replace
 
 from poseidon.embedding import EmbeddedTrials
 from poseidon.offline.audit.findings import Cure, CureStep, Move, quantity
-from poseidon.offline.audit.object_changes import Objects
+from poseidon.offline.audit.object_changes import OF_GROUP, Objects
 from protos.conventions.command_line import format_count
 
 _TRIES = 40
 """Changes that are tried for each class of pods that wait."""
+
+_ANEW = " (create it anew: the field cannot be changed)"
 
 _MOST = 5
 """Most cures per class in a report: those that change least."""
@@ -76,10 +78,8 @@ def _text(step: CureStep) -> str:
             text = off if step.after is None else f"label node {node} with {subject}={step.after}"
         case "uncordon-node":
             text = f"uncordon node {node}"
-        case "widen-rule":
-            text = f"maxSkew {step.after} in the {subject}"
-        case "drop-constraint":
-            text = f"do without {subject}"
+        case "widen-rule" | "drop-constraint":
+            text = _describe_rule(step)
         case "enlarge-node":
             more = quantity(subject, int(step.after or 0) - int(step.before or 0))
             text = f"{more} more of {subject} on node {node}"
@@ -93,3 +93,14 @@ def _text(step: CureStep) -> str:
             count = int(step.after or 1)
             text = f"one more node like {node}" if count == 1 else f"{count} more nodes like {node}"
     return text
+
+
+def _describe_rule(step: CureStep) -> str:
+    """Return how a rule that the pod states, or its group, is to ask less."""
+    rule, _, key = step.subject.rpartition(" by ")
+    anew = _ANEW if rule.startswith(OF_GROUP) else ""
+    if step.kind == "drop-constraint":
+        return f"do without {step.subject}{anew}"
+    if isinstance(step.after, int):
+        return f"maxSkew {step.after} in the {step.subject}"
+    return f"{step.after} instead of {key} in the {rule}{anew}"

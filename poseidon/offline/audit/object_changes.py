@@ -14,6 +14,7 @@ from poseidon.kube.api.pods import Pod, claims_of
 from poseidon.kube.api.storage import CsiStorageCapacity, PersistentVolume, StorageClass
 from poseidon.offline.audit.commands import commands
 from poseidon.offline.audit.findings import CureStep
+from poseidon.pod_groups.membership import membership
 from poseidon.pod_rules.label_selectors import canonical
 from poseidon.pod_rules.pod_affinity import parse_required_terms
 from poseidon.pods.resources import amounts
@@ -22,6 +23,10 @@ from poseidon.pods.tasks import workload_of
 if TYPE_CHECKING:
     from poseidon.kube.api.metadata import KubeStruct
     from poseidon.manifests.loader import Manifests
+
+_NEAR = "required podAffinity"
+OF_GROUP = "topology constraint of PodGroup"
+"""What people call the constraint of a group that all its pods have one value of a label."""
 
 _OF_THE_KUBELET = frozenset(
     f"{prefix}kubernetes.io/{name}" for prefix in ("", "beta.") for name in ("arch", "hostname", "os")
@@ -98,9 +103,22 @@ class Objects:
                 gone = {each.before for each in dropped if _kind_of(each) == kind}
                 left = [number for number in _places(pod, kind) if number not in gone]
                 place = int(step.before)
-                return replace(step, before=left[place]) if place < len(left) else None
+                if place < len(left):
+                    return replace(step, before=left[place])
+                return _of_group(pod, step) if kind == _NEAR else None
             case _:
                 return step
+
+
+def _of_group(pod: Pod, step: CureStep) -> CureStep | None:
+    """Return a step about a constraint that a pod has by its group; rounds have these behind the pod's own."""
+    found = membership(pod)
+    if found is None:
+        return None
+    key = step.subject.rpartition(" by ")[2]
+    return replace(
+        step, subject=f"{OF_GROUP} {found.source.namespace}/{found.source.name} by {key}", before=None
+    )
 
 
 def _kind_of(step: CureStep) -> str:

@@ -6,7 +6,7 @@ import pytest
 
 from poseidon.offline.plan import Pending
 from poseidon.offline.waiting_workloads import main_cause, waiting_workloads
-from tests.poseidon.offline.objects import node, pod
+from tests.poseidon.offline.objects import node, pod, pod_group
 
 PREEMPTION = (
     " no new claims to deallocate, preemption: 0/4 nodes are available: 4 No preemption victims found."
@@ -93,3 +93,12 @@ def test_scripts_may_ask_for_a_status(run, write, replicas, status, output):
     assert outcome.status == status
     assert outcome.stdout
     assert run("plan", "-f", path, "-o", output).status == 0
+
+
+def test_members_of_a_group_without_an_owner_are_one_line(run, write):
+    member = {"labels": {"scheduling.x-k8s.io/pod-group": "g"}}
+    pods = [pod(f"m{number}", cpu=3, metadata=member) for number in range(3)]
+    said = run("plan", "-f", write(node("a"), pod_group("g", 3), *pods)).stdout
+    (line,) = (each for each in said.splitlines() if each.startswith("shop/PodGroup/g "))
+    assert line.split()[1] == "3"
+    assert "shop/m1" not in said

@@ -112,6 +112,9 @@ def _change_rules(spec: Object, step: Mapping[str, Any]) -> None:
     match step["kind"]:
         case "correct-selector":
             _correct(spec, step["before"], step["after"])
+        case "widen-rule" if isinstance(step["after"], str):
+            kind = step["subject"].removeprefix("required ").partition(" by ")[0]
+            spec["affinity"][kind][REQUIRED][step["before"]]["topologyKey"] = step["after"]
         case "widen-rule":
             spec["topologySpreadConstraints"][step["before"]]["maxSkew"] = step["after"]
         case "tolerate":

@@ -47,6 +47,11 @@ def _done(step: CureChange, cluster: Cluster, spec: PodSpec) -> PodSpec:
 
 def _widened(step: CureChange, spec: PodSpec) -> PodSpec:
     assert isinstance(step.before, int)
+    if isinstance(step.after, str):
+        field = "anti_affinity" if "Anti" in step.subject else "affinity"
+        terms = list(getattr(spec, field))
+        terms[step.before] = replace(terms[step.before], key=step.after)
+        return replace(spec, **{field: tuple(terms)})
     wider = replace(spec.spreads[step.before], max_skew=int(step.after or 0))
     return replace(spec, spreads=(*spec.spreads[: step.before], wider, *spec.spreads[step.before + 1 :]))
 

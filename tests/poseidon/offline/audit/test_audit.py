@@ -289,6 +289,57 @@ def test_gangs_are_cured_as_a_whole(tmp_path):
     }
 
 
+RACKS = {"a": ("r1", "z1"), "b": ("r2", "z1"), "c": ("r3", "z2")}
+
+
+def in_racks():
+    for name, (rack, zone) in RACKS.items():
+        made = node(name, cpu=2)
+        made["metadata"]["labels"] |= {"rack": rack, "topology.kubernetes.io/zone": zone}
+        yield made
+
+
+def test_a_gang_may_go_by_a_coarser_label(tmp_path):
+    """Four fit no rack, and no zone holds more than four: the next level is enough."""
+    gang = {
+        "apiVersion": "scheduling.k8s.io/v1beta1",
+        "kind": "PodGroup",
+        "metadata": {"name": "g", "namespace": "shop"},
+        "spec": {
+            "schedulingPolicy": {"gang": {"minCount": 4}},
+            "schedulingConstraints": {"topology": [{"key": "rack"}]},
+        },
+    }
+    pods = [pod(f"m{index}", cpu=1, schedulingGroup={"podGroupName": "g"}) for index in range(4)]
+    found = audited(tmp_path, *in_racks(), gang, *pods)
+    after = " (create it anew: the field cannot be changed); then all 4 pods that wait together have places"
+    assert [each["text"] for each in found["cures"] if each["pod"] == "shop/m0"][:2] == [
+        f"topology.kubernetes.io/zone instead of rack in the topology constraint of PodGroup shop/g{after}",
+        f"do without topology constraint of PodGroup shop/g by rack{after}",
+    ]
+
+
+def test_an_affinity_may_go_by_a_coarser_label(tmp_path):
+    """Two fit a rack: the third is to be in its zone."""
+    terms = [{"topologyKey": "rack", "labelSelector": {"matchLabels": {"app": "web"}}}]
+    near = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+    template = pod("web", cpu=1, metadata={"labels": {"app": "web"}}, affinity=near)
+    web = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web", "namespace": "shop"},
+        "spec": {
+            "replicas": 3,
+            "selector": {"matchLabels": {"app": "web"}},
+            "template": {"metadata": {"labels": {"app": "web"}}, "spec": template["spec"]},
+        },
+    }
+    found = audited(tmp_path, *in_racks(), web)
+    (cure,) = (each for each in found["cures"] if each["kind"] == "widen-rule")
+    assert cure["text"] == "topology.kubernetes.io/zone instead of rack in the required podAffinity"
+    assert '"op":"replace"' in cure["commands"][0]
+
+
 def test_what_is_said_of_a_whole_gang_is_one_row(tmp_path):
     member = {"labels": {"scheduling.x-k8s.io/pod-group": "gang"}}
     selector = {"disk": "ssd"}

@@ -70,6 +70,9 @@ def test_templates_are_patched():
     (command,) = commands(made(), [CureStep("widen-rule", "topologySpreadConstraint by zone", "", 1, 2)])
     wider = {"op": "replace", "path": f"{root}/topologySpreadConstraints/1/maxSkew", "value": 2}
     assert patched(command) == [wider]
+    (command,) = commands(made(), [CureStep("widen-rule", "required podAffinity by rack", "", 0, "zone")])
+    terms = f"{root}/affinity/podAffinity/requiredDuringSchedulingIgnoredDuringExecution"
+    assert patched(command) == [{"op": "replace", "path": f"{terms}/0/topologyKey", "value": "zone"}]
 
 
 def test_a_deployment_is_patched_and_not_its_replica_set():

@@ -15,7 +15,7 @@ from poseidon.kube.api.pod_rules import (
     PodAffinityTerm,
     TopologySpreadConstraint,
 )
-from poseidon.kube.api.pods import ClaimSource, Pod, PodSpec, PodVolume
+from poseidon.kube.api.pods import ClaimSource, Pod, PodSpec, PodVolume, SchedulingGroup
 from poseidon.kube.api.storage import (
     CsiStorageCapacity,
     PersistentVolume,
@@ -94,3 +94,10 @@ def test_rules_are_numbered_as_the_pod_has_them():
     found = changes(given, first, second, third, last)
     assert [each.before for each in found] == ["cabd".index(key) for key in ordered[:2]] + [0, 1]
     assert changes(given, step("drop-constraint", "required podAntiAffinity by a", before=4)) is None
+
+
+def test_rules_behind_the_pods_own_are_those_of_its_group():
+    wider = step("widen-rule", "required podAffinity by rack", "zone", before=0)
+    assert changes(pod(), wider) is None
+    (found,) = changes(pod(scheduling_group=SchedulingGroup("g")), wider)
+    assert (found.subject, found.before) == ("topology constraint of PodGroup a/g by rack", None)
