@@ -19,7 +19,7 @@ HOT: Mapping[str, float] = MappingProxyType({"cpu": 80.0, "memory": 90.0})
 def plan(
     *objects: Any,
     config: Config = None,
-    models: Iterable[Model] = (),
+    models: Iterable[Model] | Model = (),
     scheduler_names: Iterable[str] = (),
     move_cost: float | None = None,
     now: float | datetime | None = None,
@@ -50,7 +50,7 @@ def explain(
     *objects: Any,
     pod: str,
     config: Config = None,
-    models: Iterable[Model] = (),
+    models: Iterable[Model] | Model = (),
     now: float | datetime | None = None,
     kustomize: Sequence[str | Path] = (),
     strict: bool = False,
@@ -77,7 +77,7 @@ def explain(
 def audit(
     *objects: Any,
     config: Config = None,
-    models: Iterable[Model] = (),
+    models: Iterable[Model] | Model = (),
     tries: int = 500,
     most_moves: int | None = None,
     move_cost: float = 20.0,

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import wraps
 from typing import Any
+
+import numpy as np
 
 from poseidon.api.errors import InputError
 
@@ -21,15 +24,19 @@ class UseModel:
     """Keyword arguments of its constructor."""
 
 
-def name_classes(models: Iterable[type | UseModel]) -> dict[str, UseModel]:
-    """Return models by their names. Raises ``InputError`` for classes that are no models, or have no name of their
-    own."""
+def name_classes(models: Iterable[type | UseModel] | type | UseModel) -> dict[str, UseModel]:
+    """Return models by their names; one may be given without a list.
+
+    Raises ``InputError`` for classes that are no models, or have no name of their own.
+    """
     found: dict[str, UseModel] = {}
-    for each in models:
+    for each in [models] if isinstance(models, (type, UseModel)) else models:
         used = each if isinstance(each, UseModel) else UseModel(each)
         name = getattr(used.model, "name", None)
         if not isinstance(used.model, type) or not isinstance(name, str) or not name:
             what = "give classes with a name and a kind, as cost_models.interface.BaseModel says"
+            if name and not isinstance(used.model, type):
+                what = "give its class, with arguments as UseModel(Class, args={...})"
             raise InputError([f"models: {used.model!r} is not a cost model; {what}"])
         if name in found:
             raise InputError([f"models: {name} is given twice; remove one"])
@@ -55,3 +62,40 @@ def add_models(document: Mapping[str, Any], models: Mapping[str, UseModel]) -> d
         else:
             overlays.append(section)
     return {**changed, "costModels": overlays} if overlays else changed
+
+
+def check_answers(model: type) -> type:
+    """Return the class with answers that are looked at: a wrong one is told by the model's name.
+
+    Without that, a mistake of somebody's first model would end somewhere in the solver, or in no figure at all.
+    """
+    assess = getattr(model, "assess", None)
+    if not callable(assess):
+        return model
+
+    @wraps(assess)
+    def assess_checked(self: Any, machines: Any, shapes: Any) -> Any:
+        answer = assess(self, machines, shapes)
+        fault = _find_fault(answer, shapes.count, machines.count)
+        if fault:
+            raise InputError([f"models: {getattr(model, 'name', model.__name__)}: assess {fault}"])
+        return answer
+
+    own = {"assess": assess_checked, "__doc__": model.__doc__, "__module__": model.__module__}
+    return type(model.__name__, (model,), own)
+
+
+def _find_fault(answer: Any, shapes: int, machines: int) -> str | None:
+    """Return what is wrong with the figures of an answer, as of ``assess``; None: nothing."""
+    if not hasattr(answer, "raw"):
+        return f"returned {type(answer).__name__}; return Assessment(raw=...)"
+    raw, rows = answer.raw, f"one row for each of {shapes} shapes, one column for each of {machines} machines"
+    if not isinstance(raw, np.ndarray) or raw.dtype.kind not in "iuf":
+        held = f"an array of {raw.dtype}" if isinstance(raw, np.ndarray) else type(raw).__name__
+        return f"gave {held} as raw; give an array of numbers: {rows}"
+    if raw.shape not in {(shapes, machines), (shapes, 1)}:
+        return f"gave raw the shape {raw.shape}; give it {rows}"
+    if not np.isfinite(raw).all():
+        row, column = np.argwhere(~np.isfinite(raw))[0]
+        return f"gave {raw[row, column]} as raw[{row}, {column}]; give a finite number for each shape and machine"
+    return None

@@ -11,7 +11,7 @@ from typing import Any
 
 from poseidon.api.client_objects import as_plain, is_held, is_object
 from poseidon.api.errors import InputError
-from poseidon.api.models import UseModel, add_models, name_classes
+from poseidon.api.models import UseModel, add_models, check_answers, name_classes
 from poseidon.configuration.document import BridgeConfiguration
 from poseidon.embedding import check_configuration, load_configuration
 from poseidon.manifests.documents import Given, GivenObject, GivenText
@@ -48,7 +48,7 @@ class ReadCluster:
 def read(
     *objects: Any,
     config: Config = None,
-    models: Iterable[Model] = (),
+    models: Iterable[Model] | Model = (),
     now: float | datetime | None = None,
     kustomize: Sequence[str | Path] = (),
     strict: bool = False,
@@ -74,7 +74,7 @@ def read_given(
     given: Iterable[Given],
     *,
     config: Config,
-    models: Iterable[Model] = (),
+    models: Iterable[Model] | Model = (),
     now: float | datetime | None = None,
     kustomize: Sequence[str | Path] = (),
     strict: bool = False,
@@ -106,7 +106,7 @@ def read_or_take(objects: Sequence[Any], options: Mapping[str, Any]) -> tuple[Re
     return cluster, cluster.warnings
 
 
-def _configure(config: Config, models: Iterable[Model]) -> BridgeConfiguration:
+def _configure(config: Config, models: Iterable[Model] | Model) -> BridgeConfiguration:
     used = name_classes(models)
     if isinstance(config, Mapping) or (config is None and used):
         where, document = "config", {"apiVersion": API_VERSION, "kind": KIND, **(config or {})}
@@ -114,7 +114,7 @@ def _configure(config: Config, models: Iterable[Model]) -> BridgeConfiguration:
         return load_configuration(None if config is None else Path(config))
     else:
         where, document = str(config), read_document(Path(config))
-    classes = {name: each.model for name, each in used.items()}
+    classes = {name: check_answers(each.model) for name, each in used.items()}
     return check_configuration(add_models(document, used), where, classes)
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 
+import numpy as np
 import pytest
 
 from cost_models.conformance import check_model
+from cost_models.interface import Assessment
 from poseidon import audit, explain, plan
 from poseidon.api import InputError, UseModel
 from tests.poseidon.api.cluster import Price, PricePolicy, node, pod
@@ -46,6 +48,40 @@ def test_explain_and_audit_use_it_as_well():
     assert audit(NODES, PODS, models=[Price]).nodes == 2
 
 
+def test_one_model_needs_no_list():
+    assert {each.node for each in plan(NODES, PODS, models=UseModel(Price, weight=5)).bindings} == {"cheap"}
+    assert plan(NODES, PODS, models=PricePolicy).bindings == plan(NODES, PODS, models=[PricePolicy]).bindings
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (lambda full: full, "returned ndarray; return Assessment(raw=...)"),
+        (lambda _: None, "returned NoneType; return Assessment"),
+        (lambda full: Assessment(raw=list(full)), "gave list as raw; give an array of numbers"),
+        (lambda full: Assessment(raw=full.astype(str)), "gave an array of <U32 as raw"),
+        (
+            lambda full: Assessment(raw=full[0]),
+            "gave raw the shape (2,); give it one row for each of 1 shapes",
+        ),
+        (
+            lambda full: Assessment(raw=full.T),
+            "gave raw the shape (2, 1); give it one row for each of 1 shapes",
+        ),
+        (lambda full: Assessment(raw=full * np.nan), "gave nan as raw[0, 0]; give a finite number"),
+    ],
+)
+def test_an_answer_that_cannot_be_used_names_the_model(answer, says):
+    class Mistaken(Price):
+        def assess(self, machines, shapes):
+            return answer(super().assess(machines, shapes).raw + np.zeros((shapes.count, machines.count)))
+
+    with pytest.raises(InputError) as raised:
+        plan(NODES, PODS, models=[Mistaken])
+    [line] = raised.value.lines
+    assert line.startswith(f"models: price: assess {says}")
+
+
 class Unranged(Price):
     """Declares no range."""
 
@@ -56,6 +92,7 @@ class Unranged(Price):
 @pytest.mark.parametrize(
     ("models", "says"),
     [
+        ([Price()], "models: <"),
         ([int], "models: <class 'int'> is not a cost model; give classes with a name and a kind"),
         ([Price, UseModel(Price, 2)], "models: price is given twice; remove one"),
         ([Unranged], "config: costModels[0].name: unranged: range must be a Range"),
