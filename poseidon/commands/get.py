@@ -6,6 +6,7 @@ import click
 
 from poseidon.commands.endings import print_json, warn
 from poseidon.commands.offline_input import Source, offline_options
+from protos.conventions.configuration import API_VERSION, KIND
 
 
 @click.group("get")
@@ -25,7 +26,10 @@ def get_queues(*, source: Source, output: str) -> None:
     from poseidon.offline.plan import make_plan
 
     if not given.configuration.queues.source:
-        raise click.UsageError("no queues are read; name their project in queues.source of --config")
+        example = f"{{apiVersion: {API_VERSION}, kind: {KIND}, queues: {{source: [kueue]}}}}"
+        raise click.UsageError(
+            f"no queues are read; name their project in --config, as in a file with {example}"
+        )
     made = make_plan(given.manifests, given.configuration, given.now)
     warn(made.warnings)
     if output == "json":

@@ -39,14 +39,18 @@ def explain_pod(
 
     Nodes are shown after a round: the places that other pods get in it are taken. Raises ``UnknownPodError``.
     """
-    found = next((each for each in manifests.pods if each.metadata.uid == pod), None)
+    pods = {each.metadata.uid: each for each in (*manifests.pods, *manifests.suspended)}
+    found = pods.get(pod)
     if found is None:
-        close = difflib.get_close_matches(pod, [each.metadata.uid for each in manifests.pods], n=1)
+        close = difflib.get_close_matches(pod, pods, n=1)
         remedy = f"did you mean {close[0]}?" if close else "name one as NAMESPACE/NAME"
         raise UnknownPodError(f"pod {pod} is not in the input; {remedy}")
     if disposition(found) is Disposition.FINISHED:
         raise UnknownPodError(f"pod {pod} has ended ({found.status.phase}), so no node is sought for it")
     cluster = build(manifests, configuration, now)
+    if pod not in cluster.pods:
+        remedy = "queues.source of the configuration names the project whose queues are to resume it"
+        raise UnknownPodError(f"pod {pod} would be created by a suspended object; {remedy}")
     known = tuple(cluster.state.snapshot())
     plan = plan_of(cluster, manifests)
     cluster.consider(pod)

@@ -1,8 +1,8 @@
 """Finds the constraints that keep a gang from being placed as a whole, although each machine has room.
 
 Each constraint between its tasks, and each resource that they ask for, is dropped in turn, then several together, and
-the gang is tried once more beside what the round has placed. That is done for few and small gangs in a round; of others
-nothing is said.
+the gang is tried once more beside what the round has placed. Before that, the quota that it draws on is. That is done
+for few and small gangs in a round; of others nothing is said.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 
 from cost_models.interface import Int64
 from firmament.core.board.board import Board
+from firmament.core.constraints.quota_room import QuotaTerms
 from firmament.core.constraints.ruleset import ClassRules
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.placement.placing import GangTrial
@@ -41,6 +42,11 @@ class GangConstraints:
         """Return what the gang lacks, "" if that is not known: one of several constraints, or several together."""
         problem = self.problem
         members = np.flatnonzero(problem.gang == gang)
+        quota = self._find_quota(members)
+        if quota and self._afford(int(problem.counts[members].sum()) * problem.machines):
+            without = replace(problem, quotas=self._without_draws(members))
+            if self._is_placed(without, gang):
+                return quota
         constraints: Sequence[str | int] = sorted(
             {kind for cls in members.tolist() for kind in _kinds(self._rules(cls))}
         )
@@ -87,6 +93,27 @@ class GangConstraints:
             free = problem.free.copy()
             free[:, resources] = _PLENTY
             problem = replace(problem, free=free)
+        return self._is_placed(problem, gang)
+
+    def _find_quota(self, members: Int64) -> str:
+        """Return words for the quotas on which members draw, "" for none."""
+        quotas = self.problem.quotas
+        if quotas is None:
+            return ""
+        nodes = np.unique(quotas.find_nodes(self.problem.shape[members])).tolist()
+        return " and ".join(f"the quota of {quotas.names[node]}" for node in nodes if node >= 0)
+
+    def _without_draws(self, members: Int64) -> QuotaTerms | None:
+        """Return the quotas as if the shapes of members drew on none."""
+        quotas = self.problem.quotas
+        if quotas is None:
+            return None
+        draw = quotas.draw.copy()
+        draw[self.problem.shape[members]] = -1
+        return replace(quotas, draw=draw)
+
+    def _is_placed(self, problem: PlacementProblem, gang: int) -> bool:
+        """Return whether the gang is placed as a whole in a changed problem, beside what the round has placed."""
         state = Board(problem)
         state.book(self.placed)
         found = GangTrial(state, _TUNING).gangs(np.array([gang], dtype=np.int64))

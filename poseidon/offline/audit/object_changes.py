@@ -41,7 +41,7 @@ class Objects:
     """The objects of a cluster that changes are about."""
 
     def __init__(self, manifests: Manifests) -> None:
-        self._pods = {each.metadata.uid: each for each in manifests.pods}
+        self._pods = {each.metadata.uid: each for each in (*manifests.pods, *manifests.suspended)}
         self._replicas: dict[str, list[str]] | None = None
         self._bound_to_storage = frozenset(_labels_of(manifests.storage))
 
