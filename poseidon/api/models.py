@@ -32,10 +32,11 @@ def name_classes(models: Iterable[type | UseModel] | type | UseModel) -> dict[st
     found: dict[str, UseModel] = {}
     for each in [models] if isinstance(models, (type, UseModel)) else models:
         used = each if isinstance(each, UseModel) else UseModel(each)
-        name = getattr(used.model, "name", None)
-        if not isinstance(used.model, type) or not isinstance(name, str) or not name:
+        model: Any = used.model  # whatever a program has given
+        name = getattr(model, "name", None)
+        if not isinstance(model, type) or not isinstance(name, str) or not name:
             what = "give classes with a name and a kind, as cost_models.interface.BaseModel says"
-            if name and not isinstance(used.model, type):
+            if name and not isinstance(model, type):
                 what = "give its class, with arguments as UseModel(Class, args={...})"
             raise InputError([f"models: {used.model!r} is not a cost model; {what}"])
         if name in found:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from poseidon.commands.connection import connection_options, names_cluster
 from poseidon.commands.endings import print_json, warn
 from poseidon.commands.offline_input import Source, offline_options
 from protos.conventions.configuration import API_VERSION, KIND
@@ -16,12 +17,15 @@ def get() -> None:
 
 @get.command("queues")
 @offline_options
+@connection_options
 def get_queues(*, source: Source, output: str) -> None:
     """Show queues as a tree: quotas, what is used and borrowed, and how many workloads wait.
 
     With files, as poseidon plan would leave them; without, as a round now would leave those of the cluster that the
     kubeconfig names. The configuration has to name the projects (queues.source).
     """
+    if source.names_files and names_cluster():
+        raise click.UsageError("--kubeconfig and --context are for a live cluster; leave -f away")
     given = source.read() if source.names_files else source.read_live()
     from poseidon.offline.plan import make_plan
 

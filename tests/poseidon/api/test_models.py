@@ -58,7 +58,10 @@ def test_one_model_needs_no_list():
     [
         (lambda full: full, "returned ndarray; return Assessment(raw=...)"),
         (lambda _: None, "returned NoneType; return Assessment"),
-        (lambda full: Assessment(raw=list(full)), "gave list as raw; give an array of numbers"),
+        (
+            lambda full: Assessment(raw=list(full)),  # type: ignore[arg-type]
+            "gave list as raw; give an array of numbers",
+        ),
         (lambda full: Assessment(raw=full.astype(str)), "gave an array of <U32 as raw"),
         (
             lambda full: Assessment(raw=full[0]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 
 import pytest
@@ -9,6 +10,8 @@ import yaml
 from click.testing import CliRunner
 
 from poseidon.cli import main
+from poseidon.testbed.api_server.bulk import create_object
+from poseidon.testbed.objects.custom_resources import definition
 from tests.poseidon.offline.objects import node, pod
 from tests.poseidon.queues.objects import (
     LABEL,
@@ -21,6 +24,7 @@ from tests.poseidon.queues.objects import (
     volcano_queue,
 )
 from tests.poseidon.queues.test_gangs_by_owner import CONFIG, job
+from tests.programs.end_to_end.scene import scene
 
 
 def run(tmp_path, words, objects, **queues):
@@ -175,3 +179,27 @@ def test_fair_sharing_divides_what_can_be_borrowed(tmp_path):
     found = queues_of(tmp_path, *BASE, lender, *first, *second, *pods, fairSharing=True)
     assert used(found["ClusterQueue/a"])[0] == 2000
     assert used(found["ClusterQueue/b"])[0] == 4000
+
+
+async def test_queues_of_a_live_cluster_are_shown(tmp_path):
+    settings = tmp_path / "config.yaml"
+    settings.write_text(yaml.safe_dump({**CONFIG, "queues": {"source": "kueue", "admission": "poseidon"}}))
+    kinds = {
+        "clusterqueues": "ClusterQueue",
+        "localqueues": "LocalQueue",
+        "resourceflavors": "ResourceFlavor",
+    }
+    async with scene(tmp_path) as s:
+        await s.nodes(1)
+        for plural, kind in kinds.items():
+            scope = "Namespaced" if kind == "LocalQueue" else "Cluster"
+            create_object(s.operations, definition("kueue.x-k8s.io", "v1beta2", plural, kind, scope=scope))
+        for each in (flavor(), *team(namespace="default")):
+            create_object(s.operations, each)
+        words = ["get", "queues", "--config", str(settings), "-o", "json"]
+        reach = ["--kubeconfig", str(s.stack.kubeconfig)]
+        shown = await asyncio.to_thread(CliRunner().invoke, main, [*words, *reach])
+        assert shown.exit_code == 0, shown.output
+        assert [each["queue"] for each in json.loads(shown.stdout)["queues"]] == ["ClusterQueue/team"]
+        both = CliRunner().invoke(main, [*words, *reach, "-f", str(settings)])
+        assert (both.exit_code, "leave -f away" in both.stderr) == (2, True)
