@@ -20,6 +20,8 @@ from tests.support.effort import examples
 OPTIONS = LeaderElectionOptions(leader_elect=True)
 NAMES = ("a", "b", "c")
 PATIENCE = 5.0
+HOUR = 3_600_000
+"""In milliseconds, as fencing numbers are."""
 
 
 class Clock:
@@ -176,8 +178,16 @@ def test_a_leader_whose_lease_was_deleted_creates_it_anew():
 
 @pytest.mark.parametrize(
     ("former", "expected"),
-    [("7", 10**9), (str(10**9 + 5000), 10**9 + 5001), ("x", 10**9), (str(10**15), 10**9), ("9" * 30, 10**9)],
-    ids=["older", "a clock that was ahead", "no number", "out of reach", "endless"],
+    [
+        ("7", 10**9),
+        (str(10**9 + 5000), 10**9 + 5001),
+        (str(10**9 + HOUR), 10**9 + HOUR + 1),
+        (str(10**9 + HOUR + 1), 10**9),
+        ("x", 10**9),
+        (str(10**15), 10**9),
+        ("9" * 30, 10**9),
+    ],
+    ids=["older", "ahead", "an hour ahead", "more than an hour", "no number", "out of reach", "endless"],
 )
 def test_fencing_numbers_grow_from_leader_to_leader(former: str, expected: int):
     clock = Clock()

@@ -273,6 +273,40 @@ async def test_who_gives_the_lease_back_has_ended_at_once_whatever_it_hears_of_t
         assert running.exception() is None
 
 
+async def test_who_cannot_give_the_lease_back_has_ended_once_its_renewal_has(monkeypatch):
+    """A renewal hangs for longer than is waited for; when it comes back, nothing more is written or waited for."""
+    gate, renewing, now = asyncio.Event(), asyncio.Event(), [0.0]
+
+    async def answer(request):
+        if request.method == "GET":
+            return await watch(request, then="hang") if "watch" in request.query else listing(1)
+        if request.method == "PATCH":
+            renewing.set()
+            await gate.wait()
+        return answered(
+            {"metadata": {"name": "poseidon", "resourceVersion": "2"}, "spec": {"holderIdentity": "it"}}
+        )
+
+    slow = LeaderElectionOptions(lease_duration=3000, renew_deadline=2500, retry_period=2000)
+    async with (
+        scripted(answer) as (api, url),
+        Transport(ConnectionSettings(url), clock=time.monotonic) as transport,
+    ):
+        elector = Elector(Environment(transport, random=Random(1), clock=lambda: now[0]), slow, "it")
+        running = asyncio.create_task(elector.run())
+        await elector.wait_elected()
+        now[0] = 2200.0
+        elector._wake.set()
+        await renewing.wait()
+        monkeypatch.setattr("poseidon.leadership.elector._PATIENCE", 0.01)
+        await elector.release()
+        assert not elector.may_write()
+        gate.set()
+        await until(running.done)
+        assert running.exception() is None
+        assert [method for method, *_ in api.requests if method == "PATCH"] == ["PATCH"]
+
+
 async def test_a_renewal_under_way_does_not_keep_the_lease_from_being_given_back(
     cluster, api, solver, stack, monkeypatch
 ):
