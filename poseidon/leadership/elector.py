@@ -107,7 +107,6 @@ class Elector:
                 await self._replace(lease)
         except (KubeError, TimeoutError, MalformedObjectError) as error:
             self._election.release()
-            self._wake.set()
             _log.warning(
                 'lease not given back, others wait until it ends lease=%s error="%s"', self._path, error
             )
