@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -12,6 +12,7 @@ from benchmarks.algorithm import run_events
 from benchmarks.declarative.loading import load_workload
 from benchmarks.declarative.runner import Runner
 from benchmarks.environment import environment
+from benchmarks.start import StartOptions, run_start
 from benchmarks.targets.told import ToldEvents
 from firmament.configuration.document import build_core, load
 from firmament.core.configuration import CoreConfiguration
@@ -19,6 +20,8 @@ from firmament.memory import relax_garbage_collection
 from firmament.solvers.ortools_solver import OrToolsSolver
 
 FACTOR = 10
+PROCESSES = ("bridge", "solver")
+_PENDING = 5_000
 
 
 async def measure_growth(
@@ -59,11 +62,41 @@ async def measure_growth(
         "seconds": medians,
         "allSeconds": seconds,
         "ratios": {name: each / medians["base"] for name, each in medians.items() if name != "base"},
-        "exponents": {
-            after: math.log(medians[after] / medians[before], FACTOR)
-            for way in ways.values()
-            for before, after in pairwise(["base", *way])
-        },
+        "exponents": _find_exponents(medians, ways.values()),
+    }
+
+
+def measure_memory_growth(
+    report: dict[str, Any], *, seed: int, progress: Callable[[str], None]
+) -> dict[str, Any]:
+    """Return the report of `measure_growth` with the most memory that bridge and solver take at each size.
+
+    Both processes read the cluster from the simulated API server; nearly all pods run, a twentieth at most waits.
+    """
+    memory: dict[str, dict[str, float]] = {}
+    for name, size in report["sizes"].items():
+        progress(f"{name}: memory of both processes")
+        pending = min(_PENDING, size["pods"] // 20)
+        begun = run_start(StartOptions(**size, pending=pending, seed=seed), progress)
+        used = begun["phases"]["burst"]["usage"]
+        memory[name] = {each: used[each]["peakMiB"] for each in PROCESSES if each in used}
+    kinds = ("nodes", "pods", "classes")
+    ways = [[each for each in memory if each.partition(",")[0] == kind] for kind in kinds]
+    exponents: dict[str, dict[str, float]] = {}
+    for process in PROCESSES:
+        taken = {name: used[process] for name, used in memory.items() if process in used}
+        for name, exponent in _find_exponents(taken, ways).items():
+            exponents.setdefault(name, {})[process] = exponent
+    return {**report, "memoryMiB": memory, "memoryExponents": exponents}
+
+
+def _find_exponents(found: Mapping[str, float], ways: Iterable[Sequence[str]]) -> dict[str, float]:
+    """Return how much steeper than the size a figure grows, from each step of each way to the next."""
+    return {
+        after: math.log(found[after] / found[before], FACTOR)
+        for way in ways
+        for before, after in pairwise(["base", *way])
+        if after in found
     }
 
 

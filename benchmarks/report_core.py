@@ -154,10 +154,27 @@ def growth_sheets(report: Report) -> list[Sheet]:
             number(report["seconds"][name], 3),
             number(report["ratios"].get(name, 1), 2),
             number(report.get("exponents", {}).get(name), 2),
+            *growth_memory(report, name),
         ]
         for name, size in report["sizes"].items()
     ]
-    return [Sheet("", ("size", "nodes", "pods", "classes", "seconds", "ratio", "exponent"), rows)]
+    headings = ("size", "nodes", "pods", "classes", "seconds", "ratio", "exponent")
+    return [Sheet("", (*headings, *growth_memory_headings(report)), rows)]
+
+
+def growth_memory_headings(report: Report) -> list[str]:
+    """Return headings of what ``growth_memory`` returns."""
+    return [f"{process}, MiB (exponent)" for process in report.get("memoryMiB", {}).get("base", {})]
+
+
+def growth_memory(report: Report, name: str) -> list[str]:
+    """Return what each process takes at a size, with the exponent of the last step; nothing if it was not measured."""
+    exponents = report.get("memoryExponents", {}).get(name, {})
+    used = report.get("memoryMiB", {}).get(name, {})
+    return [
+        number(mebibytes) + (f" ({exponents[process]:.2f})" if process in exponents else "")
+        for process, mebibytes in used.items()
+    ]
 
 
 def hostile_sheets(report: Report) -> list[Sheet]:

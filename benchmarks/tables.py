@@ -9,6 +9,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.report_core import growth_memory, growth_memory_headings
+
 
 def print_workloads(report: dict[str, Any], console: Console) -> None:
     """Print a line per workload, stage and measured part."""
@@ -165,7 +167,9 @@ def print_optimum(report: dict[str, Any], console: Console) -> None:
 def print_growth(report: dict[str, Any], console: Console) -> None:
     """Print a line per size."""
     table = Table(
-        "what", "nodes", "pods", "classes", "seconds", "ratio", "exponent", title="Growth of a round"
+        *("what", "nodes", "pods", "classes", "seconds", "ratio", "exponent"),
+        *growth_memory_headings(report),
+        title="Growth of a round",
     )
     for name, size in report["sizes"].items():
         table.add_row(
@@ -176,6 +180,7 @@ def print_growth(report: dict[str, Any], console: Console) -> None:
                 f"{report[kind][name]:.2f}" if name in report[kind] else ""
                 for kind in ("ratios", "exponents")
             ),
+            *growth_memory(report, name),
         )
     console.print(table)
     print_environment(report["environment"], console)

@@ -40,20 +40,36 @@ def optimum(instances: int, family: str, seconds: float, seed: int, output: str,
 @click.option("--classes", default=100, show_default=True, type=click.IntRange(1))
 @click.option("--steps", default=1, show_default=True, type=click.IntRange(1, 4), help="How often tenfold.")
 @click.option("--runs", default=3, show_default=True, type=click.IntRange(1, 100))
+@click.option("--memory", is_flag=True, help="Also memory of both processes, on the simulated cluster.")
 @SEED
 @OUTPUT
 @SAVE
 def growth(
-    nodes: int, pods: int, classes: int, steps: int, runs: int, seed: int, output: str, save: Path | None
+    *,
+    nodes: int,
+    pods: int,
+    classes: int,
+    steps: int,
+    runs: int,
+    memory: bool,
+    seed: int,
+    output: str,
+    save: Path | None,
 ) -> None:
     """Return how much longer a round takes with ten times the nodes, the pods, or the classes, and with which
     exponent it grows.
     """
-    from benchmarks.growth import measure_growth
+    from benchmarks.growth import measure_growth, measure_memory_growth
     from benchmarks.tables import print_growth
+    from poseidon.testbed.harness.child import ChildDiedError
 
     params = {"nodes": nodes, "pods": pods, "classes": classes}
     report = asyncio.run(measure_growth(params, runs=runs, seed=seed, progress=progress(), steps=steps))
+    if memory:
+        try:
+            report = measure_memory_growth(report, seed=seed, progress=progress())
+        except (ChildDiedError, TimeoutError) as error:
+            raise click.ClickException(str(error) or "not all was known in time") from None
     emit(report, output, save, print_growth)
 
 

@@ -22,6 +22,8 @@ from benchmarks.targets.schedulers import BindingsOnly, KubeScheduler, Ours, Sch
 from benchmarks.usage import UsageSampler
 from poseidon.demo.tracker import percentile
 from poseidon.demo.verification import read_occupancy
+from poseidon.kube.client.errors import KubeError
+from poseidon.testbed.harness.child import ChildDiedError
 from poseidon.testbed.harness.stack import Stack, StackOptions
 
 OURS, KUBE, CLIENT = Ours.name, KubeScheduler.name, BindingsOnly.name
@@ -113,10 +115,11 @@ async def _run_case(
                 "startSeconds": round(target.start_seconds, 2),
                 "startCpuSeconds": {key: round(each, 2) for key, each in target.start_usage.items()},
             }
-    except TargetError as error:
+    except (TargetError, KubeError, ChildDiedError, TimeoutError) as error:
+        # If the API server is gone, this fails as well, and so ends the run: later turns could only fail.
         await cluster.remove_passing()
         await cluster.forget_victims()
-        return {"parts": [], "failure": str(error).splitlines()[0]}
+        return {"parts": [], "failure": (str(error) or "no answer in time").splitlines()[0]}
     finally:
         if scheduler is not None:
             await scheduler.stop()

@@ -9,7 +9,8 @@ import pytest
 from benchmarks.algorithm import run_events
 from benchmarks.declarative.loading import load_workload
 from benchmarks.declarative.runner import Runner
-from benchmarks.growth import measure_growth
+from benchmarks.growth import PROCESSES, measure_growth, measure_memory_growth
+from benchmarks.report_core import growth_sheets
 from benchmarks.targets.algorithm import AlgorithmTarget
 from benchmarks.targets.base import TargetError
 from benchmarks.targets.told import ToldEvents
@@ -71,3 +72,34 @@ def test_ten_times_the_work_takes_less_than_fifteen_times_the_seconds():
     ratios = asyncio.run(measure_growth(params, runs=2, seed=1, progress=lambda _: None))["ratios"]
     assert ratios["nodes"] < 15.0
     assert ratios["pods"] < 15.0
+
+
+@pytest.mark.full  # starts both programs twice
+def test_memory_of_both_processes_is_told_with_each_size():
+    sizes = {
+        "base": {"nodes": 10, "pods": 10, "classes": 2},
+        "pods": {"nodes": 10, "pods": 100, "classes": 2},
+    }
+    report = {
+        "kind": "growth",
+        "sizes": sizes,
+        "seconds": {"base": 0.1, "pods": 0.2},
+        "ratios": {"pods": 2.0},
+    }
+    found = measure_memory_growth(report, seed=1, progress=lambda _: None)
+    for process in PROCESSES:
+        base, more = (found["memoryMiB"][name][process] for name in ("base", "pods"))
+        assert 10 ** found["memoryExponents"]["pods"][process] == pytest.approx(more / base)
+    (sheet,) = growth_sheets(found)
+    assert list(sheet.headings[-2:]) == ["bridge, MiB (exponent)", "solver, MiB (exponent)"]
+    assert all(len(row) == len(sheet.headings) for row in sheet.rows)
+
+
+def test_a_report_without_memory_has_no_columns_for_it():
+    report = {
+        "sizes": {"base": {"nodes": 1, "pods": 1, "classes": 1}},
+        "seconds": {"base": 0.1},
+        "ratios": {},
+    }
+    (sheet,) = growth_sheets(report)
+    assert "MiB" not in " ".join(sheet.headings)

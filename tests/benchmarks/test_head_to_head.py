@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
@@ -74,9 +75,15 @@ async def names(transport, resource):
 
 
 def test_every_scheduler_takes_a_turn_at_every_case_and_the_next_run_goes_on(tmp_path):
+    refused = pods(2, namespace="no name of a namespace")
+    failing = load_workload(write(tmp_path, content(nodes(), {"barrier": {}}, measured(refused))))
     workload = load_workload(write(tmp_path, content(nodes(), {"barrier": {}}, measured(pods(6)))))
     arriving = load_workload(write(tmp_path, content(nodes(), {"barrier": {}}, measured(pods(4, rate=50)))))
-    cases = [Case("steady", (Part("50 pods/s", arriving, 50),)), Case("test", (Part("test", workload),))]
+    cases = [
+        Case("steady", (Part("50 pods/s", arriving, 50),)),
+        Case("refused", (Part("refused", failing),)),
+        Case("test", (Part("test", workload),)),
+    ]
     options = HeadToHeadOptions(ArenaOptions(simulated=True), cases, SIZES, (OURS, CLIENT), timeout=60.0)
     file = tmp_path / "results.json"
     assert asyncio.run(run_head_to_head(options, Results(file))) == 0
@@ -84,12 +91,16 @@ def test_every_scheduler_takes_a_turn_at_every_case_and_the_next_run_goes_on(tmp
     assert [(each["case"], each["scheduler"]) for each in found] == [
         ("steady", OURS),
         ("steady", CLIENT),
+        ("refused", OURS),
+        ("refused", CLIENT),
         ("test", OURS),
         ("test", CLIENT),
     ]
+    assert [bool(each.get("failure")) for each in found] == [False, False, True, True, False, False]
     assert [part["bound"] for each in found for part in each["parts"]] == [4, 4, 6, 6]
     assert {"solver", "bridge", "cluster"} <= set(found[0]["parts"][0]["usage"])
-    # Nothing is left to do, so nothing is started.
+    # Nothing is left to do but what failed, so without it nothing is started.
+    options = replace(options, cases=[cases[0], cases[2]])
     assert asyncio.run(run_head_to_head(options, Results(file))) == 0
     assert json.loads(file.read_text())["results"] == found
 
