@@ -7,20 +7,33 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from poseidon.commands.endings import bad_input, fault, print_json, warn, write_page
 from poseidon.commands.options import output_option
 from poseidon.commands.progress import show_progress
+from poseidon.commands.sweep import sweep
 
 if TYPE_CHECKING:
     from poseidon.simulate.engine import Simulation
     from poseidon.simulate.report import SimulationReport
 
 
-@click.command("simulate")
+class _WithSweep(click.Command):
+    """The command, and ``sweep`` below it: a word that no scenario is called."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """Return the context of ``sweep`` where that is the first word."""
+        if args[:1] == ["sweep"]:
+            return sweep.make_context(f"{info_name} sweep", args[1:], parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+
+@click.command("simulate", cls=_WithSweep)
 @click.argument("scenario", type=click.Path(path_type=Path), required=False)
 @click.option(
     "--resume", type=click.Path(path_type=Path), metavar="FILE", help="Go on with a saved simulation."
@@ -69,6 +82,7 @@ def simulate(
     """Run the work of SCENARIO (a YAML file) on a cluster that it describes, and say how that went.
 
     The solver decides, with the scheduler's configuration that the scenario names; nothing is a model of it.
+    `poseidon simulate sweep FILE` runs many scenarios with other settings.
     """
     if replay is not None:
         if scenario is not None or resume is not None:

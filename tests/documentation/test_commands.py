@@ -13,6 +13,7 @@ import pytest
 from benchmarks.__main__ import main as benchmarks
 from firmament.cli import main as firmament
 from poseidon.cli import main as poseidon
+from poseidon.commands.sweep import sweep
 from poseidon.testbed.process import main as simulated
 from tests.documentation.markdown import ROOT, blocks, codes, documents, rows, section, text
 
@@ -46,6 +47,8 @@ def invocation(words: list[str]) -> Invocation | None:
         found = command.get_command(click.Context(command), rest[0])
         assert found is not None, f"{program} has no command {rest[0]!r}"
         command, rest = found, rest[1:]
+    if command.name == "simulate" and rest[:1] == ["sweep"]:
+        return sweep, rest[1:]
     return command, rest
 
 

@@ -32,7 +32,9 @@ def objects(text: str) -> list[Object]:
         item for each in documents for item in (each["items"] if each.get("kind") == "List" else [each])
     ]
     found = [
-        each for each in listed if each.get("kind") not in (None, "SchedulerConfiguration", "Simulation")
+        each
+        for each in listed
+        if each.get("kind") not in (None, "SchedulerConfiguration", "Simulation", "Sweep")
     ]
     return sorted(found, key=lambda each: each["kind"] not in FIRST)
 

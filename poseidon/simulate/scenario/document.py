@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 
@@ -181,7 +182,11 @@ class Scenario(Section):
 
 def load_scenario(path: Path) -> Scenario:
     """Read and check a scenario. Raises ``ConfigurationError`` with a line per fault."""
-    document = read_document(path, KIND)
+    return check_scenario(read_document(path, KIND), str(path))
+
+
+def check_scenario(document: Mapping[str, Any], where: str) -> Scenario:
+    """Check a scenario that is read already, and is called ``where``. Raises ``ConfigurationError``."""
     faults = []
     scenario = None
     try:
@@ -193,7 +198,7 @@ def load_scenario(path: Path) -> Scenario:
     if scenario is not None:
         faults += list(_contradictions(scenario))
     if faults or scenario is None:
-        raise ConfigurationError(f"{path}: {fault}" for fault in faults)
+        raise ConfigurationError(f"{where}: {fault}" for fault in faults)
     return scenario
 
 

@@ -1,0 +1,77 @@
+"""``poseidon simulate sweep``: many simulations of one scenario with other settings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from poseidon.commands.endings import bad_input, fault, write_page
+from poseidon.commands.progress import show_progress
+
+
+@click.command("sweep")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    required=True,
+    help="Parquet file of all runs. Rows are kept beside it until all have ended: a sweep that is begun again goes on.",
+)
+@click.option(
+    "--html", type=click.Path(path_type=Path), metavar="FILE", help="Also write a page with charts."
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=1,
+    metavar="N",
+    help="Simulations at a time on this machine.",
+)
+@click.option(
+    "--dask",
+    metavar="ADDRESS",
+    help="Run them on the workers of this Dask scheduler, such as tcp://host:8786.",
+)
+def sweep(*, file: Path, out: Path, html: Path | None, jobs: int, dask: str | None) -> None:
+    """Run a scenario with every combination of the settings that FILE lists, and say which are best.
+
+    Needs `pip install 'poseidon-firmament[simulate]'`, with --dask 'poseidon-firmament[dask]' here and on the workers.
+    """
+    from poseidon.offline.tables import print_rows
+    from poseidon.simulate.sweep.grid import load_sweep
+    from poseidon.simulate.sweep.presentation import (
+        best_rows,
+        list_headings,
+        sweep_lines,
+        sweep_page,
+        write_rows,
+    )
+    from poseidon.simulate.sweep.runs import EndedRuns, WorkersLostError, on_cores, on_dask, run_sweep
+    from protos.conventions.configuration_file import ConfigurationError
+
+    try:
+        plan = load_sweep(file)
+        kept = EndedRuns(out.with_name(f"{out.name}.rows"), plan)
+        start = on_cores(jobs) if dask is None else on_dask(dask)
+        with show_progress() as show:
+            rows = run_sweep(
+                plan, kept, start, lambda done: show(f"{done:,} of {len(plan.runs):,} runs ended")
+            )
+        write_rows(rows, out)
+        kept.remove()
+    except ConfigurationError as error:
+        raise bad_input(error.lines) from None
+    except ImportError as error:
+        extra = "simulate" if dask is None else "dask"
+        raise fault(f"{error.name} is missing; pip install 'poseidon-firmament[{extra}]'") from None
+    except WorkersLostError as error:
+        raise fault(str(error)) from None
+    except OSError as error:
+        raise fault(f"{error.filename or dask or out}: {error.strerror or error}") from None
+    if html is not None:
+        write_page(html, sweep_page(plan, rows, f"Sweep of {plan.document.scenario}"))
+    print_rows(list_headings(plan), best_rows(plan, rows))
+    for line in sweep_lines(plan, rows):
+        click.echo(line)

@@ -1,0 +1,1 @@
+"""Many simulations of one scenario, with settings that differ."""
