@@ -115,7 +115,9 @@ class Watching:
     def _follow(
         self, resource: Resource[Any], take: Callable[[Sequence[Change[Any]]], None]
     ) -> Reflector[Any]:
-        return Reflector(self._environment, resource, take, self._changed)
+        # Anybody may create pods: none of these may hold up those of other namespaces.
+        in_turn = resource is kinds.POD.resource
+        return Reflector(self._environment, resource, take, self._changed, in_turn=in_turn)
 
 
 async def _run_after(known: Iterable[Reflector[Any]], part: Utilisation | NetworkController) -> None:

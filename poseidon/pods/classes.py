@@ -305,12 +305,13 @@ class ClassTable:
         if not self.has_surplus:
             return []
         held = list(self._traits.values())
-        self._observed = {traits.template for traits in held}
+        known, self._observed = self._observed, {traits.template for traits in held}
         self._showing &= self._observed
         self._templates.keep_only(self._observed)
         named = self.images()
         self._heavy = {image: least for image, least in self._heavy.items() if image in named}
-        self._look_anew()
+        if len(self._observed) < len(known):
+            self._look_anew()
         return self._numbers.keep_only({traits.task_class for traits in held})
 
     def images(self) -> set[str]:
@@ -320,8 +321,7 @@ class ClassTable:
     def _look_anew(self) -> None:
         """Keep only the selectors that still exist, if that makes a difference."""
         selector_index = SelectorIndex()
-        for template in self._observed:
-            selector_index.observe(template.plain.message)
+        selector_index.observe(look for each in self._observed for look in each.plain.looks)
         for selector in self._watched.values():
             selector_index.watch(selector)
         if len(selector_index) < len(self._selector_index):
@@ -330,7 +330,7 @@ class ClassTable:
 
     def _observe(self, template: Template) -> None:
         self._observed.add(template)
-        self._selector_index.observe(template.plain.message)
+        self._selector_index.observe(template.plain.looks)
         self._images.update(template.images)
         if self._shows_images(template):
             self._showing.add(template)

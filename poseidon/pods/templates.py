@@ -36,7 +36,7 @@ from poseidon.pods.resources import (
     quantities,
 )
 from poseidon.pods.run_times import find_run_seconds
-from poseidon.pods.visibility import Visibility
+from poseidon.pods.visibility import FiledLook, Visibility, list_looks
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 NEVER = "Never"
@@ -152,6 +152,8 @@ class Plain:
 
     message: pb.TaskClass
     defects: tuple[Defect, ...]
+    looks: tuple[FiledLook, ...]
+    """What its selectors see of pods."""
 
 
 class Template(NamedTuple):
@@ -188,7 +190,9 @@ class TemplateTable:
         own = tuple(message.images)
         del message.images[:]
         content = message.SerializeToString(deterministic=True)
-        plain = self._by_content.setdefault(content, Plain(message, defects))
+        plain = self._by_content.get(content)
+        if plain is None:
+            plain = self._by_content[content] = Plain(message, defects, list_looks(message))
         template = Template(plain, own)
         template = self._templates.setdefault(template, template)
         if len(self._by_source) >= _SOURCE_CACHE_LIMIT:

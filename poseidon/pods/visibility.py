@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from poseidon.kube.api.pods import Pod
 from poseidon.pods.estimates import NODE_ANNOTATIONS, POD_ANNOTATIONS
@@ -148,6 +148,10 @@ class Look:
     limited: bool
 
 
+FiledLook: TypeAlias = tuple[str | None, Look]
+"""What a selector sees, and in which namespace; None: in any."""
+
+
 @dataclass(frozen=True, slots=True)
 class VisibleLabels:
     """What all selectors together see of a pod: labels by name, and its namespace."""
@@ -207,18 +211,17 @@ class SelectorIndex:
         """Say at the next ``take_grown`` that more may be seen of all pods."""
         self._grown_anywhere = True
 
-    def observe(self, rules: pb.TaskClass) -> None:
-        """Take up the selectors of a class."""
-        for terms in (
-            rules.affinity,
-            rules.anti_affinity,
-            rules.preferred_affinity,
-            rules.preferred_anti_affinity,
-        ):
-            for term in terms:
-                self.watch(term.selector)
-        for rule in rules.spread:
-            self.watch(rule.selector)
+    def observe(self, looks: Iterable[FiledLook]) -> None:
+        """Take up what selectors look at."""
+        for namespace, look in looks:
+            if namespace is None:
+                self._grown_anywhere |= _file(self._anywhere, look)
+            elif _file(self._within.setdefault(namespace, {}), look):
+                self._grown.add(namespace)
+
+    def watch(self, selector: pb.TaskSelector) -> None:
+        """Take up a selector that is no pod's, as that of a disruption budget."""
+        self.observe(_list_looks(selector))
 
     def visible_labels(self, namespace: str, labels: frozenset[str]) -> VisibleLabels:
         """Return which labels selectors can read of pods with these labels (by name) in a namespace."""
@@ -249,25 +252,30 @@ class SelectorIndex:
                 for label in labels & filed.keys():
                     yield from filed[label]
 
-    def watch(self, selector: pb.TaskSelector) -> None:
-        """Take up a selector; also one that is no pod's, as that of a disruption budget."""
-        if selector.nothing:
-            return
-        by_label = selector.HasField("namespaces_by_label") or len(selector.namespaces) > _MANY_NAMESPACES
-        needs = frozenset(each.key for each in selector.labels if each.operator in _NEEDING)
-        look = Look(
-            needs=needs,
-            reads=frozenset(each.key for each in selector.labels),
-            limited=not selector.HasField("namespaces_by_label") or bool(selector.namespaces_by_label.labels),
-        )
-        if by_label:
-            # Which namespaces have the labels may change; so it counts as looking everywhere. So does one that names
-            # thousands of them: to look at some more pods costs less than to keep a book for each.
-            self._grown_anywhere |= _file(self._anywhere, look)
-            return
-        for namespace in selector.namespaces:
-            if _file(self._within.setdefault(namespace, {}), look):
-                self._grown.add(namespace)
+
+def list_looks(rules: pb.TaskClass) -> tuple[FiledLook, ...]:
+    """Return what the selectors of a class look at, each once."""
+    terms = (rules.affinity, rules.anti_affinity, rules.preferred_affinity, rules.preferred_anti_affinity)
+    selectors = [term.selector for each in terms for term in each]
+    selectors += [rule.selector for rule in rules.spread]
+    return tuple(dict.fromkeys(look for each in selectors for look in _list_looks(each)))
+
+
+def _list_looks(selector: pb.TaskSelector) -> Iterator[FiledLook]:
+    if selector.nothing:
+        return
+    by_label = selector.HasField("namespaces_by_label") or len(selector.namespaces) > _MANY_NAMESPACES
+    look = Look(
+        needs=frozenset(each.key for each in selector.labels if each.operator in _NEEDING),
+        reads=frozenset(each.key for each in selector.labels),
+        limited=not selector.HasField("namespaces_by_label") or bool(selector.namespaces_by_label.labels),
+    )
+    if by_label:
+        # Which namespaces have the labels may change; so it counts as looking everywhere. So does one that names
+        # thousands of them: to look at some more pods costs less than to keep a book for each.
+        yield None, look
+    else:
+        yield from ((namespace, look) for namespace in selector.namespaces)
 
 
 def _file(filed: dict[str, set[Look]], look: Look) -> bool:

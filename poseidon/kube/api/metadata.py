@@ -136,6 +136,12 @@ EARLIEST, LATEST = -62_135_596_800.0, 253_402_300_799.0
 """The first second of the year 1 and the last of 9999: only times between them can be written again."""
 
 
+def get_metadata(item: KubeStruct) -> ObjectMeta:
+    """Return the metadata of an object of the API, which every kind has."""
+    metadata: ObjectMeta = item.metadata  # type: ignore[attr-defined]  # only the kinds themselves declare it
+    return metadata
+
+
 @lru_cache(maxsize=4096)  # pods of a burst were created within a few seconds
 def seconds(time: str | None) -> float | None:
     """Return an RFC 3339 time in seconds since the epoch; None for no time, or text that is not one.

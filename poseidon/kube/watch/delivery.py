@@ -12,14 +12,18 @@ from prometheus_client import Counter
 from poseidon.kube.api.metadata import KubeStruct, ObjectMeta
 from poseidon.kube.api.resource import Change
 from poseidon.kube.environment import Environment
+from poseidon.kube.watch.namespace_turns import LONG, NamespaceTurns
 
 T = TypeVar("T", bound=KubeStruct)
 
 _log = logging.getLogger(__name__)
 
+_FEW = 4
+"""Changes that are handled at once while nothing else waits."""
+
 
 class Delivery(Generic[T]):
-    """Where the changes of one resource go; see ``Reflector`` for ``take`` and ``changed``."""
+    """Where the changes of one resource go; see ``Reflector`` for ``take``, ``changed`` and ``in_turn``."""
 
     def __init__(
         self,
@@ -27,9 +31,15 @@ class Delivery(Generic[T]):
         resource: str,
         take: Callable[[Sequence[Change[T]]], None],
         changed: Callable[[], None] | None,
+        *,
+        in_turn: bool = False,
     ) -> None:
         self._metrics, self._quarantine = environment.metrics, environment.quarantine
+        self._clock = environment.clock
         self._resource = resource
+        self._in_turn = in_turn
+        self._turns: NamespaceTurns[T] | None = None  # most of the time there is little to do
+        self._late = asyncio.Event()
         self._take_changes = take
         self._changed = changed
         self._heard: dict[str, Counter] = {}
@@ -53,8 +63,40 @@ class Delivery(Generic[T]):
         """Pass on that objects are no longer there."""
         self.hand_over([Change(uid, None) for uid in sorted(uids)], "VANISHED")
 
-    def deliver(self, batch: Sequence[Change[T]]) -> None:
-        """Pass on changes; those that cannot be handled go to quarantine."""
+    def deliver(self, batch: Sequence[Change[T]], size: int = 0) -> None:
+        """Pass on changes of so many bytes; those that cannot be handled go to quarantine.
+
+        Namespaces take turns: what does not come to its turn at once is left to ``catch_up``.
+        """
+        if not self._in_turn or not self.synced.is_set():
+            self._pass_on(batch)
+            return
+        turns = self._turns
+        if turns is not None and turns.is_idle:
+            turns = self._turns = None
+        if turns is None and len(batch) <= _FEW:
+            begun = self._clock()
+            self._pass_on(batch)
+            if (took := self._clock() - begun) > LONG:
+                self._turns = NamespaceTurns(self._pass_on, self._clock)
+                self._turns.charge(batch[0], took)
+            return
+        if turns is None:
+            turns = self._turns = NamespaceTurns(self._pass_on, self._clock)
+        turns.take(batch, size)
+        if len(turns):
+            self._late.set()
+
+    async def catch_up(self) -> None:
+        """Pass on for ever what waits for its turn."""
+        while True:
+            await self._late.wait()
+            self._late.clear()
+            while self._turns is not None and (pause := self._turns.next_in()) is not None:
+                await asyncio.sleep(pause)
+                self._turns.hand_on()
+
+    def _pass_on(self, batch: Sequence[Change[T]]) -> None:
         self._quarantine.deliver(self._resource, self._tell, batch)
 
     def _tell(self, batch: Sequence[Change[T]]) -> None:

@@ -28,7 +28,7 @@ from poseidon.kube.api.decoding import (
     decode_outline,
     decode_watch_event,
 )
-from poseidon.kube.api.metadata import KubeStruct, ObjectMeta, Status
+from poseidon.kube.api.metadata import KubeStruct, ObjectMeta, Status, get_metadata
 from poseidon.kube.api.resource import Change, Resource
 from poseidon.kube.client.backoff import Backoff
 from poseidon.kube.client.errors import ApiError, KubeError, UnreachableError
@@ -49,7 +49,8 @@ class Reflector(Generic[T]):
     ``take`` gets changes batch by batch, in the server's order, from the event loop's thread; it must not
     block. An object may come again unchanged; an absence may come for an unknown uid. If it raises for a
     change, that goes to quarantine. ``changed`` is called after each batch, and when the first list is
-    complete or the resource turns out not to be served. ``run`` returns only by cancellation.
+    complete or the resource turns out not to be served. ``in_turn``: once the first list is complete, namespaces whose
+    objects take long wait for others (see ``NamespaceTurns``). ``run`` returns only by cancellation.
     """
 
     def __init__(
@@ -58,12 +59,14 @@ class Reflector(Generic[T]):
         resource: Resource[T],
         take: Callable[[Sequence[Change[T]]], None],
         changed: Callable[[], None] | None = None,
+        *,
+        in_turn: bool = False,
     ) -> None:
         self._environment = environment
         self._transport = environment.transport
         self._resource = resource
         self._served = resource
-        self._delivery = Delivery(environment, resource.name, take, changed)
+        self._delivery = Delivery(environment, resource.name, take, changed, in_turn=in_turn)
         self._metrics = environment.metrics
         self._random = environment.random
         self._options = environment.reflector
@@ -102,6 +105,7 @@ class Reflector(Generic[T]):
             comparing = reconcile(self._environment, self._as_known, self._check_drift, self._comparison)
             parts.create_task(comparing, name=f"reconciliation of {self._resource.name}")
             parts.create_task(self._watch_rewinds(), name=f"rewinds of {self._resource.name}")
+            parts.create_task(self._delivery.catch_up(), name=f"turns of {self._resource.name}")
             await self._follow()
 
     async def _follow(self) -> None:
@@ -144,8 +148,8 @@ class Reflector(Generic[T]):
                     self._delivery.reject(rejected.metadata, rejected.problem)
                     # It still exists, so its last known state stays.
                     seen[rejected.metadata.uid] = rejected.metadata.resource_version
-                batch = [Change(_metadata(item).uid, item) for item in page.items]
-                metadata = (_metadata(item) for item in page.items)
+                batch = [Change(get_metadata(item).uid, item) for item in page.items]
+                metadata = (get_metadata(item) for item in page.items)
                 listed_here = {each.uid: each.resource_version for each in metadata}
                 self._compare_versions(page.resource_version, listed_here)
                 seen.update(listed_here)
@@ -213,7 +217,7 @@ class Reflector(Generic[T]):
         for kind, count in counts.items():
             self._delivery.count_heard(kind, count)
         if batch:
-            self._delivery.deliver(batch)
+            self._delivery.deliver(batch, sum(map(len, lines)))
         if error is not None:
             raise error
 
@@ -251,7 +255,7 @@ class Reflector(Generic[T]):
             metadata = decode_metadata(raw)
             self._delivery.reject(metadata, str(problem))
         else:
-            metadata = _metadata(item)
+            metadata = get_metadata(item)
             batch.append(Change(metadata.uid, item))
         return metadata
 
@@ -386,11 +390,6 @@ class Reflector(Generic[T]):
         self._version = ""
         self._relist_reason = reason
         self._broken_in_a_row = 0
-
-
-def _metadata(item: KubeStruct) -> ObjectMeta:
-    metadata: ObjectMeta = item.metadata  # type: ignore[attr-defined]  # every listed kind has metadata
-    return metadata
 
 
 def _error_of(event: WatchEvent) -> ApiError:

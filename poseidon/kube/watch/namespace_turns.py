@@ -1,0 +1,186 @@
+"""Handles changes of many namespaces in turn, so that the objects of one hold up no other's.
+
+Some objects take a hundred times as long to handle as others, and nobody can tell beforehand. So the time that each
+namespace takes is measured, and slowly forgotten. What arrives is put into a queue per namespace, and the one that has
+taken least goes first. One that has taken more than another that is being served as well pauses after each piece of
+work, for a multiple of its time: the event loop has other work for the others' objects, such as their bindings. A
+namespace that is alone never pauses.
+
+Changes of one object keep their order. If several wait, only the last one is handed on, as with a list.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from heapq import heapify, heappop, heapreplace
+from typing import Generic, TypeVar
+
+from poseidon.kube.api.metadata import KubeStruct, get_metadata
+from poseidon.kube.api.resource import Change
+
+T = TypeVar("T", bound=KubeStruct)
+
+PAUSE = 2
+"""So many times as long as its last piece of work a namespace pauses beside others."""
+
+RECENT = 0.25
+"""Seconds for which a namespace counts as being served after a change of it was handed on: bindings take as long."""
+
+MOST_BYTES = 64 * 2**20
+"""Bytes of JSON that wait at most; from there on nobody pauses, and the watch is read no further until less waits."""
+
+_SLICE = 0.01
+"""Seconds after which the event loop gets a turn."""
+LONG = 0.004
+"""Seconds that changes of one namespace should take which are handed on together."""
+_FIRST, _LARGEST = 4, 256
+"""Changes that are handed on together: at first, and at most."""
+_FORGOTTEN = 0.25
+"""Seconds of a namespace's work that are forgotten per second."""
+_NAMESPACES_SERVED = 16
+"""Of so many namespaces it is noted when they were served last."""
+
+
+@dataclass(slots=True)
+class _Namespace:
+    waiting: deque[str] = field(default_factory=deque)
+    """Uids of objects."""
+    used: float = 0.0
+    """Seconds of work as of ``at``, less what has been forgotten."""
+    at: float = 0.0
+    not_before: float = 0.0
+    """When its pause ends."""
+    piece: int = _FIRST
+
+    def decay(self, now: float) -> float:
+        """Return the seconds of work that are not forgotten yet."""
+        return max(0.0, self.used - (now - self.at) * _FORGOTTEN)
+
+
+class NamespaceTurns(Generic[T]):
+    """Hands changes on to ``deliver``, which takes a few at a time of one namespace. ``clock`` is monotonic."""
+
+    def __init__(self, deliver: Callable[[Sequence[Change[T]]], None], clock: Callable[[], float]) -> None:
+        self._deliver, self._clock = deliver, clock
+        self._namespaces: dict[str, _Namespace] = {}
+        self._waiting: dict[str, _Namespace] = {}
+        self._changes: dict[str, tuple[Change[T], int]] = {}
+        self._served: dict[str, float] = {}
+        self._bytes = 0
+        self._quiet_at = clock()
+
+    def __len__(self) -> int:
+        """Return how many objects wait."""
+        return len(self._changes)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing waits and all work has been forgotten."""
+        return not self._changes and self._clock() >= self._quiet_at
+
+    def take(self, changes: Sequence[Change[T]], size: int = 0) -> None:
+        """Take changes of so many bytes together, and hand on what is quickly done; the rest waits for ``hand_on``."""
+        each = size // len(changes) if changes else 0
+        for change in changes:
+            known = self._changes.get(change.uid)
+            if known is None:
+                self._queue(change).waiting.append(change.uid)
+            self._bytes += each - (known[1] if known is not None else 0)
+            self._changes[change.uid] = change, each
+        self.hand_on()
+        while self._bytes > MOST_BYTES:
+            self.hand_on()
+
+    def hand_on(self) -> None:
+        """Hand on for a slice of time what waits and may be handed on now, of whoever has taken least first."""
+        begun = now = self._clock()
+        crowded = self._bytes > MOST_BYTES
+        ready = [
+            (each.decay(now), name)
+            for name, each in self._waiting.items()
+            if crowded or each.not_before <= now
+        ]
+        heapify(ready)
+        while ready and now - begun < _SLICE:
+            name = ready[0][1]
+            now = self._hand_on_piece(name)
+            left = self._waiting.get(name)
+            if left is not None and (crowded or left.not_before <= now):
+                heapreplace(ready, (left.decay(now), name))
+            else:
+                heappop(ready)
+
+    def next_in(self) -> float | None:
+        """Return in how many seconds there is something to ``hand_on``; None if nothing waits."""
+        if not self._waiting:
+            return None
+        return max(0.0, min(each.not_before for each in self._waiting.values()) - self._clock())
+
+    def hand_on_all(self) -> None:
+        """Hand on all that waits."""
+        for name in list(self._waiting):
+            while name in self._waiting:
+                self._hand_on_piece(name)
+
+    def charge(self, change: Change[T], took: float) -> None:
+        """Note that a change was handed on elsewhere, and took so many seconds."""
+        self._charge(self._find(change), 1, took, self._clock())
+
+    def _queue(self, change: Change[T]) -> _Namespace:
+        name = self._find(change)
+        namespace = self._waiting[name] = self._namespaces[name]
+        return namespace
+
+    def _find(self, change: Change[T]) -> str:
+        """Return the namespace of a change, which is known from now on."""
+        found = change.object
+        # Little is to do where an object is gone, and nothing says where it was.
+        name = get_metadata(found).namespace if found is not None else ""
+        if name not in self._namespaces:
+            self._namespaces[name] = _Namespace(at=self._clock())
+        return name
+
+    def _hand_on_piece(self, name: str) -> float:
+        """Hand on a few changes of a namespace; returns the time afterwards."""
+        namespace = self._namespaces[name]
+        uids = [namespace.waiting.popleft() for _ in range(min(namespace.piece, len(namespace.waiting)))]
+        if not namespace.waiting:
+            del self._waiting[name]
+        taken = [self._changes.pop(uid) for uid in uids]
+        self._bytes -= sum(size for _, size in taken)
+        begun = self._clock()
+        try:
+            self._deliver([change for change, _ in taken])
+        finally:
+            now = self._clock()
+            self._charge(name, len(uids), now - begun, now)
+        return now
+
+    def _charge(self, name: str, count: int, took: float, now: float) -> None:
+        namespace = self._namespaces[name]
+        namespace.used, namespace.at = namespace.decay(now) + took, now
+        if took > LONG:
+            namespace.piece = max(1, int(count * LONG / took))
+        elif took < LONG / 2 and count == namespace.piece:
+            namespace.piece = min(2 * namespace.piece, _LARGEST)
+        namespace.not_before = now + PAUSE * took if self._has_company(name, namespace.used, now) else now
+        self._served.pop(name, None)
+        self._served[name] = now
+        if len(self._served) > _NAMESPACES_SERVED:
+            del self._served[next(iter(self._served))]
+        self._quiet_at = max(self._quiet_at, now + namespace.used / _FORGOTTEN)
+        if namespace.used <= 0.0 and name not in self._waiting:
+            del self._namespaces[name]
+
+    def _has_company(self, name: str, used: float, now: float) -> bool:
+        """Say whether another namespace that has taken less is being served."""
+        return any(
+            now - at < RECENT and other != name and self._get_used(other, now) < used
+            for other, at in self._served.items()
+        )
+
+    def _get_used(self, name: str, now: float) -> float:
+        namespace = self._namespaces.get(name)
+        return namespace.decay(now) if namespace is not None else 0.0
