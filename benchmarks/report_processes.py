@@ -5,6 +5,8 @@ Each function takes a saved report of its kind and returns the tables of it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from benchmarks.sheets import NOTHING, Report, Sheet, number
 
 
@@ -58,11 +60,13 @@ def hostile_sheets(report: Report) -> list[Sheet]:
         f"{hostile} beside {others}, {report['nodes']:,} nodes, both programs and a simulated API server"
     )
     keys = ("alone", "beside", "there", "delay")
+    processes = ("bridge", "solver", "cluster", "driver")
     rows = [
         [
             row["shape"],
             *(number(row[f"{key}Seconds"], 3) for key in keys),
             "yes" if row["holds"] else "no",
+            *(number(_sum_used(row["processorSeconds"]["beside"], each), 2) for each in processes),
         ]
         for row in report["rows"]
     ]
@@ -73,8 +77,17 @@ def hostile_sheets(report: Report) -> list[Sheet]:
         "while they are there, s",
         "delayed by, s",
         f"at most {report['boundSeconds']:g} s",
+        "bridge, cpu s",
+        "solver, cpu s",
+        "API server, cpu s",
+        "tenants, cpu s",
     )
     return [Sheet(caption, headings, rows)]
+
+
+def _sum_used(processor: Mapping[str, float], process: str) -> float:
+    """Return the seconds of the processor of a process and its workers."""
+    return sum(seconds for kind, seconds in processor.items() if kind.partition(" ")[0] == process)
 
 
 def start_sheets(report: Report) -> list[Sheet]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 
 from poseidon.demo.tracker import PodName
 from poseidon.kube.api.collections import PODS
@@ -20,7 +21,7 @@ class PodWatch:
 
     ``clock`` gives seconds. Pods are counted once, at their first binding; ``bound_twice`` counts changes of node.
     ``first_bound`` and ``longest_pause``, between two moments in which pods were bound, count from ``restart_pauses``.
-    ``lives``: when each pod that is still followed was announced and seen bound.
+    ``lives``: when each pod that is still followed was announced and seen bound; ``shown``: when it was first seen.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -36,6 +37,7 @@ class PodWatch:
         self.longest_pause = 0.0
         self.latencies: list[float] = []
         self.lives: dict[PodName, tuple[float, float]] = {}
+        self.shown: dict[PodName, float] = {}
 
     @property
     def waiting(self) -> int:
@@ -64,6 +66,7 @@ class PodWatch:
             self._refused.discard(name)
             self._node_of.pop(name, None)
             self.lives.pop(name, None)
+            self.shown.pop(name, None)
 
     def take_changes(self, changes: Sequence[Change[Pod]]) -> None:
         """Take pods as they are now."""
@@ -73,6 +76,8 @@ class PodWatch:
             if pod is None:
                 continue
             name, node = PodName(pod.metadata.namespace, pod.metadata.name), pod.spec.node_name
+            if name in self._unbound:
+                self.shown.setdefault(name, now)
             if node:
                 created = self._unbound.pop(name, None)
                 if created is not None:
@@ -111,10 +116,13 @@ class PodWatch:
 
 
 @asynccontextmanager
-async def watching(transport: Transport, clock: Callable[[], float]) -> AsyncIterator[PodWatch]:
-    """Watch all pods; the watch is up to date on entry."""
+async def watching(
+    transport: Transport, clock: Callable[[], float], namespace: str = ""
+) -> AsyncIterator[PodWatch]:
+    """Watch the pods of a namespace, all pods if none is given; the watch is up to date on entry."""
     watch = PodWatch(clock)
-    reflector = Reflector(Environment(transport, clock=clock), PODS, watch.take_changes)
+    pods = replace(PODS, path=f"/api/v1/namespaces/{namespace}/pods") if namespace else PODS
+    reflector = Reflector(Environment(transport, clock=clock), pods, watch.take_changes)
     running = asyncio.create_task(reflector.run())
     try:
         await reflector.wait_synced()
