@@ -10,8 +10,8 @@ from enum import Enum
 from types import MappingProxyType
 from typing import NamedTuple
 
+from firmament.core.label_levels import LabelLevels
 from firmament.core.model import Machine, TaskClass
-from firmament.core.selectors.label_levels import LabelLevels
 
 
 class CureKind(Enum):

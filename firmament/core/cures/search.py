@@ -16,11 +16,11 @@ from firmament.core.cures.proposals import Cure, one_more_like, propose_for_caus
 from firmament.core.cures.together import cures_together
 from firmament.core.events import Event, JobDefined, TasksSubmitted
 from firmament.core.intake.events import alone
+from firmament.core.label_levels import LabelLevels
 from firmament.core.reasons import Cause, lack_of, lacks_only_room
 from firmament.core.rescheduling.room_by_moves import GangRoom, gang_room_for, room_for
 from firmament.core.rescheduling.trials import Trials
 from firmament.core.rules.node_resources import lacking
-from firmament.core.selectors.label_levels import LabelLevels
 
 _ROOM = (lack_of(""),)
 """Stands for all sets of causes that are about resources only."""

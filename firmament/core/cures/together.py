@@ -15,13 +15,13 @@ from cost_models.interface import Int64
 from firmament.core.changes import ChangedMachine, CureChange, CureKind, CureProposal
 from firmament.core.cures.proposals import Cure, one_more_like, propose_for_cause
 from firmament.core.events import TasksSubmitted
+from firmament.core.label_levels import LabelLevels
 from firmament.core.model import PODS, Job, Machine
 from firmament.core.reasons import Cause, lacks_only_room
 from firmament.core.rescheduling.room_by_moves import count_slots
 from firmament.core.rescheduling.trials import TogetherChange, Trials
 from firmament.core.rules.gangs.members import shrink
 from firmament.core.rules.registry import drop_constraints
-from firmament.core.selectors.label_levels import LabelLevels
 
 _MOST_ADDED = 100
 """Machines that are added at most."""

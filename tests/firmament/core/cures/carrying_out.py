@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from firmament.core.changes import CureChange, CureKind
 from firmament.core.cures.proposals import Cure
-from tests.programs.differential.world import Cluster, Node, PodSpec, Toleration
+from tests.programs.differential.world import Cluster, Node, PodSpec, PodTerm, Toleration
 
 Rule = TypeVar("Rule")
 
@@ -48,12 +48,15 @@ def _done(step: CureChange, cluster: Cluster, spec: PodSpec) -> PodSpec:
 def _widened(step: CureChange, spec: PodSpec) -> PodSpec:
     assert isinstance(step.before, int)
     if isinstance(step.after, str):
-        field = "anti_affinity" if "Anti" in step.subject else "affinity"
-        terms = list(getattr(spec, field))
-        terms[step.before] = replace(terms[step.before], key=step.after)
-        return replace(spec, **{field: tuple(terms)})
+        if "podAntiAffinity" in step.subject:
+            return replace(spec, anti_affinity=_by(spec.anti_affinity, step.before, step.after))
+        return replace(spec, affinity=_by(spec.affinity, step.before, step.after))
     wider = replace(spec.spreads[step.before], max_skew=int(step.after or 0))
     return replace(spec, spreads=(*spec.spreads[: step.before], wider, *spec.spreads[step.before + 1 :]))
+
+
+def _by(terms: tuple[PodTerm, ...], index: int, key: str) -> tuple[PodTerm, ...]:
+    return (*terms[:index], replace(terms[index], key=key), *terms[index + 1 :])
 
 
 def _corrected(spec: PodSpec, before: str, after: str) -> PodSpec:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from firmament.core.selectors.label_levels import LabelLevels
+from firmament.core.label_levels import LabelLevels
 
 ZONE = "topology.kubernetes.io/zone"
 
