@@ -21,6 +21,7 @@ from poseidon.kube.api.pod_groups import (
     VolcanoPodGroupSpec,
     Workload,
 )
+from poseidon.kube.api.scheduler_groups import KaiPodGroup, PodGang
 from poseidon.kube.parsing.defects import Defect, shorten
 from poseidon.kube.parsing.label_syntax import key_fault
 from poseidon.kube.parsing.quantities import MAX_AMOUNT
@@ -48,7 +49,15 @@ MIN_PARALLELISM = "kueue.x-k8s.io/job-min-parallelism"
 _PERCENT = re.compile(r"(\d{1,9})%?", re.ASCII)
 
 Source: TypeAlias = (
-    PodGroup | Workload | NativePodGroup | CompositePodGroup | SigsPodGroup | VolcanoPodGroup | ScaledOwner
+    PodGroup
+    | Workload
+    | NativePodGroup
+    | CompositePodGroup
+    | SigsPodGroup
+    | VolcanoPodGroup
+    | KaiPodGroup
+    | PodGang
+    | ScaledOwner
 )
 Described: TypeAlias = DescribedMap[GroupSpec]
 Known: TypeAlias = Source | Described

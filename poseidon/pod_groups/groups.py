@@ -75,15 +75,21 @@ class Groups(GroupMembers):
         if not group.counts[Progress.SUCCEEDED]:
             return Counter()
         done = [uid for uid, progress in group.progress.items() if progress is Progress.SUCCEEDED]
-        return Counter(group.parts[uid].role for uid in done if uid in group.parts)
+        return Counter(self._find_role(group, uid) for uid in done if uid in group.parts)
+
+    def _find_role(self, group: Group, uid: str) -> str:
+        """Return which group of a tree a pod is in: the only one, or the one that it names."""
+        demand = self.demand(group)
+        if demand is not None and len(demand.nodes) == 1:
+            return demand.nodes[0].name
+        return group.parts[uid].role if uid in group.parts else ""
 
     def place_in_tree(self, group: Group, uid: str) -> TreePlace:
         """Return which group of a tree a pod is in, and whether its pods evict no others."""
         demand = self.demand(group)
         if demand is None:
             return NO_TREE
-        part = group.parts.get(uid) if demand.nodes else None
-        return TreePlace(part.role if part is not None else "", demand.never_preempts)
+        return TreePlace(self._find_role(group, uid) if demand.nodes else "", demand.never_preempts)
 
     def waits_for(self, group: Group) -> str:
         """Return why none of a group's pods may be placed at present, "" if they may."""

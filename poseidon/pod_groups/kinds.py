@@ -9,7 +9,9 @@ from poseidon.kube.api import kinds
 from poseidon.kube.api.kinds import WatchedKind
 from poseidon.pod_groups.membership import (
     COMPOSITE_POD_GROUP,
+    KAI_POD_GROUP,
     NATIVE_POD_GROUP,
+    POD_GANG,
     POD_GROUP,
     SIGS_POD_GROUP,
     VOLCANO_POD_GROUP,
@@ -24,6 +26,8 @@ GROUP_KINDS: Mapping[str, WatchedKind] = MappingProxyType(
         NATIVE_POD_GROUP: kinds.NATIVE_POD_GROUP,
         SIGS_POD_GROUP: kinds.SIGS_POD_GROUP,
         VOLCANO_POD_GROUP: kinds.VOLCANO_POD_GROUP,
+        KAI_POD_GROUP: kinds.KAI_POD_GROUP,
+        POD_GANG: kinds.POD_GANG,
     }
 )
 """By name, as `ObjectKey` has it."""

@@ -13,9 +13,11 @@ from poseidon.pod_groups.group import Group, GroupKey, group_key, new_group
 from poseidon.pod_groups.membership import (
     BUNDLE,
     COMPOSITE_POD_GROUP,
+    KAI_POD_GROUP,
     KUEUE_POD_GROUP,
     NATIVE_POD_GROUP,
     NO_PART,
+    POD_GANG,
     POD_GROUP,
     SIGS_POD_GROUP,
     TOPOLOGY_GROUP,
@@ -45,6 +47,8 @@ _COUNTED_BY_POD = frozenset(
         BUNDLE,
         KUEUE_POD_GROUP,
         COMPOSITE_POD_GROUP,
+        KAI_POD_GROUP,
+        POD_GANG,
     }
 )
 """Kinds of groups in which the single members may matter."""

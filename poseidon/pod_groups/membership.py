@@ -29,6 +29,18 @@ VOLCANO_KEYS = ("scheduling.volcano.sh/group-name", "scheduling.k8s.io/group-nam
 VOLCANO_TASK = "volcano.sh/task-spec"
 """Annotation with the task of a Volcano Job that a pod is of."""
 
+KAI_GROUP = "pod-group-name"
+"""Annotation with the name of a PodGroup of KAI in the pod's namespace, as its pod-grouper sets it."""
+
+KAI_SUBGROUP = "kai.scheduler/subgroup-name"
+"""Label with the name of a pod's group in it."""
+
+POD_GANG_LABEL = "grove.io/podgang"
+"""Label with the name of a PodGang of Grove in the pod's namespace."""
+
+POD_CLIQUE_LABEL = "grove.io/podclique"
+"""Label with the name of a pod's PodClique, which is that of its group in the PodGang."""
+
 KUEUE_GROUP_LABEL = "kueue.x-k8s.io/pod-group-name"
 """Label with the name of a pod's group, as Kueue has it for pods without a job."""
 
@@ -38,10 +50,10 @@ KUEUE_GROUP_SIZE = "kueue.x-k8s.io/pod-group-total-count"
 YUNIKORN_KEY = "yunikorn.apache.org/task-group-name"
 """Annotation with the name of a gang in the form of YuniKorn, which is not understood here."""
 
-FOREIGN_GANG_ANNOTATIONS = frozenset({*ANNOTATIONS, *VOLCANO_KEYS, VOLCANO_TASK, YUNIKORN_KEY})
+FOREIGN_GANG_ANNOTATIONS = frozenset({*ANNOTATIONS, *VOLCANO_KEYS, VOLCANO_TASK, YUNIKORN_KEY, KAI_GROUP})
 """Annotations of pods and groups by which gangs of other schedulers are described."""
 
-_LABELS = frozenset({*LABELS, *VOLCANO_KEYS})
+_LABELS = frozenset({*LABELS, *VOLCANO_KEYS, POD_GANG_LABEL})
 """Labels of pods that do so."""
 
 GANG_ANNOTATION = "firmament-gang-scheduling"
@@ -58,6 +70,8 @@ COMPOSITE_POD_GROUP = "CompositePodGroup"
 SIGS_POD_GROUP = "PodGroup (scheduling.sigs.k8s.io)"
 """Described by an object, or else by its pods' own annotations."""
 VOLCANO_POD_GROUP = "PodGroup (scheduling.volcano.sh)"
+KAI_POD_GROUP = "PodGroup (scheduling.run.ai)"
+POD_GANG = "PodGang (scheduler.grove.io)"
 BUNDLE = "Gangs (gang.scheduling.koordinator.sh)"
 """Several gangs that go together; its parts are the gangs."""
 YUNIKORN = "Gang (yunikorn.apache.org)"
@@ -137,6 +151,10 @@ def part_in(pod: Pod, member: Membership) -> MemberPart:
     kind = member.source.kind
     if kind == COMPOSITE_POD_GROUP and pod.spec.scheduling_group is not None:
         return MemberPart(pod.spec.scheduling_group.pod_group_name)
+    if kind in (KAI_POD_GROUP, POD_GANG):
+        return MemberPart(
+            pod.metadata.labels.get(KAI_SUBGROUP if kind == KAI_POD_GROUP else POD_CLIQUE_LABEL, "")
+        )
     if kind == VOLCANO_POD_GROUP:
         return MemberPart(pod.metadata.annotations.get(VOLCANO_TASK, ""))
     if kind in (SIGS_POD_GROUP, BUNDLE):
@@ -215,6 +233,12 @@ def _of_others(metadata: ObjectMeta, namespace: str) -> Membership | None:
         name = annotations.get(key) or labels.get(key, "")
         if name:
             return Membership(ObjectKey(VOLCANO_POD_GROUP, namespace, name))
+    for kind, name in (
+        (POD_GANG, labels.get(POD_GANG_LABEL, "")),
+        (KAI_POD_GROUP, annotations.get(KAI_GROUP, "")),
+    ):
+        if name:
+            return Membership(ObjectKey(kind, namespace, name))
     name = annotations.get(YUNIKORN_KEY, "")
     return Membership(ObjectKey(YUNIKORN, namespace, name)) if name else None
 

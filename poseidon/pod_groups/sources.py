@@ -18,6 +18,7 @@ from poseidon.kube.api.pod_groups import (
     VolcanoPodGroup,
     Workload,
 )
+from poseidon.kube.api.scheduler_groups import KaiPodGroup, PodGang
 from poseidon.pod_groups.composites import CompositeTrees
 from poseidon.pod_groups.demands import (
     Demand,
@@ -53,6 +54,7 @@ from poseidon.pod_groups.membership import (
     ObjectKey,
     bundle,
 )
+from poseidon.pod_groups.scheduler_trees import of_kai_pod_group, of_pod_gang
 from poseidon.pods.tasks import get_qualified_name
 
 OWNER_KINDS = frozenset({"ReplicaSet", "StatefulSet", "Job", "Deployment"})
@@ -64,6 +66,8 @@ _READERS: tuple[tuple[type[Any], Callable[[Any], Demand]], ...] = (
     (NativePodGroup, of_native_pod_group),
     (SigsPodGroup, of_sigs_pod_group),
     (VolcanoPodGroup, of_volcano_pod_group),
+    (KaiPodGroup, of_kai_pod_group),
+    (PodGang, of_pod_gang),
 )
 
 

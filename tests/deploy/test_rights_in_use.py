@@ -89,6 +89,8 @@ DEFINITIONS = [
     definition("scheduling.x-k8s.io/v1alpha1", "podgroups", "PodGroup"),
     definition("scheduling.sigs.k8s.io/v1alpha1", "podgroups", "PodGroup"),
     definition("scheduling.volcano.sh/v1beta1", "podgroups", "PodGroup"),
+    definition("scheduling.run.ai/v2alpha2", "podgroups", "PodGroup"),
+    definition("scheduler.grove.io/v1alpha1", "podgangs", "PodGang"),
     *(
         definition("kueue.x-k8s.io/v1beta2", plural, kind, cluster=plural != "localqueues")
         for plural, kind in (

@@ -30,6 +30,7 @@ from poseidon.kube.api.queues import (
     VolcanoQueue,
 )
 from poseidon.kube.api.resource import Resource
+from poseidon.kube.api.scheduler_groups import KaiPodGroup, PodGang
 from poseidon.kube.api.storage import (
     CsiDriver,
     CsiNode,
@@ -79,6 +80,10 @@ SIGS_POD_GROUPS = Resource(
 VOLCANO_POD_GROUPS = Resource(
     "podgroups.scheduling.volcano.sh", "/apis/scheduling.volcano.sh/v1beta1/podgroups", VolcanoPodGroup
 )
+KAI_POD_GROUPS = Resource(
+    "podgroups.scheduling.run.ai", "/apis/scheduling.run.ai/v2alpha2/podgroups", KaiPodGroup
+)
+POD_GANGS = Resource("podgangs", "/apis/scheduler.grove.io/v1alpha1/podgangs", PodGang)
 WORKLOADS = Resource("workloads", "/apis/scheduling.k8s.io/v1alpha1/workloads", Workload)
 NATIVE_POD_GROUPS = Resource(
     "podgroups.scheduling.k8s.io",

@@ -88,6 +88,8 @@ NATIVE_POD_GROUP = _make_kind(collections.NATIVE_POD_GROUPS, "PodGroup", left_ou
 COMPOSITE_POD_GROUP = _make_kind(collections.COMPOSITE_POD_GROUPS, "CompositePodGroup", left_out=True)
 SIGS_POD_GROUP = _make_kind(collections.SIGS_POD_GROUPS, "PodGroup", left_out=True)
 VOLCANO_POD_GROUP = _make_kind(collections.VOLCANO_POD_GROUPS, "PodGroup", left_out=True)
+KAI_POD_GROUP = _make_kind(collections.KAI_POD_GROUPS, "PodGroup", left_out=True)
+POD_GANG = _make_kind(collections.POD_GANGS, "PodGang", left_out=True)
 GROUP_MAP = _make_kind(collections.GROUP_MAPS, "ConfigMap", left_out=True, role="topology", verbs=_CHANGED)
 RESOURCE_FLAVOR, CLUSTER_QUEUE, COHORT, VOLCANO_QUEUE, KAI_QUEUE = (
     _make_kind(resource, name, cluster_scoped=True, left_out=True, role="queues")
@@ -135,6 +137,8 @@ GROUPS = (
     NATIVE_POD_GROUP,
     SIGS_POD_GROUP,
     VOLCANO_POD_GROUP,
+    KAI_POD_GROUP,
+    POD_GANG,
 )
 """Kinds that say which pods go together."""
 

@@ -43,6 +43,8 @@ _OF_STRUCTS = {
     "PriorityClass": ("scheduling.k8s.io/v1", "PriorityClass"),
     "PodGroup": ("scheduling.x-k8s.io/v1alpha1", "PodGroup"),
     "SigsPodGroup": ("scheduling.sigs.k8s.io/v1alpha1", "PodGroup"),
+    "KaiPodGroup": ("scheduling.run.ai/v2alpha2", "PodGroup"),
+    "PodGang": ("scheduler.grove.io/v1alpha1", "PodGang"),
     "VolcanoPodGroup": ("scheduling.volcano.sh/v1beta1", "PodGroup"),
     "CompositePodGroup": ("scheduling.k8s.io/v1alpha3", "CompositePodGroup"),
     "NativePodGroup": ("scheduling.k8s.io/v1alpha2", "PodGroup"),
@@ -161,6 +163,7 @@ class ApiSide:
 _NAMESPACED = {
     *("Pod", "Service", "ConfigMap", "PersistentVolumeClaim", "PodGroup", "Workload", "AppGroup"),
     "CompositePodGroup",
+    "PodGang",
     *(
         "NetworkTopology",
         "PodDisruptionBudget",

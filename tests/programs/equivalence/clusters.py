@@ -35,6 +35,13 @@ def small_cluster(seed: int) -> list[Object]:
     for each in pods:
         if chance(trees, 0.2):
             each["spec"]["schedulingGroup"] = {"podGroupName": trees.choice(("lone", "one", "two", "three"))}
+        elif chance(trees, 0.1):
+            each["metadata"].setdefault("annotations", {})["pod-group-name"] = "kai"
+            labels = {"kai.scheduler/subgroup-name": trees.choice("abc")}
+            each["metadata"].setdefault("labels", {}).update(labels)
+        elif chance(trees, 0.1):
+            labels = {"grove.io/podgang": "grove", "grove.io/podclique": trees.choice("abc")}
+            each["metadata"].setdefault("labels", {}).update(labels)
     return [*_namespaces(draw), *nodes, *scaffold, *_around(draw, nodes), *_trees(trees), *pods]
 
 
@@ -121,10 +128,19 @@ def _around(draw: random.Random, nodes: list[Object]) -> Iterable[Object]:
 
 
 def _trees(draw: random.Random) -> Iterable[Object]:
-    """Groups of Kubernetes, most of them in trees, with some missing; here and there one makes no sense."""
-    shape = (("Composite", "root", ""), ("Composite", "middle", "root"), ("", "one", "root"))
-    shape += (("", "two", "middle"), ("", "three", "middle"), ("", "lone", ""))
+    """Groups of Kubernetes, of KAI and of Grove, most in trees, some missing; here and there one makes no sense."""
+    shape = (
+        *(("Composite", "root", ""), ("Composite", "middle", "root"), ("", "one", "root")),
+        *(("", "two", "middle"), ("", "three", "middle"), ("", "lone", "")),
+    )
     for space in NAMESPACES:
+        members = [{"name": name, "minMember": draw.choice((0, 1, 2)), "minReplicas": 1} for name in "ab"]
+        for kind, name, version, asked in (
+            ("PodGroup", "kai", "scheduling.run.ai/v2alpha2", {"minMember": 2, "subGroups": members}),
+            ("PodGang", "grove", "scheduler.grove.io/v1alpha1", {"podgroups": members}),
+        ):
+            if chance(draw, 0.8):
+                yield _in(space, make_object(kind, name, version, spec=asked))
         for kind, name, parent in shape:
             count = draw.choice((0, 1, 1, 1, 1, 2, 2))
             policy = {"minGroupCount" if kind else "minCount": count}

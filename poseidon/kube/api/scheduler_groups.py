@@ -1,0 +1,84 @@
+"""Trees of groups of other projects, as their controllers write them for the scheduler: of KAI and of Grove."""
+
+from __future__ import annotations
+
+from msgspec import field
+
+from poseidon.kube.api.metadata import Integer, KubeStruct, ObjectMeta
+
+
+class KaiTopologyConstraint(KubeStruct, frozen=True):
+    """Labels of nodes of which all pods share a value: one that they must share, and one that they had better."""
+
+    required_topology_level: str = ""
+    preferred_topology_level: str = ""
+
+
+class KaiSubGroup(KubeStruct, frozen=True):
+    """A group in a PodGroup; ``parent`` names the one that it is in."""
+
+    name: str = ""
+    min_member: Integer = 0
+    parent: str | None = None
+    topology_constraint: KaiTopologyConstraint | None = None
+
+
+class KaiPodGroupSpec(KubeStruct, frozen=True):
+    """How many pods go together, and the groups among them."""
+
+    min_member: Integer = 0
+    priority_class_name: str = ""
+    topology_constraint: KaiTopologyConstraint | None = None
+    sub_groups: tuple[KaiSubGroup, ...] = ()
+
+
+class KaiPodGroup(KubeStruct, frozen=True):
+    """scheduling.run.ai/v2alpha2 PodGroup: pods have its name in an annotation, and their group's in a label."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: KaiPodGroupSpec = KaiPodGroupSpec()
+
+
+class PackConstraint(KubeStruct, frozen=True):
+    """Labels of nodes of which all pods share a value: one that they must share, and one that they had better."""
+
+    required: str | None = None
+    preferred: str | None = None
+
+
+class GangTopologyConstraint(KubeStruct, frozen=True):
+    """Where the pods of a gang, or of some of its groups, may go."""
+
+    pack_constraint: PackConstraint | None = None
+
+
+class GangPodGroup(KubeStruct, frozen=True):
+    """The pods of one PodClique in a gang."""
+
+    name: str = ""
+    min_replicas: Integer = 0
+    topology_constraint: GangTopologyConstraint | None = None
+
+
+class GangGroupConfig(KubeStruct, frozen=True):
+    """Several groups of a gang that share a rule."""
+
+    name: str = ""
+    pod_group_names: tuple[str, ...] = ()
+    topology_constraint: GangTopologyConstraint | None = None
+
+
+class PodGangSpec(KubeStruct, frozen=True):
+    """The groups of a gang, all of which go together."""
+
+    podgroups: tuple[GangPodGroup, ...] = ()
+    topology_constraint: GangTopologyConstraint | None = None
+    topology_constraint_group_configs: tuple[GangGroupConfig, ...] = field(default_factory=tuple)
+    priority_class_name: str = ""
+
+
+class PodGang(KubeStruct, frozen=True):
+    """scheduler.grove.io/v1alpha1 PodGang, which Grove makes of a PodCliqueSet: pods have its name in a label."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: PodGangSpec = PodGangSpec()
