@@ -220,7 +220,8 @@ def list_limiting(shapes: Iterable[TaskClass]) -> list[LimitRule]:
         return []
     stated = [(rule, [attrgetter(field) for field in rule.for_tasks_with]) for rule in LIMIT_RULES]
     given = list(shapes)
-    return [rule for rule, fields in stated if any(get(shape) for shape in given for get in fields)]
+    # Shapes may be thousands: what is done for each stays out of Python's own loops.
+    return [rule for rule, fields in stated if any(any(map(get, given)) for get in fields)]
 
 
 def is_limited(shape: TaskClass) -> bool:
