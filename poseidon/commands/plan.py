@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from poseidon.commands.endings import print_json, warn, write_page
 from poseidon.commands.offline_input import Source, wide_offline_options
 from poseidon.commands.options import move_cost_option, page_option
+
+if TYPE_CHECKING:
+    from poseidon.simulate.expected_starts import ExpectedStarts
 
 STILL_PENDING = 3
 """Exit status, if it is asked for, of a plan in which pods stay pending: no other end has it."""
@@ -29,6 +33,11 @@ STILL_PENDING = 3
 @click.option(
     "--fail-pending", is_flag=True, help="End with status 3 if pods stay pending: for scripts, and for CI."
 )
+@click.option(
+    "--when",
+    is_flag=True,
+    help="Also say when pods that wait are expected to get nodes: simulated, as if no further ones came.",
+)
 @page_option("Write the plan as one web page, too.")
 @move_cost_option("With --reschedule: what a move has to save, in points of cost models.")
 def plan(
@@ -38,6 +47,7 @@ def plan(
     scheduler_names: tuple[str, ...],
     reschedule: bool,
     fail_pending: bool,
+    when: bool,
     page_file: Path | None,
     move_cost: float,
 ) -> None:
@@ -52,11 +62,31 @@ def plan(
     warn(made.warnings)
     if page_file is not None:
         write_page(page_file, made.to_html())
+    starts = None
+    if when:
+        from poseidon.simulate.expected_starts import expect_starts
+
+        starts = expect_starts(given.manifests, given.configuration, given.now)
     if output == "json":
-        print_json(made.as_json())
+        print_json(
+            made.as_json() if starts is None else made.as_json() | {"expectedStarts": starts.as_json()}
+        )
     else:
         from poseidon.offline.tables import print_plan
 
         print_plan(made, wide=output == "wide")
+        if starts is not None:
+            _print_starts(starts)
     if fail_pending and made.pending:
         raise SystemExit(STILL_PENDING)
+
+
+def _print_starts(starts: ExpectedStarts) -> None:
+    """Print when pods are expected to get nodes, and what that stands on."""
+    from poseidon.offline.tables import print_rows
+    from poseidon.simulate.expected_starts import HEADINGS, start_lines, start_rows
+
+    click.echo()
+    print_rows(HEADINGS, start_rows(starts))
+    for line in start_lines(starts):
+        click.echo(line)

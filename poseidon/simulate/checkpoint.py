@@ -5,6 +5,7 @@ The file is Python's own form of objects: only files that one has written onesel
 
 from __future__ import annotations
 
+import io
 import pickle
 from pathlib import Path
 from types import MappingProxyType
@@ -29,6 +30,21 @@ class _Pickler(pickle.Pickler):
     def reducer_override(self, value: Any) -> Any:
         """Return how such a map is made again."""
         return (_freeze, (dict(value),)) if isinstance(value, MappingProxyType) else NotImplemented
+
+
+def to_bytes(simulation: Simulation) -> bytes:
+    """Return a simulation as bytes, from which others like it can be made."""
+    kept = io.BytesIO()
+    _Pickler(kept, protocol=pickle.HIGHEST_PROTOCOL).dump(simulation)
+    return kept.getvalue()
+
+
+def from_bytes(kept: bytes) -> Simulation:
+    """Return another simulation like the one that ``to_bytes`` was given."""
+    found = pickle.loads(kept)  # noqa: S301  # made in this process
+    assert isinstance(found, Simulation)
+    found.record.resume()
+    return found
 
 
 def save(simulation: Simulation, path: Path) -> None:

@@ -126,6 +126,13 @@ class Simulation:
         self.clock.now = self.horizon
         return True
 
+    def let_nothing_new_happen(self) -> None:
+        """Let no more tasks arrive, and nodes stay as they are; nothing is sampled any more."""
+        self.tasks.work.arrival[self.arrived :] = math.inf
+        self.node_events.cancel_all()
+        self.script = None
+        self.record.every = math.inf
+
     def _next_moment(self) -> float | None:
         """Return when the next round is: the end of the span in which the next event falls; None for never."""
         arrival = self.tasks.work.arrival
@@ -136,7 +143,7 @@ class Simulation:
             self.wakes,
             None if self.script is None else self.script.next_time(),
         ]
-        times = [each for each in candidates if each is not None]
+        times = [each for each in candidates if each is not None and each < math.inf]
         if not times:
             return None
         spans = math.ceil(max(min(times), 0.0) / self.round_every - 1e-9)

@@ -59,6 +59,10 @@ class NodeEvents:
                 self._add(drain.at, NodeChange.DRAIN.value, number)
                 self._add(drain.at + drain.lasts, NodeChange.RETURN.value, number)
 
+    def cancel_all(self) -> None:
+        """Let nothing more happen."""
+        self._due = []
+
     def next_time(self) -> float | None:
         """Return when something happens next, in seconds since the beginning; None for never."""
         return self._due[0][0] if self._due else None

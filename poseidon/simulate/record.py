@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 
 import numpy as np
@@ -57,7 +58,9 @@ class Record:
         self, moment: float, tasks: TaskColumns, machines: SimulatedMachines, *, last: bool = False
     ) -> None:
         """Note points as things are now, for the times since the last point and before ``moment``."""
-        while (when := len(self.at) * self.every) < moment or (last and when <= moment):
+        while self.every < math.inf and (
+            (when := len(self.at) * self.every) < moment or (last and when <= moment)
+        ):
             self._sample(when, tasks, machines)
         now = time.process_time()
         self.processor_seconds += now - self._began

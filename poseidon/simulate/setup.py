@@ -62,16 +62,20 @@ def _set_up(scenario: Scenario, folder: Path) -> Simulation:
     manifests = _describe_cluster(scenario, folder, recorded.nodes)
     clock = Clock()
     cluster = build(manifests, configuration, BEGIN, clock=clock)
-    return _assemble(scenario, cluster, manifests, clock, recorded.work)
+    return assemble(scenario, cluster, manifests, clock, recorded.work)
 
 
-def _assemble(
+def assemble(
     scenario: Scenario,
     cluster: OfflineCluster,
     manifests: Manifests,
     clock: Clock,
     recorded: Work,
 ) -> Simulation:
+    """Return a simulation of a cluster that is read already, with work that arrives beside that of the scenario.
+
+    Raises ``ValueError``.
+    """
     messages = [machine(node)[0] for node in manifests.nodes]
     machines = SimulatedMachines(
         messages, (name for pool in scenario.cluster.pools for name in pool.allocatable)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 
 import numpy as np
 
@@ -69,6 +69,14 @@ class TaskColumns:
         self.machine[task] = NOWHERE
         self.begun[task] = NEVER
         self.evictions[task] += 1
+
+    def set_left(self, tasks: Int64, left: Float64) -> None:
+        """Let tasks that wait or run take so many seconds in all, of those that run counted from when they began."""
+        self.left[tasks] = left
+        running = np.flatnonzero(self.state == TaskProgress.RUNNING)
+        ends = (self.begun[running] + self.left[running]).tolist()
+        self._ends = list(zip(ends, running.tolist(), self.begun[running].tolist(), strict=True))
+        heapify(self._ends)
 
     def withdraw(self, task: int) -> bool:
         """Let a task be over that waits, or runs; returns whether it did."""

@@ -1,0 +1,89 @@
+"""Expected starts of what waits: exact where run times are stated, with an interval where they are learnt."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import yaml
+from click.testing import CliRunner
+
+from poseidon.cli import main
+from tests.poseidon.offline.objects import node, pod
+
+NOW = "2026-01-01T01:00:00Z"
+
+
+def run(folder: Path, objects: list[dict[str, Any]], *options: str) -> str:
+    path = folder / "cluster.yaml"
+    path.write_text(yaml.safe_dump_all(objects))
+    arguments = ["plan", "-f", str(path), "--when", "--now", NOW, *options]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def starts(folder: Path, objects: list[dict[str, Any]]) -> dict[str, tuple[float | None, ...]]:
+    found = json.loads(run(folder, objects, "-o", "json"))["expectedStarts"]
+    return {each["pod"]: (each["low"], each["median"], each["high"]) for each in found}
+
+
+def stated(seconds: int) -> dict[str, Any]:
+    return {"annotations": {"firmament.io/run-seconds": str(seconds)}}
+
+
+def running(name: str, since: str, **more: Any) -> dict[str, Any]:
+    made = pod(name, phase="Running", nodeName="n1", **more)
+    made["status"]["startTime"] = since
+    return made
+
+
+def of_job(name: str, made: dict[str, Any]) -> dict[str, Any]:
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": name, "controller": True}
+    made["metadata"]["ownerReferences"] = [owner]
+    return made
+
+
+def test_stated_run_times_give_the_moment(tmp_path: Path) -> None:
+    objects = [
+        node("n1"),
+        running("first", "2026-01-01T00:59:00Z", cpu=4, metadata=stated(128)),
+        pod("second", cpu=4, metadata=stated(256), priority=1, preemptionPolicy="Never"),
+        pod("third", cpu=4),
+    ]
+    found = starts(tmp_path, objects)
+    assert found.keys() == {"shop/second", "shop/third"}
+    for uid, moment in (("shop/second", 68.0), ("shop/third", 68.0 + 256.0)):
+        low, median, high = found[uid]
+        assert low == median == high
+        assert median is not None
+        assert moment <= median <= moment + 2.0
+
+
+def test_learnt_run_times_give_an_interval(tmp_path: Path) -> None:
+    ended = []
+    for number, minutes in enumerate((2, 4, 6, 8)):
+        made = of_job(f"train-{number}", pod(f"train-{number}-x", phase="Succeeded", nodeName="n1"))
+        finished = {"terminated": {"startedAt": NOW, "finishedAt": f"2026-01-01T00:{minutes:02}:00Z"}}
+        made["status"] |= {
+            "startTime": "2026-01-01T00:00:00Z",
+            "containerStatuses": [{"name": "c", "state": finished}],
+        }
+        ended.append(made)
+    now_running = of_job("train-9", running("train-9-x", "2026-01-01T00:57:00Z", cpu=4))
+    found = starts(tmp_path, [node("n1"), *ended, now_running, pod("waits", cpu=1)])
+    low, median, high = found["shop/waits"]
+    assert low is not None
+    assert high is not None
+    assert 60.0 <= low <= 62.0
+    assert median in (low, high) or 180.0 <= (median or 0.0) <= 182.0
+    assert 300.0 <= high <= 302.0
+
+
+def test_what_runs_for_ever_is_not_waited_for(tmp_path: Path) -> None:
+    objects = [node("n1"), running("service", "2026-01-01T00:00:00Z", cpu=4), pod("waits", cpu=1)]
+    assert starts(tmp_path, objects) == {"shop/waits": (None, None, None)}
+    told = run(tmp_path, objects)
+    assert "shop/waits    over 7 days   over 7 days   over 7 days" in told
+    assert "Run times of pods: 0 as those of others that have ended, 0 as they state, 2 endless." in told
