@@ -23,6 +23,9 @@ from protos.conventions.configuration_file import ConfigurationError, read_docum
 Model = type | UseModel
 Config = str | Path | Mapping[str, Any] | None
 
+_DEEPEST_LIST = 50
+_ENDLESS = "contains itself, or is nested too deeply; give each part of it once"
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ReadCluster:
@@ -122,6 +125,8 @@ def _list_given(objects: Iterable[Any], where: str) -> Iterator[Given]:
     """Yield what is given as the loader takes it; ``where``: the place of a list within the input."""
     for number, each in enumerate(objects, 1):
         place = f"{where}[{number}]" if where else f"input {number}"
+        if place.count("[") > _DEEPEST_LIST:
+            raise InputError([f"input: {_ENDLESS}"])
         if isinstance(each, bytes):
             yield GivenText(place, each.decode("utf-8", errors="replace"))
         elif isinstance(each, str):
@@ -129,7 +134,7 @@ def _list_given(objects: Iterable[Any], where: str) -> Iterator[Given]:
         elif isinstance(each, Path):
             yield str(each)
         elif is_object(each):
-            yield GivenObject(place, as_plain(each), held=is_held(each))
+            yield GivenObject(place, _read_object(each, place), held=is_held(each))
         elif isinstance(each, Iterable):
             yield from _list_given(each, place)
         else:
@@ -137,9 +142,16 @@ def _list_given(objects: Iterable[Any], where: str) -> Iterator[Given]:
             raise InputError([f"{place}: {type(each).__name__} is nothing that can be read; {what}"])
 
 
+def _read_object(given: Any, place: str) -> Any:
+    try:
+        return as_plain(given)
+    except RecursionError:
+        raise InputError([f"{place}: {_ENDLESS}"]) from None
+
+
 def _is_text(given: str) -> bool:
     """Return whether a string holds an object, and does not name a file."""
-    return "\n" in given or given.lstrip().startswith("{") or ": " in given
+    return "\n" in given or "\0" in given or given.lstrip().startswith("{") or ": " in given
 
 
 def _as_seconds(now: float | datetime | None) -> float:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from poseidon.kube.api.devices import Json
 from poseidon.kube.api.pods import Container, Pod
+from poseidon.kube.parsing import strict_json
 from poseidon.kube.parsing.quantities import QuantityError, amount
 
 DRIVER = "hami.io"
@@ -92,7 +93,7 @@ def read_inventory(text: str) -> list[Gpu]:
                 int(each.get("numa", 0)),
                 str(each.get("mode", "")),
             )
-            for each in json.loads(text)
+            for each in strict_json.loads(text)
             if each.get("health", True)
         ]
     found = []

@@ -66,7 +66,7 @@ class SharedGpus:
         self._inventory[name] = text
         try:
             gpus = hami.read_inventory(text) if text else []
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
             _log.warning('GPUs cannot be read node=%s defect="%s"', name, error)
             gpus = []
         payload = write_json(hami.describe_node(name, gpus)).encode() if gpus else None

@@ -10,9 +10,9 @@ from typing import NamedTuple
 from poseidon.offline.plan import Pending
 from protos.conventions.command_line import format_count
 
-_AVAILABLE = re.compile(r"0/(\d+) nodes are available: ")
+_AVAILABLE = re.compile(r"0/(\d{1,9}) nodes are available: ")
 _END = re.compile(r"\. (?:preemption|no new claims)|\.(?= |\s*$)")
-_COUNTED = re.compile(r"(?:^|, )(\d+) ")
+_COUNTED = re.compile(r"(?:^|, )(\d{1,9}) ")
 
 _NEAREST_LAST = (
     re.compile(r"node\(s\) (?:were|had untolerated taint|didn't match the requested|didn't satisfy plugin)"),

@@ -132,6 +132,18 @@ def test_what_is_given_is_not_changed():
     assert given == before
 
 
+def endless_map():
+    found: dict[str, object] = {}
+    found["again"] = found
+    return found
+
+
+def endless_list():
+    found: list[object] = []
+    found.append(found)
+    return found
+
+
 def test_faults_of_everything_are_told_together():
     with pytest.raises(InputError) as raised:
         plan("no-such-file.yaml", pod("one", cpu="lots"), config={"polcy": {}})
@@ -149,6 +161,10 @@ def test_faults_of_everything_are_told_together():
         ([OBJECTS[0], [None]], "input 1[2][1]: NoneType is nothing that can be read"),
         ({"kind": "Pod"}, "input 1: apiVersion: missing"),
         ("kind: [\n", "input 1:2:1: not valid YAML"),
+        (endless_map(), "input 1: contains itself"),
+        ([endless_list()], "input: contains itself"),
+        ("\0", "input 1: not valid YAML"),
+        ("a" * 5000, "a" * 5000 + ": cannot be read: File name too long"),
     ],
 )
 def test_what_cannot_be_read_is_named_by_its_place(given, says):

@@ -88,6 +88,22 @@ def test_inventories_of_either_form_are_read_and_gpus_that_are_not_healthy_are_n
         hami.read_inventory("GPU-a,10")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 100_000,
+        "[" + "9" * 5_000 + "]",
+        '[{"id": "a", "devmem": 1e400}]',
+        "[null]",
+        '[{"id": "\\ud800"}]',
+        "a,b",
+    ],
+)
+def test_a_node_whose_gpus_cannot_be_read_takes_other_pods(tmp_path, text):
+    made = plan(tmp_path, node("n1", text), pod("p", None))
+    assert [each.node for each in made.bindings] == ["n1"]
+
+
 def test_a_pod_is_annotated_as_the_device_plugin_expects(tmp_path):
     made = plan(tmp_path, node(inventory=OLD), pod("p", gpu(memory=3000)))
     [binding] = made.bindings

@@ -58,6 +58,7 @@ _DIGITS = {"x": 2, "X": 2, "u": 4, "U": 8}
 _RESERVED = frozenset(  # as a text, since a column of words is no easier to read
     "as break const continue else for function if import let loop package namespace return var void while".split()  # noqa: SIM905
 )
+_MOST_DIGITS = 40
 _CONSTANTS = {"true": True, "false": False, "null": None}
 
 
@@ -83,6 +84,8 @@ def _split(text: str) -> list[_Token]:
 
 def _read_number(text: str) -> int:
     digits = text.rstrip("uU")
+    if len(digits) > _MOST_DIGITS:  # Python refuses to read thousands of them
+        raise ExpressionError(f"the number {text[:_MOST_DIGITS]}… is too large")
     value = int(digits, 16) if digits[:2] in {"0x", "0X"} else int(digits)
     if value >= (2**64 if digits != text else 2**63 + 1):
         raise ExpressionError(f"the number {text} is too large")
@@ -116,7 +119,9 @@ def _unescape(body: str) -> str:
         else:
             raise ExpressionError(f"\\{mark} is no escape sequence")
         try:
-            parts.append(chr(int(code, base)))
+            read = chr(int(code, base))
+            read.encode()  # it refuses halves of characters
+            parts.append(read)
         except (ValueError, OverflowError) as error:
             raise ExpressionError(f"\\{mark}{code} is no character") from error
         place = end
