@@ -170,15 +170,14 @@ def _list_predecessors(
     victim stays, no member is bound.
     """
     tasks = cluster.tasks
-    before = [
-        tuple(
-            tasks.uid[int(preemption.row[other])]
-            for other in each.awaits
-            if tasks.sequence[preemption.row[other]] == preemption.sequence[other]
-            and tasks.state[preemption.row[other]] == TaskPhase.BOUND
-        )
-        for each, _ in kept
-    ]
+    awaited = {other for each, _ in kept for other in each.awaits}
+    there = {
+        other: tasks.uid[int(preemption.row[other])]
+        for other in awaited
+        if tasks.sequence[preemption.row[other]] == preemption.sequence[other]
+        and tasks.state[preemption.row[other]] == TaskPhase.BOUND
+    }
+    before = [tuple(there[other] for other in each.awaits if other in there) for each, _ in kept]
     for members in _gangs(snapshot, kept):
         everybody = tuple(dict.fromkeys(uid for index in members for uid in before[index]))
         first = members[0]

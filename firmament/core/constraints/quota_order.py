@@ -93,20 +93,33 @@ class QuotaOrder:
         self._shares = QuotaShares(room.terms)
         self._height = _measure_heights(room.terms)
 
+    def go_on(self, room: QuotaRoom) -> QuotaOrder:
+        """Return what compares by another room; this one itself where that is of the same quotas."""
+        if room.terms.tree is not self._room.terms.tree:
+            return QuotaOrder(room)
+        self._room = room
+        return self
+
     def find_standing(self, draws: Sequence[tuple[int, int, int]]) -> QuotaStanding:
         """Return where some would stand once they have drawn: draw, kind of machine and number of tasks each."""
-        drawn = [(draw, kind, count) for draw, kind, count in draws if self._room.terms.draws[draw].node >= 0]
-        use, nodes = self._room.use, {self._room.terms.draws[draw].node for draw, _, _ in drawn}
+        room = self._room
+        drawn = [each for each in draws if room.terms.draws[each[0]].node >= 0]
+        use, nodes = room.use, {room.terms.draws[draw].node for draw, _, _ in drawn}
         before = {node: use.own[node].copy() for node in nodes}
+        # Giving tasks back may give back another flavor than they took: everything is put back as it was.
+        booked, most, known = room.booked.copy(), room.most.copy(), room.known_units
+        room.known_units = known.copy()
         for draw, kind, count in drawn:
-            self._room.draw_on(draw, kind, count)
+            room.draw_on(draw, kind, count)
         standing = QuotaStanding()
         for node in nodes:
             columns = np.flatnonzero(use.own[node] != before[node]).tolist()
             own = self._stand(node, columns)
             standing = own if own.borrows >= standing.borrows else standing
-        for draw, kind, count in reversed(drawn):
-            self._room.draw_on(draw, kind, -count)
+        for node in nodes:
+            for column in np.flatnonzero(use.own[node] != before[node]).tolist():
+                use.add(node, column, int(before[node][column] - use.own[node, column]))
+        room.booked, room.most, room.known_units = booked, most, known
         return standing
 
     def _stand(self, node: int, columns: Sequence[int]) -> QuotaStanding:

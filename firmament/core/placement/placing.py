@@ -217,6 +217,8 @@ class GangTrial:
 
     def _by_places(self, members: Int64) -> Int64:
         """Return classes with the fewest places first: others can go elsewhere more easily."""
+        if len(members) < 2:
+            return members
         residual = self._board.residual
         every = np.arange(self._problem.machines)
         places = []

@@ -209,11 +209,14 @@ def list_by_quota(see: Callable[[], Residual], members: Mapping[int, Int64], wai
     ``see``: returns what is left by now; ``members``: classes of each gang; ``waiting``: int64[C], their tasks.
     """
     places = {gang: place for place, gang in enumerate(members)}
+    order: QuotaOrder | None = None
 
     def stand(gang: int) -> tuple[QuotaStanding, int, int]:
+        nonlocal order
         residual = see()
         quotas = residual.quotas
         assert quotas is not None
+        order = order.go_on(quotas) if order is not None else QuotaOrder(quotas)
         wanted = []
         for cls in members[gang].tolist():
             draw = int(quotas.terms.draw[residual.problem.shape[cls]])
@@ -221,7 +224,7 @@ def list_by_quota(see: Callable[[], Residual], members: Mapping[int, Int64], wai
                 units = quotas.units_by_kind(draw)[:-1]
                 kind = int(np.argmax(units > 0)) if len(units) else 0
                 wanted.append((draw, kind, int(waiting[cls])))
-        return QuotaOrder(quotas).find_standing(wanted), places[gang], gang
+        return order.find_standing(wanted), places[gang], gang
 
     heap = [stand(gang) for gang in members]
     heapq.heapify(heap)

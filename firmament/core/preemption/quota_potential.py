@@ -12,61 +12,32 @@ important task leaves them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.core.constraints.quota_order import QuotaShares, list_amounts
-from firmament.core.constraints.quota_room import QuotaTerms
+from firmament.core.constraints.quota_order import QuotaShares
 from firmament.core.preemption.node_state import PreemptionState
+from firmament.core.preemption.quota_users import (
+    AskedUser,
+    Importance,
+    QuotaFilling,
+    QuotaUser,
+    QuotaUsers,
+)
 
 MOST_STEPS = 512
 """Shares at which two states of one quota are compared; alike up to there, they are taken for no progress."""
 
-Importance = tuple[int, int]
-"""Standing, and age: the older task is more important."""
 
+class _Change(NamedTuple):
+    """What differs between two states: those who go, of them those who do not count, and those who come."""
 
-class QuotaUser(NamedTuple):
-    """A task that uses quota, on a machine."""
-
-    importance: Importance
-    draw: int
-    machine: int
-
-
-class QuotaFilling:
-    """What a quota and those below it use while tasks are taken up one after another: what goes beyond the part of a
-    quota that it does not lend counts at the one above it.
-    """
-
-    def __init__(self, terms: QuotaTerms, list_path: Callable[[int], tuple[int, ...]], node: int) -> None:
-        self._terms, self._list_path, self._node = terms, list_path, node
-        self._used: dict[int, Int64] = {}
-        self._before: dict[int, Int64] = {}
-
-    def add(self, user: QuotaUser, asked: Sequence[tuple[int, int]]) -> Int64:
-        """Take one more up; returns what the quota uses then: int64[J]."""
-        tree = self._terms.tree
-        passed = np.zeros(tree.subtree.shape[1], dtype=np.int64)
-        for column, amount in asked:
-            passed[column] += amount
-        self._before = {}
-        for each in self._list_path(self._terms.draws[user.draw].node):
-            before = self._used.get(each)
-            before = np.zeros_like(passed) if before is None else before
-            self._before[each], self._used[each] = before, before + passed
-            if each == self._node:
-                break
-            local = tree.local[each]
-            passed = np.maximum(self._used[each] - local, 0) - np.maximum(before - local, 0)
-        return self._used[self._node]
-
-    def take_back(self) -> None:
-        """Give back what the last one took."""
-        self._used.update(self._before)
+    free: list[QuotaUser]
+    gone: list[QuotaUser]
+    come: list[QuotaUser]
 
 
 class QuotaPotential:
@@ -79,6 +50,8 @@ class QuotaPotential:
         self._terms, self._shares, self._node = terms, shares, node
         self._present = np.unique(node[node >= 0]).tolist()
         self._list_path = quotas.use.list_path
+        self._state: PreemptionState | None = None
+        self._users: dict[int, QuotaUsers] = {}
 
     def rises(
         self,
@@ -95,29 +68,43 @@ class QuotaPotential:
         and how important it is. Less important tasks of its own queue are left out of account.
         """
         queues = set(queues)
-        free = {victim for victim in victims if self._node[victim] == newcomer}
-        free = {victim for victim in free if importance_of(before, victim) < importance}
+        gone = [self._make_user(before, victim) for victim in victims]
+        free = [
+            user
+            for user in gone
+            if self._node[user.victim] == newcomer and importance_of(before, user.victim) < importance
+        ]
         if len(free) == len(victims):
             return True
+        if before is not self._state:
+            self._users, self._state = {}, before
+        come = self._list_coming(after, len(before.taken))
         depths: dict[int, set[int]] = {}
         for queue in queues:
             for above, node in enumerate(reversed(self._list_below_root(queue))):
                 depths.setdefault(above, set()).add(node)
         if len(queues) > 1 and any(self._terms.fair[queue] for queue in queues):
             self._drop_common(depths)
-        concerned = set().union(*depths.values())
-        present = {*self._present, *(int(each) for each in self._find_taking(after))}
-        below = {node for node in present if not concerned.isdisjoint(self._list_below_root(node))}
-        then, now = self._list_users(before, below, free), self._list_users(after, below)
+        change = _Change(free, gone, come)
         for depth in sorted(depths, reverse=True):
-            found = self._compare_protected(then, now, sorted(depths[depth]))
+            found = self._compare_protected(change, sorted(depths[depth]))
             if found:
                 return found > 0
         for depth in sorted(depths):
-            found = self._compare_shares(then, now, sorted(depths[depth]))
+            found = self._compare_shares(change, sorted(depths[depth]))
             if found:
                 return found > 0
         return all(importance_of(before, victim) < importance for victim in victims)
+
+    def follow(self, after: PreemptionState, victims: Sequence[int]) -> None:
+        """Take that the state is another one: some have gone, and others come, since the one that was looked at."""
+        if self._state is None:
+            return
+        gone = [self._make_user(self._state, victim) for victim in victims]
+        come = self._list_coming(after, len(self._state.taken))
+        for node, users in self._users.items():
+            users.change(self._select(gone, node), self._select(come, node))
+        self._state = after
 
     def _drop_common(self, depths: dict[int, set[int]]) -> None:
         """Drop the quotas above all that take part: between those below them, shares decide."""
@@ -126,35 +113,20 @@ class QuotaPotential:
                 break
             del depths[depth]
 
-    def _find_taking(self, state: PreemptionState) -> Int64:
-        """Return the quotas on which those draw who have got places."""
-        shapes = state.problem.shape[[cls for cls, _ in state.taken]]
-        nodes = self._terms.find_nodes(shapes)
-        return nodes[nodes >= 0]
-
     # --- what quotas bring in ------------------------------------------------------------------------------------
 
-    def _compare_protected(self, then: list[QuotaUser], now: list[QuotaUser], nodes: Sequence[int]) -> int:
-        """Return whether more important tasks are protected at some nodes (1), or less at any (-1); 0: no change."""
+    def _compare_protected(self, change: _Change, nodes: Sequence[int]) -> int:
+        """Return whether what some quotas bring in is enough for more important tasks than before at some (1), or for
+        less at any (-1); 0: no change.
+        """
         found = 0
         for node in nodes:
-            before, after = self._list_protected(then, node), self._list_protected(now, node)
-            if after < before:
+            compared = self._get_users(node).compare(
+                *(self._select(each, node) for each in (change.free, change.gone, change.come))
+            )
+            if compared < 0:
                 return -1
-            found = max(found, int(after > before))
-        return found
-
-    def _list_protected(self, users: list[QuotaUser], node: int) -> list[Importance]:
-        """Return the tasks that what a quota and those below it bring in is for: each, the most important first, as
-        long as there is enough.
-        """
-        subtree, filling, found = self._terms.tree.subtree[node], self._begin(node), []
-        for user, asked in self._list_asked(users, node):
-            used = filling.add(user, asked)
-            if all(used[column] <= subtree[column] for column, _ in asked):
-                found.append(user.importance)
-            else:
-                filling.take_back()
+            found = max(found, compared)
         return found
 
     def _begin(self, node: int) -> QuotaFilling:
@@ -162,23 +134,25 @@ class QuotaPotential:
 
     # --- shares --------------------------------------------------------------------------------------------------
 
-    def _compare_shares(self, then: list[QuotaUser], now: list[QuotaUser], nodes: Sequence[int]) -> int:
+    def _compare_shares(self, change: _Change, nodes: Sequence[int]) -> int:
         """Return the same for the smallest share at which the tasks of some nodes differ."""
         smallest, found = float("inf"), 0
         for node in nodes:
             if self._terms.fair[node] and self._terms.tree.parent[node] >= 0:
-                share, sign = self._find_difference(then, now, node)
+                share, sign = self._find_difference(change, node)
                 if share < smallest:
                     smallest, found = share, sign
                 elif share == smallest:
                     found = min(found, sign)
         return found
 
-    def _find_difference(self, then: list[QuotaUser], now: list[QuotaUser], node: int) -> tuple[float, int]:
+    def _find_difference(self, change: _Change, node: int) -> tuple[float, int]:
         """Return the smallest share of a node up to which other tasks are protected than before, and in whose favour:
         1: the state after it; infinity and 0 for none.
         """
-        before, after = list(self._list_asked(then, node)), list(self._list_asked(now, node))
+        users, come = self._get_users(node), self._select(change.come, node)
+        before = users.list_edited(self._select(change.free, node))
+        after = users.list_edited(self._select(change.gone, node), come)
         share = 0.0
         for _ in range(MOST_STEPS):
             had, next_then = self._list_up_to(before, node, share)
@@ -191,7 +165,7 @@ class QuotaPotential:
         return share, -1
 
     def _list_up_to(
-        self, users: Sequence[tuple[QuotaUser, list[tuple[int, int]]]], node: int, share: float
+        self, users: Sequence[AskedUser], node: int, share: float
     ) -> tuple[list[Importance], float]:
         """Return the tasks for which there is enough up to a share, and the share from which it may be more."""
         filling = self._begin(node)
@@ -212,33 +186,43 @@ class QuotaPotential:
         path = self._list_path(queue)
         return path[:-1] or path
 
-    def _list_asked(
-        self, users: Sequence[QuotaUser], node: int
-    ) -> Iterable[tuple[QuotaUser, list[tuple[int, int]]]]:
-        """Yield the users at a node and below it, with column and amount of what they take."""
-        terms = self._terms
-        for user in users:
-            draw = terms.draws[user.draw]
-            if draw.node >= 0 and node in self._list_below_root(draw.node):
-                yield user, list_amounts(draw, terms.covers[terms.kind[user.machine]])
+    def _select(self, users: Sequence[QuotaUser], node: int) -> list[QuotaUser]:
+        """Return those of some users that draw on a quota or below it."""
+        draws = self._terms.draws
+        return [user for user in users if self._is_at(draws[user.draw].node, node)]
 
-    def _list_users(
-        self, state: PreemptionState, queues: set[int], without: Collection[int] = ()
-    ) -> list[QuotaUser]:
-        """Return the tasks of some queues that stay, or have got a place, the most important first."""
-        preemption, terms = state.preemption, self._terms
-        users = [
-            QuotaUser(
-                importance_of(state, victim), int(preemption.draw[victim]), int(preemption.machine[victim])
-            )
-            for victim in np.flatnonzero(~state.gone & np.isin(self._node, sorted(queues))).tolist()
-            if victim not in without
+    def _is_at(self, queue: int, node: int) -> bool:
+        return queue >= 0 and node in self._list_below_root(queue)
+
+    def _get_users(self, node: int) -> QuotaUsers:
+        """Return the users of a quota and of those below it in the state that is looked at."""
+        found, state = self._users.get(node), self._state
+        if found is None:
+            assert state is not None
+            queues = [queue for queue in self._present if self._is_at(queue, node)]
+            victims = np.flatnonzero(~state.gone & np.isin(self._node, queues)).tolist()
+            staying = [self._make_user(state, victim) for victim in victims]
+            come = self._select(self._list_coming(state, 0), node)
+            found = QuotaUsers(self._terms, lambda: self._begin(node), [*staying, *come])
+            self._users[node] = found
+        return found
+
+    def _make_user(self, state: PreemptionState, victim: int) -> QuotaUser:
+        preemption = state.preemption
+        return QuotaUser(
+            importance_of(state, victim),
+            int(preemption.draw[victim]),
+            int(preemption.machine[victim]),
+            victim,
+        )
+
+    def _list_coming(self, state: PreemptionState, first: int) -> list[QuotaUser]:
+        """Return those who have got places in a state, but for the ``first`` ones."""
+        draw, shape = self._terms.draw, state.problem.shape
+        places = [(cls, machine, int(draw[shape[cls]])) for cls, machine in state.taken[first:]]
+        return [
+            QuotaUser(rank_of(state, cls), number, machine) for cls, machine, number in places if number >= 0
         ]
-        for cls, machine in state.taken:
-            draw = int(terms.draw[state.problem.shape[cls]])
-            if draw >= 0 and terms.draws[draw].node in queues:
-                users.append(QuotaUser(rank_of(state, cls), draw, machine))
-        return sorted(users, key=lambda user: user.importance, reverse=True)
 
 
 def importance_of(state: PreemptionState, victim: int) -> Importance:

@@ -21,7 +21,9 @@ from cost_models.interface import Bool, Int64
 from firmament.core.constraints.quota_order import QuotaShares, list_amounts, list_columns
 from firmament.core.constraints.quota_room import QuotaRoom
 from firmament.core.preemption.node_state import PreemptionState
+from firmament.core.preemption.quota_bounds import QuotaBound, RoomBound, list_within_reach
 from firmament.core.preemption.quota_potential import QuotaPotential, importance_of, rank_of
+from firmament.core.preemption.quota_units import QuotaUnit, put_unit
 from firmament.core.preemption.quota_victims import (
     Newcomer,
     ShareRule,
@@ -39,18 +41,10 @@ MOST_TRIALS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class _Unit:
-    """Tasks that come together: one, or a gang; ``members``: classes and how many of each."""
-
-    members: tuple[tuple[int, int], ...]
-    newcomer: Newcomer
-
-
-@dataclass(frozen=True, slots=True)
 class _Choice:
     """Victims, whole gangs of them in groups, that are looked at for a unit; ``lenient``: see `ShareRule`."""
 
-    unit: _Unit
+    unit: QuotaUnit
     candidates: list[int]
     rank: dict[int, int]
     """By victim: whose turn it is to go, where shares say so."""
@@ -91,7 +85,7 @@ class QuotaReclaim:
                     break
         return self.state
 
-    def _list_units(self, able: Bool, gang: Int64, need: Int64) -> Iterator[_Unit]:
+    def _list_units(self, able: Bool, gang: Int64, need: Int64) -> Iterator[QuotaUnit]:
         state, problem = self.state, self.state.problem
         quotas = problem.quotas
         assert quotas is not None
@@ -111,7 +105,7 @@ class QuotaReclaim:
                 units.append(self._make_unit(tuple(wanted)))
         yield from sorted(units, key=lambda unit: unit.newcomer.importance, reverse=True)
 
-    def _make_unit(self, members: tuple[tuple[int, int], ...]) -> _Unit:
+    def _make_unit(self, members: tuple[tuple[int, int], ...]) -> QuotaUnit:
         state, terms = self.state, self.state.problem.quotas
         assert terms is not None
         draws = [terms.draws[int(terms.draw[state.problem.shape[cls]])] for cls, _ in members]
@@ -119,7 +113,7 @@ class QuotaReclaim:
         columns = {column for draw in draws if draw.node == node for column in list_columns(draw)}
         own = int(state.preemption.own[members[0][0]]) if len(state.preemption.own) else -1
         importance = max(rank_of(state, cls) for cls, _ in members)
-        return _Unit(members, Newcomer(node, tuple(sorted(columns)), importance, own))
+        return QuotaUnit(members, Newcomer(node, tuple(sorted(columns)), importance, own))
 
     def _book(self, quotas: QuotaRoom, victim: int, count: int) -> None:
         """Book a task as there again (1) or gone (-1)."""
@@ -128,7 +122,7 @@ class QuotaReclaim:
 
     # --- one unit ------------------------------------------------------------------------------------------------
 
-    def _reclaim(self, unit: _Unit) -> bool:
+    def _reclaim(self, unit: QuotaUnit) -> bool:
         """Give a unit its places, if victims can be found for it; returns whether they could."""
         looks = tuple((int(self.state.problem.shape[cls]), count) for cls, count in unit.members)
         if (looks, unit.newcomer.importance[0]) in self._in_vain:
@@ -139,12 +133,13 @@ class QuotaReclaim:
             return False
         victims, after = found
         self._went += victims
+        self._potential.follow(after, victims)
         for place in range(len(self.state.taken), len(after.taken)):
             after.elsewhere[place] = (*self._went, *self._leaving)
         self.state = after
         return True
 
-    def _choose(self, unit: _Unit) -> tuple[list[int], PreemptionState] | None:
+    def _choose(self, unit: QuotaUnit) -> tuple[list[int], PreemptionState] | None:
         """Return the best set of victims that is enough, and the state after it; None for none."""
         terms = self.state.problem.quotas
         assert terms is not None
@@ -157,7 +152,11 @@ class QuotaReclaim:
             return None
         node = unit.newcomer.node
         if not terms.fair[node]:
-            return self._choose_among(_Choice(unit, candidates, {}))
+            everybody = self._add_companions(candidates, [])
+            within = list_within_reach(
+                self.state, self._node, unit.newcomer, unit.members, candidates, everybody
+            )
+            return self._choose_among(_Choice(unit, list(within), {})) if within else None
         strategies = terms.strategies[node] if terms.strategies else ()
         for lenient in (False, True)[: len(strategies)]:
             order = self._list_by_shares(unit, candidates, lenient=lenient)
@@ -169,7 +168,7 @@ class QuotaReclaim:
                 return found
         return None
 
-    def _sort_candidates(self, unit: _Unit) -> list[int]:
+    def _sort_candidates(self, unit: QuotaUnit) -> list[int]:
         """Return who may go for a unit: of other queues first, then the least important first."""
         state, preemption = self.state, self.state.preemption
         may_go = find_candidates(state, self._node, unit.newcomer) & self._find_drawing(unit.newcomer.columns)
@@ -190,7 +189,7 @@ class QuotaReclaim:
         takes = [not set(columns).isdisjoint(list_columns(draw)) for draw in terms.draws]
         return np.array([*takes, False], dtype=np.bool_)[preemption.draw]
 
-    def _list_by_shares(self, unit: _Unit, candidates: list[int], *, lenient: bool) -> list[int]:
+    def _list_by_shares(self, unit: QuotaUnit, candidates: list[int], *, lenient: bool) -> list[int]:
         """Return the candidates that shares would let go one after another, in that order."""
         machines = self._guess_machines(unit)
         if machines is None:
@@ -198,15 +197,15 @@ class QuotaReclaim:
         ordered = self._order_by_shares(unit, machines, candidates, lenient=lenient)
         return [victim for group in ordered for victim in group]
 
-    def _guess_machines(self, unit: _Unit) -> list[tuple[int, int]] | None:
+    def _guess_machines(self, unit: QuotaUnit) -> list[tuple[int, int]] | None:
         """Return class and machine of each task of a unit, were all quotas free; None where machines have no room."""
         trial, terms = self.state.copy(), self.state.problem.quotas
         assert terms is not None
         trial.quotas = None
-        return _put_unit(trial, unit)
+        return put_unit(trial, unit)
 
     def _order_by_shares(
-        self, unit: _Unit, places: Sequence[tuple[int, int]], victims: Sequence[int], *, lenient: bool
+        self, unit: QuotaUnit, places: Sequence[tuple[int, int]], victims: Sequence[int], *, lenient: bool
     ) -> list[Sequence[int]]:
         state, quotas, terms = self.state, self.state.quotas, self.state.problem.quotas
         assert quotas is not None
@@ -239,11 +238,16 @@ class QuotaReclaim:
         if len(choice.candidates) <= FEW:
             return self._choose_of_all(choice)
         going: list[int] = []
-        enough = None
+        enough, members = None, choice.unit.members
+        quota, room = QuotaBound(self.state), RoomBound(self.state, members)
         for victim in choice.candidates:
             if victim not in going:
-                going += self._add_companions([victim], going)
-                enough = self._try(choice, going)
+                more = self._add_companions([victim], going)
+                going += more
+                quota.free(more)
+                room.free(more)
+                if room.is_enough() and quota.is_enough(members):
+                    enough = self._try_enough(choice, going)
                 if enough is not None:
                     break
         if enough is None:
@@ -258,8 +262,22 @@ class QuotaReclaim:
 
     def _choose_of_all(self, choice: _Choice) -> tuple[list[int], PreemptionState] | None:
         """Return the same, with all sets looked at, from the smallest on."""
-        if not self._frees_enough(choice.unit, choice.candidates):
+        unit, candidates = choice.unit, choice.candidates
+        everybody = self._add_companions(candidates, [])
+        room = RoomBound(self.state, unit.members)
+        room.free(everybody)
+        if not room.is_enough() or not QuotaBound(self.state, everybody).is_enough(unit.members):
             return None
+        for going in self._list_sets(choice, everybody):
+            found = self._try(choice, going)
+            if found is not None:
+                return going, found
+        return None
+
+    def _list_sets(self, choice: _Choice, everybody: list[int]) -> Iterator[list[int]]:
+        """Yield all sets of candidates, gangs as wholes, the best first; size by size where nothing comes before."""
+        by_size = len(everybody) == len(choice.candidates) and not self.state.count_beyond(everybody)
+        by_size = by_size and all(self._keeps_gangs([each]) for each in everybody)
         seen: set[frozenset[int]] = set()
         sets: list[list[int]] = []
         for size in range(1, len(choice.candidates) + 1):
@@ -268,11 +286,10 @@ class QuotaReclaim:
                 if frozenset(going) not in seen:
                     seen.add(frozenset(going))
                     sets.append(going)
-        for going in sorted(sets, key=self._weigh(choice)):
-            found = self._try(choice, going)
-            if found is not None:
-                return going, found
-        return None
+            if by_size:
+                yield from sorted(sets, key=self._weigh(choice))
+                sets.clear()
+        yield from sorted(sets, key=self._weigh(choice))
 
     def _weigh(self, choice: _Choice) -> Callable[[list[int]], tuple[object, ...]]:
         def weigh(going: list[int]) -> tuple[object, ...]:
@@ -295,10 +312,16 @@ class QuotaReclaim:
         """Return the state with a unit in its places once some are gone; None if it does not find them, or may not
         have them for that.
         """
-        unit = choice.unit
-        if self._trials <= 0 or not self._frees_enough(unit, victims):
+        if not QuotaBound(self.state, victims).is_enough(choice.unit.members):
+            return None
+        return self._try_enough(choice, victims)
+
+    def _try_enough(self, choice: _Choice, victims: list[int]) -> PreemptionState | None:
+        """Return the same, where there is known to be quota for each class of the unit by itself."""
+        if self._trials <= 0:
             return None
         self._trials -= 1
+        unit = choice.unit
         trial = self._place(unit, victims)
         if trial is None or not self._is_allowed(choice, trial, victims):
             return None
@@ -307,26 +330,14 @@ class QuotaReclaim:
         rises = self._potential.rises(self.state, trial, queues, node, importance, victims)
         return trial if rises else None
 
-    def _place(self, unit: _Unit, victims: list[int]) -> PreemptionState | None:
+    def _place(self, unit: QuotaUnit, victims: list[int]) -> PreemptionState | None:
         """Return the state with a unit in its places once some are gone; None if it does not find them."""
         trial = self.state.copy()
         assert trial.quotas is not None
         trial.evict(victims)
         for victim in victims:
             self._book(trial.quotas, victim, -1)
-        return None if _put_unit(trial, unit) is None else trial
-
-    def _frees_enough(self, unit: _Unit, victims: list[int]) -> bool:
-        """Return whether there is quota for the tasks of each class of a unit once some have gone, room aside."""
-        assert self.state.quotas is not None
-        quotas, shape = self.state.quotas.copy(), self.state.problem.shape
-        for victim in victims:
-            self._book(quotas, victim, -1)
-        return all(
-            int(quotas.units_by_kind(int(quotas.terms.draw[shape[cls]])).sum()) >= count
-            for cls, count in unit.members
-            if quotas.terms.draw[shape[cls]] >= 0
-        )
+        return None if put_unit(trial, unit) is None else trial
 
     def _is_allowed(self, choice: _Choice, trial: PreemptionState, victims: list[int]) -> bool:
         """Return whether policies, or shares, let all of some go for a unit that has its places then."""
@@ -343,28 +354,3 @@ class QuotaReclaim:
         free = find_while_borrowing(self.state, newcomer)
         bound = [int(self._node[victim]) for victim in others if not free[victim]]
         return not bound or stays_within(trial.quotas, newcomer._replace(columns=drawn), bound)
-
-
-def _put_unit(state: PreemptionState, unit: _Unit) -> list[tuple[int, int]] | None:
-    """Give the tasks of a unit places, which are returned; None if one finds none."""
-    places = []
-    for cls, count in unit.members:
-        for _ in range(count):
-            machine = _find_machine(state, cls)
-            if machine is None:
-                return None
-            state.put(cls, machine)
-            places.append((cls, machine))
-    return places
-
-
-def _find_machine(state: PreemptionState, cls: int) -> int | None:
-    """Return the cheapest machine that takes one more task of a class now; None for none."""
-    wanted = np.flatnonzero(state.heeds(cls))
-    roomy = np.flatnonzero((state.room[:, wanted] >= state.request(cls)[wanted]).all(axis=1))
-    places = roomy[state.usable(cls)[roomy]]
-    cost = state.problem.cost[state.problem.shape[cls], places]
-    for machine in places[np.argsort(cost, kind="stable")].tolist():
-        if state.takes(cls, machine):
-            return int(machine)
-    return None

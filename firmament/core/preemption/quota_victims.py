@@ -20,7 +20,7 @@ from cost_models.interface import Bool, Int64
 from firmament.core.constraints.quota_order import QuotaShares
 from firmament.core.constraints.quota_room import QuotaRoom
 from firmament.core.preemption.node_state import PreemptionState
-from firmament.core.preemption.quota_potential import Importance
+from firmament.core.preemption.quota_users import Importance
 
 
 class Newcomer(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -28,6 +28,10 @@ class _Notice:
     cls: int
     told: int
     waiting: set[_Waiting] = field(default_factory=set)
+
+
+_BOUND: Final = int(TaskPhase.BOUND)
+"""Asked for thousands of times in a round with many evictions."""
 
 
 class PendingEvictions:
@@ -55,15 +59,17 @@ class PendingEvictions:
     def count_on(self, cluster: Cluster, leaving: Iterable[str], waiting: int) -> None:
         """Note that ``waiting`` (row, just assumed) has its place only if ``leaving`` (uids) go."""
         who = waiting, int(cluster.tasks.came[waiting])
-        for uid in leaving:
-            if not self._still_goes(cluster, uid):
-                continue
-            self.under_way = True
-            self._counted_on.setdefault(who, []).append(uid)
-            self._waiting = None
-            transitions.owe(cluster, waiting)
-            if uid in self._notices:  # else another decision evicts it, and only that decision can spare it
-                self._notices[uid].waiting.add(who)
+        going = [uid for uid in leaving if self._still_goes(cluster, uid)]
+        if not going:
+            return
+        self.under_way = True
+        self._counted_on.setdefault(who, []).extend(going)
+        self._waiting = None
+        transitions.owe(cluster, waiting)
+        for uid in going:
+            notice = self._notices.get(uid)
+            if notice is not None:  # else another decision evicts it, and only that decision can spare it
+                notice.waiting.add(who)
                 self._needless.discard(uid)
 
     def share_fate(self, cluster: Cluster, waiting: Iterable[int]) -> None:
@@ -137,7 +143,7 @@ class PendingEvictions:
     def _still_goes(cluster: Cluster, uid: str) -> bool:
         tasks = cluster.tasks
         row = tasks.row_of.get(uid)
-        return row is not None and bool(tasks.state[row] == TaskPhase.BOUND and tasks.leaving[row])
+        return row is not None and bool(tasks.leaving[row]) and tasks.state.item(row) == _BOUND
 
     def waiting(self, cluster: Cluster) -> Int64:
         """Return rows of the tasks that wait for victims, or have waited for them and are not bound yet; forgets all

@@ -1,0 +1,146 @@
+"""What can be told of victims without a trial: whether there would be quota, and room, for those who come.
+
+Both are bounds from above: where they say no, no trial finds places. The more victims, the more there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from cost_models.interface import Bool, Int64
+from firmament.core.constraints.quota_order import list_amounts
+from firmament.core.constraints.quota_room import QuotaRoom
+from firmament.core.preemption.node_state import PreemptionState
+from firmament.core.preemption.quota_victims import Newcomer, find_while_borrowing, stays_within
+
+Members = Sequence[tuple[int, int]]
+"""Classes of those who come together, and how many of each."""
+
+
+class QuotaBound:
+    """Quotas as victims go one after another; ``state`` stays as it is."""
+
+    def __init__(self, state: PreemptionState, victims: Iterable[int] = ()) -> None:
+        assert state.quotas is not None
+        self.quotas = state.quotas.copy()
+        """What is left of quotas then."""
+        self._state = state
+        self.free(victims)
+
+    def free(self, victims: Iterable[int]) -> None:
+        """Let some go."""
+        preemption, terms = self._state.preemption, self.quotas.terms
+        going = np.array([*victims], dtype=np.int64)
+        kinds = len(terms.covers)
+        pairs = preemption.draw[going] * kinds + terms.kind[preemption.machine[going]]
+        for pair, count in zip(
+            *(each.tolist() for each in np.unique(pairs, return_counts=True)), strict=True
+        ):
+            self.quotas.draw_on(pair // kinds, pair % kinds, -count)
+
+    def is_enough(self, members: Members) -> bool:
+        """Return whether there is quota for the tasks of each class by itself."""
+        draw, shape = self.quotas.terms.draw, self._state.problem.shape
+        return all(
+            int(self.quotas.units_by_kind(int(draw[shape[cls]])).sum()) >= count
+            for cls, count in members
+            if draw[shape[cls]] >= 0
+        )
+
+
+class RoomBound:
+    """Room of machines as victims go one after another, for some who come; ``state`` stays as it is."""
+
+    def __init__(self, state: PreemptionState, members: Members) -> None:
+        self._state = state
+        self._classes = [_ClassRoom(state, cls, count) for cls, count in members]
+
+    def free(self, victims: Iterable[int]) -> None:
+        """Let some go."""
+        machine, sizes = self._state.preemption.machine, self._state.sizes
+        for victim in victims:
+            for each in self._classes:
+                each.enlarge(int(machine[victim]), sizes[victim])
+
+    def is_enough(self) -> bool:
+        """Return whether there is room for the tasks of each class by itself."""
+        return all(each.total >= each.count for each in self._classes)
+
+
+class _ClassRoom:
+    """Room for ``count`` tasks of a class by themselves; ``total``: how many there is room for, counted up to that."""
+
+    def __init__(self, state: PreemptionState, cls: int, count: int) -> None:
+        problem, shape = state.problem, int(state.problem.shape[cls])
+        occupied = state.preemption.occupied
+        feasible = problem.feasible[shape]
+        self._open: Bool = problem.limit_to_pins(
+            cls, feasible.copy() if occupied is None else feasible | occupied[shape]
+        )
+        self._heeded = np.flatnonzero(state.heeds(cls))
+        self._request = state.request(cls)[self._heeded]
+        self._room: Int64 = state.room[:, self._heeded].copy()
+        self.count = count
+        self._units = np.where(self._open, self._count_units(self._room), 0)
+        self.total = int(self._units.sum())
+
+    def _count_units(self, room: Int64) -> Int64:
+        asks = self._request > 0
+        units = np.full(len(room), self.count, dtype=np.int64)
+        if asks.any():
+            units = np.minimum(units, (room[:, asks] // self._request[asks]).min(axis=1))
+        return np.where((room[:, ~asks] >= 0).all(axis=1), np.maximum(units, 0), 0)
+
+    def enlarge(self, machine: int, size: Int64) -> None:
+        """Add what a task leaves on a machine."""
+        self._room[machine] += size[self._heeded]
+        if self._open[machine] and self._units[machine] < self.count:
+            units = int(self._count_units(self._room[machine : machine + 1])[0])
+            self.total += units - int(self._units[machine])
+            self._units[machine] = units
+
+
+def list_within_reach(
+    state: PreemptionState,
+    node: Int64,
+    newcomer: Newcomer,
+    members: Members,
+    candidates: Sequence[int],
+    everybody: Iterable[int],
+) -> Sequence[int]:
+    """Return the candidates but for those of other queues that cannot go whoever goes with them: the newcomer's side
+    borrows even without ``everybody``, the candidates and the rest of their gangs. ``node``: int64[V], as elsewhere.
+    """
+    assert state.quotas is not None
+    bound = QuotaBound(state, everybody)
+    quotas, draw, shape = bound.quotas, state.quotas.terms.draw, state.problem.shape
+    columns: set[int] = set()
+    for cls, count in members:
+        number = int(draw[shape[cls]])
+        kind = find_single_kind(quotas, number) if number >= 0 else None
+        if number >= 0 and kind is None:
+            return candidates
+        if kind is not None:
+            quotas.draw_on(number, kind, count)
+            columns.update(
+                column for column, _ in list_amounts(quotas.terms.draws[number], quotas.terms.covers[kind])
+            )
+    free = find_while_borrowing(state, newcomer)
+    drawn = newcomer._replace(columns=tuple(sorted(columns)))
+    others = {int(node[each]) for each in candidates} - {newcomer.node}
+    reached = {newcomer.node, *(other for other in others if stays_within(quotas, drawn, [other]))}
+    return [each for each in candidates if free[each] or int(node[each]) in reached]
+
+
+def find_single_kind(quotas: QuotaRoom, draw: int) -> int | None:
+    """Return a kind of machines on which tasks of a draw take what they take on any that they may use; None if it
+    depends on the machine.
+    """
+    covers, groups = quotas.terms.covers[:-1], quotas.terms.draws[draw].groups
+    if any(len(group.flavors) != 1 for group in groups):
+        return None
+    flavors = [group.flavors[0] for group in groups]
+    kinds = np.flatnonzero(covers[:, flavors].all(axis=1))
+    return int(kinds[0]) if len(kinds) else None

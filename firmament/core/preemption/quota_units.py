@@ -1,0 +1,43 @@
+"""Tasks that come together for want of quota, and the places that they are given one after another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from firmament.core.preemption.node_state import PreemptionState
+from firmament.core.preemption.quota_victims import Newcomer
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaUnit:
+    """Tasks that come together: one, or a gang; ``members``: classes and how many of each."""
+
+    members: tuple[tuple[int, int], ...]
+    newcomer: Newcomer
+
+
+def put_unit(state: PreemptionState, unit: QuotaUnit) -> list[tuple[int, int]] | None:
+    """Give the tasks of a unit places, which are returned; None if one finds none."""
+    places = []
+    for cls, count in unit.members:
+        for _ in range(count):
+            machine = _find_machine(state, cls)
+            if machine is None:
+                return None
+            state.put(cls, machine)
+            places.append((cls, machine))
+    return places
+
+
+def _find_machine(state: PreemptionState, cls: int) -> int | None:
+    """Return the cheapest machine that takes one more task of a class now; None for none."""
+    wanted = np.flatnonzero(state.heeds(cls))
+    roomy = np.flatnonzero((state.room[:, wanted] >= state.request(cls)[wanted]).all(axis=1))
+    places = roomy[state.usable(cls)[roomy]]
+    cost = state.problem.cost[state.problem.shape[cls], places]
+    for machine in places[np.argsort(cost, kind="stable")].tolist():
+        if state.takes(cls, machine):
+            return int(machine)
+    return None

@@ -1,0 +1,164 @@
+"""The tasks that draw on a quota and on those below it, the most important first, and for which of them it is enough.
+
+States that are compared differ in few tasks. All that is more important than these is alike in both, so what it uses is
+kept at marks along the list, and only what follows is gone through.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from cost_models.interface import Int64
+from firmament.core.constraints.quota_order import list_amounts
+from firmament.core.constraints.quota_room import QuotaTerms
+
+Importance: TypeAlias = tuple[int, int]
+"""Standing, and age: the older task is more important."""
+
+_APART = 8
+"""Tasks between two marks."""
+
+
+class QuotaUser(NamedTuple):
+    """A task that uses quota, on a machine."""
+
+    importance: Importance
+    draw: int
+    machine: int
+    victim: int = -1
+    """Its number among those that may go, -1 for one that comes."""
+
+
+AskedUser: TypeAlias = tuple[QuotaUser, list[tuple[int, int]]]
+"""A task, with column and amount of what it takes."""
+
+
+class QuotaFilling:
+    """What a quota and those below it use while tasks are taken up one after another: what goes beyond the part of a
+    quota that it does not lend counts at the one above it.
+    """
+
+    def __init__(self, terms: QuotaTerms, list_path: Callable[[int], tuple[int, ...]], node: int) -> None:
+        self._terms, self._list_path, self._node = terms, list_path, node
+        self._used: dict[int, Int64] = {}
+        self._before: dict[int, Int64] = {}
+
+    def copy(self) -> QuotaFilling:
+        """Return an independent copy."""
+        twin = QuotaFilling(self._terms, self._list_path, self._node)
+        twin._used = dict(self._used)
+        return twin
+
+    def add(self, user: QuotaUser, asked: Sequence[tuple[int, int]]) -> Int64:
+        """Take one more up; returns what the quota uses then: int64[J]."""
+        tree = self._terms.tree
+        passed = np.zeros(tree.subtree.shape[1], dtype=np.int64)
+        for column, amount in asked:
+            passed[column] += amount
+        self._before = {}
+        for each in self._list_path(self._terms.draws[user.draw].node):
+            before = self._used.get(each)
+            before = np.zeros_like(passed) if before is None else before
+            self._before[each], self._used[each] = before, before + passed
+            if each == self._node:
+                break
+            local = tree.local[each]
+            passed = np.maximum(self._used[each] - local, 0) - np.maximum(before - local, 0)
+        return self._used[self._node]
+
+    def take_back(self) -> None:
+        """Give back what the last one took."""
+        self._used.update(self._before)
+
+    def add_if_enough(self, user: QuotaUser, asked: Sequence[tuple[int, int]]) -> bool:
+        """Take one more up if what the quota brings in is enough for it; returns whether it is."""
+        subtree, used = self._terms.tree.subtree[self._node], self.add(user, asked)
+        enough = all(used[column] <= subtree[column] for column, _ in asked)
+        if not enough:
+            self.take_back()
+        return enough
+
+
+class QuotaUsers:
+    """The users of one quota, by importance. ``begin`` returns a filling of the quota with nobody in it."""
+
+    def __init__(
+        self, terms: QuotaTerms, begin: Callable[[], QuotaFilling], users: Iterable[QuotaUser]
+    ) -> None:
+        self._terms, self._begin = terms, begin
+        found = sorted(users, key=_order)
+        self._asked: list[AskedUser] = [self._ask(user) for user in found]
+        self._keys = [_order(user) for user in found]
+        self._marks = [begin()]
+
+    def _ask(self, user: QuotaUser) -> AskedUser:
+        terms = self._terms
+        return user, list_amounts(terms.draws[user.draw], terms.covers[terms.kind[user.machine]])
+
+    def compare(
+        self, without: Sequence[QuotaUser], gone: Sequence[QuotaUser], come: Sequence[QuotaUser]
+    ) -> int:
+        """Return whether the quota is enough for more important tasks (1) or less (-1) once some are ``gone`` and
+        others have ``come`` than it is now, those ``without`` left out of account; 0: no change.
+        """
+        places = [bisect_left(self._keys, _order(user)) for user in (*without, *gone)]
+        places += [bisect_right(self._keys, _order(user)) for user in come]  # after those as important
+        if not places:
+            return 0
+        start = min(places)
+        filling, tail = self._fill_up_to(start), self._asked[start:]
+        then = self._list_covered(filling.copy(), _edit(tail, without, ()))
+        now = self._list_covered(filling, _edit(tail, gone, [self._ask(user) for user in come]))
+        return (now > then) - (now < then)
+
+    def list_edited(self, without: Sequence[QuotaUser], come: Sequence[QuotaUser] = ()) -> list[AskedUser]:
+        """Return the users but for some, with others."""
+        return _edit(self._asked, without, [self._ask(user) for user in come])
+
+    def change(self, gone: Sequence[QuotaUser], come: Sequence[QuotaUser]) -> None:
+        """Take that some have gone, and others have come."""
+        for user in gone:
+            at = bisect_left(self._keys, _order(user))
+            while self._asked[at][0].victim != user.victim:
+                at += 1
+            del self._keys[at], self._asked[at], self._marks[at // _APART + 1 :]
+        for user in come:
+            at = bisect_right(self._keys, _order(user))
+            self._keys.insert(at, _order(user))
+            self._asked.insert(at, self._ask(user))
+            del self._marks[at // _APART + 1 :]
+
+    def _fill_up_to(self, position: int) -> QuotaFilling:
+        """Return what those before a position use, as far as there is enough for them."""
+        while len(self._marks) <= position // _APART:
+            last = len(self._marks)
+            self._marks.append(self._advance(last - 1, last * _APART))
+        return self._advance(position // _APART, position)
+
+    def _advance(self, mark: int, position: int) -> QuotaFilling:
+        filling = self._marks[mark].copy()
+        for user, asked in self._asked[mark * _APART : position]:
+            filling.add_if_enough(user, asked)
+        return filling
+
+    @staticmethod
+    def _list_covered(filling: QuotaFilling, users: Iterable[AskedUser]) -> list[Importance]:
+        return [user.importance for user, asked in users if filling.add_if_enough(user, asked)]
+
+
+def _order(user: QuotaUser) -> tuple[int, int]:
+    """Return what users are sorted by: the most important first."""
+    return -user.importance[0], -user.importance[1]
+
+
+def _edit(
+    users: Sequence[AskedUser], without: Collection[QuotaUser], come: Sequence[AskedUser]
+) -> list[AskedUser]:
+    """Return users but for some, with others, in order."""
+    out = {user.victim for user in without}
+    found = [each for each in users if each[0].victim not in out] if out else list(users)
+    return sorted([*found, *come], key=lambda each: _order(each[0])) if come else found
