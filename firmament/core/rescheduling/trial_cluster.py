@@ -34,6 +34,7 @@ class TrialCluster:
     def __init__(self, events: Sequence[Event], goes: Collection[str]) -> None:
         self._machines: dict[str, Machine] = {}
         self._classes: dict[int, TaskClass] = {}
+        self._requests: dict[int, Int64] = {}
         self._tasks: dict[str, TasksBound] = {}
         self._home: dict[str, dict[str, None]] = {}
         ending: list[TasksBound] = []
@@ -120,11 +121,16 @@ class TrialCluster:
         return found
 
     def requests_of(self, task_class: int) -> Int64:
-        """Return int64[K]: what a task of a class asks for."""
-        asked = dict(self._classes[task_class].requests)
-        if "pods" in self._resources:
-            asked.setdefault("pods", 1)
-        return np.array([asked.get(key, 0) for key in self._resources], dtype=np.int64)
+        """Return int64[K], not to be changed: what a task of a class asks for."""
+        found = self._requests.get(task_class)
+        if found is None:
+            asked = dict(self._classes[task_class].requests)
+            if "pods" in self._resources:
+                asked.setdefault("pods", 1)
+            found = np.array([asked.get(key, 0) for key in self._resources], dtype=np.int64)
+            found.flags.writeable = False
+            self._requests[task_class] = found
+        return found
 
     def requests_of_task(self, uid: str) -> Int64:
         """Return int64[K]: what a task asks for."""
