@@ -11,7 +11,7 @@ from poseidon.group_trees.status.members import Member
 from poseidon.kube.api.pods import Pod
 from poseidon.pod_groups.membership import MemberPart, Membership, ObjectKey, Progress
 from poseidon.pod_groups.roles import Offered
-from poseidon.pod_groups.scheduler_names import Named
+from poseidon.pod_groups.scheduler_names import WaitingMembers
 from poseidon.pods import tasks as pod_translation
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -47,8 +47,8 @@ class Group:
     """Number of pods by such statement."""
     offered: Offered = field(default_factory=Offered)
     """Members that the solver gets, if its pods have roles."""
-    schedulers: dict[str, Named] = field(default_factory=dict)
-    """Schedulers that its waiting pods name, by uid."""
+    schedulers: WaitingMembers = field(default_factory=WaitingMembers)
+    """Its waiting pods, and the schedulers that they are for."""
 
     @property
     def key(self) -> GroupKey:

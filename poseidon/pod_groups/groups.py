@@ -108,7 +108,7 @@ class Groups(GroupMembers):
         done = group.counts[Progress.SUCCEEDED]
         needed, waiting = demand.min_members - done, group.counts[Progress.WAITING]
         words = foreign_words(needed, placed + waiting, foreign) or split_words(
-            needed, placed, group.schedulers.values()
+            needed, placed, group.schedulers
         )
         lacks = group.offered.lacking
         if lacks and not words:

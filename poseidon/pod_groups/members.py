@@ -236,9 +236,9 @@ class GroupMembers:
 
     def _note_scheduler(self, uid: str, group: Group, pod: Pod, progress: Progress) -> None:
         if not self.one_scheduler and progress is Progress.WAITING:
-            group.schedulers[uid] = _find_name(pod)
+            group.schedulers.put(uid, _find_name(pod))
         else:
-            group.schedulers.pop(uid, None)
+            group.schedulers.remove(uid)
 
     def remove_pod(self, uid: str) -> None:
         """Forget a pod; unknown ones are ignored."""
@@ -254,7 +254,7 @@ class GroupMembers:
             return
         self._count(group, uid, None)
         self._leave_part(uid, group)
-        group.schedulers.pop(uid, None)
+        group.schedulers.remove(uid)
         if group.members.pop(uid, None) is not None:
             self._moved[group.key] = None
             self._unsettled.add(group.key)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from typing import Generic, NamedTuple, TypeVar
 
 from poseidon.kube.parsing.defects import shorten
@@ -19,6 +19,35 @@ class Named(NamedTuple):
 
     pod: str
     scheduler: str
+
+
+class WaitingMembers:
+    """The waiting pods of a group that this scheduler looks at, counted by the schedulers that they are for."""
+
+    def __init__(self) -> None:
+        self._pods: dict[str, Named] = {}
+        self.counts: Counter[str] = Counter()
+        """How many pods there are by scheduler; counting anew for each pod would take long in a large group."""
+
+    def __len__(self) -> int:
+        return len(self._pods)
+
+    def __iter__(self) -> Iterator[Named]:
+        return iter(self._pods.values())
+
+    def put(self, uid: str, named: Named) -> None:
+        """Take a pod as it is now."""
+        self.remove(uid)
+        self._pods[uid] = named
+        self.counts[named.scheduler] += 1
+
+    def remove(self, uid: str) -> None:
+        """Forget a pod; unknown ones are ignored."""
+        named = self._pods.pop(uid, None)
+        if named is not None:
+            self.counts[named.scheduler] -= 1
+            if not self.counts[named.scheduler]:
+                del self.counts[named.scheduler]
 
 
 class ForeignMembers(Generic[K]):
@@ -55,8 +84,10 @@ class ForeignMembers(Generic[K]):
 
 def foreign_words(needed: int, own: int, foreign: Iterable[Named]) -> str:
     """Return why a group of which ``needed`` pods go together cannot be whole here, where ``own`` can be, or ""."""
+    if needed <= 1 or own >= needed:
+        return ""
     others = sorted(foreign)
-    if needed <= 1 or own >= needed or not others:
+    if not others:
         return ""
     return (
         f"waits for members: {own} of {needed} are for this scheduler, and {_format_pods(others)} "
@@ -64,15 +95,17 @@ def foreign_words(needed: int, own: int, foreign: Iterable[Named]) -> str:
     )
 
 
-def split_words(needed: int, placed: int, waiting: Iterable[Named]) -> str:
+def split_words(needed: int, placed: int, waiting: WaitingMembers) -> str:
     """Return why none of several schedulers can make a group whole of which ``placed`` pods have a node, or ""."""
-    pods = sorted(waiting)
-    counts = Counter(each.scheduler for each in pods)
+    counts = waiting.counts
     if needed <= 1 or len(counts) < 2 or placed + max(counts.values()) >= needed:
         return ""
-    first = {name: next(each for each in pods if each.scheduler == name) for name in sorted(counts)}
+    first: dict[str, Named] = {}
+    for each in waiting:
+        first[each.scheduler] = min(each, first.get(each.scheduler, each))
+    shown = [first[name] for name in sorted(first)]
     return (
-        f"its pods are for several schedulers ({_format_pods(list(first.values()))}), none of which can place "
+        f"its pods are for several schedulers ({_format_pods(shown)}), none of which can place "
         f"{needed} of them together; {_REMEDY}"
     )
 

@@ -1,0 +1,45 @@
+"""Which schedulers the pods of a group are for."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from poseidon.pod_groups.scheduler_names import Named, WaitingMembers, split_words
+from tests.support.effort import examples
+
+
+class Unread(WaitingMembers):
+    """Pods that must be counted without looking at each."""
+
+    def __iter__(self):
+        raise AssertionError("each pod of a large group would be read for each pod that comes")
+
+
+def test_the_pods_of_a_large_group_for_one_scheduler_are_not_read_one_by_one():
+    waiting = Unread()
+    for number in range(5):
+        waiting.put(f"u{number}", Named(f"a/p{number}", "poseidon"))
+        assert split_words(10, 0, waiting) == ""
+    waiting.put("u5", Named("a/p5", "other"))
+    assert split_words(5, 0, waiting) == ""
+
+
+@settings(max_examples=examples(100))
+@given(
+    st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from(["", "one", "two", "three"])), max_size=20)
+)
+def test_pods_are_counted_as_they_are_now(steps):
+    waiting, expected = WaitingMembers(), {}
+    for uid, scheduler in steps:
+        if scheduler:
+            waiting.put(uid, Named(uid, scheduler))
+            expected[uid] = scheduler
+        else:
+            waiting.remove(uid)
+            expected.pop(uid, None)
+    assert len(waiting) == len(expected)
+    assert waiting.counts == Counter(expected.values())
+    assert sorted(waiting) == sorted(Named(uid, scheduler) for uid, scheduler in expected.items())
