@@ -15,6 +15,7 @@ from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.flow.residual import Residual
 from firmament.core.preemption.models_room import KeptRooms, columns
 from firmament.core.preemption.problem import PreemptionProblem, PreemptionTuning, VictimGangs
+from firmament.core.preemption.quota_users import QuotaUser, find_covered
 
 
 class PreemptionState:
@@ -52,6 +53,8 @@ class PreemptionState:
         self.waiting = residual.remaining
         self.limits = [each for n, each in enumerate(residual.joint) if n not in preemption.returning]
         self.quotas = residual.quotas
+        self.covered: set[int] | None = None
+        """Victims for whom their own quotas are enough, once that has been asked for."""
         self.ledgers = residual.ledgers
         self.kept = KeptRooms(problem, preemption, placed)
         self.requests, self.heeded, self.sizes, self.room = columns(problem, preemption, residual)
@@ -208,7 +211,36 @@ class PreemptionState:
             if len(preemption.own) and preemption.own[cls] >= 0:
                 open_to[preemption.own[cls]] = False
             may_go &= open_to[preemption.gang]
-        return may_go
+        return may_go & ~self._find_kept_by_quotas(cls)
+
+    def _find_kept_by_quotas(self, cls: int) -> Bool:
+        """Return bool[V]: tasks of other queues in the tree of a class's queue that do not go for room alone: those for
+        whom their own quotas are enough, and all where shares decide. They could take back what went to the class.
+        """
+        preemption, quotas, terms = self.preemption, self.quotas, self.problem.quotas
+        kept = np.zeros(preemption.victims, dtype=np.bool_)
+        number = int(terms.draw[self.problem.shape[cls]]) if terms is not None else -1
+        own = terms.draws[number].node if terms is not None and number >= 0 else -1
+        if quotas is None or terms is None or own < 0 or not len(preemption.draw):
+            return kept
+        node = np.array([*(draw.node for draw in terms.draws), -1], dtype=np.int64)[preemption.draw]
+        if self.covered is None:
+            users = [
+                QuotaUser(
+                    (int(preemption.victim_priority[victim]), -int(preemption.sequence[victim])),
+                    int(preemption.draw[victim]),
+                    int(preemption.machine[victim]),
+                    victim,
+                )
+                for victim in np.flatnonzero(node >= 0).tolist()
+            ]
+            self.covered = find_covered(quotas, users)
+        root = quotas.use.list_path(own)[-1]
+        queues = np.unique(node[(node >= 0) & (node != own)]).tolist()
+        beside = np.isin(node, [each for each in queues if quotas.use.list_path(each)[-1] == root])
+        kept[sorted(self.covered)] = True
+        fair = np.isin(node, np.flatnonzero(terms.fair))
+        return np.asarray(beside & (kept | fair))
 
     def add_gangs(self, victims: Iterable[int]) -> list[int]:
         """Return the ``victims`` that are not chosen yet, and the other members of gangs that would not be whole

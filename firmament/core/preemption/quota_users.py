@@ -14,7 +14,7 @@ import numpy as np
 
 from cost_models.interface import Int64
 from firmament.core.constraints.quota_order import list_amounts
-from firmament.core.constraints.quota_room import QuotaTerms
+from firmament.core.constraints.quota_room import QuotaRoom, QuotaTerms
 
 Importance: TypeAlias = tuple[int, int]
 """Standing, and age: the older task is more important."""
@@ -148,6 +148,29 @@ class QuotaUsers:
     @staticmethod
     def _list_covered(filling: QuotaFilling, users: Iterable[AskedUser]) -> list[Importance]:
         return [user.importance for user, asked in users if filling.add_if_enough(user, asked)]
+
+
+def find_covered(room: QuotaRoom, users: Sequence[QuotaUser]) -> set[int]:
+    """Return those of all users, by their numbers, for whom some quota below the top of a tree is enough."""
+    terms, use = room.terms, room.use
+    below: dict[int, list[QuotaUser]] = {}
+    for user in users:
+        node = terms.draws[user.draw].node
+        for each in use.list_path(node)[:-1] if node >= 0 else ():
+            below.setdefault(each, []).append(user)
+    covered: set[int] = set()
+    for node, there in below.items():
+        if not terms.tree.subtree[node].any():
+            continue
+        if (use.used[node] <= terms.tree.subtree[node]).all():
+            covered.update(user.victim for user in there)
+            continue
+        filling = QuotaFilling(terms, use.list_path, node)
+        for user in sorted(there, key=_order):
+            asked = list_amounts(terms.draws[user.draw], terms.covers[terms.kind[user.machine]])
+            if filling.add_if_enough(user, asked):
+                covered.add(user.victim)
+    return covered
 
 
 def _order(user: QuotaUser) -> tuple[int, int]:

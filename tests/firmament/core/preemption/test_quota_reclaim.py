@@ -29,7 +29,7 @@ def _bound(
     return [ClassDefined(number, _class(queue, cpu)), TasksBound(at, number, uids, priority=priority)]
 
 
-def _gone(result: RoundResult) -> set[str]:
+def list_evicted(result: RoundResult) -> set[str]:
     return {delta.uid for delta in result.deltas if delta.kind is DeltaKind.PREEMPT}
 
 
@@ -53,9 +53,9 @@ def test_a_queue_takes_back_what_others_borrow_and_no_more():
         _cohort(ANY), _bound(1, "right", *uids("r", 4)), tasks(2, *uids("l", 3), content=_class("left"))
     )
     result = core.run_round()
-    assert len(_gone(result)) == 2
+    assert len(list_evicted(result)) == 2
     assert len(_came(result)) == 2
-    assert {uid for delta in _came(result).values() for uid in delta.depends_on} == _gone(result)
+    assert {uid for delta in _came(result).values() for uid in delta.depends_on} == list_evicted(result)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_policies_say_whose_tasks_go(policy: dict[str, str], priority: int, goes
         tasks(2, "l", content=_class("left"), priority=priority),
     )
     result = core.run_round()
-    assert (len(_gone(result)), len(_came(result))) == ((1, 1) if goes else (0, 0))
+    assert (len(list_evicted(result)), len(_came(result))) == ((1, 1) if goes else (0, 0))
 
 
 @pytest.mark.parametrize(
@@ -90,17 +90,17 @@ def test_within_a_queue_less_important_ones_go(within: str, priority: int, goes:
         _bound(1, "team", "high", priority=9),
         tasks(2, "t", content=_class("team"), priority=priority),
     )
-    assert _gone(core.run_round()) == goes
+    assert list_evicted(core.run_round()) == goes
 
 
 def test_who_borrows_reclaims_from_nobody_unless_told_so():
     events = [_cohort({"reclaim": "Any"}, left=0), _bound(1, "right", *uids("r", 2))]
     waiting = tasks(2, "l", content=_class("left"), priority=5)
-    assert _gone(scheduler(*events, waiting).run_round()) == set()
+    assert list_evicted(scheduler(*events, waiting).run_round()) == set()
     policy = {"reclaim": "Never", "borrow": {"policy": "LowerPriority", "threshold": 0}}
     cohort = [*_cohort(policy, left=0, right=1000), quota("cohort", {"any": {"cpu": 1000}})]
     core = scheduler(cohort, _bound(1, "right", *uids("r", 2)), waiting)
-    assert len(_gone(core.run_round())) == 1
+    assert len(list_evicted(core.run_round())) == 1
 
 
 def test_a_gang_comes_as_a_whole_or_nobody_goes():
@@ -111,7 +111,7 @@ def test_a_gang_comes_as_a_whole_or_nobody_goes():
             TasksSubmitted(2, uids("l", size), job="g"),
         ]
         result = scheduler(_cohort(ANY), _bound(1, "right", *uids("r", 4)), gang).run_round()
-        assert len(_gone(result)) == goes
+        assert len(list_evicted(result)) == goes
 
 
 def test_one_large_task_goes_rather_than_several_and_the_least_important_of_equals():
@@ -122,7 +122,7 @@ def test_one_large_task_goes_rather_than_several_and_the_least_important_of_equa
         _bound(3, "right", "large", cpu=2000, priority=3),
         tasks(2, "l", content=_class("left", 2000)),
     )
-    assert _gone(core.run_round()) == {"large"}
+    assert list_evicted(core.run_round()) == {"large"}
 
 
 def test_of_equal_numbers_those_of_other_queues_go_first():
@@ -134,7 +134,7 @@ def test_of_equal_numbers_those_of_other_queues_go_first():
     core = scheduler(
         _cohort(ANY, left=3000, right=2000), running, tasks(9, "new", content=_class("left"), priority=1)
     )
-    (gone,) = _gone(core.run_round())
+    (gone,) = list_evicted(core.run_round())
     assert gone.startswith("r")
 
 
@@ -145,7 +145,7 @@ def test_a_more_important_one_borrows_in_place_of_one_that_its_queue_covers():
         _bound(2, "right", *uids("r", 2)),
         tasks(9, "new", content=_class("left", 2000)),
     )
-    assert _gone(core.run_round()) == {"low"}
+    assert list_evicted(core.run_round()) == {"low"}
 
 
 def test_what_a_queue_does_not_lend_counts_for_it_alone():
@@ -160,7 +160,7 @@ def test_what_a_queue_does_not_lend_counts_for_it_alone():
         _bound(1, "other", "o", cpu=4),
         tasks(2, "new", content=_class("q", 5), priority=-2),
     )
-    assert _gone(core.run_round()) == {"o"}
+    assert list_evicted(core.run_round()) == {"o"}
 
 
 # --- fewest, against all sets ---------------------------------------------------------------------------------------
@@ -254,7 +254,7 @@ def test_no_fewer_could_go():
         result = core.run_round()
         fewest = _fewest(running, wanted, nominal)
         if "t" in _came(result):
-            assert len(_gone(result)) == fewest, seed
+            assert len(list_evicted(result)) == fewest, seed
             found += bool(fewest)
         else:
             assert fewest != 0, seed
@@ -264,12 +264,12 @@ def test_no_fewer_could_go():
 # --- never in a circle ----------------------------------------------------------------------------------------------
 
 
-def _settle(core: Scheduler, classes: dict[str, tuple[int, Any, int]], most: int) -> int:
+def settle(core: Scheduler, classes: dict[str, tuple[int, Any, int]], most: int) -> int:
     """Run rounds as long as somebody is evicted, who then waits anew; returns how many were."""
     evicted = 0
     for _ in range(most):
         result = core.run_round()
-        gone = _gone(result)
+        gone = list_evicted(result)
         evicted += len(gone)
         events: list[Event] = [TaskRemoved(uid) for uid in gone]
         for uid in gone:
@@ -309,7 +309,7 @@ def test_a_cohort_takes_back_its_own_from_others_once():
     evicted = 0
     for uid, (number, content, priority) in classes.items():
         core.apply([ClassDefined(number, content), TasksSubmitted(number, (uid,), priority=priority)])
-        evicted += _settle(core, classes, 20)
+        evicted += settle(core, classes, 20)
     assert {state.name: state.state for state in core.task_states()}["g2"] == "BOUND"
     assert 2 <= evicted <= 3
 
@@ -335,7 +335,7 @@ def test_gangs_of_two_queues_without_quota_of_their_own_do_not_take_turns_evicti
             ]
         )
         for _ in range(5):
-            evicted += len(_gone(core.run_round()))
+            evicted += len(list_evicted(core.run_round()))
     assert evicted == 0
 
 
@@ -358,7 +358,7 @@ def _run_loop(seed: int) -> None:
         classes[uid] = step + 1, _class(draw.choice(names), draw.randint(1, 5)), draw.randint(0, 2)
         number, content, priority = classes[uid]
         core.apply([ClassDefined(number, content), TasksSubmitted(number, (uid,), priority=priority)])
-        _settle(core, classes, 40)
+        settle(core, classes, 40)
 
 
 def test_evictions_for_quota_end():
