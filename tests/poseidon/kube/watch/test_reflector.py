@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from random import Random
 
@@ -20,10 +20,12 @@ from poseidon.kube.client.metrics import KubeMetrics
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
 from poseidon.kube.environment import Environment, ReflectorOptions
+from poseidon.kube.watch.listing import pages
 from poseidon.kube.watch.reflector import Reflector
 from poseidon.testbed.api_server.options import ClusterOptions
 from poseidon.testbed.api_server.server import SimulatedCluster
 from tests.poseidon.kube.scripted_api import listing, node, scripted, status, watch
+from tests.support.time_limits import stretch
 from tests.support.waiting import until
 
 QUICK = ReflectorOptions(page_size=3, absent_seconds=0.05, backoff_initial=0.01, backoff_cap=0.02)
@@ -108,7 +110,8 @@ async def test_pages_are_handed_on_as_they_come_and_the_watch_begins_at_their_ve
         await until(lambda: watching.store.names == ["b", "c", "d"])
         assert watching.store.batches[:2] == [2, 1]
         assert watching.reflector.has_synced
-        assert watching.reflector.has_synced
+        heard = [watching.count("poseidon_watch_events_total", type=each) for each in ("ADDED", "DELETED")]
+        assert heard == [1, 1]
 
 
 async def test_lines_of_one_read_are_one_batch():
@@ -170,7 +173,7 @@ async def test_a_list_that_expires_between_pages_begins_anew():
 
 
 @pytest.mark.parametrize("how", ["http", "event"])
-async def test_an_expired_watch_lists_anew_and_reports_what_vanished(how):
+async def test_an_expired_watch_lists_anew_and_reports_what_vanished(how, caplog):
     lists = iter([listing(10, node("a", 1), node("b", 2)), listing(20, node("b", 2), node("c", 15))])
     watches = []
 
@@ -192,6 +195,40 @@ async def test_an_expired_watch_lists_anew_and_reports_what_vanished(how):
         assert watches == ["10", "20"]
         assert watching.relists("expired") == 1
         assert watching.reflector.has_synced
+    assert "gone back" not in caplog.text
+
+
+async def test_a_list_with_an_older_object_shows_that_the_server_has_gone_back(caplog):
+    lists = iter([listing(10, node("a", 9), node("b", 3)), *(listing(20, node("a", 5)) for _ in range(2))])
+    watches = []
+
+    async def answer(request):
+        if not is_watch(request):
+            return next(lists)
+        watches.append(request)
+        return status(410, "Expired", "old") if len(watches) == 1 else await hang(request)
+
+    async with scripted(answer) as (_, url), Watching(url) as watching:
+        await until(lambda: "gone back" in caplog.text)
+        await until(lambda: watching.store.gone == ["b"])
+    assert "version=5 known=10" in caplog.text
+
+
+async def test_a_list_that_nobody_reads_to_its_end_is_given_up():
+    released = asyncio.Event()
+
+    async def answer(request):
+        if "continue" in request.query:
+            await released.wait()
+        return listing(10, node("a", 1), token="more")
+
+    async with (
+        scripted(answer) as (_, url),
+        Transport(ConnectionSettings(url), clock=time.monotonic) as client,
+    ):
+        async with asyncio.timeout(stretch(10)), aclosing(pages(client, NODES, 1)) as listed:
+            assert [each.metadata.name for each in (await anext(listed)).items] == ["a"]
+        released.set()
 
 
 async def test_a_namesake_that_came_during_a_relist_replaces_the_old_object():

@@ -343,6 +343,21 @@ def test_nor_is_what_remains_of_one_that_was_told_to_leave_as_a_whole():
     assert core.run_round().deltas == ()
 
 
+def test_nobody_makes_way_for_a_member_whose_gang_goes_as_a_whole_in_the_same_round():
+    core = scheduler(
+        machine("m", cpu=3000),
+        machine("small", cpu=1000),
+        CORE,
+        HUGE,
+        gang(3),
+        TasksBound("m", 1, uids("g", 3), job="g", priority=5),
+        TasksBound("small", 1, ("low",)),
+    )
+    core.apply([members("g-3", priority=5), TasksSubmitted(2, ("vip",), priority=9)])
+    told = {delta.uid for delta in core.run_round().deltas if delta.kind is DeltaKind.PREEMPT}
+    assert told == {"g-0", "g-1", "g-2"}
+
+
 def test_a_gang_that_has_been_whole_is_never_given_up():
     clock = Clock()
     options = RoundOptions(gang_seconds=30.0)
