@@ -11,6 +11,7 @@ from poseidon.kube.api.pods import Pod
 from poseidon.pod_rules.limits import LIMITS
 from poseidon.pods.classes import ClassTable
 from protos.firmament.v1 import scheduler_pb2 as pb
+from tests.support.cluster import pod as api_pod
 
 BY_LIMIT = {
     "resources in requests": "resource names",
@@ -58,6 +59,18 @@ def test_a_pod_beyond_a_limit_by_little_is_for_the_solver_to_judge(what: str, sh
     assert not message.invalid
     assert what in solver.explain_excess(message)
     assert not solver.explain_excess(described(shape, LIMITS[what]))
+
+
+def test_fields_of_nodes_are_expressions_too():
+    count = 2 * LIMITS["expressions in selectors"] + 1
+    fields = [{"key": "metadata.name", "operator": "In", "values": ["n"]}] * count
+    terms = {
+        "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchFields": fields}]}
+    }
+    made = api_pod("p", affinity={"nodeAffinity": terms})
+    table = ClassTable()
+    message = table.message(table.intern(msgspec.json.decode(msgspec.json.encode(made), type=Pod)))
+    assert message.invalid.startswith(f"the pod has {count} expressions in selectors; ")
 
 
 def test_every_shape_at_its_limit_is_like_any_other():

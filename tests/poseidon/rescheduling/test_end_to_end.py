@@ -157,6 +157,8 @@ async def test_again_and_again_with_metrics(tmp_path):
                     plans = float(told.partition("\nposeidon_move_plans_total ")[2].partition("\n")[0] or 0)
             assert 'poseidon_moves_total{result="moved"} 2.0' in told
             assert "poseidon_released_pods 4.0" in told
+            assert "\nposeidon_moves_saved_points_total " in told
+            assert "\nposeidon_moves_saved_points_total 0.0" not in told
         finally:
             await process.stop(60)
 
