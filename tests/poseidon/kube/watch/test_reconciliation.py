@@ -80,18 +80,19 @@ class Reconciling:
 
 
 def server(first, exact, then, asked):
-    """Serve ``first``, a watch that says nothing but that version 20 is reached, ``exact`` at 20, and ``then``."""
+    """Serve ``first``, a watch that says only that version 20 is reached, ``exact`` at 20, and ``then`` at 30."""
     lists = [first]
 
     async def answer(request):
         if "watch" in request.query:
-            bookmark = ("BOOKMARK", {"metadata": {"resourceVersion": "20"}})
+            reached = "20" if request.query["resourceVersion"] == "10" else request.query["resourceVersion"]
+            bookmark = ("BOOKMARK", {"metadata": {"resourceVersion": reached}})
             return await watch(request, bookmark, then="hang")
         if request.query.get("resourceVersionMatch") == "Exact":
             asked.append(request)
             if request.query["resourceVersion"] == "20":
                 return exact() if callable(exact) else listing(20, *exact)
-            return listing(10, *first)
+            return listing(30, *then) if request.query["resourceVersion"] == "30" else listing(10, *first)
         return listing(10 if lists else 30, *(lists.pop() if lists else then))
 
     return answer
