@@ -23,7 +23,9 @@ from protos.conventions.logs import one_line
 from protos.conventions.tls import read_chosen_tls, tls_options
 
 if TYPE_CHECKING:
+    from poseidon.api.reading import ReadCluster
     from poseidon.explanations import PodExplanation
+    from poseidon.simulate.expected_starts import ExpectedStart
 
 _LIVE_OPTIONS = ("kubeconfig", "context", "firmament", "cluster_name", "timeout")
 _FILE_OPTIONS = ("config", "now", "strict")
@@ -49,9 +51,21 @@ _FILE_OPTIONS = ("config", "now", "strict")
 @click.option(
     "--pod", metavar="NAMESPACE/NAME", help="The pod to explain; a bare name is in namespace default."
 )
+@click.option(
+    "--when",
+    is_flag=True,
+    help="Also say when a pod that waits is expected to get a node: simulated, as if no further ones came.",
+)
 @page_option("Write the verdicts as one web page, too.")
 def explain(
-    *, source: Source, output: str, timeout: float, most: int, pod: str | None, page_file: Path | None
+    *,
+    source: Source,
+    output: str,
+    timeout: float,
+    most: int,
+    pod: str | None,
+    when: bool,
+    page_file: Path | None,
 ) -> None:
     """Say, for one pod and every node: feasible or why not, and the cost of each model.
 
@@ -62,17 +76,21 @@ def explain(
         raise click.UsageError("no pod given; name one with --pod NAMESPACE/NAME")
     name = pod if "/" in pod else f"default/{pod}"
     _refuse_mixture(offline=source.names_files)
-    explained = _of_files(source, name) if source.names_files else _of_cluster(name, timeout)
+    given = source.read() if source.names_files else None
+    explained = _of_cluster(name, timeout) if given is None else _of_files(given, name)
     if page_file is not None:
         from poseidon.ui.views.pods import single_page
 
         write_page(page_file, single_page(explained, time.time()))
+    start = _expect_start(given or source.read_live(), name) if when else None
     if output == "json":
-        print_json(explained.as_json())
+        print_json(explained.as_json() | ({"expectedStart": start.as_json()} if start else {}))
         return
     from poseidon.offline.tables import print_explanation
 
     print_explanation(explained, most)
+    if start is not None:
+        click.echo(f"\n{start.describe()}")
 
 
 def _refuse_mixture(*, offline: bool) -> None:
@@ -85,8 +103,15 @@ def _refuse_mixture(*, offline: bool) -> None:
             raise click.UsageError(f"{option} is for {which}")
 
 
-def _of_files(source: Source, name: str) -> PodExplanation:
-    given = source.read()
+def _expect_start(given: ReadCluster, name: str) -> ExpectedStart | None:
+    """Return when a pod is expected to get a node, None if it does not wait for one."""
+    from poseidon.simulate.expected_starts import expect_starts
+
+    found = expect_starts(given.manifests, given.configuration, given.now)
+    return next((each for each in found.starts if each.pod == name), None)
+
+
+def _of_files(given: ReadCluster, name: str) -> PodExplanation:
     from poseidon.api.calls import explain as explain_pod
     from poseidon.explanations import UnknownPodError
 

@@ -47,6 +47,17 @@ class ExpectedStart:
     high: float | None
     """Nineteen in twenty have."""
 
+    def as_json(self) -> dict[str, Any]:
+        """Return it for programs."""
+        return {"pod": self.pod, "median": self.median, "low": self.low, "high": self.high}
+
+    def describe(self) -> str:
+        """Return it as a sentence."""
+        if self.median is None:
+            return "It is not expected to get a node within 7 days, if all goes on as it is."
+        span = f"between {_format(self.low)} and {_format(self.high)}"
+        return f"It is expected to get a node in {_format(self.median)} ({span}), if no further pods come."
+
 
 @dataclass(frozen=True, slots=True)
 class ExpectedStarts:
@@ -63,10 +74,7 @@ class ExpectedStarts:
 
     def as_json(self) -> list[dict[str, Any]]:
         """Return the starts for programs."""
-        return [
-            {"pod": each.pod, "median": each.median, "low": each.low, "high": each.high}
-            for each in self.starts
-        ]
+        return [each.as_json() for each in self.starts]
 
 
 def expect_starts(manifests: Manifests, configuration: BridgeConfiguration, now: float) -> ExpectedStarts:

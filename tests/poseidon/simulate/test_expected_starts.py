@@ -61,6 +61,24 @@ def test_stated_run_times_give_the_moment(tmp_path: Path) -> None:
         assert moment <= median <= moment + 2.0
 
 
+def test_one_pod_is_told(tmp_path: Path) -> None:
+    objects = [
+        node("n1"),
+        running("first", "2026-01-01T00:59:00Z", cpu=4, metadata=stated(128)),
+        pod("second", cpu=4),
+    ]
+    path = tmp_path / "cluster.yaml"
+    path.write_text(yaml.safe_dump_all(objects))
+    for name, told in (("second", "It is expected to get a node in 6"), ("first", None)):
+        arguments = ["explain", "-f", str(path), "--now", NOW, "--pod", f"shop/{name}", "--when"]
+        result = CliRunner().invoke(main, arguments)
+        assert result.exit_code == 0, result.output
+        assert told is None or told in result.stdout
+        assert ("is expected" in result.stdout) == (told is not None)
+        found = json.loads(CliRunner().invoke(main, [*arguments, "-o", "json"]).stdout)
+        assert ("expectedStart" in found) == (told is not None)
+
+
 def test_learnt_run_times_give_an_interval(tmp_path: Path) -> None:
     ended = []
     for number, minutes in enumerate((2, 4, 6, 8)):
