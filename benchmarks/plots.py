@@ -11,6 +11,7 @@ from poseidon.ui.report import BarChart, Chart, LineChart, StackChart
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
 
 
 class PlottingUnavailableError(Exception):
@@ -61,6 +62,11 @@ def _lines(axes: Axes, chart: LineChart) -> None:
         axes.plot([at for at, _ in known], [value for _, value in known], "o-" if few else "-", label=label)
     if chart.logarithmic:
         axes.set(xscale="log", yscale="log")
+        _write_numbers_plainly(axes.yaxis)
+        _write_numbers_plainly(axes.xaxis)
+    if len(chart.at) < 10:  # few enough to be named one by one
+        axes.set_xticks(chart.at, [f"{at:,g}" for at in chart.at])
+        axes.set_xticks([], minor=True)
     axes.set(xlabel=chart.across.lower(), ylabel=chart.unit)
     axes.grid(alpha=0.3)
     axes.legend(fontsize="small")
@@ -72,6 +78,16 @@ def _bars(axes: Axes, chart: BarChart) -> None:
         axes.text(value, row, f" {text}", va="center", fontsize="small")
     if chart.logarithmic:
         axes.set_xscale("log")
+        _write_numbers_plainly(axes.xaxis)
+
+
+def _write_numbers_plainly(axis: Axis) -> None:
+    """Write 20 and 2,000 at a logarithmic axis, and not powers of ten; between powers at 2 and 5 times them alone."""
+    from matplotlib.ticker import FuncFormatter, LogLocator
+
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+    axis.set_minor_formatter(FuncFormatter(lambda *_: ""))
 
 
 def _stacks(axes: Axes, chart: StackChart) -> None:
