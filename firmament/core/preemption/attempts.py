@@ -50,6 +50,7 @@ def preempt(
     first = np.lexsort((paired, -preemption.priority[paired]))
     able[paired[first][tuning.most_paired :]] = False
     gang, need = _whole_gangs(problem, placed)
+    served = {*problem.gang[placed.cls].tolist()} if len(problem.gang) else set()
     attempts = Attempts(Stages(now, solver, time_limit), tuning.attempts)
     for priority in np.unique(preemption.priority[able])[::-1].tolist():
         band = able & (preemption.priority == priority)
@@ -57,11 +58,12 @@ def preempt(
         for number in np.unique(gang[band & (gang >= 0)])[: tuning.most_gangs].tolist():
             members = np.flatnonzero(band & (gang == number))
             if number in problem.topology.every:
-                if len(members) == np.count_nonzero(gang == number):
+                # Who has got some places this round tries for more in the next one, from where it is then.
+                if len(members) == np.count_nonzero(gang == number) and number not in served:
                     found = preempt_for_group(now, problem.topology, number, solver)
                     if not isinstance(found, str):
                         now = found
-                    elif found not in shortages.get(number, ""):
+                    elif number in shortages and found not in shortages[number]:
                         shortages[number] += f"; without less important pods: {found}"
                 continue
             alike = np.append(problem.shape[members], [*now.remaining[members], need[number]]).tobytes()

@@ -11,11 +11,8 @@ from itertools import count
 from typing import Any
 from unittest.mock import patch
 
-import numpy as np
-
 from firmament.core.constraints.quota_room import QuotaRoom
 from firmament.core.intake.binding_reports import BindingOutcomes
-from firmament.core.preemption import attempts
 from firmament.core.rules.gangs import lifecycle, members
 from firmament.core.rules.gangs.members import lacking
 from firmament.core.rules.quotas import compilation
@@ -187,13 +184,6 @@ def _incomplete_group() -> Sequence[Any]:
     return [patch.object(members, "list_whole", lambda groups, _: {each.name for each in groups})]
 
 
-def _lone_preemptor() -> Sequence[Any]:
-    """Pods that a tree of groups has beyond its need evict others like pods by themselves, whatever their domain."""
-    return [
-        patch.object(attempts, "_find_in_trees", lambda problem: np.zeros(problem.classes, dtype=np.bool_))
-    ]
-
-
 MUTANTS: dict[str, tuple[Patches, int]] = {
     "lost watch event": (_lost_watch_event, 20),
     "duplicated delta": (_duplicated_delta, 20),
@@ -212,14 +202,13 @@ MUTANTS: dict[str, tuple[Patches, int]] = {
     "widened quota": (_widened_quota, 20),
     "blind resumption": (_blind_resumption, 20),
     "incomplete group": (_incomplete_group, 20),
-    "lone preemptor": (_lone_preemptor, 100),
 }
 """Mutants, with the number of seeds within which each is caught, at ``STEPS`` events each."""
 
 QUEUED = frozenset({"forgotten residents", "widened quota", "blind resumption"})
 """Those that only clusters with queues can show."""
 
-OF_TREES = frozenset({"incomplete group", "lone preemptor"})
+OF_TREES = frozenset({"incomplete group"})
 """Those that only histories with trees of groups can show."""
 
 STEPS = 1000

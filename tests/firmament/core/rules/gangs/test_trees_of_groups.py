@@ -192,3 +192,17 @@ def test_a_tree_evicts_less_important_tasks_of_one_domain_and_no_others():
     (rack,) = rack_of(placed, "work")
     assert len(placed) == 3
     assert evicted == {f"low-{rack}-0", f"low-{rack}-1"}
+
+
+def test_a_pod_beyond_the_need_of_its_group_evicts_nobody_in_another_domain():
+    core = scheduler(racks(2, 1), options=RoundOptions(preemption=True))
+    core.apply([ClassDefined(1, TaskClass(requests=(("cpu", 1),)))])
+    core.apply([TasksBound("m-1-0", 1, ("low",))])
+    events = loose(tree((group("root", "", 1), group("work", "root", 2, RACK)), {"work": 3}, first=2), 2)
+    core.apply([replace(each, priority=5) if isinstance(each, TasksSubmitted) else each for each in events])
+    deltas = core.run_round().deltas
+    assert [each.kind for each in deltas] == [DeltaKind.PLACE, DeltaKind.PLACE]
+    placed = {each.uid: each.machine for each in deltas}
+    assert {*placed.values()} == {"m-0-0", "m-0-1"}
+    core.report([BindingReport(uid, at, bound=True) for uid, at in placed.items()])
+    assert not core.run_round().deltas
