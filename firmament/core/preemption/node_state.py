@@ -53,8 +53,8 @@ class PreemptionState:
         self.waiting = residual.remaining
         self.limits = [each for n, each in enumerate(residual.joint) if n not in preemption.returning]
         self.quotas = residual.quotas
-        self.covered: set[int] | None = None
-        """Victims for whom their own quotas are enough, once that has been asked for."""
+        self.covered: list[set[int]] = []
+        """Victims for whom their own quotas are enough, once that has been asked for; copies share it."""
         self.ledgers = residual.ledgers
         self.kept = KeptRooms(problem, preemption, placed)
         self.requests, self.heeded, self.sizes, self.room = columns(problem, preemption, residual)
@@ -211,7 +211,7 @@ class PreemptionState:
             if len(preemption.own) and preemption.own[cls] >= 0:
                 open_to[preemption.own[cls]] = False
             may_go &= open_to[preemption.gang]
-        return may_go & ~self._find_kept_by_quotas(cls)
+        return may_go & ~self._find_kept_by_quotas(cls) if may_go.any() else may_go
 
     def _find_kept_by_quotas(self, cls: int) -> Bool:
         """Return bool[V]: tasks of other queues in the tree of a class's queue that do not go for room alone: those for
@@ -224,7 +224,7 @@ class PreemptionState:
         if quotas is None or terms is None or own < 0 or not len(preemption.draw):
             return kept
         node = np.array([*(draw.node for draw in terms.draws), -1], dtype=np.int64)[preemption.draw]
-        if self.covered is None:
+        if not self.covered:
             users = [
                 QuotaUser(
                     (int(preemption.victim_priority[victim]), -int(preemption.sequence[victim])),
@@ -234,11 +234,11 @@ class PreemptionState:
                 )
                 for victim in np.flatnonzero(node >= 0).tolist()
             ]
-            self.covered = find_covered(quotas, users)
+            self.covered.append(find_covered(quotas, users))
         root = quotas.use.list_path(own)[-1]
         queues = np.unique(node[(node >= 0) & (node != own)]).tolist()
         beside = np.isin(node, [each for each in queues if quotas.use.list_path(each)[-1] == root])
-        kept[sorted(self.covered)] = True
+        kept[sorted(self.covered[0])] = True
         fair = np.isin(node, np.flatnonzero(terms.fair))
         return np.asarray(beside & (kept | fair))
 
