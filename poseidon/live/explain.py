@@ -10,7 +10,7 @@ from poseidon.explanations import PodExplanation, UnknownPodError, read_verdicts
 from poseidon.kube.api.decoding import decode_object
 from poseidon.kube.api.metadata import KubeStruct
 from poseidon.kube.api.pods import Pod
-from poseidon.live.solver import explain_task
+from poseidon.live.solver import explain_task, list_clusters
 from poseidon.pods.tasks import Disposition, disposition, gates_text
 
 if TYPE_CHECKING:
@@ -41,6 +41,10 @@ async def explain_live(
         raise UnknownPodError(f"pod {name} has ended ({pod.status.phase}), so no node is sought for it")
     found = await explain_task(targets, cluster, pod.metadata.uid, seconds, tls)
     outlook = () if pod.spec.node_name else tuple(_outlook(pod, found))
+    if found is None and not pod.spec.node_name:
+        driven = await list_clusters(targets, seconds, tls)
+        if cluster not in driven:
+            outlook = (_say_which_are_driven(cluster, driven), *outlook)
     known = dict(sorted(read_verdicts(found).items())) if found is not None else {}
     return PodExplanation(name, pod.spec.node_name, known, (), outlook)
 
@@ -54,6 +58,12 @@ async def _read(transport: Transport, name: str) -> Pod:
     if not found:
         raise UnknownPodError(f"pod {name} is not in the cluster; name one as NAMESPACE/NAME")
     return found[0]
+
+
+def _say_which_are_driven(cluster: str, driven: set[str]) -> str:
+    if not driven:
+        return f"No bridge has told the solver of cluster {cluster}, or of another one."
+    return f"The solver does not know cluster {cluster}; choose one with --cluster-name: {', '.join(sorted(driven))}."
 
 
 def _outlook(pod: Pod, found: pb.Explanation | None) -> Iterator[str]:

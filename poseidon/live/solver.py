@@ -37,6 +37,27 @@ async def explain_task(
     return await _first(targets, tls, lambda stub: stub.Explain(request, timeout=seconds))
 
 
+async def list_clusters(targets: Sequence[str], seconds: float, tls: TlsFiles | None = None) -> set[str]:
+    """Return the names of the clusters of all solvers at ``targets`` that answer.
+
+    Each has ``seconds`` to answer. Raises ``NoAnswerError`` if none does, or ``TlsError``.
+    """
+    names: set[str] = set()
+    faults = []
+    for target in targets:
+        try:
+            found = await _first(
+                [target], tls, lambda stub: stub.ListState(pb.ListStateRequest(), timeout=seconds)
+            )
+        except NoAnswerError as error:
+            faults.append(str(error))
+        else:
+            names.update(found.clusters if found is not None else ())
+    if len(faults) == len(targets):
+        raise NoAnswerError("; ".join(faults))
+    return names
+
+
 async def state_of(
     targets: Sequence[str], cluster: str, seconds: float, tls: TlsFiles | None = None
 ) -> dict[str, Any]:

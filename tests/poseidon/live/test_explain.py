@@ -61,6 +61,9 @@ async def test_pods_that_run_that_wait_and_that_nobody_knows(tmp_path):
         assert "Nobody schedules it before its scheduling gates are gone: example.com/later." in gated
         assert "it is for scheduler another" in (await explain(s, "theirs")).stdout
 
+        elsewhere = (await explain(s, "huge", "--cluster-name", "nowhere")).stdout.replace("\n", " ")
+        assert f"choose one with --cluster-name: {s._cluster_name}" in elsewhere
+
         missing = await explain(s, "nobody")
         assert (missing.exit_code, missing.stderr) == (
             2,
