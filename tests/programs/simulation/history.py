@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import re
 from collections import deque
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -81,9 +82,13 @@ class Outcome:
 
 
 class _Errors(logging.Handler):
-    """Takes what the programs log as errors; some of it is what faults have to lead to."""
+    """Takes what the programs log as errors; some of it is what faults have to lead to.
 
-    EXPECTED = ("solver refused the session", "round failed", "class set aside")
+    Rounds fail where solves are made to fail, and for no other reason.
+    """
+
+    REFUSED = "solver refused the session"
+    UNSOLVED = re.compile(r"round failed .*error='Solver(Timeout)?Error: ")
 
     def __init__(self, history: History) -> None:
         super().__init__(logging.ERROR)
@@ -91,7 +96,8 @@ class _Errors(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         text = record.getMessage()
-        if not text.startswith(self.EXPECTED) and not self._history.unwinding:
+        expected = text.startswith(self.REFUSED) or self.UNSOLVED.match(text)
+        if not expected and not self._history.unwinding:
             self._history.oracle.fail(f"logged: {text}{_trace(record)}")
 
 
