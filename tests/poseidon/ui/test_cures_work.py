@@ -52,4 +52,4 @@ def test_nineteen_of_twenty_cures_work(block: int, tmp_path: Path):
         seed += BLOCKS
     assert len(failed) <= max(1, 0.05 * told.total()), failed
     assert told.total() > asked / 4
-    assert len(told) >= 4
+    assert len(told) >= 3
