@@ -19,9 +19,6 @@ EXTRAS = MappingProxyType(
 )
 """The extra that brings a module which a plain installation lacks."""
 
-SOLVER = frozenset({"firmament", "cost_models", "networkx", "numpy", "ortools"})
-"""Modules of the solver, and of packages that only it needs: which is missed first is of no interest."""
-
 INSTALL_BRIDGE = f"pip install '{DISTRIBUTION}[bridge]'"
 
 
@@ -40,5 +37,5 @@ def say_what_to_install(error: ModuleNotFoundError) -> str | None:
         return None
     extra = EXTRAS.get(package)
     wanted = f"'{DISTRIBUTION}[{extra}]'" if extra else DISTRIBUTION
-    part = "the solver" if package in SOLVER else f"the package {package}"
+    part = "the solver" if package in ("firmament", "cost_models") else f"the package {package}"
     return f"{part} is not installed here; pip install {wanted}"
