@@ -93,6 +93,14 @@ class QuotaTerms:
         node = np.array([*(draw.node for draw in self.draws), -1], dtype=np.int64)
         return node[self.draw[shapes]]
 
+    def find_contested(self) -> Bool:
+        """Return bool[N]: quotas of trees in which any queue may evict others for quota."""
+        parent, root = self.tree.parent, np.arange(len(self.tree.parent))
+        while (below := parent[root] >= 0).any():
+            root = np.where(below, parent[root], root)
+        evicting = (self.within > 0) | (self.reclaim > 0) | self.borrows
+        return np.isin(root, root[evicting])
+
     def part(self, shapes: Int64 | slice, machines: Int64 | slice = slice(None)) -> QuotaTerms:
         """Return the same for some shapes and machines alone, which count anew."""
         return replace(self, draw=self.draw[shapes], kind=self.kind[machines])

@@ -223,6 +223,8 @@ class PreemptionState:
         own = terms.draws[number].node if terms is not None and number >= 0 else -1
         if quotas is None or terms is None or own < 0 or not len(preemption.draw):
             return kept
+        if not terms.find_contested()[own]:
+            return kept
         node = np.array([*(draw.node for draw in terms.draws), -1], dtype=np.int64)[preemption.draw]
         if not self.covered:
             users = [

@@ -22,6 +22,7 @@ from firmament.core.constraints.quota_order import QuotaShares, list_amounts, li
 from firmament.core.constraints.quota_room import QuotaRoom
 from firmament.core.preemption.node_state import PreemptionState
 from firmament.core.preemption.quota_bounds import QuotaBound, RoomBound, list_within_reach
+from firmament.core.preemption.quota_circles import is_taken_back
 from firmament.core.preemption.quota_potential import QuotaPotential, importance_of, rank_of
 from firmament.core.preemption.quota_units import QuotaUnit, put_unit
 from firmament.core.preemption.quota_victims import (
@@ -327,6 +328,8 @@ class QuotaReclaim:
             return None
         queues = {*self._node[victims].tolist(), unit.newcomer.node}
         node, importance = unit.newcomer.node, unit.newcomer.importance
+        if is_taken_back(trial, self._node, unit.newcomer, victims):
+            return None
         rises = self._potential.rises(self.state, trial, queues, node, importance, victims)
         return trial if rises else None
 

@@ -23,7 +23,7 @@ def put_unit(state: PreemptionState, unit: QuotaUnit) -> list[tuple[int, int]] |
     places = []
     for cls, count in unit.members:
         for _ in range(count):
-            machine = _find_machine(state, cls)
+            machine = find_machine(state, cls)
             if machine is None:
                 return None
             state.put(cls, machine)
@@ -31,7 +31,7 @@ def put_unit(state: PreemptionState, unit: QuotaUnit) -> list[tuple[int, int]] |
     return places
 
 
-def _find_machine(state: PreemptionState, cls: int) -> int | None:
+def find_machine(state: PreemptionState, cls: int) -> int | None:
     """Return the cheapest machine that takes one more task of a class now; None for none."""
     wanted = np.flatnonzero(state.heeds(cls))
     roomy = np.flatnonzero((state.room[:, wanted] >= state.request(cls)[wanted]).all(axis=1))

@@ -48,12 +48,12 @@ def find_candidates(state: PreemptionState, node: Int64, newcomer: Newcomer) -> 
     for each in np.unique(node[going]).tolist():
         if each == newcomer.node:
             found |= going & (node == each) & _find_within(state, newcomer, int(terms.within[each]))
-        elif quotas.use.list_path(each)[-1] == root and _borrows(quotas, newcomer, each):
+        elif quotas.use.list_path(each)[-1] == root and is_borrowing(quotas, newcomer, each):
             found |= going & (node == each) & _find_reclaimable(state, newcomer)
     return found
 
 
-def _borrows(quotas: QuotaRoom, newcomer: Newcomer, other: int) -> bool:
+def is_borrowing(quotas: QuotaRoom, newcomer: Newcomer, other: int) -> bool:
     """Return whether another queue borrows, and all above it that are not above the newcomer's as well."""
     use, ours = quotas.use, quotas.use.list_path(newcomer.node)
     return all(

@@ -52,12 +52,15 @@ def preemption_problem(
         return None
     tasks = cluster.tasks
     claims = may & _find_claiming(problem)
-    sharing = _find_sharing(cluster, problem, claims)
+    contested = _is_contested(problem, may)
+    sharing = _find_sharing(cluster, contested=contested)
     spared = cluster.machines.beyond_measure
     rows, standing = _taking_part(tasks, importance, int(reach[may].max()), spared, sharing)
     if not len(rows):
         return None
     may &= reach > standing.min()
+    if not (may.any() or claims.any()):
+        return None
     known = budgets(cluster)
     kinds, kind, counted = _split_kinds(tasks, rows, known)
     covered_by, allowed = _budgets(cluster, context.evictions, known, kinds, counted)
@@ -83,7 +86,7 @@ def preemption_problem(
         returns=returns,
         occupied=occupied if returning else None,
         **_gang_fields(cluster, rows, of_classes),
-        **_quota_fields(cluster, problem, kinds[kind], claims, groups),
+        **(_quota_fields(cluster, problem, kinds[kind], claims, groups) if contested else {}),
     )
 
 
@@ -105,11 +108,22 @@ def _find_claiming(problem: PlacementProblem) -> Bool:
     return (node >= 0) & np.append(able, False)[node]
 
 
-def _find_sharing(cluster: Cluster, problem: PlacementProblem, claims: Bool) -> Bool:
-    """Return bool[N]: tasks that draw on quotas, if any class may evict for quota."""
+def _is_contested(problem: PlacementProblem, may: Bool) -> bool:
+    """Return whether some class that may evict draws on a tree of quotas in which any queue may evict for quota:
+    also whoever never does so itself has to leave alone what such a queue would take back.
+    """
+    quotas = problem.quotas
+    if quotas is None:
+        return False
+    node = quotas.find_nodes(problem.shape)[may]
+    return bool(quotas.find_contested()[node[node >= 0]].any())
+
+
+def _find_sharing(cluster: Cluster, *, contested: bool) -> Bool:
+    """Return bool[N]: tasks that draw on quotas, if others may be evicted for these."""
     tasks = cluster.tasks
     size = len(tasks.uid)
-    if problem.quotas is None or not claims.any():
+    if not contested:
         return np.zeros(size, dtype=np.bool_)
     drawing = np.zeros(len(cluster.classes.rows), dtype=np.bool_)
     drawing[list_drawing(cluster)] = True
@@ -120,8 +134,7 @@ def _quota_fields(
     cluster: Cluster, problem: PlacementProblem, classes: Int64, claims: Bool, groups: TaskGroups
 ) -> dict[str, Any]:
     """Return what a preemption problem says of quotas; ``classes``: int64[V], class row of each task."""
-    if problem.quotas is None or not claims.any():
-        return {}
+    assert problem.quotas is not None
     present, place = np.unique(classes, return_inverse=True)
     return {
         "draw": number_draws(cluster, problem.quotas, present.tolist())[place],

@@ -89,6 +89,38 @@ def test_room_is_not_taken_from_whom_its_own_quota_lets_take_it_back():
     run(200_003, 20)
 
 
+def test_who_may_evict_nobody_for_quota_takes_no_room_from_whom_quotas_cover():
+    """A borrower whose own queue takes nothing back, and one of another queue that does."""
+    run(300_044, 30)
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_nobody_goes_for_quota_that_would_be_taken_back_for_the_victim_to_come_again(waits: bool):
+    """`large` takes the place of `small`, `guest` that of `large`, and `small` that of `guest`: its queue's own."""
+    own = {"within": "LowerPriority", "reclaim": "Any"}
+    core = scheduler(
+        machine("m", cpu=20),
+        flavor("any"),
+        quota("cohort", {"any": {"cpu": 1}}),
+        quota("host", {"any": {"cpu": 1}}, parent="cohort", preemption=own),
+        quota(
+            "other", {"any": {"cpu": 0}}, parent="cohort", preemption={"borrow": {"policy": "LowerPriority"}}
+        ),
+        ClassDefined(1, task_class(1, queue="host")),
+        ClassDefined(2, task_class(2, queue="host")),
+        ClassDefined(3, task_class(2, queue="other")),
+        TasksBound("m", 2, ("large",), priority=1),
+        TasksSubmitted(3, ("guest",), priority=2),
+    )
+    if waits:
+        core.apply([TasksSubmitted(1, ("small",), priority=0)])
+    assert list_evicted(core.run_round()) == (set() if waits else {"large"})
+
+
+def test_evictions_end_where_a_queue_has_places_within_and_beyond_its_own_quota():
+    run(300_022, 45)
+
+
 @pytest.mark.parametrize("first", ["a", "b"])
 def test_quota_that_leaves_bit_by_bit_goes_to_nobody_else(first: str):
     """Whoever waits for several to leave keeps what the first of them gives back; those who come again wait."""

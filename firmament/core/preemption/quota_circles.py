@@ -1,0 +1,75 @@
+"""Whether quota that a task gets from another queue would be taken back at once, for the victim to come again.
+
+In a queue a more important task takes the place of a less important one even where it has to borrow and the other one
+does not. If it then goes for a task of another queue that has to borrow, the less important one takes back from that
+what is its queue's, and the circle is closed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from cost_models.interface import Int64
+from firmament.core.constraints.quota_order import list_columns
+from firmament.core.constraints.quota_room import Draw, QuotaRoom
+from firmament.core.preemption.node_state import PreemptionState
+from firmament.core.preemption.quota_units import find_machine
+from firmament.core.preemption.quota_victims import Newcomer, is_borrowing, part_ways
+
+
+def is_taken_back(state: PreemptionState, node: Int64, newcomer: Newcomer, victims: Sequence[int]) -> bool:
+    """Return whether somebody waits who may evict a newcomer for quota, and would in turn be evicted by a victim.
+
+    That is one of a victim's queue, less important than it, who stays within what is the queue's own, and finds no
+    place unless somebody goes. ``state``: the victims are gone, and the newcomer is in its place; ``node``: int64[V],
+    the quota that each task on a machine draws on.
+    """
+    quotas, terms = state.quotas, state.problem.quotas
+    assert quotas is not None
+    assert terms is not None
+    highest: dict[int, int] = {}
+    for victim in victims:
+        queue, standing = int(node[victim]), int(state.preemption.victim_priority[victim])
+        if queue != newcomer.node and terms.within[queue] and terms.reclaim[queue]:
+            highest[queue] = max(standing, highest.get(queue, standing))
+    if not highest:
+        return False
+    for cls in np.flatnonzero((state.remaining > 0) & state.preemption.reclaims).tolist():
+        draw = terms.draws[int(terms.draw[state.problem.shape[cls]])]
+        standing = int(state.preemption.priority[cls])
+        if draw.node not in highest or standing >= highest[draw.node] + (terms.within[draw.node] > 1):
+            continue
+        if terms.reclaim[draw.node] < 2 and standing <= newcomer.importance[0]:
+            continue
+        waiting = Newcomer(draw.node, tuple(list_columns(draw)), (standing, 0), -1)
+        side, _ = part_ways(quotas, draw.node, newcomer.node)
+        if (
+            is_borrowing(quotas, waiting, newcomer.node)
+            and _has_enough(quotas, side, draw, _count_together(state, cls))
+            and find_machine(state, cls) is None
+        ):
+            return True
+    return False
+
+
+def _count_together(state: PreemptionState, cls: int) -> int:
+    """Return how many tasks of a class come at once: all that its gang needs, or one."""
+    problem = state.problem
+    gang = int(problem.gang[cls]) if len(problem.gang_need) else -1
+    return max(1, min(int(problem.gang_need[gang]), int(state.remaining[cls]))) if gang >= 0 else 1
+
+
+def _has_enough(quotas: QuotaRoom, side: int, draw: Draw, count: int) -> bool:
+    """Return whether a quota has enough of its own left for some tasks, in one flavor of each group."""
+    return all(
+        any(
+            all(
+                quotas.use.get_own_left(side, column) >= amount * count
+                for column, amount in zip(columns, group.amounts, strict=True)
+            )
+            for columns in group.columns
+        )
+        for group in draw.groups
+    )
