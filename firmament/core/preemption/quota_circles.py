@@ -2,7 +2,7 @@
 
 In a queue a more important task takes the place of a less important one even where it has to borrow and the other one
 does not. If it then goes for a task of another queue that has to borrow, the less important one takes back from that
-what is its queue's, and the circle is closed.
+what is its queue's, and the circle is closed. The same happens where they lack room, and have quota.
 """
 
 from __future__ import annotations
@@ -15,16 +15,25 @@ from cost_models.interface import Int64
 from firmament.core.constraints.quota_order import list_columns
 from firmament.core.constraints.quota_room import Draw, QuotaRoom
 from firmament.core.preemption.node_state import PreemptionState
+from firmament.core.preemption.quota_bounds import QuotaBound
 from firmament.core.preemption.quota_units import find_machine
 from firmament.core.preemption.quota_victims import Newcomer, is_borrowing, part_ways
 
 
-def is_taken_back(state: PreemptionState, node: Int64, newcomer: Newcomer, victims: Sequence[int]) -> bool:
+def is_taken_back(
+    state: PreemptionState,
+    node: Int64,
+    newcomer: Newcomer,
+    victims: Sequence[int],
+    *,
+    for_room: bool = False,
+) -> bool:
     """Return whether somebody waits who may evict a newcomer for quota, and would in turn be evicted by a victim.
 
     That is one of a victim's queue, less important than it, who stays within what is the queue's own, and finds no
     place unless somebody goes. ``state``: the victims are gone, and the newcomer is in its place; ``node``: int64[V],
-    the quota that each task on a machine draws on.
+    the quota that each task on a machine draws on; ``for_room``: the victim would evict for room, by no
+    policy.
     """
     quotas, terms = state.quotas, state.problem.quotas
     assert quotas is not None
@@ -32,7 +41,7 @@ def is_taken_back(state: PreemptionState, node: Int64, newcomer: Newcomer, victi
     highest: dict[int, int] = {}
     for victim in victims:
         queue, standing = int(node[victim]), int(state.preemption.victim_priority[victim])
-        if queue != newcomer.node and terms.within[queue] and terms.reclaim[queue]:
+        if queue != newcomer.node and terms.reclaim[queue] and (for_room or terms.within[queue]):
             highest[queue] = max(standing, highest.get(queue, standing))
     if not highest:
         return False
@@ -52,6 +61,32 @@ def is_taken_back(state: PreemptionState, node: Int64, newcomer: Newcomer, victi
         ):
             return True
     return False
+
+
+def is_room_taken_back(state: PreemptionState, cls: int, machine: int, victims: Sequence[int]) -> bool:
+    """Return the same for a task of a class that has quota, and gets the room of some victims on a machine; these are
+    gone, and it is not in its place yet.
+    """
+    preemption, quotas, terms = state.preemption, state.quotas, state.problem.quotas
+    number = int(terms.draw[state.problem.shape[cls]]) if terms is not None else -1
+    if quotas is None or terms is None or number < 0 or not len(preemption.draw):
+        return False
+    node = np.array([*(draw.node for draw in terms.draws), -1], dtype=np.int64)[preemption.draw]
+    own = terms.draws[number].node
+    root = quotas.use.list_path(own)[-1] if own >= 0 else -1
+    others = [
+        victim
+        for victim in victims
+        if node[victim] >= 0 and node[victim] != own and quotas.use.list_path(int(node[victim]))[-1] == root
+    ]
+    if not others or not ((state.remaining > 0) & preemption.reclaims).any():
+        return False
+    after = state.copy()
+    after.quotas = QuotaBound(state, np.flatnonzero(state.gone & (node >= 0)).tolist()).quotas
+    after.put(cls, machine)
+    importance = int(preemption.priority[cls]), -int(preemption.since[cls])
+    newcomer = Newcomer(own, tuple(list_columns(terms.draws[number])), importance, -1)
+    return is_taken_back(after, node, newcomer, others, for_room=True)
 
 
 def _count_together(state: PreemptionState, cls: int) -> int:

@@ -20,6 +20,7 @@ from firmament.core.preemption.bundle_network import choose_bundles
 from firmament.core.preemption.bundles import Bundles
 from firmament.core.preemption.node_state import PreemptionState
 from firmament.core.preemption.problem import PreemptionTuning
+from firmament.core.preemption.quota_circles import is_room_taken_back
 from firmament.core.preemption.reprieve import consolidate
 from firmament.core.preemption.victims.choosing import bundles, describe, reprieve_order
 from firmament.core.preemption.victims.covering import CoverProblem, pose_cover_problem
@@ -150,7 +151,7 @@ class Stages:
         """Evict a bundle for a task, if it still helps after the bundles before it."""
         now = self._now
         now.evict(victims)
-        if not self._fits(cls, machine):
+        if not self._fits(cls, machine) or is_room_taken_back(now, cls, machine, victims):
             for victim in victims:
                 now.spare_victim(victim)
             offers[cls].refused.add(machine)

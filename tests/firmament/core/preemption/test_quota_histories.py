@@ -121,6 +121,10 @@ def test_evictions_end_where_a_queue_has_places_within_and_beyond_its_own_quota(
     run(300_022, 45)
 
 
+def test_evictions_end_where_the_same_happens_for_room():
+    run(300_139, 95)
+
+
 @pytest.mark.parametrize("first", ["a", "b"])
 def test_quota_that_leaves_bit_by_bit_goes_to_nobody_else(first: str):
     """Whoever waits for several to leave keeps what the first of them gives back; those who come again wait."""
