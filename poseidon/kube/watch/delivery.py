@@ -35,7 +35,7 @@ class Delivery(Generic[T]):
         in_turn: bool = False,
     ) -> None:
         self._metrics, self._quarantine = environment.metrics, environment.quarantine
-        self._clock = environment.clock
+        self._clock, self._sleep = environment.clock, environment.sleep
         self._resource = resource
         self._in_turn = in_turn
         self._turns: NamespaceTurns[T] | None = None  # most of the time there is little to do
@@ -92,9 +92,10 @@ class Delivery(Generic[T]):
         while True:
             await self._late.wait()
             self._late.clear()
-            while self._turns is not None and (pause := self._turns.next_in()) is not None:
-                await asyncio.sleep(pause)
-                self._turns.hand_on()
+            # While it sleeps all may be handed on by ``deliver``, which then forgets the turns.
+            while (turns := self._turns) is not None and (pause := turns.next_in()) is not None:
+                await self._sleep(pause)
+                turns.hand_on()
 
     def _pass_on(self, batch: Sequence[Change[T]]) -> None:
         self._quarantine.deliver(self._resource, self._tell, batch)

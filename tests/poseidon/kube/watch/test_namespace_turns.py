@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, cast
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,8 +13,13 @@ from hypothesis import strategies as st
 from poseidon.kube.api.metadata import ObjectMeta
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.resource import Change
+from poseidon.kube.environment import Environment
+from poseidon.kube.watch.delivery import Delivery
 from poseidon.kube.watch.namespace_turns import MOST_BYTES, PAUSE, NamespaceTurns
 from tests.support.effort import examples
+
+if TYPE_CHECKING:
+    from poseidon.kube.client.transport import Transport
 
 
 @dataclass
@@ -159,3 +167,34 @@ def test_every_object_ends_as_it_was_last_seen_and_in_order(steps, costs):
             assert int(seen) > int(shown[uid])
         shown[uid] = seen
     assert shown == last
+
+
+async def test_turns_may_be_over_when_a_pause_ends():
+    """All was handed on, and forgotten, before the event loop came to whoever slept meanwhile."""
+    desk = Desk({"heavy": 0.02, "plain": 0.0001})
+    slept = asyncio.Event()
+
+    def count(name):
+        return sum(uid.startswith(name) for _, uid, _ in desk.done)
+
+    async def sleep(_):
+        number = 100
+        while not slept.is_set() and count("heavy") < 8:
+            number, desk.now = number + 1, desk.now + 1.0
+            delivery.deliver([change("plain", number)])
+        for number in (1000, 1001):  # the first hands on the rest
+            desk.now += 100.0
+            delivery.deliver([change("plain", number)])
+        slept.set()
+
+    environment = Environment(cast("Transport", None), clock=desk.clock, sleep=sleep)
+    delivery = Delivery(environment, "pods", desk.take, None, in_turn=True)
+    delivery.mark_synced()
+    catching_up = asyncio.create_task(delivery.catch_up())
+    delivery.deliver([*burst("heavy", 8), *burst("plain", 8)])
+    assert count("heavy") < 8
+    await asyncio.wait({asyncio.create_task(slept.wait()), catching_up}, return_when=asyncio.FIRST_COMPLETED)
+    assert not catching_up.done(), catching_up.exception()
+    catching_up.cancel()
+    with suppress(asyncio.CancelledError):
+        await catching_up
