@@ -6,6 +6,7 @@ that is known at that moment, so that the oldest can go when all together would 
 
 from __future__ import annotations
 
+import os
 import re
 import struct
 import zlib
@@ -118,8 +119,8 @@ class SegmentWriter:
         self._earlier = {each: each.stat().st_size for each in self._list_files()}
         self._number += 1
         path = self._path / f"recording-{self._number:08d}"
-        self._file = path.open("xb")
-        path.chmod(0o600)
+        # From its first byte on nobody but the owner may read it.
+        self._file = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
         self.size = 0
         self._append(_BEGINS)
 
