@@ -62,7 +62,8 @@ async def test_pods_that_run_that_wait_and_that_nobody_knows(tmp_path):
         assert "it is for scheduler another" in (await explain(s, "theirs")).stdout
 
         elsewhere = (await explain(s, "huge", "--cluster-name", "nowhere")).stdout.replace("\n", " ")
-        assert f"choose one with --cluster-name: {s._cluster_name}" in elsewhere
+        assert "The solver does not know cluster nowhere; choose one with --cluster-name: " in elsewhere
+        assert s._cluster_name in elsewhere
 
         missing = await explain(s, "nobody")
         assert (missing.exit_code, missing.stderr) == (

@@ -29,9 +29,11 @@ async def test_each_view_shows_what_is_so(browser, tmp_path):
         await tab.value("location.hash = '#/flow?as=table'")
         await tab.shows("Insufficient nvidia.com/gpu")
         await tab.value("location.hash = '#/cluster?node=west-1a-r3-n00'")
+        await tab.shows("west-1a-r3-n00")  # the view before it tells of GPUs as well
         await tab.shows("nvidia.com/gpu")
         # From the start page to why a pod waits, and what would make it fit: three clicks.
         await tab.value("location.hash = '#/overview'")
+        await tab.shows("Why pods wait")
         await _follow(tab, "a, button", "Insufficient nvidia.com/gpu")
         await tab.click("button", "Cheapest cures")
         await tab.until("/one more node|more of|request|move /.test(document.body.innerText)", seconds=120)
