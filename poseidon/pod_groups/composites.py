@@ -16,6 +16,9 @@ from poseidon.pod_groups.membership import COMPOSITE_POD_GROUP, NATIVE_POD_GROUP
 MOST_LEVELS = 4
 """Levels that a tree may have, that of its PodGroups included, as in Kubernetes."""
 
+FARTHEST_ROOT = 4 * MOST_LEVELS
+"""Groups above a group that are looked at for its tree's root."""
+
 MAX_COUNT = 2**31 - 1
 """The largest number that the objects' fields hold."""
 
@@ -70,10 +73,11 @@ class CompositeTrees:
     def find_root(self, key: ObjectKey) -> ObjectKey:
         """Return the group above all others of a group, which may not exist; itself if it is in none.
 
-        Of groups that are in each other, the first by name.
+        Of groups that are in each other, the first by name. Of a tree that is far too deep, some group on the way: a
+        chain of thousands, which is refused whatever its root is, must not be walked for each of its groups.
         """
         path = [key]
-        while True:
+        while len(path) <= FARTHEST_ROOT:
             found = self._known.get(path[-1])
             parent = _name_parent(path[-1], found) if found is not None else None
             if parent is None:
@@ -81,20 +85,24 @@ class CompositeTrees:
             if parent in path:
                 return min(path[path.index(parent) :])
             path.append(parent)
+        return path[-1]
 
     def list_leaves(self, key: ObjectKey) -> list[ObjectKey]:
         """Return the PodGroups below a group, itself if it is one."""
         return [each for each in self.walk(key) if each.kind == NATIVE_POD_GROUP]
 
     def walk(self, key: ObjectKey) -> Iterator[ObjectKey]:
-        """Yield a group and those below it, parents first, each once."""
-        seen, todo = {key}, [key]
-        for each in todo:
-            yield each
-            for child in sorted(self._inside.get(each, ())):
-                if child not in seen:
-                    seen.add(child)
-                    todo.append(child)
+        """Yield a group and those below it, parents first, each once; none so far below that it is of no matter."""
+        seen, level = {key}, [key]
+        for _ in range(FARTHEST_ROOT + 2):
+            below = []
+            for each in level:
+                yield each
+                for child in sorted(self._inside.get(each, ())):
+                    if child not in seen:
+                        seen.add(child)
+                        below.append(child)
+            level = below
 
     def list_nodes(self, root: ObjectKey) -> tuple[tuple[GroupNode, ...], str]:
         """Return the groups of a tree, parents first, and why it makes no sense ("": it does)."""
@@ -132,6 +140,8 @@ class CompositeTrees:
             if found is None:
                 continue
             parent = _name_parent(key, found)
+            if key == root and parent is not None and self.find_root(root) != root:
+                return f"{key.kind} {key.name} is in too many groups; a tree has at most {MOST_LEVELS} levels"
             if key == root and parent is not None:
                 return f"spec.parentCompositePodGroupName: {parent.name} is in {key.name} itself; remove the circle"
             depth[key] = depth[parent] + 1 if parent is not None else 1

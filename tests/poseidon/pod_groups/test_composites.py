@@ -21,8 +21,9 @@ from poseidon.kube.api.pod_groups import (
     TemplateReference,
     TopologyConstraint,
 )
+from poseidon.pod_groups.composites import FARTHEST_ROOT, CompositeTrees
 from poseidon.pod_groups.groups import Groups
-from poseidon.pod_groups.membership import COMPOSITE_POD_GROUP, NATIVE_POD_GROUP
+from poseidon.pod_groups.membership import COMPOSITE_POD_GROUP, NATIVE_POD_GROUP, ObjectKey
 from tests.poseidon.pod_groups.objects import pod
 
 
@@ -189,3 +190,22 @@ def test_groups_of_trees_may_forbid_their_pods_to_evict_others():
     group = groups.group_of("pod-x")
     assert group is not None
     assert groups.place_in_tree(group, "pod-x").never_preempts
+
+
+@pytest.mark.parametrize("upwards", [True, False])
+def test_a_chain_of_thousands_of_groups_is_refused_without_walking_it_for_each(upwards):
+    length = 2_000
+    groups, trees = Groups(), CompositeTrees()
+    groups.put_pod("pod-x", pod("x", native="a"))
+    put(groups, leaf("a", "c0"))
+    chain = [composite(f"c{number}", f"c{number + 1}") for number in range(length - 1)]
+    chain.append(composite(f"c{length - 1}"))
+    for each in chain if upwards else reversed(chain):
+        key = ObjectKey(COMPOSITE_POD_GROUP, "default", each.metadata.name)
+        put(groups, each)
+        trees.put(key, each)
+        assert len(list(trees.walk(key))) <= FARTHEST_ROOT + 2
+    root = trees.find_root(ObjectKey(COMPOSITE_POD_GROUP, "default", "c0"))
+    assert root.name == f"c{FARTHEST_ROOT}"
+    assert "a tree has at most 4 levels" in trees.list_nodes(root)[1]
+    assert "a tree has at most 4 levels" in asked(groups)[1]
