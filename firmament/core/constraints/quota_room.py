@@ -90,8 +90,12 @@ class QuotaTerms:
 
     def find_nodes(self, shapes: Int64) -> Int64:
         """Return the quotas on which tasks of ``shapes`` draw, -1 for none: int64[A]."""
+        return self.find_nodes_of(self.draw[shapes])
+
+    def find_nodes_of(self, draws: Int64) -> Int64:
+        """Return the quota that each of ``draws`` (int64[A], -1 for none) draws on, -1 for none: int64[A]."""
         node = np.array([*(draw.node for draw in self.draws), -1], dtype=np.int64)
-        return node[self.draw[shapes]]
+        return node[draws]
 
     def find_contested(self) -> Bool:
         """Return bool[N]: quotas of trees in which any queue may evict others for quota."""

@@ -53,6 +53,12 @@ class PreemptionState:
         self.waiting = residual.remaining
         self.limits = [each for n, each in enumerate(residual.joint) if n not in preemption.returning]
         self.quotas = residual.quotas
+        terms = problem.quotas if len(preemption.draw) else None
+        nothing = np.empty(0, dtype=np.int64)
+        self.drawn: Int64 = nothing if terms is None else terms.find_nodes_of(preemption.draw)
+        """int64[V], the quota that each task draws on, -1 for none; empty where quotas save nobody."""
+        self.contested: Bool = nothing > 0 if terms is None else terms.find_contested()
+        """bool[N], quotas of trees in which any queue may evict for quota; empty likewise."""
         self.covered: list[set[int]] = []
         """Victims for whom their own quotas are enough, once that has been asked for; copies share it."""
         self.ledgers = residual.ledgers
@@ -221,11 +227,9 @@ class PreemptionState:
         kept = np.zeros(preemption.victims, dtype=np.bool_)
         number = int(terms.draw[self.problem.shape[cls]]) if terms is not None else -1
         own = terms.draws[number].node if terms is not None and number >= 0 else -1
-        if quotas is None or terms is None or own < 0 or not len(preemption.draw):
+        node = self.drawn
+        if quotas is None or terms is None or own < 0 or not len(node) or not self.contested[own]:
             return kept
-        if not terms.find_contested()[own]:
-            return kept
-        node = np.array([*(draw.node for draw in terms.draws), -1], dtype=np.int64)[preemption.draw]
         if not self.covered:
             users = [
                 QuotaUser(

@@ -69,9 +69,9 @@ def is_room_taken_back(state: PreemptionState, cls: int, machine: int, victims: 
     """
     preemption, quotas, terms = state.preemption, state.quotas, state.problem.quotas
     number = int(terms.draw[state.problem.shape[cls]]) if terms is not None else -1
-    if quotas is None or terms is None or number < 0 or not len(preemption.draw):
+    node = state.drawn
+    if quotas is None or terms is None or number < 0 or not len(node):
         return False
-    node = np.array([*(draw.node for draw in terms.draws), -1], dtype=np.int64)[preemption.draw]
     own = terms.draws[number].node
     root = quotas.use.list_path(own)[-1] if own >= 0 else -1
     others = [

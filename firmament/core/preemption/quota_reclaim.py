@@ -62,8 +62,7 @@ class QuotaReclaim:
         terms, quotas = state.problem.quotas, state.quotas
         assert terms is not None
         assert quotas is not None
-        #: int64[V], the quota that each task draws on, -1 for none
-        self._node: Int64 = np.array([*(draw.node for draw in terms.draws), -1])[state.preemption.draw]
+        self._node = state.drawn
         shares = QuotaShares(terms)
         self._potential = QuotaPotential(state, self._node, shares)
         self._shares = shares
