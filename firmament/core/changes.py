@@ -5,9 +5,8 @@ Rules propose them for their own reasons to refuse machines; cures are the propo
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from enum import Enum
-from types import MappingProxyType
 from typing import NamedTuple
 
 from firmament.core.label_levels import LabelLevels
@@ -64,12 +63,11 @@ class CureProposal(NamedTuple):
 
 
 class ChangedMachine(NamedTuple):
-    """A task's class and a machine as they would be. ``free``: what is left there, amount by resource; ``offered``: by
-    key, the values of all machines' labels; ``levels``: which of these labels are coarser than others.
+    """A task's class and a machine as they would be. ``free``: what is left there, amount by resource; ``levels``: the
+    labels of all machines.
     """
 
     content: TaskClass
     machine: Machine
     free: Mapping[str, int]
-    offered: Mapping[str, Collection[str]] = MappingProxyType({})
     levels: LabelLevels = LabelLevels(())

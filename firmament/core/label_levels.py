@@ -1,4 +1,4 @@
-"""Which labels of machines divide them more coarsely than others do: a zone's machines are those of whole racks."""
+"""The labels of machines, and which are coarser than others: the machines of a zone are those of whole racks."""
 
 from __future__ import annotations
 
@@ -17,25 +17,26 @@ class LabelLevels:
 
     def __init__(self, machines: Iterable[Mapping[str, str]]) -> None:
         self._machines = list(machines)
-        self._values: dict[str, set[str]] = {}
+        self.values: dict[str, set[str]] = {}
+        """By key, the values that machines have."""
         for labels in self._machines:
             for key, value in labels.items():
-                self._values.setdefault(key, set()).add(value)
+                self.values.setdefault(key, set()).add(value)
 
     def find_coarser(self, key: str) -> tuple[str, ...]:
         """Return the keys of which each value holds all machines with some values of ``key``, the finest first."""
-        return tuple(self._sort(each for each in self._values if self._holds(each, key)))
+        return tuple(self._sort(each for each in self.values if self._holds(each, key)))
 
     def find_finer(self, key: str) -> tuple[str, ...]:
         """Return the keys of which ``key`` is a coarser one, the coarsest first."""
-        return tuple(reversed(self._sort(each for each in self._values if self._holds(key, each))))
+        return tuple(reversed(self._sort(each for each in self.values if self._holds(key, each))))
 
     def _sort(self, keys: Iterable[str]) -> list[str]:
-        return sorted(keys, key=lambda key: (-len(self._values[key]), key))
+        return sorted(keys, key=lambda key: (-len(self.values[key]), key))
 
     def _holds(self, coarse: str, fine: str) -> bool:
         """Return whether the one key divides machines more coarsely than the other, and says where they are."""
-        values, many = self._values.get(coarse, set()), len(self._values.get(fine, ()))
+        values, many = self.values.get(coarse, set()), len(self.values.get(fine, ()))
         if not len(values) < many or not (len(values) > 1 or _is_place(coarse)):
             return False
         if _name_of(coarse) in _KINDS or _name_of(fine) in _KINDS:

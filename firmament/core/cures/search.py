@@ -145,10 +145,6 @@ class _CureSearch:
     ) -> None:
         self._trials, self._task, self._left, self._others = trials, task, tries, others
         self._refusals = trials.refusals(task)
-        self._offered: dict[str, set[str]] = {}
-        for name in trials.machines:
-            for key, value in trials.machine(name).labels.items():
-                self._offered.setdefault(key, set()).add(value)
         self._levels = LabelLevels(trials.machine(name).labels for name in trials.machines)
 
     def find(self, most: int) -> tuple[Cure, ...]:
@@ -231,12 +227,12 @@ class _CureSearch:
         free = dict(zip(trials.resources, trials.free_on(machine).tolist(), strict=True))
         content = trials.content_of(self._task)
         if change is None:
-            return ChangedMachine(content, known, free, self._offered, self._levels)
+            return ChangedMachine(content, known, free, self._levels)
         changed = known if change.machine is None else change.machine
         for resource, amount in changed.allocatable.items():
             free[resource] = free.get(resource, 0) + amount - known.allocatable.get(resource, 0)
         return ChangedMachine(
-            content if change.content is None else change.content, changed, free, self._offered, self._levels
+            content if change.content is None else change.content, changed, free, self._levels
         )
 
     def _repair(self) -> Cure | None:

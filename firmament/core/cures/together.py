@@ -138,17 +138,14 @@ class _TogetherSearch:
         tasks.
         """
         trials, content = self._trials, self._trials.content_of(self._waiting[0])
-        offered: dict[str, set[str]] = {}
         machine_of: dict[tuple[Cause, ...], Machine] = {}
         for name in trials.machines:
             machine = trials.machine(name)
-            for key, value in machine.labels.items():
-                offered.setdefault(key, set()).add(value)
             machine_of.setdefault(self._refusals.get(name, ()), machine)
         levels = LabelLevels(trials.machine(name).labels for name in trials.machines)
         found: dict[tuple[CureChange, ...], CureProposal] = {}
         for causes, machine in machine_of.items():
-            standing = ChangedMachine(content, machine, {}, offered, levels)
+            standing = ChangedMachine(content, machine, {}, levels)
             if len(causes) == 1 and not lacks_only_room(causes):
                 proposals = [
                     *propose_for_cause(trials.rules, standing, causes[0]),

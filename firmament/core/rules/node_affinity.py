@@ -79,7 +79,9 @@ def mark_selected(content: TaskClass) -> Hashable:
 
 def _correct_label(standing: ChangedMachine) -> Iterator[CureProposal]:
     """Yield a label that is asked for, and that no machine has, is meant to be one that this machine has."""
-    for content, rule, before, after in _correct(standing.content, standing.machine.labels, standing.offered):
+    for content, rule, before, after in _correct(
+        standing.content, standing.machine.labels, standing.levels.values
+    ):
         step = CureChange(CureKind.CORRECT, rule, before="=".join(before), after="=".join(after))
         yield CureProposal((step,), TrialChange(content, standing.machine))
 
