@@ -22,7 +22,7 @@ def make_nodes(
 
     Each offers 4 cores, 16Gi of memory and 110 pods, but for what ``resources`` says.
     """
-    offered = {name: str(amount) for name, amount in {**USUAL, **(resources or {})}.items()}
+    offered = {name: str(value) for name, value in {**USUAL, **(resources or {})}.items()}
     return [_make_node(f"added-{number}", offered) for number in range(first, first + count)]
 
 
@@ -36,14 +36,14 @@ def parse_nodes(texts: tuple[str, ...]) -> Iterator[tuple[str, list[dict[str, An
         counted, _, listed = text.partition(":")
         pairs = [each.partition("=") for each in listed.split(",") if each]
         count = int(counted) if counted.isdecimal() and len(counted) < 10 else 0
-        if not 1 <= count <= _MOST or not all(name and amount for name, _, amount in pairs):
+        if not 1 <= count <= _MOST or not all(name and value for name, _, value in pairs):
             raise ValueError(f"{text!r} is not a number of nodes, 1 to {_MOST:,}; {_FORM}")
         for name, _, value in pairs:
             try:
                 amount(name, value)
             except QuantityError as error:
                 raise ValueError(f"{text!r}: {name}: {error}") from None
-        yield text, make_nodes(count, {name: amount for name, _, amount in pairs}, first=first)
+        yield text, make_nodes(count, {name: value for name, _, value in pairs}, first=first)
         first += count
 
 

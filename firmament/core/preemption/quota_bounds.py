@@ -1,4 +1,4 @@
-"""What can be told of victims without a trial: whether there would be quota, and room, for those who come.
+"""Says without a trial whether newcomers would have quota, and room, once some victims have gone.
 
 Both are bounds from above: where they say no, no trial finds places. The more victims, the more there is.
 """
@@ -110,8 +110,9 @@ def list_within_reach(
     candidates: Sequence[int],
     everybody: Iterable[int],
 ) -> Sequence[int]:
-    """Return the candidates but for those of other queues that cannot go whoever goes with them: the newcomer's side
-    borrows even without ``everybody``, the candidates and the rest of their gangs. ``node``: int64[V], as elsewhere.
+    """Return the candidates without those that no trial could evict: tasks of another queue, where the newcomer's side
+    of the tree has to borrow even after ``everybody`` has gone, all candidates and the rest of their gangs. ``node``:
+    int64[V], the quota that each task draws on.
     """
     assert state.quotas is not None
     bound = QuotaBound(state, everybody)
@@ -135,8 +136,8 @@ def list_within_reach(
 
 
 def find_single_kind(quotas: QuotaRoom, draw: int) -> int | None:
-    """Return a kind of machines on which tasks of a draw take what they take on any that they may use; None if it
-    depends on the machine.
+    """Return one kind of machines that stands for all that tasks of a draw may use, because they draw the same on each;
+    None if what they draw depends on the machine.
     """
     covers, groups = quotas.terms.covers[:-1], quotas.terms.draws[draw].groups
     if any(len(group.flavors) != 1 for group in groups):

@@ -28,11 +28,11 @@ def is_taken_back(
     *,
     for_room: bool = False,
 ) -> bool:
-    """Return whether somebody waits who may evict a newcomer for quota, and would in turn be evicted by a victim.
+    """Return whether a task waits that would evict the newcomer for quota, and that a victim would then evict.
 
-    That is one of a victim's queue, less important than it, who stays within what is the queue's own, and finds no
-    place unless somebody goes. ``state``: the victims are gone, and the newcomer is in its place; ``node``: int64[V],
-    the quota that each task on a machine draws on; ``for_room``: the victim would evict for room, by no
+    Such a task is in a victim's queue and less important than the victim, stays within the queue's own quota, and finds
+    no place unless somebody goes. ``state``: the victims are gone, and the newcomer is in its place; ``node``:
+    int64[V], the quota that each task on a machine draws on; ``for_room``: the victim would evict for room, by no
     policy.
     """
     quotas, terms = state.quotas, state.problem.quotas

@@ -38,8 +38,8 @@ AskedUser: TypeAlias = tuple[QuotaUser, list[tuple[int, int]]]
 
 
 class QuotaFilling:
-    """What a quota and those below it use while tasks are taken up one after another: what goes beyond the part of a
-    quota that it does not lend counts at the one above it.
+    """Counts what a quota and those below it use, task by task. What exceeds the part of a quota that it does not lend
+    counts at the quota above it.
     """
 
     def __init__(self, terms: QuotaTerms, list_path: Callable[[int], tuple[int, ...]], node: int) -> None:

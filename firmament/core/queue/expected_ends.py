@@ -16,10 +16,10 @@ from firmament.core.state.cluster import Cluster
 
 
 def find_start(cluster: Cluster, needed: Mapping[int, Int64], now: float) -> float:
-    """Return when all of some machines will have so much free at the latest, if nobody else comes.
+    """Return by when each machine in ``needed`` will have as much free as it says, if no further task comes.
 
-    ``needed``: amounts (int64[K]) by row of a machine, -1 for one that is gone. Minus infinity if nobody knows: then
-    nobody ends before it.
+    ``needed``: amounts (int64[K]) by row of a machine, -1 for a machine that is gone. Minus infinity if that is not
+    known: then no task ends before it.
     """
     if min(needed) < 0:
         return -math.inf

@@ -8,7 +8,7 @@ from poseidon.kube.api.metadata import Integer, KubeStruct, ObjectMeta
 
 
 class KaiTopologyConstraint(KubeStruct, frozen=True):
-    """Labels of nodes of which all pods share a value: one that they must share, and one that they had better."""
+    """Two labels of nodes: all pods have to share a value of the first, and share one of the second if possible."""
 
     required_topology_level: str = ""
     preferred_topology_level: str = ""
@@ -40,7 +40,7 @@ class KaiPodGroup(KubeStruct, frozen=True):
 
 
 class PackConstraint(KubeStruct, frozen=True):
-    """Labels of nodes of which all pods share a value: one that they must share, and one that they had better."""
+    """Two labels of nodes: all pods have to share a value of the first, and share one of the second if possible."""
 
     required: str | None = None
     preferred: str | None = None

@@ -167,7 +167,8 @@ def on_dask(address: str) -> Callable[[Sequence[SweepRun], Path], Rows]:
 
 
 def find_best(rows: Iterable[Mapping[str, Any]], minimise: Sequence[str]) -> list[int]:
-    """Return the runs that no other is as good as in all figures and better in one; failed ones do not count.
+    """Return the Pareto-best runs: no other is at least as good in all figures and better in one. Failed ones do not
+    count.
 
     A figure that is missing counts as worse than all.
     """
