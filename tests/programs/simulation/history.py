@@ -17,7 +17,7 @@ from grpc import aio
 
 from poseidon.leadership.options import LeaderElectionOptions
 from tests.programs.simulation import workload
-from tests.programs.simulation.actors import Kubelets, Machines, Rival, Users
+from tests.programs.simulation.actors import Kubelets, Machines, Rival
 from tests.programs.simulation.api_server import (
     COMPOSITES,
     LEAVES,
@@ -46,6 +46,7 @@ from tests.programs.simulation.queued_users import QueuedUsers
 from tests.programs.simulation.quota_oracle import QuotaOracle
 from tests.programs.simulation.streams import Channel
 from tests.programs.simulation.tree_users import TreeUsers
+from tests.programs.simulation.users import Users
 from tests.support.pod_invariants import violations
 
 SETTLED = 120.0

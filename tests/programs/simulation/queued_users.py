@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tests.programs.simulation import queued_objects, workload
-from tests.programs.simulation.actors import Users
 from tests.programs.simulation.api_server import (
     CLUSTER_QUEUES,
     COHORTS,
@@ -16,6 +15,7 @@ from tests.programs.simulation.api_server import (
     LOCAL_QUEUES,
     PODS,
 )
+from tests.programs.simulation.users import Users
 
 _MOST_JOBS = 8
 

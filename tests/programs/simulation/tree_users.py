@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from tests.programs.simulation import workload
-from tests.programs.simulation.actors import Users, leaving
+from tests.programs.simulation.actors import leaving
 from tests.programs.simulation.api_server import COMPOSITES, LEAVES, PODS, Object, finished
 from tests.programs.simulation.trees import Drawn, draw_tree, leaf_of
+from tests.programs.simulation.users import Users
 
 
 @dataclass
