@@ -1,4 +1,4 @@
-"""What changes a cluster beside the scheduler and the users: kubelets, another scheduler, and nodes that come and go."""
+"""What changes a cluster beside the scheduler and its users: kubelets, another scheduler, nodes that come and go."""
 
 from __future__ import annotations
 
