@@ -73,8 +73,7 @@ def start(
     Returns the id of the process, a descriptor of it, and the connection that tells its status when it has ended. It is
     killed when that is closed.
     """
-    connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    connection.connect(str(server() / "orders"))
+    connection = _connect()
     order = (["-m", *command], str(Path.cwd()), {**environment}, [0, 1, 2])
     with open(os.devnull) as nothing:  # noqa: PTH123 (a descriptor, not a text)
         socket.send_fds(connection, [marshal.dumps(order)], [nothing.fileno(), *outputs])
@@ -93,13 +92,24 @@ def quick_python() -> str:
 
 def process_of(quick: int) -> int:
     """Return the id of the process that runs for one of a quick interpreter. Raises ProcessLookupError if none does."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
-        connection.connect(str(server() / "orders"))
+    with _connect() as connection:
         connection.send(marshal.dumps(quick))
         found = int(connection.recv(_LINE))
     if not found:
         raise ProcessLookupError
     return found
+
+
+def _connect() -> socket.socket:
+    """Open a connection for one order. If the server that workers share is gone, this worker starts its own."""
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    try:
+        connection.connect(str(server() / "orders"))
+    except (ConnectionRefusedError, FileNotFoundError):
+        os.environ.pop(FOLDER, None)
+        server.cache_clear()
+        connection.connect(str(server() / "orders"))
+    return connection
 
 
 @cache

@@ -39,7 +39,10 @@ for each in [int(name) for name in posix.listdir("/proc/self/fd")]:
     except OSError:
         pass  # the folder that was listed
 orders = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
-orders.connect("ADDRESS_OF_ORDERS")
+try:
+    orders.connect("ADDRESS_OF_ORDERS")
+except OSError:  # nobody forks any more
+    posix.execv("REAL_PYTHON", ["REAL_PYTHON", *sys.argv[1:]])
 order = marshal.dumps(
     (
         [each.encode("utf-8", "surrogateescape") for each in arguments],

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import marshal
 import os
+import select
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +16,7 @@ import pytest
 
 from poseidon.testbed.harness.child import Child
 from tests.support import preloaded
-from tests.support.preloaded import process_of, quick_python
+from tests.support.preloaded import FOLDER, process_of, quick_python, server
 from tests.support.waiting import until, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -148,3 +151,40 @@ def test_a_quick_interpreter_ends_as_what_runs_for_it_is_killed():
     os.kill(process, signal.SIGKILL)
     made.communicate()
     assert made.returncode == -signal.SIGKILL
+
+
+def test_who_does_not_read_the_answer_is_no_harm_to_others():
+    quick("-c", "")
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    connection.connect(str(server() / "orders"))
+    connection.send(marshal.dumps(0))
+    select.select([connection], [], [], 60)
+    connection.close()
+    assert quick("-c", "import sys; print(sys.executable)").stdout == f"{quick_python()}\n"
+
+
+@pytest.fixture
+def lost_server(tmp_path, monkeypatch):
+    """A server that has ended; afterwards the one that all tests share serves again."""
+    monkeypatch.setenv(FOLDER, str(tmp_path))
+    server.cache_clear()
+    yield tmp_path
+    server.cache_clear()
+
+
+async def test_a_server_that_is_gone_is_started_anew(lost_server, tmp_path):
+    child = Child("it", "firmament", ["--version"], tmp_path / "log", preloaded.fork)
+    await child.start()
+    assert await child.wait() == 0
+    assert server() != lost_server
+
+
+def test_a_quick_interpreter_without_a_server_is_a_real_one(tmp_path):
+    program = tmp_path / "python"
+    text = Path(quick_python()).read_text().replace(str(server() / "orders"), str(tmp_path / "orders"))
+    program.write_text(text)
+    program.chmod(0o755)
+    done = subprocess.run(
+        [program, "-c", "import sys; print(sys.executable)"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == f"{sys.executable}\n"
