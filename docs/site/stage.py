@@ -12,6 +12,7 @@ from pathlib import Path
 
 _LINK = re.compile(r"\]\(([^)\s#]+)(?:#[^)]*)?\)")
 _WEIGHTS = {"docs/guides": 4, "docs/decisions": 0.25, "CHANGELOG.md": 0.25}
+_STYLES = Path("docs/site/wide.css")
 _SKIPPED = {"build", "dist"}
 """Besides folders whose names begin with a dot: environments and caches."""
 
@@ -29,6 +30,7 @@ def main(target: Path) -> None:
                 _copy(linked, target / linked.relative_to(root))
             elif inside and linked.is_dir():
                 _list(linked, target / linked.relative_to(root) / "README.md")
+    _copy(root / _STYLES, target / _STYLES)
     for document in target.rglob("*.md"):
         origin = root / document.relative_to(target)
         text = _to_pages(document.read_text(encoding="utf-8"), origin)
