@@ -53,6 +53,8 @@ def _of_record(state: BridgeState, record: PodRecord) -> list[str]:
         "it is on no node": phase not in UNPLACED and not record.place,
         "it waits for pods otherwise": state.pending_bindings.dependencies.holds(uid)
         is not (phase is Phase.WAITING),
-        "its claims are not being bound": phase is Phase.BINDING_CLAIMS and uid not in state.volumes.bindings,
+        "its claims are not being bound": phase is Phase.BINDING_CLAIMS
+        and uid not in state.volumes.bindings
+        and uid not in state.devices,
     }
     return [words for words, wrong in checks.items() if wrong]

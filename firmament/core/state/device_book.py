@@ -128,8 +128,13 @@ class DeviceBook:
     # --- placements in the making --------------------------------------------------------------------------------
 
     def promise(self, uid: str, allocations: tuple[ClaimAllocation, ...]) -> None:
-        """Let a task hold what it has got, until records say so or the task loses its place."""
+        """Let a task hold what it has got, until records say so or the task loses its place.
+
+        One that has got nothing, as its claims have devices already, is not kept.
+        """
         self.withdraw(uid)
+        if not allocations:
+            return
         self.version += 1
         self.promised[uid] = allocations
         for each in allocations:

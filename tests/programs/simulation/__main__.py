@@ -22,6 +22,7 @@ def main() -> int:
     parser.add_argument("--always", action="append", default=[], help="a kind of fault that each knows")
     parser.add_argument("--queued", action="store_true", help="with queues, and Jobs in them")
     parser.add_argument("--trees", action="store_true", help="users create trees of groups, too")
+    parser.add_argument("--devices", action="store_true", help="with claims of devices")
     parser.add_argument("--json", type=Path, help="where results are written")
     parser.add_argument("--story", type=int, default=60, help="how many lines of a failing story are shown")
     asked = parser.parse_args()
@@ -34,7 +35,8 @@ def main() -> int:
         )
     began, results, steps = time.process_time(), [], 0
     for seed in range(asked.first, asked.first + asked.seeds):
-        outcome = run(seed, asked.steps, asked.always, queued=asked.queued, trees=asked.trees)
+        kinds = {"queued": asked.queued, "trees": asked.trees, "devices": asked.devices}
+        outcome = run(seed, asked.steps, asked.always, **kinds)
         results.append(outcome)
         steps += outcome.steps
         failed = sum(bool(each.violation) for each in results)

@@ -57,6 +57,8 @@ class Kubelets:
         self.down: set[str] = set()
         self.lasting = False
         """Pods that run go on running."""
+        self.is_prepared: Callable[[Object], bool] = lambda _pod: True
+        """Whether a pod has the devices that it claims: none is started before."""
         self._resizing: set[str] = set()
 
     def pod_changed(self, kind: str, pod: Object) -> None:
@@ -110,6 +112,9 @@ class Kubelets:
         name = pod["spec"]["nodeName"]
         node = self._api.find(NODES, "", name)
         if node is None or self._unattended(name, lambda: self._admit(given)):
+            return
+        if not self.is_prepared(pod):
+            self._queue.after(1.0, lambda: self._admit(given))
             return
         lacks = fits(self._running_on(name), node, pod)
         if lacks:
@@ -287,6 +292,7 @@ class Rival:
             if not pod["spec"].get("nodeName")
             and not leaving(pod)
             and not {"app", workload.GROUP, workload.TREE} & pod["metadata"]["labels"].keys()
+            and "resourceClaims" not in pod["spec"]
             and not fits(here, node, pod)
         ]
         if found:

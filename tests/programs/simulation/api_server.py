@@ -23,6 +23,10 @@ COMPOSITES = "/apis/scheduling.k8s.io/v1alpha3/compositepodgroups"
 BUDGETS = "/apis/policy/v1/poddisruptionbudgets"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 JOBS = "/apis/batch/v1/jobs"
+_DEVICES = "/apis/resource.k8s.io/v1"
+CLASSES, CLAIMS, SLICES = (
+    f"{_DEVICES}/{plural}" for plural in ("deviceclasses", "resourceclaims", "resourceslices")
+)
 _KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
 CLUSTER_QUEUES, LOCAL_QUEUES, COHORTS, FLAVORS = (
     f"{_KUEUE}/{plural}" for plural in ("clusterqueues", "localqueues", "cohorts", "resourceflavors")
@@ -47,9 +51,9 @@ SERVED = (
     "/apis/storage.k8s.io/v1/csistoragecapacities",
     "/apis/storage.k8s.io/v1/storageclasses",
     "/apis/storage.k8s.io/v1/volumeattachments",
-    "/apis/resource.k8s.io/v1/deviceclasses",
-    "/apis/resource.k8s.io/v1/resourceclaims",
-    "/apis/resource.k8s.io/v1/resourceslices",
+    CLASSES,
+    CLAIMS,
+    SLICES,
 )
 _EXPIRED = "The resourceVersion for the provided watch is too old."
 
@@ -109,7 +113,8 @@ class ApiServer:
 
     ``on_binding`` and ``on_eviction`` are told before these take effect, ``on_asked`` when a client asks for them, and
     ``on_repetition`` of what it asks for although it knows that it has been done, and ``on_restored`` after the server
-    has come back from a copy. ``on_resumption`` is told before a Job is resumed.
+    has come back from a copy. ``on_resumption`` is told before a Job is resumed, ``on_claim`` before a claim of devices
+    gets another status.
 
     Versions go back with a copy, as etcd's do. ``moment`` counts all writes and never does; within an ``epoch``, the
     time between two restorations, both grow alike.
@@ -126,6 +131,7 @@ class ApiServer:
         self.on_repetition: Callable[[Request], None] = lambda _: None
         self.on_event: Callable[[Request, Object], None] = lambda *_: None
         self.on_resumption: Callable[[Request, Object], None] = lambda *_: None
+        self.on_claim: Callable[[Request, Object, Object], None] = lambda *_: None
         self.on_change: Callable[[str, str, Object], None] = lambda *_: None
         self.on_restored: Callable[[Copy], None] = lambda _: None
         self._wall = wall
@@ -286,6 +292,8 @@ class ApiServer:
                 return msgspec.json.encode(found)
             case "PATCH", [] if path == JOBS:
                 return self._patch_job(request, found, body)
+            case "PATCH", _ if path == CLAIMS:
+                return self._patch_claim(request, found, subresource, body)
             case "PATCH", _:
                 _check_uid(found, body.get("metadata", {}).get("uid"))
                 return self._patch(path, found, body)
@@ -343,6 +351,30 @@ class ApiServer:
             if not suspended:
                 self.on_resumption(request, found)
             found = self.change_spec(JOBS, found, suspend=suspended)
+        return msgspec.json.encode(found)
+
+    def _patch_claim(self, request: Request, found: Object, subresource: list[str], body: Object) -> bytes:
+        """Change finalizers or the status of a claim, if it is of the version that the patch is made for."""
+        _check_uid(found, body["metadata"].get("uid"))
+        if body["metadata"].get("resourceVersion", "") not in ("", found["metadata"]["resourceVersion"]):
+            raise Refused(409, "Conflict", "the object has been modified")
+        metadata, status = found["metadata"], dict(found["status"])
+        if subresource == ["status"]:
+            for key, value in body["status"].items():
+                status[key] = value
+                if value is None:
+                    del status[key]
+            if not status.get("allocation"):
+                status.pop("devices", None)
+            _check_claim(found, status)
+            self.on_claim(request, found, status)
+        else:
+            if "deletionTimestamp" in metadata:
+                raise Refused(422, "Invalid", "metadata.finalizers: the object is being deleted")
+            finalizers = dict.fromkeys((*metadata["finalizers"], *body["metadata"]["finalizers"]))
+            metadata = {**metadata, "finalizers": [*finalizers]}
+        if metadata != found["metadata"] or status != found["status"]:
+            found = self.replace(CLAIMS, {**found, "metadata": metadata, "status": status})
         return msgspec.json.encode(found)
 
     def _evict(self, request: Request, pod: Object) -> None:
@@ -461,6 +493,17 @@ def merged(former: Any, new: list[Object]) -> list[Object]:
     for each in new:
         by_type[each["type"]] = {**by_type.get(each["type"], {}), **each}
     return list(by_type.values())
+
+
+def _check_claim(claim: Object, status: Object) -> None:
+    """Refuse a status of a claim of devices that the API server would refuse."""
+    former, allocation = claim["status"].get("allocation"), status.get("allocation")
+    if former and allocation and former != allocation:
+        raise Refused(422, "Invalid", "status.allocation: field is immutable")
+    if status.get("reservedFor") and not allocation:
+        raise Refused(422, "Invalid", "status.reservedFor: may not be specified when not allocated")
+    if allocation and not former and "deletionTimestamp" in claim["metadata"]:
+        raise Refused(422, "Invalid", "status.allocation: may not be set, the claim is being deleted")
 
 
 def _check_uid(found: Object, uid: str | None) -> None:

@@ -28,6 +28,9 @@ from tests.programs.simulation.api_server import (
     Copy,
     Object,
 )
+from tests.programs.simulation.device_oracle import DeviceOracle
+from tests.programs.simulation.device_part import CONFIGURED, DevicePart
+from tests.programs.simulation.device_users import DeviceUsers
 from tests.programs.simulation.event_queue import EventQueue
 from tests.programs.simulation.faults import Faults
 from tests.programs.simulation.http import SERVER
@@ -77,6 +80,7 @@ class Outcome:
     bindings: int = 0
     evictions: int = 0
     resumptions: int = 0
+    allocations: int = 0
     violation: str = ""
     digest: int = 0
     story: list[str] = field(default_factory=list)
@@ -114,19 +118,28 @@ class History:
     """Everything that there is in one simulation. ``run`` goes through it."""
 
     def __init__(
-        self, seed: int, always: Collection[str] = (), *, queued: bool = False, trees: bool = False
+        self,
+        seed: int,
+        always: Collection[str] = (),
+        *,
+        queued: bool = False,
+        trees: bool = False,
+        devices: bool = False,
     ) -> None:
         self.queue = queue = EventQueue(Random(f"history {seed}"))
         self.network = Network(queue, Rates())
         self.api = ApiServer(queue.wall, (*SERVED, LEAVES, COMPOSITES) if trees else SERVED)
-        self.oracle = QuotaOracle(queue, self.api) if queued else Oracle(queue, self.api)
+        oracle = QuotaOracle if queued else DeviceOracle if devices else Oracle
+        self.oracle = oracle(queue, self.api)
         self.solves = SimulatedSolver(queue)
         self.front = Front(self.network, self.oracle)
         self.kubelets = Kubelets(queue, self.api)
         self.jobs = JobController(queue, self.api)
         self.machines = Machines(queue, self.api, self.kubelets)
         every = queue.random.choice((0.1, 0.4, 1.5))
-        self.users = (TreeUsers if trees else QueuedUsers if queued else Users)(queue, self.api, every=every)
+        users = TreeUsers if trees else QueuedUsers if queued else DeviceUsers if devices else Users
+        self.users = users(queue, self.api, every=every)
+        self.devices: DevicePart | None = None
         self.rival = Rival(queue, self.api, every=queue.random.choice((0.1, 0.5, 2.0)))
         self.bridges: dict[str, BridgeProgram] = self.front.bridges
         self.unwinding = False
@@ -144,6 +157,16 @@ class History:
         self._configured: dict[str, Any] = {}
         if queued:
             self._begin_queues()
+        if devices:
+            self._begin_devices()
+
+    def _begin_devices(self) -> None:
+        """Let there be devices."""
+        assert isinstance(self.users, DeviceUsers)
+        assert isinstance(self.oracle, DeviceOracle)
+        self.devices = DevicePart(self.queue, self.api, self.oracle, self.kubelets)
+        self.devices.begin(self.users)
+        self._configured = CONFIGURED
 
     def _begin_queues(self) -> None:
         """Let there be queues, and bridges that admit their pods."""
@@ -240,6 +263,8 @@ class History:
                 self.api.create(NODES, spare)
         if isinstance(self.users, QueuedUsers):
             self.users.give_quota()
+        if self.devices is not None:
+            self.devices.make_room()
 
     def _expect_bound(self, seconds: float) -> None:
         unbound = self.oracle.unbound()
@@ -308,12 +333,18 @@ class History:
                 self.oracle.fail(
                     f"the solver has {name} at {told.get(uid)!r}, and it is at {truth.get(uid)!r}"
                 )
+        if self.devices is not None:
+            scheduler = self.solver.registry.get(CLUSTER)._scheduler
+            assert scheduler is not None
+            self.devices.compare(scheduler._cluster.devices)
 
     def _changed(self, path: str, kind: str, found: Object) -> None:
         self.oracle.changed(path, kind, found)
         if path == PODS:
             self.kubelets.pod_changed(kind, found)
         self.jobs.changed(path, kind, found)
+        if self.devices is not None:
+            self.devices.changed(path, found)
 
     # --- copies of the API server --------------------------------------------------------------------------
 
@@ -422,12 +453,18 @@ def simulated(history: History) -> Iterator[None]:
 
 
 def run(
-    seed: int, steps: int, always: Collection[str] = (), *, queued: bool = False, trees: bool = False
+    seed: int,
+    steps: int,
+    always: Collection[str] = (),
+    *,
+    queued: bool = False,
+    trees: bool = False,
+    devices: bool = False,
 ) -> Outcome:
     """Go through the history of a seed; ``always``: kinds of faults that it knows in any case; ``queued``: with
-    queues; ``trees``: with trees of groups.
+    queues; ``trees``: with trees of groups; ``devices``: with claims of devices.
     """
-    history = History(seed, always, queued=queued, trees=trees)
+    history = History(seed, always, queued=queued, trees=trees, devices=devices)
     outcome = Outcome(seed)
     with simulated(history):
         try:
@@ -440,6 +477,8 @@ def run(
     outcome.bindings, outcome.evictions = history.oracle.bindings, history.oracle.evictions
     if isinstance(history.oracle, QuotaOracle):
         outcome.resumptions = history.oracle.resumptions
+    if isinstance(history.oracle, DeviceOracle):
+        outcome.allocations = history.oracle.allocations
     del history
     gc.collect()
     return outcome

@@ -82,7 +82,7 @@ class SimulatedTransport:
         if method != "GET" and not self._permit():
             raise NotLeaderError(method, path)
         request = Request(self._process.name, method, path, query or {}, body, self._seen(path, body))
-        if method == "DELETE" or path.endswith(("/binding", "/eviction")):
+        if method == "DELETE" or path.endswith(("/binding", "/eviction")) or _writes_claim(request):
             self._api.on_asked(request)
         answer: asyncio.Future[bytes] = self._process.create_future()
         epoch = self._api.epoch
@@ -319,6 +319,10 @@ class _Watch:
     def _later(self, seconds: float, event: Callable[[], None]) -> None:
         """Let something arrive in ``seconds``, or once the way is free."""
         self._network.carry(self._process.name, SERVER, seconds, event)
+
+
+def _writes_claim(request: Request) -> bool:
+    return request.method == "PATCH" and "/resourceclaims/" in request.path
 
 
 def _target(request: Request) -> str:

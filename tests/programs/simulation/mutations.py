@@ -16,11 +16,15 @@ from firmament.core.intake.binding_reports import BindingOutcomes
 from firmament.core.rules.gangs import lifecycle, members
 from firmament.core.rules.gangs.members import lacking
 from firmament.core.rules.quotas import compilation
+from firmament.core.state.device_book import DeviceBook
 from firmament.server.fencing import Fencing
 from firmament.server.outbox import DriverOutbox
 from poseidon.bridge.suspended.placeholders import AdmissionStage, WorkloadAdmission
 from poseidon.bridge.suspended.resumptions import Resumptions
 from poseidon.bridge.watched_pods import WatchedPods
+from poseidon.devices import state as device_state
+from poseidon.devices.claim_writes import ClaimWrites
+from poseidon.devices.device_use import DeviceUse
 from poseidon.kube.api.coordination import Lease
 from poseidon.kube.api.decoding import WatchEvent
 from poseidon.kube.client.errors import ApiError
@@ -184,6 +188,24 @@ def _incomplete_group() -> Sequence[Any]:
     return [patch.object(members, "list_whole", lambda groups, _: {each.name for each in groups})]
 
 
+def _unready_device() -> Sequence[Any]:
+    """Pods are bound before drivers have prepared their devices."""
+    return [patch.object(device_state, "is_ready", lambda _: True)]
+
+
+def _kept_claim() -> Sequence[Any]:
+    """What a pod has got that is not bound after all is not given back."""
+    return [patch.object(ClaimWrites, "give_back", lambda *_: None)]
+
+
+def _device_twice() -> Sequence[Any]:
+    """Nobody counts what claims have got."""
+    return [
+        patch.object(DeviceBook, "_hold", lambda *_: None),
+        patch.object(DeviceUse, "find_conflict", lambda *_: ""),
+    ]
+
+
 MUTANTS: dict[str, tuple[Patches, int]] = {
     "lost watch event": (_lost_watch_event, 20),
     "duplicated delta": (_duplicated_delta, 20),
@@ -202,6 +224,9 @@ MUTANTS: dict[str, tuple[Patches, int]] = {
     "widened quota": (_widened_quota, 20),
     "blind resumption": (_blind_resumption, 20),
     "incomplete group": (_incomplete_group, 20),
+    "unready device": (_unready_device, 20),
+    "kept claim": (_kept_claim, 20),
+    "device had twice": (_device_twice, 20),
 }
 """Mutants, with the number of seeds within which each is caught, at ``STEPS`` events each."""
 
@@ -210,6 +235,9 @@ QUEUED = frozenset({"forgotten residents", "widened quota", "blind resumption"})
 
 OF_TREES = frozenset({"incomplete group"})
 """Those that only histories with trees of groups can show."""
+
+WITH_DEVICES = frozenset({"unready device", "kept claim", "device had twice"})
+"""Those that only histories with claims of devices can show."""
 
 STEPS = 1000
 
@@ -231,7 +259,9 @@ def caught(name: str, first: int = 0) -> tuple[int, str] | None:
     """Return the first seed whose history notices a mutant, with what it says; None if none does."""
     with mutated(name):
         for seed in range(first, first + MUTANTS[name][1]):
-            violation = run(seed, STEPS, queued=name in QUEUED, trees=name in OF_TREES).violation
+            violation = run(
+                seed, STEPS, queued=name in QUEUED, trees=name in OF_TREES, devices=name in WITH_DEVICES
+            ).violation
             if violation:
                 return seed, violation
     return None

@@ -109,6 +109,12 @@ def test_a_device_is_held_once_by_a_task_and_its_claim():
     assert book.get_holders((DRIVER, "a")) == {}
 
 
+def test_a_task_that_has_got_nothing_is_not_kept():
+    book = DeviceBook()
+    book.promise("t", ())
+    assert not book.promised
+
+
 def test_a_claim_that_says_something_else_settles_no_promise():
     book = DeviceBook()
     book.promise("t", (ClaimAllocation("c", "", json.dumps(allocation("d0"))),))
