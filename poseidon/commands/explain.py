@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
 _LIVE_OPTIONS = ("kubeconfig", "context", "firmament", "cluster_name", "timeout")
 _FILE_OPTIONS = ("config", "now", "strict")
+_OF_PODS = ("firmament", "cluster_name", "timeout", "most", "page_file")
 
 
 @click.command("explain")
@@ -52,6 +55,12 @@ _FILE_OPTIONS = ("config", "now", "strict")
     "--pod", metavar="NAMESPACE/NAME", help="The pod to explain; a bare name is in namespace default."
 )
 @click.option(
+    "--workload",
+    metavar="NAMESPACE/KIND/NAME",
+    help="Instead of a pod: all pods of a Job or another owner. What holds them in their queue, and what would let "
+    "them in; a NAME that only one has is enough.",
+)
+@click.option(
     "--when",
     is_flag=True,
     help="Also say when a pod that waits is expected to get a node: simulated, as if no further ones came.",
@@ -64,14 +73,21 @@ def explain(
     timeout: float,
     most: int,
     pod: str | None,
+    workload: str | None,
     when: bool,
     page_file: Path | None,
 ) -> None:
     """Say, for one pod and every node: feasible or why not, and the cost of each model.
 
     With -f, of the cluster that the files describe; without, of the live one, whose solver is asked. A pod that runs
-    already is explained as if it looked for another place.
+    already is explained as if it looked for another place. With --workload, say what holds all pods of an owner, and
+    which changes of quotas, priority or pods would place them; of a live cluster by the objects in it.
     """
+    if workload:
+        if pod:
+            raise click.UsageError("--pod and --workload are two questions; ask one at a time")
+        _explain_workload(source, workload, output, when=when)
+        return
     if not pod:
         raise click.UsageError("no pod given; name one with --pod NAMESPACE/NAME")
     name = pod if "/" in pod else f"default/{pod}"
@@ -93,6 +109,31 @@ def explain(
         click.echo(f"\n{start.describe()}")
 
 
+def _explain_workload(source: Source, name: str, output: str, *, when: bool) -> None:
+    """Print what holds a workload, of files or of the objects of a live cluster."""
+    from poseidon.offline.explain_workload import UnknownWorkloadError, explain_workload
+
+    given = click.get_current_context().get_parameter_source
+    for each in (*_OF_PODS, *(_LIVE_OPTIONS if source.names_files else ())):
+        if given(each) is click.core.ParameterSource.COMMANDLINE:
+            option = "--html" if each == "page_file" else f"--{each.replace('_', '-')}"
+            raise click.UsageError(f"{option} says nothing about a workload here; leave it away")
+    cluster = source.read() if source.names_files else source.read_live()
+    try:
+        found = explain_workload(cluster.manifests, cluster.configuration, cluster.now, name)
+    except UnknownWorkloadError as error:
+        raise bad_input([f"--workload: {error}"]) from None
+    warn(found.warnings)
+    last = _expect_last_start(cluster, found.waiting) if when else None
+    if output == "json":
+        print_json(found.as_json() | ({"expectedStart": last.as_json()} if last else {}))
+        return
+    for line in found.describe():
+        click.echo(line)
+    if last is not None:
+        click.echo(f"Its last pod: {last.describe()}")
+
+
 def _refuse_mixture(*, offline: bool) -> None:
     """End the command if it was given options of the other kind."""
     given = click.get_current_context().get_parameter_source
@@ -105,10 +146,16 @@ def _refuse_mixture(*, offline: bool) -> None:
 
 def _expect_start(given: ReadCluster, name: str) -> ExpectedStart | None:
     """Return when a pod is expected to get a node, None if it does not wait for one."""
+    return _expect_last_start(given, [name])
+
+
+def _expect_last_start(given: ReadCluster, names: Collection[str]) -> ExpectedStart | None:
+    """Return when the last of some pods is expected to get a node, None if none of them waits for one."""
     from poseidon.simulate.expected_starts import expect_starts
 
     found = expect_starts(given.manifests, given.configuration, given.now)
-    return next((each for each in found.starts if each.pod == name), None)
+    starts = [each for each in found.starts if each.pod in names]
+    return max(starts, key=lambda each: math.inf if each.median is None else each.median, default=None)
 
 
 def _of_files(given: ReadCluster, name: str) -> PodExplanation:

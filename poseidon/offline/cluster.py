@@ -36,6 +36,7 @@ from poseidon.offline.feeding import as_created, as_pending, feed
 from poseidon.offline.refusals import tell
 from poseidon.pods.tasks import GATED_REASON, Disposition, disposition, get_qualified_name, scheduler_of
 from poseidon.pods.visibility import visible_to
+from poseidon.queues.model import QuotaNode
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 _STAYS = "nobody needs its place any more"
@@ -83,6 +84,14 @@ class OfflineCluster:
         self.state.on_round(result)
         self._act()
         return result
+
+    def assume_quotas(self, quotas: Iterable[QuotaNode]) -> None:
+        """Let quotas be other ones than the objects of their queues say."""
+        book = self.state.queues
+        if book is not None:
+            for quota in quotas:
+                book.assume(quota)
+            self._act()
 
     def let_go(self) -> None:
         """Remove all victims."""

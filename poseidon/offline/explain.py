@@ -75,11 +75,12 @@ def explain_pod(
         tuple(dict.fromkeys((*plan.warnings, *cluster.scheduler.notes))),
         tuple(_outlook(plan, pod)),
         standing,
-        tuple(map(_remedy, cures)),
+        tuple(map(describe_cure, cures)),
     )
 
 
-def _remedy(cure: Cure) -> Remedy:
+def describe_cure(cure: Cure) -> Remedy:
+    """Return what would give a pod a place as a line for people, with its commands."""
     text = (
         f"It would get node {cure.node}: {cure.text}."
         if cure.node

@@ -172,7 +172,7 @@ class QueueBook:
         solver knows.
         """
         its, theirs = self.quotas.get(guest), self.quotas.get(victim)
-        if its is None or theirs is None or self._find_root(its) != self._find_root(theirs):
+        if its is None or theirs is None or self.find_root(its) != self.find_root(theirs):
             return False
         policies = its.preemption
         if guest == victim:
@@ -181,7 +181,8 @@ class QueueBook:
             return True
         return above > 0 and LOWER_PRIORITY in (policies.reclaim, policies.borrow)
 
-    def _find_root(self, quota: QuotaNode) -> str:
+    def find_root(self, quota: QuotaNode) -> str:
+        """Return the name of the quota at the top of the tree that one is in."""
         while (above := self.quotas.get(quota.parent)) is not None:
             quota = above
         return quota.name
@@ -308,6 +309,11 @@ class QueueBook:
         for reference, before in former.items():
             if self._resolve(reference) != before:
                 self._moved.update(dict.fromkeys(self._pods[reference]))
+
+    def assume(self, quota: QuotaNode) -> None:
+        """Let a quota be another one than its object says, until objects of its project change."""
+        self.quotas = {**self.quotas, quota.name: quota}
+        self._records.tell(QUOTA_RECORD, quota.name, quota.payload())
 
     def take_moved(self) -> list[str]:
         """Return the pods whose queue, or what it comes to, has changed, once."""

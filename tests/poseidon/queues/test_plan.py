@@ -194,12 +194,17 @@ async def test_queues_of_a_live_cluster_are_shown(tmp_path):
         for plural, kind in kinds.items():
             scope = "Namespaced" if kind == "LocalQueue" else "Cluster"
             create_object(s.operations, definition("kueue.x-k8s.io", "v1beta2", plural, kind, scope=scope))
-        for each in (flavor(), *team(namespace="default")):
+        for each in (flavor(), *team(cpu=2, namespace="default")):
             create_object(s.operations, each)
         words = ["get", "queues", "--config", str(settings), "-o", "json"]
         reach = ["--kubeconfig", str(s.stack.kubeconfig)]
         shown = await asyncio.to_thread(CliRunner().invoke, main, [*words, *reach])
         assert shown.exit_code == 0, shown.output
         assert [each["queue"] for each in json.loads(shown.stdout)["queues"]] == ["ClusterQueue/team"]
+        create_object(s.operations, queued("big", cpu=3, namespace="default"))
+        asked = ["explain", "--workload", "default/big", "--config", str(settings), *reach]
+        told = await asyncio.to_thread(CliRunner().invoke, main, asked)
+        assert told.exit_code == 0, told.output
+        assert "nominalQuota 3 instead of 2 for cpu of flavor default (ClusterQueue team)" in told.stdout
         both = CliRunner().invoke(main, [*words, *reach, "-f", str(settings)])
         assert (both.exit_code, "leave -f away" in both.stderr) == (2, True)

@@ -1,0 +1,158 @@
+"""Tries changes by which a waiting workload might be let in: plans the whole cluster as it would be then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from msgspec.structs import replace as replace_struct
+
+from poseidon.configuration.document import BridgeConfiguration
+from poseidon.kube.api.pods import Container, Pod
+from poseidon.manifests.loader import Manifests
+from poseidon.offline.cluster import OfflineCluster, build
+from poseidon.offline.plan import Plan, plan_of
+from poseidon.pods.resources import amounts, effective_requests
+from poseidon.pods.tasks import workload_of
+from poseidon.queues.model import QuotaNode
+
+_MOST_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class AdmissionStep:
+    """One amount, or priority, before and after a change."""
+
+    kind: str
+    """``quota``, ``borrowing-limit``, ``limit``, ``request`` or ``priority``."""
+    subject: str
+    """The quota, or the workload, that is changed."""
+    flavor: str
+    resource: str
+    before: int
+    after: int
+
+
+@dataclass(frozen=True, slots=True)
+class AdmissionChange:
+    """Steps after which a plan places the whole workload."""
+
+    text: str
+    """What to do, for people."""
+    steps: tuple[AdmissionStep, ...]
+    commands: tuple[str, ...] = ()
+    """Commands that do it, if there are any."""
+    others: tuple[str, ...] = ()
+    """Workloads that have places, or get some, without the change, and lose them by it."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the documented JSON object."""
+        return {
+            "text": self.text,
+            "steps": [asdict(each) for each in self.steps],
+            "commands": list(self.commands),
+            "others": list(self.others),
+        }
+
+
+class AdmissionTrials:
+    """Plans a cluster again and again, each time with something changed.
+
+    ``plan``: that of the cluster as it is; ``pods``: the pods (uids) of the workload that wait after it.
+    """
+
+    def __init__(
+        self,
+        manifests: Manifests,
+        configuration: BridgeConfiguration,
+        now: float,
+        cluster: OfflineCluster,
+        plan: Plan,
+        pods: Collection[str],
+    ) -> None:
+        self._manifests, self._configuration, self._now = manifests, configuration, now
+        self._cluster = cluster
+        self._pods = frozenset(pods)
+        self._placed = _list_placed(cluster, plan)
+
+    def try_quota(self, quota: QuotaNode) -> tuple[str, ...] | None:
+        """Return who loses its places if a quota is as given; None if the workload goes on waiting then."""
+        return self._judge(self._manifests, (quota,))
+
+    def try_priority(self, priority: int) -> tuple[str, ...] | None:
+        """Return who loses its places if the workload's pods have a priority; None if they go on waiting then."""
+
+        def give_priority(pod: Pod) -> Pod:
+            return replace_struct(pod, spec=replace_struct(pod.spec, priority=priority))
+
+        return self._judge(self._change_pods(give_priority), ())
+
+    def try_requests(self, requests: Mapping[str, int]) -> tuple[str, ...] | None:
+        """Return who loses its places if each pod of the workload asks for less; None if they go on waiting then.
+
+        None as well if a pod cannot ask for so little.
+        """
+        if any(_lower_requests(self._cluster.pods[uid], requests) is None for uid in self._pods):
+            return None
+        return self._judge(self._change_pods(lambda pod: _lower_requests(pod, requests) or pod), ())
+
+    def _change_pods(self, change: Callable[[Pod], Pod]) -> Manifests:
+        def change_all(pods: Sequence[Pod]) -> Iterator[Pod]:
+            return (change(pod) if pod.metadata.uid in self._pods else pod for pod in pods)
+
+        found = self._manifests
+        return replace(
+            found, pods=tuple(change_all(found.pods)), suspended=tuple(change_all(found.suspended))
+        )
+
+    def _judge(self, manifests: Manifests, quotas: Sequence[QuotaNode]) -> tuple[str, ...] | None:
+        cluster = build(manifests, self._configuration, self._now)
+        cluster.assume_quotas(quotas)
+        placed = _list_placed(cluster, plan_of(cluster, manifests))
+        if not self._pods <= placed:
+            return None
+        lost = {workload_of(self._cluster.pods[uid]) for uid in self._placed - placed}
+        return tuple(sorted(lost))
+
+
+def _list_placed(cluster: OfflineCluster, plan: Plan) -> frozenset[str]:
+    """Return the pods (uids) that have nodes after a plan, or wait only for others to leave."""
+    leaving = {each.pod for each in plan.preemptions}
+    runs = {uid for uid in cluster.pods if cluster.runs(uid)}
+    return frozenset(runs - leaving | {each.pod for each in plan.bindings})
+
+
+def _lower_requests(pod: Pod, requests: Mapping[str, int]) -> Pod | None:
+    """Return a pod that asks for so much, by asking for less in the container that asks for most; None for no way."""
+    containers = list(pod.spec.containers)
+    before = effective_requests(pod.spec, [])
+    for resource, wanted in requests.items():
+        asked = [amounts(each.resources.requests, "", []).get(resource, 0) for each in containers]
+        largest = max(range(len(asked)), key=asked.__getitem__)
+        less = asked[largest] - (before.get(resource, 0) - wanted)
+        if less <= 0:
+            return None
+        containers[largest] = _set_request(containers[largest], resource, less)
+    changed = replace_struct(pod, spec=replace_struct(pod.spec, containers=tuple(containers)))
+    after = effective_requests(changed.spec, [])
+    return changed if all(after.get(name) == wanted for name, wanted in requests.items()) else None
+
+
+def _set_request(container: Container, resource: str, amount: int) -> Container:
+    value = f"{amount}m" if resource == "cpu" else amount
+    limits = dict(container.resources.limits)
+    if "/" in resource and resource in limits:  # of which a limit has to equal the request
+        limits[resource] = value
+    requests = {**container.resources.requests, resource: value}
+    resources = replace_struct(container.resources, requests=requests, limits=limits)
+    return replace_struct(container, resources=resources)
+
+
+def name_others(others: Sequence[str]) -> str:
+    """Return who would lose its places, as the end of a sentence; "" for nobody."""
+    if not others:
+        return ""
+    more = len(others) - _MOST_NAMED
+    named = ", ".join(others[:_MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")
+    return f"; then {named} {'loses its' if len(others) == 1 else 'lose their'} places"

@@ -1,0 +1,302 @@
+"""Explains why a workload in a queue waits: what it lacks of its quota, who is ahead of it, what would let it in."""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from poseidon.configuration.document import BridgeConfiguration
+from poseidon.explanations import Remedy
+from poseidon.kube.api.nodes import PriorityClass
+from poseidon.manifests.amounts import format_amount
+from poseidon.manifests.loader import Manifests
+from poseidon.offline.admission_trials import AdmissionChange, AdmissionTrials
+from poseidon.offline.audit.make_audit import cures_of
+from poseidon.offline.cluster import OfflineCluster, build
+from poseidon.offline.evictability import running_pods
+from poseidon.offline.explain import describe_cure
+from poseidon.offline.plan import Plan, plan_of
+from poseidon.offline.quota_changes import (
+    QuotaLack,
+    find_priority_change,
+    find_quota_changes,
+    find_request_change,
+    list_lacks,
+)
+from poseidon.offline.waiting_workloads import main_cause
+from poseidon.pods.resources import effective_requests
+from poseidon.pods.tasks import workload_of
+from poseidon.queues.book import QueueBook
+from poseidon.queues.model import QuotaNode
+from protos.conventions.command_line import format_count
+
+
+class UnknownWorkloadError(LookupError):
+    """There is no such workload in the input, or none with pods. The message says what to name instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadExplanation:
+    """How a workload stands in its queue, after a round."""
+
+    workload: str
+    """``namespace/Kind/name`` of what controls its pods; of a pod without such its own name."""
+    pods: int
+    """How many pods it has that have not ended."""
+    waiting: tuple[str, ...]
+    """Those of them that go on waiting."""
+    queue: str
+    """The quota that it draws on, "" for none."""
+    position: int
+    """Its place among the workloads that wait in the queue, 1 for the first, 0 if it does not wait."""
+    behind_it: int
+    """How many wait in the queue after it."""
+    reason: str
+    """Why it waits, in the solver's words; of its pods the most frequent."""
+    lacks: tuple[QuotaLack, ...]
+    """What of its quota is lacking, for the flavors that lack least; empty if quota is not what it lacks."""
+    changes: tuple[AdmissionChange, ...]
+    """Changes of quotas or of its priority that would let it in."""
+    cures: tuple[Remedy, ...]
+    """Changes of its pods, or of nodes, that would."""
+    warnings: tuple[str, ...]
+    """Lines for people about the input."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the documented JSON object."""
+        lacks = [
+            {"flavor": each.flavor, "resource": each.resource, "wanted": each.wanted, "left": each.left}
+            for each in self.lacks
+        ]
+        return {
+            "workload": self.workload,
+            "pods": self.pods,
+            "waiting": list(self.waiting),
+            "queue": self.queue or None,
+            "position": self.position or None,
+            "behind": self.behind_it,
+            "reason": self.reason,
+            "lacks": lacks,
+            "changes": [each.as_json() for each in self.changes],
+            "cures": [each.data for each in self.cures],
+        }
+
+    def describe(self) -> Iterator[str]:
+        """Yield it as lines for people."""
+        title = self.queue.replace("/", " ", 1)
+        name = f"Workload {self.workload}" + (f" of {title}" if title else ", which is in no queue,")
+        every = format_count(self.pods, "pod")
+        if not self.waiting:
+            yield f"{name} does not wait: {every} of it have nodes, or get some."
+            return
+        waiting = len(self.waiting)
+        some = every if waiting == self.pods else f"{waiting:,} of {every}"
+        yield f"{name} goes on waiting with {some}: {self.reason.rstrip('.')}."
+        if self.position:
+            ahead = self.position - 1
+            yield f"Ahead of it in its queue: {format_count(ahead, 'workload')}; behind: {self.behind_it:,}."
+        for lack in self.lacks:
+            wanted, left = (format_amount(lack.resource, max(each, 0)) for each in (lack.wanted, lack.left))
+            flavor = f" of flavor {lack.flavor}" if lack.flavor else ""
+            yield f"It asks for {wanted} of {lack.resource}{flavor}, of which {left} is left to its queue."
+        if self.changes or self.cures:
+            yield "Any of these would do; each has been tried by a plan:"
+        for change in self.changes:
+            yield f"- {change.text}"
+            yield from (f"    {each}" for each in change.commands)
+        for cure in self.cures:
+            yield f"- {cure.data['text']}"
+            yield from (f"    {each}" for each in cure.commands)
+
+
+def explain_workload(
+    manifests: Manifests, configuration: BridgeConfiguration, now: float, name: str
+) -> WorkloadExplanation:
+    """Explain a workload, named as in the table of ``poseidon plan``, or in short. Raises ``UnknownWorkloadError``."""
+    cluster = build(manifests, configuration, now)
+    members = _list_members(cluster)
+    workload = _find_workload(members, name)
+    known = tuple(cluster.state.snapshot())
+    plan = plan_of(cluster, manifests)
+    pods = members[workload]
+    book = cluster.state.queues
+    queue = book.resolve(pods[0]).quota if book is not None else ""
+    reasons = {each.pod: each.reason for each in plan.pending}
+    waiting = [uid for uid in pods if uid in reasons]
+    standing = _Standing(workload, pods, waiting, queue)
+    if not waiting:
+        return standing.describe(plan)
+    # Before others are tried, as these leave the cluster as it is.
+    cures = cures_of(
+        manifests, configuration, now, known, running_pods(cluster, manifests), plan, waiting[:1]
+    )
+    ((reason, _),) = Counter(reasons[uid] for uid in waiting).most_common(1)
+    order = _order_queue(cluster, plan, members, queue) if queue else [workload]
+    place = order.index(workload) if workload in order else -1
+    trials = AdmissionTrials(manifests, configuration, now, cluster, plan, waiting)
+    before = [uid for each in order[: max(place, 0)] for uid in members[each] if uid in reasons]
+    lacks, changes = _find_changes(trials, cluster, standing, before, manifests.priority_classes)
+    if any(each.steps[0].kind == "request" for each in changes):  # of which cures know for single pods
+        cures = tuple(each for each in cures if each.kind != "lower-request" or len(each.changes) > 1)
+    return standing.describe(
+        plan,
+        position=place + 1,
+        behind=len(order) - place - 1 if place >= 0 else 0,
+        reason=main_cause(reason),
+        lacks=lacks,
+        changes=changes,
+        cures=tuple(map(describe_cure, cures)),
+    )
+
+
+class _Standing(NamedTuple):
+    """A workload, its pods and those of them that wait, and its quota."""
+
+    workload: str
+    pods: Sequence[str]
+    waiting: Sequence[str]
+    queue: str
+
+    def describe(
+        self,
+        plan: Plan,
+        *,
+        position: int = 0,
+        behind: int = 0,
+        reason: str = "",
+        lacks: tuple[QuotaLack, ...] = (),
+        changes: tuple[AdmissionChange, ...] = (),
+        cures: tuple[Remedy, ...] = (),
+    ) -> WorkloadExplanation:
+        return WorkloadExplanation(
+            self.workload,
+            len(self.pods),
+            tuple(self.waiting),
+            self.queue,
+            position,
+            behind,
+            reason,
+            lacks,
+            changes,
+            cures,
+            plan.warnings,
+        )
+
+
+def _find_changes(
+    trials: AdmissionTrials,
+    cluster: OfflineCluster,
+    standing: _Standing,
+    ahead: Sequence[str],
+    classes: Sequence[PriorityClass],
+) -> tuple[tuple[QuotaLack, ...], tuple[AdmissionChange, ...]]:
+    """Return what a workload lacks of its quota, and what would let it in; ``ahead``: pods that wait before it."""
+    book, waiting = cluster.state.queues, standing.waiting
+    quota = book.quotas.get(standing.queue) if book is not None else None
+    if book is None or quota is None or quota.problem:
+        return (), ()
+    lacks = list_lacks(quota, _sum_requests(cluster, waiting), _LeftOf(cluster, quota))
+    asked = [effective_requests(cluster.pods[uid].spec, []) for uid in waiting]
+    found: list[AdmissionChange | None] = [
+        *find_quota_changes(trials, book, quota, lacks, _sum_requests(cluster, ahead)),
+        find_request_change(trials, standing.workload, asked, lacks),
+        find_priority_change(
+            trials,
+            standing.workload,
+            _find_priority(cluster, waiting[0]),
+            _list_priorities(cluster, book, quota),
+            classes,
+        ),
+    ]
+    return tuple(lacks[0]) if lacks else (), tuple(each for each in found if each is not None)
+
+
+class _LeftOf:
+    """Says what is left of a quota, by flavor and resource.
+
+    Where the solver does not tell it, nothing is used of the quota, and it has nothing of its own: then it is as much
+    as its limit, if the quotas above it have that.
+    """
+
+    def __init__(self, cluster: OfflineCluster, quota: QuotaNode) -> None:
+        news = cluster.state.queue_news
+        state = news.statuses.states.get(quota.name) if news is not None else None
+        self._limit = quota.limit
+        uses = state.uses if state is not None else ()
+        self._left = {(use.flavor, use.resource): use.available for use in uses}
+
+    def __call__(self, flavor: str, resource: str) -> int:
+        found = self._left.get((flavor, resource))
+        return self._limit.get(flavor, {}).get(resource, 0) if found is None else found
+
+
+def _list_members(cluster: OfflineCluster) -> dict[str, list[str]]:
+    """Return the pods (uids) of each workload that have not ended, in order of their names."""
+    found: dict[str, list[str]] = {}
+    for uid, pod in sorted(cluster.pods.items()):
+        if not pod.terminal:
+            found.setdefault(workload_of(pod), []).append(uid)
+    return found
+
+
+def _find_workload(members: Mapping[str, Sequence[str]], name: str) -> str:
+    """Return the workload that is called so: in full, without its kind, or by its last part if that is unique."""
+    if name in members:
+        return name
+    parts = name.lower().split("/")
+    found = [each for each in members if _matches(each.lower().split("/"), parts)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise UnknownWorkloadError(f"several workloads are called {name}: {', '.join(sorted(found)[:5])}")
+    close = difflib.get_close_matches(name, members, n=1)
+    remedy = f"did you mean {close[0]}?" if close else "name one as NAMESPACE/KIND/NAME"
+    raise UnknownWorkloadError(f"workload {name} has no pods in the input; {remedy}")
+
+
+def _matches(full: Sequence[str], parts: Sequence[str]) -> bool:
+    namespace, *kind, own = full
+    if len(parts) == 1:
+        return parts[0] == own
+    return list(parts) in ([namespace, own], [*kind, own])
+
+
+def _sum_requests(cluster: OfflineCluster, pods: Iterable[str]) -> dict[str, int]:
+    total: Counter[str] = Counter()
+    for uid in pods:
+        total.update(effective_requests(cluster.pods[uid].spec, []))
+        total["pods"] += 1
+    return dict(total)
+
+
+def _find_priority(cluster: OfflineCluster, uid: str) -> int:
+    record = cluster.state.tasks.get(uid)
+    return record.task.priority if record is not None else 0
+
+
+def _order_queue(
+    cluster: OfflineCluster, plan: Plan, members: Mapping[str, Sequence[str]], queue: str
+) -> list[str]:
+    """Return the workloads that wait in a queue: the most important first, then those that came first."""
+    book, pending = cluster.state.queues, {each.pod for each in plan.pending}
+    found: list[tuple[int, float, str]] = []
+    for workload, pods in members.items():
+        waiting = [uid for uid in pods if uid in pending]
+        record = cluster.state.tasks.get(waiting[0]) if waiting else None
+        if record is not None and book is not None and book.resolve(waiting[0]).quota == queue:
+            found.append((-record.task.priority, record.task.created, workload))
+    return [workload for _, _, workload in sorted(found)]
+
+
+def _list_priorities(cluster: OfflineCluster, book: QueueBook, quota: QuotaNode) -> set[int]:
+    """Return the priorities of all pods that draw on the same tree of quotas."""
+    root = book.find_root(quota)
+    return {
+        record.task.priority
+        for record in cluster.state.tasks
+        if (its := book.quotas.get(book.resolve(record.task.uid).quota)) is not None
+        and book.find_root(its) == root
+    }
