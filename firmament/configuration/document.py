@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 BASE_POLICIES: tuple[str, ...] = (
     "cpu_mem", "trivial", "random", "sjf", "quincy", "whare_map", "coco", "octopus", "net", "void",
+    "most_allocated", "requested_to_capacity_ratio",
 )  # fmt: skip
 
 

@@ -40,7 +40,15 @@ from cost_models.interface import (
 from cost_models.registry import available, load_model
 from tests.cost_models.columns import machine_columns
 
-HOLDING = {"cpu_mem", "octopus", "random", "whare_map"}
+HOLDING = {
+    "cpu_mem",
+    "most_allocated",
+    "node_price",
+    "octopus",
+    "random",
+    "requested_to_capacity_ratio",
+    "whare_map",
+}
 SORT = {"program": "sort", "runtimeSeconds": 3, "instructions": 1e9}
 TYPES = ("cpu=4000,memory=17179869184", "other")
 SAMPLES = {RECORD_KIND: {name: json.dumps({**SORT, "machineType": name}).encode() for name in TYPES}}

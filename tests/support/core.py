@@ -83,6 +83,7 @@ def uids(prefix: str, count: int) -> tuple[str, ...]:
 def scheduler(
     *events: Event | Sequence[Event],
     policy: str = "cpu_mem",
+    args: Mapping[str, object] | None = None,
     overlays: Sequence[WeightedModel] = (),
     options: RoundOptions | None = None,
     clock: Clock | None = None,
@@ -91,7 +92,7 @@ def scheduler(
     """A scheduler to which ``events`` (or lists of them) have been applied in one batch."""
     made = Scheduler(
         configuration=CoreConfiguration(
-            policy=WeightedModel(load_model(policy, {})),
+            policy=WeightedModel(load_model(policy, args or {})),
             overlays=tuple(overlays),
             options=options or RoundOptions(),
         ),

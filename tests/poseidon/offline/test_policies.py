@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from firmament.configuration.document import BASE_POLICIES
 from tests.poseidon.offline.objects import node, pod
 
 
@@ -65,9 +66,7 @@ def test_bad_metadata_is_reported_once(run, write, policy):
     assert outcome.stderr.count("networkRequirement='lots': not a whole number") == 1
 
 
-@pytest.mark.parametrize(
-    "name", ["coco", "net", "octopus", "quincy", "random", "sjf", "trivial", "void", "whare_map"]
-)
+@pytest.mark.parametrize("name", sorted({*BASE_POLICIES} - {"cpu_mem"}))
 def test_every_policy_plans_and_explains(run, write, policy, name):
     file = write(node("n1"), node("n2"), *(pod(f"p{index}") for index in range(4)))
     found = run("plan", "-f", file, "--config", policy(name), "-o", "json").json

@@ -1,0 +1,1 @@
+"""The strategies of kube-scheduler's NodeResourcesFit that fill machines, as base policies."""

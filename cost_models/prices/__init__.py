@@ -1,0 +1,1 @@
+"""Machines that cost money, and some more than others."""
