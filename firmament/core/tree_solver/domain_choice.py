@@ -21,8 +21,7 @@ class DomainChoice:
     """Items and domains, in parts of what the largest domain has of each resource.
 
     ``demand``: float64[I, K]; ``room``: float64[D, K]; ``able``: bool[I, D], domains that may take an item by itself;
-    ``fixed``: bool[I], items that have one such domain for good; ``apart``: int64[I], items of one number other than -1
-    take different domains.
+    ``apart``: int64[I], items of one number other than -1 take different domains.
     """
 
     demand: Float64

@@ -2,46 +2,39 @@
 
 What is to be placed on some machines is a set of items: groups that still need one domain of some label, and tasks. The
 groups get domains by what these have in all (`DomainChoice`); then each domain with its groups is a problem of its own,
-down to tasks on single machines. If one cannot be solved, it counts as smaller, and the groups choose again.
+down to tasks on single machines. If one cannot be solved, it counts as smaller, and the groups choose again. If that
+leads nowhere, all ways are gone through by patterns: which kinds of groups each domain gets. What is found for a domain
+holds for all that are alike.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from math import gcd
-from typing import TypeAlias
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 
-from cost_models.interface import Bool, Float64, Int64
-from firmament.core.tree_solver.domain_choice import DomainChoice
+from cost_models.interface import Int64
+from firmament.core.tree_solver.domain_sharing import Item, Sharing, describe_sharing
+from firmament.core.tree_solver.group_kinds import describe_domain, list_parts, number_kinds
 from firmament.core.tree_solver.nested import LinkedGroup, NestedDomains
 from firmament.core.tree_solver.nested_counts import sum_by_shape
 from firmament.core.tree_solver.nested_room import NestedRoom
-
-Item: TypeAlias = tuple[int, int]
-"""A group, and how many of its labels are settled."""
-Booked: TypeAlias = list[tuple[int, Int64, Int64]]
-"""Part, machines and counts."""
+from firmament.core.tree_solver.pattern_search import Bins, Effort, fill_bins
+from firmament.core.tree_solver.task_packing import Booked, TaskPacking
 
 CHOICES = 24
 """Choices of domains for one set of groups."""
-PACKINGS = 12
-"""Orders in which tasks are put on machines."""
+FIRST_CHOICES = 3
+"""Choices that are tried before all ways are gone through."""
 SHRINK = 0.985
 """What is left of the room of a domain whose groups did not fit it."""
 
 
-@dataclass(slots=True)
-class Effort:
-    """``left``: what may still be spent, in items that are looked at."""
-
-    left: int
-
-
 class JointPacking:
-    """A packing of one tree, of so many tasks of each part (``counts``), on ``room``, which is booked."""
+    """A packing of one tree, of so many tasks of each part (``counts``), on ``room``, which is booked.
+
+    ``is_certain``: if nothing was found, there is nothing to be found.
+    """
 
     def __init__(
         self,
@@ -54,12 +47,16 @@ class JointPacking:
         *,
         wishes: bool,
     ) -> None:
+        self.is_certain = True
         self._group, self._domains, self._room = group, domains, room
-        self._shape_of, self._counts, self._effort = shape_of, counts, effort
+        self._shape_of, self._effort = shape_of, effort
         wish = group.rather_within if wishes else [()] * len(group.names)
         self._keys = [(*hard, *soft[:1]) for hard, soft in zip(group.within, wish, strict=True)]
         self._random = np.random.default_rng(len(group.names))
         self._demand = sum_by_shape(group, shape_of, counts)
+        self._kinds = number_kinds(group, self._keys, shape_of, counts)
+        self._packing = TaskPacking(room, shape_of, counts, effort)
+        self._solved: dict[Hashable, tuple[Booked | None, bool]] = {}
 
     def pack_all(self) -> Booked | None:
         """Return places for all of it, booked; or None, and nothing is booked."""
@@ -85,9 +82,15 @@ class JointPacking:
         rest = self._solve_items([*later], where) if later else []
         more = self._pack(parts, where) if rest is not None and parts else []
         if rest is None or more is None:
+            self.is_certain = False  # other domains for the first ones could leave room for these
             self._room.undo(mark)
             return None
         return found + rest + more
+
+    def _pack(self, parts: Sequence[int], where: Int64) -> Booked | None:
+        found, certain = self._packing.pack(parts, where)
+        self.is_certain &= certain
+        return found
 
     def _unfold(self, items: Sequence[Item]) -> tuple[list[Item], list[int]]:
         """Return the groups that need a domain of some label, and the parts whose tasks may go anywhere."""
@@ -125,152 +128,113 @@ class JointPacking:
 
     def _share_out(self, items: Sequence[Item], key: int, where: Int64) -> Booked | None:
         """Give each item a domain of a label, and solve these; all or nothing."""
-        codes = self._domains.code[key][where]
-        values = np.unique(codes[codes >= 0])
-        if not len(values):
+        bound = [self._next(item) == key for item in items]
+        sharing = describe_sharing(
+            self._group, self._domains, self._room, self._demand, items, bound, key, where
+        )
+        if not sharing.able.any(axis=1).all():
             return None
-        machines = [where[codes == value] for value in values.tolist()]
-        choice = self._describe(items, key, values, machines)
-        solved: dict[tuple[int, tuple[int, ...]], Booked | None] = {}
+        looks = [
+            describe_domain(self._domains, self._room, sharing.shapes, rows) for rows in sharing.machines
+        ]
+        choice = sharing.pose_choice(self._random)
         for turn in range(CHOICES):
+            if turn == FIRST_CHOICES:
+                found, certain = self._share_by_patterns(sharing, looks)
+                if found is not None or certain:
+                    return found
+            if self._effort.left <= 0:
+                break
             order = None
             if turn % 4 == 3:
                 noise = self._random.uniform(0.5, 1.5, len(items))
                 order = np.argsort(-choice.demand.max(axis=1) * noise, kind="stable")
             at = choice.choose_domains(60 + 6 * len(items), order)
             if at is None:
-                if turn == 0 or self._effort.left <= 0:
-                    return None
                 continue
-            failed = self._solve_each(items, key, machines, at, solved)
+            inside = {domain: np.flatnonzero(at == domain).tolist() for domain in np.unique(at).tolist()}
+            failed = [
+                domain
+                for domain in inside
+                if self._solve_domain(sharing, looks, domain, inside[domain])[0] is None
+            ]
             if not failed:
-                return self._book_all(at, solved)
+                return self._book(sharing, looks, inside)
             choice.room[failed] *= SHRINK
-            if self._effort.left <= 0:
-                return None
+        self.is_certain = False
         return None
 
-    def _solve_each(
-        self,
-        items: Sequence[Item],
-        key: int,
-        machines: Sequence[Int64],
-        at: Int64,
-        solved: dict[tuple[int, tuple[int, ...]], Booked | None],
-    ) -> list[int]:
-        """Solve the domains that have not been solved with just these items; returns those that cannot be."""
-        failed = []
-        for domain in np.unique(at).tolist():
-            inside = tuple(np.flatnonzero(at == domain).tolist())
-            if (domain, inside) not in solved:
-                mark = self._room.mark()
-                advanced = [
-                    (items[index][0], items[index][1] + (self._next(items[index]) == key)) for index in inside
+    def _share_by_patterns(self, sharing: Sharing, looks: Sequence[Hashable]) -> tuple[Booked | None, bool]:
+        """Return places for all items, booked; or None, and whether there are none for certain."""
+        members: dict[Hashable, list[int]] = {}
+        for index, (number, settled) in enumerate(sharing.items):
+            own = self._kinds[number], settled, sharing.apart[index], sharing.able[index].tobytes()
+            members.setdefault(own, []).append(index)
+        groups = sorted(members.values(), key=lambda inside: -int(sharing.amount[inside[0]].sum()))
+        first = [inside[0] for inside in groups]
+        counts = np.array([len(inside) for inside in groups], dtype=np.int64)
+        bins = Bins(
+            free=sharing.free.T,
+            requests=sharing.amount[first],
+            counts=counts,
+            most=sharing.able[first] * counts[:, None],
+            look=looks,
+            apart=sharing.apart[first],
+        )
+
+        def is_right(domain: int, pattern: Int64) -> tuple[bool, bool]:
+            inside = [each for at, number in enumerate(pattern.tolist()) for each in groups[at][:number]]
+            found, certain = self._solve_domain(sharing, looks, domain, inside)
+            return found is not None, certain
+
+        filling = fill_bins(bins, self._effort, np.random.default_rng(len(first)), is_right)
+        if filling.patterns is None:
+            return None, filling.certain
+        given = [0] * len(groups)
+        inside: dict[int, list[int]] = {}
+        for domain, pattern in filling.patterns:
+            for at, number in enumerate(pattern.tolist()):
+                if number:
+                    inside.setdefault(domain, []).extend(groups[at][given[at] : given[at] + number])
+                    given[at] += number
+        return self._book(sharing, looks, inside), True
+
+    def _solve_domain(
+        self, sharing: Sharing, looks: Sequence[Hashable], domain: int, inside: Sequence[int]
+    ) -> tuple[Booked | None, bool]:
+        """Return places for items in a domain, by number in it and among the items' parts, with nothing booked; or
+        None, and whether there are none for certain.
+        """
+        items, machines = self._order(sharing, inside), sharing.machines[domain]
+        key = looks[domain], tuple((self._kinds[number], settled, own) for number, settled, own in items)
+        if key not in self._solved:
+            before, self.is_certain = self.is_certain, True
+            mark = self._room.mark()
+            found = self._solve_items([(number, settled + own) for number, settled, own in items], machines)
+            self._room.undo(mark)
+            if found is not None:
+                parts = [part for number, *_ in items for part in list_parts(self._group, number)]
+                place_of = {part: place for place, part in enumerate(parts)}
+                found = [
+                    (place_of[part], np.searchsorted(machines, rows), counts) for part, rows, counts in found
                 ]
-                solved[domain, inside] = self._solve_items(advanced, machines[domain])
-                self._room.undo(mark)
-            if solved[domain, inside] is None:
-                failed.append(domain)
-        return failed
+            self._solved[key] = found, self.is_certain
+            self.is_certain = before
+        return self._solved[key]
 
-    def _book_all(self, at: Int64, solved: dict[tuple[int, tuple[int, ...]], Booked | None]) -> Booked:
-        found: Booked = []
-        for domain in np.unique(at).tolist():
-            found += solved[domain, tuple(np.flatnonzero(at == domain).tolist())] or []
-        for part, rows, counts in found:
+    def _order(self, sharing: Sharing, inside: Sequence[int]) -> list[tuple[int, int, bool]]:
+        """Return items by kind: groups, how many of their labels are settled, and whether one more will be."""
+        items = [(*sharing.items[index], sharing.bound[index]) for index in inside]
+        return sorted(items, key=lambda item: (self._kinds[item[0]], item))
+
+    def _book(self, sharing: Sharing, looks: Sequence[Hashable], inside: dict[int, list[int]]) -> Booked:
+        """Return what was found for items in domains, booked."""
+        booked: Booked = []
+        for domain, indexes in inside.items():
+            found, _ = self._solve_domain(sharing, looks, domain, indexes)
+            items, machines = self._order(sharing, indexes), sharing.machines[domain]
+            parts = [part for number, *_ in items for part in list_parts(self._group, number)]
+            booked += [(parts[place], machines[rows], counts) for place, rows, counts in found or []]
+        for part, rows, counts in booked:
             self._room.take(self._shape_of[part], rows, counts)
-        return found
-
-    def _describe(
-        self, items: Sequence[Item], key: int, values: Int64, machines: Sequence[Int64]
-    ) -> DomainChoice:
-        room, group = self._room, self._group
-        shapes = sorted({shape for number, _ in items for shape in self._demand[number]})
-        counts = np.array(
-            [[self._demand[number].get(shape, 0) for shape in shapes] for number, _ in items], dtype=np.int64
-        )
-        demand = (counts @ room.requests[shapes]).astype(np.float64)
-        unit = [gcd(*room.requests[shapes, column].tolist()) for column in range(room.requests.shape[1])]
-        steps = np.maximum(np.array(unit, dtype=np.int64), 1)[:, None]
-        free = np.stack(
-            [(np.maximum(room.free[:, rows], 0) // steps * steps).sum(axis=1) for rows in machines]
-        )
-        able: Bool = np.ones((len(items), len(machines)), dtype=np.bool_)
-        for place, rows in enumerate(machines):
-            slots = room.slots[shapes][:, rows]
-            for index in range(len(items)):
-                needed = counts[index][:, None]
-                able[index, place] = bool((np.minimum(slots, needed).sum(axis=1) >= counts[index]).all())
-        code_of = {value: place for place, value in enumerate(values.tolist())}
-        for index, item in enumerate(items):
-            if self._next(item) != key:
-                continue
-            held = self._domains.code[key][list(group.held[item[0]])]
-            held = held[held >= 0]
-            if len(held):
-                only = code_of.get(int(np.bincount(held).argmax()), -1)
-                able[index] &= np.arange(len(machines)) == only
-        self._keep_apart(items, key, able, code_of)
-        scale = np.maximum(free.max(axis=0, initial=0), 1)
-        parents = [int(group.parent[number]) for number, _ in items]
-        apart = [
-            parent if parent >= 0 and group.apart[parent] and self._next(item) == key else -1
-            for parent, item in zip(parents, items, strict=True)
-        ]
-        asked = demand.any(axis=0)
-        relative: Float64 = free[:, asked] / scale[asked]
-        return DomainChoice(
-            demand[:, asked] / scale[asked], relative, able, np.array(apart, dtype=np.int64), self._random
-        )
-
-    def _keep_apart(self, items: Sequence[Item], key: int, able: Bool, code_of: dict[int, int]) -> None:
-        """Close the domains to items in which groups are that run already, and from which they are to be apart."""
-        group = self._group
-        for index, (number, _) in enumerate(items):
-            parent = int(group.parent[number])
-            if parent < 0 or not group.apart[parent]:
-                continue
-            for sibling in group.children[parent]:
-                if sibling != number:
-                    held = np.unique(self._domains.code[key][list(group.held[sibling])])
-                    able[index, [code_of[code] for code in held.tolist() if code in code_of]] = False
-
-    # --- tasks to machines ---------------------------------------------------------------------------------------
-
-    def _pack(self, parts: Sequence[int], where: Int64) -> Booked | None:
-        """Put the tasks of some parts on machines, the largest first; all or none."""
-        room = self._room
-        parts = [part for part in parts if self._counts[part]]
-        size = np.array([room.size[self._shape_of[part]] for part in parts], dtype=np.float64)
-        self._effort.left -= len(parts)
-        for turn in range(PACKINGS if len(parts) > 1 else 3):
-            weight = size if turn < 3 else size * self._random.uniform(0.7, 1.3, len(parts))
-            mark, booked = room.mark(), []
-            for index in np.argsort(-weight, kind="stable").tolist():
-                taken = self._put(parts[index], where, turn % 3)
-                if taken is None:
-                    break
-                booked.append(taken)
-            if len(booked) == len(parts):
-                return booked
-            room.undo(mark)
-        return None
-
-    def _put(self, part: int, where: Int64, style: int) -> tuple[int, Int64, Int64] | None:
-        shape, count = self._shape_of[part], self._counts[part]
-        slots = self._room.slots[shape, where]
-        open_to = slots > 0
-        machines, slots = where[open_to], slots[open_to]
-        if int(slots.sum()) < count:
-            return None
-        cost = self._room.cost[shape, machines]
-        if style == 0:
-            order = np.lexsort((cost, slots))
-        else:
-            waste = np.round(self._room.find_waste(shape, machines), 6)
-            order = np.lexsort((cost, slots, waste) if style == 1 else (cost, waste, -slots))
-        machines, slots = machines[order], slots[order]
-        counts = np.clip(count - (np.cumsum(slots) - slots), 0, slots)
-        machines, counts = machines[counts > 0], counts[counts > 0]
-        self._room.take(shape, machines, counts)
-        return part, machines, counts
+        return booked

@@ -79,11 +79,19 @@ class NestedSearch:
 
     # --- the whole -----------------------------------------------------------------------------------------------
 
-    def search(self, turns: Sequence[int], *, least: bool = False) -> bool:
+    def search(self, turns: Sequence[int], *, least: bool = False, limit: int = 0) -> bool:
         """Place all tasks, or with ``least`` those that the groups need; returns whether that was found, and booked.
 
-        Each turn has another order; 0 is the most natural one.
+        Each turn has another order; 0 is the most natural one. ``limit``: steps to take for each group at most, 0: all
+        that are left.
         """
+        kept = max(0, self.steps.left - limit * len(self.group.names)) if limit else 0
+        self.steps.left -= kept
+        found = self._search(turns, least=least)
+        self.steps.left += kept
+        return found
+
+    def _search(self, turns: Sequence[int], *, least: bool) -> bool:
         self._least = least
         for turn in turns:
             self._begin(turn)
@@ -95,21 +103,6 @@ class NestedSearch:
             self._chosen.clear()
             if self.steps.left <= 0:
                 break
-        return False
-
-    def adopt(self, booked: Sequence[tuple[int, Int64, Int64]]) -> None:
-        """Go on from places that have been found, and booked, by somebody else."""
-        self._taken = [*booked]
-
-    def is_elastic(self) -> bool:
-        """Return whether the groups need less than all tasks."""
-        group = self.group
-        for number, inside in enumerate(group.children):
-            there = len(inside) or self._have[number] + sum(
-                group.part_count[list(group.parts[number])].tolist()
-            )
-            if group.least[number] < there:
-                return True
         return False
 
     def _begin(self, turn: int) -> None:
@@ -331,50 +324,6 @@ class NestedSearch:
         if self._style % 3 == 1:
             return np.lexsort((cost, slots, waste))
         return np.lexsort((cost, waste, -slots))
-
-    # --- more than is needed -------------------------------------------------------------------------------------
-
-    def add_more(self) -> None:
-        """Place what is left where there is room: tasks of groups that have places, then further groups."""
-        # Groups stay in the domains that were found for them.
-        placed = np.zeros(len(self.group.part_class), dtype=np.int64)
-        for part, _, counts in self._taken:
-            placed[part] += int(counts.sum())
-        for root in self.group.roots:
-            self._add_to(root, self.everything, placed)
-
-    def _add_to(self, number: int, where: Int64, placed: Int64) -> None:
-        group = self.group
-        if not self._is_given(number, placed) and not (group.held[number] and self._whole[number]):
-            before = len(self._taken)
-            if not self._completable[number] or not self._fill(number, where):
-                return
-            for part, _, counts in self._taken[before:]:
-                placed[part] += int(counts.sum())
-        for key in (*group.within[number], *group.rather_within[number]):
-            code = self._find_domain(number, key)
-            if code is not None:
-                where = where[self.domains.code[key][where] == code]
-        for part in group.parts[number]:
-            left = int(group.part_count[part] - placed[part])
-            if left:
-                placed[part] += self._fill_part(part, left, where, all_of_it=False)
-        for child in group.children[number]:
-            self._add_to(child, where, placed)
-
-    def _is_given(self, number: int, placed: Int64) -> bool:
-        """Return whether a group has got places, and with them what it needs."""
-        return any(placed[part] for part in self.group.parts[number]) or any(
-            self._is_given(child, placed) for child in self.group.children[number]
-        )
-
-    def _find_domain(self, number: int, key: int) -> int | None:
-        """Return the domain of a label that a group is in, None if no place says it."""
-        if (number, key) in self._chosen:
-            return self._chosen[number, key]
-        held = self.domains.code[key][list(self.group.held[number])]
-        held = held[held >= 0]
-        return int(np.bincount(held).argmax()) if len(held) else None
 
     def collect(self) -> NestedPlaces:
         """Return all places."""

@@ -14,15 +14,19 @@ import numpy as np
 
 from firmament.core.reasons import format_number
 from firmament.core.tree_solver.nested import LinkedGroup, NestedDomains
-from firmament.core.tree_solver.nested_joint import Effort, JointPacking
+from firmament.core.tree_solver.nested_elastic import ElasticSearch
+from firmament.core.tree_solver.nested_joint import JointPacking
 from firmament.core.tree_solver.nested_room import NestedRoom
-from firmament.core.tree_solver.nested_search import NestedPlaces, NestedSearch, SearchSteps
+from firmament.core.tree_solver.nested_search import NestedPlaces, SearchSteps
+from firmament.core.tree_solver.pattern_search import Effort
 from firmament.core.tree_solver.tree import Shortage
 
 ORDERS = tuple(range(1, 24))
 """Orders that are gone through last."""
 STEPS = 3_000
 """Steps of a search, of those that are left in the round."""
+FIRST_STEPS = 4
+"""Steps of the search in its natural order, for each group."""
 EFFORT = 4_000
 """What a joint packing may spend."""
 BLAMED = 32
@@ -40,31 +44,45 @@ class NestedProblem:
 
     def find_places(self, steps: SearchSteps) -> NestedPlaces | None:
         """Return places for all tasks or, if that cannot be found, for what the groups need and more; else None."""
-        search = NestedSearch(self.group, self.domains, self.room, self.shape_of, steps)
-        if search.search((0,)) or (self.has_all_room() and self._pack(search, steps, least=False)):
+        search = ElasticSearch(self.group, self.domains, self.room, self.shape_of, steps)
+        if search.search((0,), limit=FIRST_STEPS) or (self.has_all_room() and self._place_all(search, steps)):
             return search.collect()
-        if search.is_elastic() and (search.search((0,), least=True) or self._pack(search, steps, least=True)):
+        if search.is_elastic() and self._place_least(search, steps):
             search.add_more()
             return search.collect()
         return None
 
-    def _pack(self, search: NestedSearch, steps: SearchSteps, *, least: bool) -> bool:
-        if steps.left <= 0:
-            return False
-        if not least:
-            counts = self.group.part_count.tolist()
-            effort = Effort(min(EFFORT, steps.left))
-            given = effort.left
-            for wishes in (True, False) if any(self.group.rather_within) else (False,):
-                packing = JointPacking(
-                    self.group, self.domains, self.room, self.shape_of, counts, effort, wishes=wishes
-                )
-                found = packing.pack_all()
-                if found is not None:
-                    search.adopt(found)
-                    return True
-            steps.left -= given - effort.left
-        return search.search(ORDERS, least=least)
+    def _place_all(self, search: ElasticSearch, steps: SearchSteps) -> bool:
+        """Place all tasks by a joint packing, or by other orders where it is not certain that there are no places."""
+        found, certain = self._pack(search, steps, self.group.part_count.tolist())
+        return found or (not certain and search.search(ORDERS))
+
+    def _place_least(self, search: ElasticSearch, steps: SearchSteps) -> bool:
+        """Place what the groups need."""
+        if search.search((0,), least=True, limit=FIRST_STEPS):
+            return True
+        counts = search.count_fewest()
+        if counts is not None and self._pack(search, steps, counts)[0]:
+            return True
+        return search.search((0, *ORDERS), least=True)
+
+    def _pack(self, search: ElasticSearch, steps: SearchSteps, counts: Sequence[int]) -> tuple[bool, bool]:
+        """Place so many tasks of each part; returns whether that was found, and booked, and if not whether there are
+        no such places for certain.
+        """
+        effort = Effort(min(EFFORT, steps.left))
+        given, certain = effort.left, False
+        for wishes in (True, False) if any(self.group.rather_within) else (False,):
+            packing = JointPacking(
+                self.group, self.domains, self.room, self.shape_of, counts, effort, wishes=wishes
+            )
+            found = packing.pack_all()
+            if found is not None:
+                search.adopt(found)
+                break
+            certain = packing.is_certain
+        steps.left -= given - effort.left
+        return found is not None, certain
 
     def has_all_room(self) -> bool:
         """Return whether machines have slots, and room, for all tasks if groups did not matter."""
