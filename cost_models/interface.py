@@ -43,6 +43,7 @@ from cost_models.api.columns import (
     ShapeRow,
     Windows,
 )
+from cost_models.api.devices import DeviceColumns, DeviceDemand
 from cost_models.api.needs import ModelDeclarationError, Needs, Promises
 
 __all__ = [
@@ -54,6 +55,8 @@ __all__ = [
     "ByTask",
     "ContainerRow",
     "CostModel",
+    "DeviceColumns",
+    "DeviceDemand",
     "ExpiringModel",
     "Float64",
     "Heights",

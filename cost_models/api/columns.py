@@ -9,6 +9,7 @@ from typing import Protocol, TypeVar, overload
 import numpy as np
 
 from cost_models.api.arrays import Bool, Float64, Int64
+from cost_models.api.devices import DeviceColumns, DeviceDemand
 
 T = TypeVar("T")
 
@@ -205,7 +206,7 @@ class MachineColumns:
     """The M machines of a round, one row each; read-only. Amounts are in the unit of their resource
     (milli-cores, bytes, counts).
 
-    ``residents``, ``load``, ``arrivals`` and ``unseen`` are None unless a configured model needs them (see
+    ``residents``, ``load``, ``arrivals``, ``unseen`` and ``devices`` are None unless a configured model needs them (see
     ``Needs``).
     """
 
@@ -245,6 +246,8 @@ class MachineColumns:
     """
     scarce: tuple[int, ...] = ()
     """Columns of extended resources that few machines offer (see ``scarce_resources``)."""
+    devices: DeviceColumns | None = None
+    """Devices of the drivers that models name; None: no model does, or there are none."""
 
     @property
     def count(self) -> int:
@@ -286,23 +289,32 @@ class MachineColumns:
             arrivals=None,
             unseen=None if self.unseen is None else self.unseen[rows],
             unstated=None if self.unstated is None else self.unstated[rows],
+            devices=None if self.devices is None else self.devices.select(rows),
         )
 
 
 @dataclass(frozen=True, slots=True)
 class ShapeBatch:
-    """The shapes of a round. ``requests``: int64[S, K] per task; ``counts``: int64[S] waiting tasks of each shape.
-
-    ``allowed``: per shape bool[M], the machines that rules other than the models' leave open to it, whether or not
-    there is room; None: all. ``unstated``: int64[S, K], what a task is assumed to need beyond its requests; None:
-    nothing.
-    """
+    """The shapes of a round; read-only."""
 
     requests: Int64
+    """int64[S, K], amounts per task."""
     counts: Int64
+    """int64[S], waiting tasks of each shape."""
     rows: Sequence[ShapeRow]
+    """What a model may see of each shape besides."""
     allowed: Sequence[Bool] | None = None
+    """Per shape bool[M], the machines that rules other than the models' leave open to it, whether or not there is room;
+    None: all.
+    """
     unstated: Int64 | None = None
+    """int64[S, K], what a task is assumed to need beyond its requests; None: nothing."""
+    devices: DeviceDemand | None = None
+    """What a task takes of the devices that models look at; None: nothing."""
+    typical: ShapeBatch | None = None
+    """The shapes of which the cluster has most tasks, waiting and on machines, so many ``counts``; None unless a model
+    needs them.
+    """
 
     @property
     def demand(self) -> Int64:
@@ -326,6 +338,15 @@ class ShapeBatch:
             of_all = Chosen(self.allowed, chosen)
             allowed = of_all if machines is None else tuple(row[machines] for row in of_all)
         unstated = None if self.unstated is None else self.unstated[shapes]
+        typical = self.typical
+        if typical is not None and machines is not None:
+            typical = typical.select(np.arange(typical.count), machines)
         return ShapeBatch(
-            self.requests[shapes], self.counts[shapes], Chosen(self.rows, chosen), allowed, unstated
+            self.requests[shapes],
+            self.counts[shapes],
+            Chosen(self.rows, chosen),
+            allowed,
+            unstated,
+            None if self.devices is None else self.devices.select(shapes),
+            typical,
         )

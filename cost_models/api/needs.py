@@ -81,6 +81,10 @@ class Needs(_Declared):
     """Kinds of records about the machine of their name; the model learns which tasks have come to the machine since
     such a record.
     """
+    devices: tuple[str, ...] = ()
+    """Drivers of the devices that the model looks at."""
+    typical: bool = False
+    """Which shapes the cluster has most tasks of."""
 
     @classmethod
     def merge(cls, every: Iterable[Needs]) -> Needs:

@@ -43,8 +43,10 @@ _CHOICES = (
 )
 """Annotations by which pods choose GPUs: by which attribute, and whether they want what they name."""
 _MODE, _ONE_NUMA_NODE = "nvidia.com/vgpu-mode", "nvidia.com/numa-bind"
+_ORDER = "hami.io/gpu-scheduler-policy"
+_ORDERS = frozenset({"binpack", "spread"})
 ANNOTATIONS = (
-    *(INVENTORY, ALLOCATED, TO_ALLOCATE, NODE, BIND_TIME, BIND_PHASE, _MODE, _ONE_NUMA_NODE),
+    *(INVENTORY, ALLOCATED, TO_ALLOCATE, NODE, BIND_TIME, BIND_PHASE, _MODE, _ONE_NUMA_NODE, _ORDER),
     *(key for key, _, _ in _CHOICES),
 )
 """All annotations of nodes and pods that say something about parts of GPUs."""
@@ -154,8 +156,9 @@ def describe_claim(pod: Pod, memories: Iterable[int]) -> Json:
     """
     sizes = sorted(set(memories))
     selectors = [{"cel": {"expression": each}} for each in _select(pod.metadata.annotations)]
+    order = pod.metadata.annotations.get(_ORDER, "")
     requests = [
-        _describe_request(f"c{number}", container, sizes, selectors)
+        _describe_request(f"c{number}", container, sizes, selectors, order if order in _ORDERS else "")
         for number, container in enumerate(pod.spec.containers)
         if _read(container, COUNT)
     ]
@@ -166,7 +169,7 @@ def describe_claim(pod: Pod, memories: Iterable[int]) -> Json:
 
 
 def _describe_request(
-    name: str, container: Container, sizes: Sequence[int], selectors: Sequence[Json]
+    name: str, container: Container, sizes: Sequence[int], selectors: Sequence[Json], order: str
 ) -> Json:
     cores = min(_read(container, CORES), 100)
     count, memory = _read(container, COUNT), _read(container, MEMORY)
@@ -179,6 +182,7 @@ def _describe_request(
             "count": count,
             "selectors": [*selectors, *({"cel": {"expression": each}} for each in more)],
             "capacity": {"requests": {key: str(value) for key, value in asked.items()}},
+            **({"order": order} if order else {}),
         }
 
     if memory:

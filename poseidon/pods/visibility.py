@@ -24,7 +24,7 @@ WORKLOAD_LABEL = "appgroup.diktyo.x-k8s.io.workload"
 
 _FLAGS = ("namespaces", "programs", "containers", "qos", "limits", "service_classes", "daemons", "timings")
 _LISTS = ("labels", "kind_labels", "annotations", "machine_annotations", "records", "arrivals")
-_SOLVERS_OWN = ("residents", "load", "unseen")
+_SOLVERS_OWN = ("residents", "load", "unseen", "devices", "typical")
 """Needs that ask nothing of a driver that has not another word as well."""
 
 _LABELS = ("networkRequirement", "taskType", APP_GROUP_LABEL, WORKLOAD_LABEL)

@@ -32,9 +32,11 @@ from firmament.core.filters.static_rows import StaticRow, StaticRows
 from firmament.core.flow.problem import COST_UNITS_PER_POINT
 from firmament.core.model import TaskClass
 from firmament.core.reasons import Cause, StatedReason
+from firmament.core.rules.devices.columns import show_demand
 from firmament.core.rules.framework.node_rule import MODEL_NAME
 from firmament.core.scoring.kept_rows import Recall, scatter, take_over
 from firmament.core.state.cluster import Cluster
+from firmament.core.state.tasks import TaskPhase
 
 LARGEST_COST = 1_000_000_000
 """Costs per task are cut off here, in units, so that they fit 32 bits."""
@@ -256,7 +258,27 @@ def batch_of(
         rows=shape_rows(cluster, shapes),
         allowed=allowed,
         unstated=unstated if unstated.any() else None,
+        devices=show_demand(cluster, shapes) if cluster.needs.devices else None,
     )
+
+
+MOST_TYPICAL = 64
+"""Shapes that models see as typical: those with most tasks."""
+
+
+def _list_typical(cluster: Cluster, static_rows: StaticRows) -> ShapeBatch:
+    """Return the shapes of which the cluster has most tasks, waiting and on machines."""
+    tasks = cluster.tasks
+    rows = len(tasks.uid)
+    by_class = np.bincount(tasks.cls[:rows][tasks.state[:rows] != TaskPhase.UNUSED])
+    known = cluster.classes.rows
+    counts = np.zeros(len(cluster.classes.shapes), dtype=np.int64)
+    for cls in np.flatnonzero(by_class).tolist():
+        counts[known[cls].shape] += by_class[cls]
+    most = np.argsort(-counts, kind="stable")[:MOST_TYPICAL]
+    shapes = np.sort(most[counts[most] > 0])
+    allowed = [static_rows.get(shape).feasible for shape in shapes.tolist()]
+    return batch_of(cluster, shapes.tolist(), counts[shapes], allowed)
 
 
 def assess_shapes(
@@ -273,6 +295,8 @@ def assess_shapes(
     rules = [static_rows.get(shape) for shape in shapes]
     waiting = np.asarray(counts, dtype=np.int64)
     batch = batch_of(cluster, shapes, waiting, [row.feasible for row in rules])
+    if cluster.needs.typical:
+        batch = replace(batch, typical=_list_typical(cluster, static_rows))
     assessments = tuple(
         each.model.assess(columns, batch)
         if recall is None

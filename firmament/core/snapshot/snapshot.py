@@ -21,11 +21,17 @@ from firmament.core.queue.importance import Importance
 from firmament.core.queue.lasting_use import lasting_use, longest_run
 from firmament.core.record_kinds import DEVICE_RECORDS
 from firmament.core.rules.default_spread import compile_spread
+from firmament.core.rules.devices.columns import show_devices
 from firmament.core.rules.framework.limit_rule import RoundDemand
 from firmament.core.rules.gangs.lifecycle import AdmittedTasks
 from firmament.core.rules.node_name import list_pinned_rows
 from firmament.core.rules.pairs import compile_pairs
-from firmament.core.rules.registry import compile_rules, find_quotas, keep_ledgers, limit_amounts
+from firmament.core.rules.registry import (
+    compile_rules,
+    find_quotas,
+    keep_ledgers,
+    limit_amounts,
+)
 from firmament.core.rules.tree_groups.compilation import Called, compile_groups, in_natural_order
 from firmament.core.scoring.arc_costs import charges, collect_heights
 from firmament.core.scoring.kept_rows import Charges
@@ -257,6 +263,7 @@ def model_columns(
         running[own] -= 1
         unstated[own, : len(assumed)] -= assumed
     described, reported = machines.describe(), machines.samples.last_change > 0
+    left_out = frozenset((cluster.tasks.uid[without],)) if without >= 0 else frozenset[str]()
     return MachineColumns(
         names=described.names,
         resources=tuple(cluster.resources.names),
@@ -275,6 +282,7 @@ def model_columns(
         unseen=unseen(cluster, without=without) if reported and needs.unseen else None,
         unstated=unstated if unstated.any() else None,
         scarce=scarce_columns(cluster.resources.names, capacity),
+        devices=show_devices(cluster, needs.devices, left_out) if needs.devices else None,
     )
 
 

@@ -408,7 +408,8 @@ class Welcome(_message.Message):
     takes_reports: _builtins.bool
     """"labels:app". Of tasks: labels, kind_labels and annotations by name; namespaces;
     programs; containers; qos; limits; service_classes; daemons; timings. Of machines:
-    machine_annotations by name; residents; load; unseen. records and arrivals by kind.
+    machine_annotations by name; residents; load; unseen; devices by driver. records and arrivals by
+    kind. typical.
     What is not among them need not be sent; clients ignore words that they do not know.
     From minor version 2 on: an older server says nothing, and may look at anything
     the server takes EventBatch.reports; others ignore them

@@ -126,6 +126,22 @@ def test_without_a_figure_a_pod_has_the_whole_memory_and_a_percentage_is_of_its_
     assert allocated(made) == {"half": "GPU-a,NVIDIA,20480,0:;", "whole": "GPU-b,NVIDIA,40960,0:;"}
 
 
+@pytest.mark.parametrize(
+    ("order", "expected"), [("binpack", "GPU-b"), ("spread", "GPU-a"), ("other", "GPU-a")]
+)
+def test_a_pod_may_want_gpus_that_others_use_much_or_little(tmp_path, order, expected):
+    there = pod("there", gpu(memory=30_000), node_name="n1")
+    there["metadata"]["annotations"] = {
+        hami.NODE: "n1",
+        hami.ALLOCATED: "GPU-b,NVIDIA,30000,0:;",
+        hami.BIND_PHASE: "success",
+    }
+    there["status"] = {"phase": "Running"}
+    asked = pod("p", gpu(memory=5_000))
+    asked["metadata"]["annotations"] = {"hami.io/gpu-scheduler-policy": order}
+    assert allocated(plan(tmp_path, node(), there, asked)) == {"p": f"{expected},NVIDIA,5000,0:;"}
+
+
 def test_memory_cores_and_slots_are_never_given_twice(tmp_path):
     pods = [pod(f"p{n}", gpu(memory=20_000, cores=40)) for n in range(6)]
     made = plan(tmp_path, node(), *pods)

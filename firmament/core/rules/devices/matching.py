@@ -60,10 +60,13 @@ class DeviceSelector:
         """Return whether a device matches, or why there is no answer."""
         found = self._answers.get(seen.key)
         if found is None:
-            found = self._answers[seen.key] = self.fault or self._ask(seen)
+            found = self._answers[seen.key] = self.ask(seen)
         return found
 
-    def _ask(self, seen: SeenDevice) -> bool | str:
+    def ask(self, seen: SeenDevice) -> bool | str:
+        """Return the same of a device whose key means nothing: the answer is not kept."""
+        if self.fault:
+            return self.fault
         try:
             value, work = self._expression.evaluate(show_device(seen.device, seen.driver))
         except EvaluationError as error:
@@ -115,6 +118,13 @@ class DeviceSelectors:
         if found is None:
             found = kind.memory[option] = self._find(kind, option)
         return found
+
+    def accepts(self, option: Option, seen: SeenDevice) -> bool:
+        """Return whether an option would take a device, whatever its taints; the answers are not kept."""
+        texts = (*option.device_class.expressions, *option.expressions)
+        return all(self.get(text).ask(seen) is True for text in texts) and (
+            find_consumption(option, seen) is not None
+        )
 
     def _find(self, kind: ViewKind, option: Option) -> Candidates:
         selectors = [self.get(text) for text in (*option.device_class.expressions, *option.expressions)]

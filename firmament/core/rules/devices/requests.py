@@ -13,6 +13,8 @@ from firmament.core.rules.devices.quantities import Amount
 
 MOST_RESULTS = 32
 """Devices that a claim may get, as the API allows them."""
+PACKED, SPREAD = "binpack", "spread"
+"""Orders in which devices that several share are tried: those with most in use first, or last."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,6 +46,8 @@ class Option:
     """JSON of the same, as given."""
     capacity: tuple[tuple[str, Amount], ...] = ()
     """Requested capacities, by their names as given."""
+    order: str = ""
+    """`PACKED` or `SPREAD`; "": as listed. No field of the API: claims that stand for annotations state it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -174,6 +178,7 @@ def _read_option(name: str, given: Mapping[str, Any], classes: Mapping[str, Devi
         ),
         tolerations_text=json.dumps(tolerations, sort_keys=True) if tolerations else "",
         capacity=tuple(sorted((str(key), read_amount(value)) for key, value in requested.items())),
+        order=order if (order := given.get("order")) in {PACKED, SPREAD} else "",
     )
 
 

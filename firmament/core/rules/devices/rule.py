@@ -48,7 +48,7 @@ from firmament.core.state.device_book import HeldDevices, PoolOfDevices
 NAME = "DynamicResources"
 
 
-class _Memory:
+class DeviceMemory:
     """What is kept of a cluster's devices from round to round."""
 
     def __init__(self) -> None:
@@ -112,6 +112,14 @@ class _Memory:
             known = self.held[pool] = changed, cluster.devices.list_held(pool)
         return known[1]
 
+    def recall_given(self, cluster: Cluster, pool: PoolOfDevices) -> GivenAway:
+        """Return what has been given away of a pool: the same object as long as nobody has got or given back any."""
+        changed = cluster.devices.changes.get(pool, -1)
+        known = self.given.get(pool)
+        if known is None or known[0] != changed:
+            known = self.given[pool] = changed, sum_given(self.recall_held(cluster, pool))
+        return known[1]
+
     def read_spec(self, text: str) -> ClaimSpec | str:
         """Return what the JSON of a spec says, or what is wrong with it."""
         found = self.specs.get(text)
@@ -126,10 +134,11 @@ class _Memory:
         return found
 
 
-def _recall(cluster: Cluster) -> _Memory:
+def recall_memory(cluster: Cluster) -> DeviceMemory:
+    """Return what is kept of the devices of a cluster, up to date."""
     memory = cluster.rule_memory.get(NAME)
-    if not isinstance(memory, _Memory):
-        memory = cluster.rule_memory[NAME] = _Memory()
+    if not isinstance(memory, DeviceMemory):
+        memory = cluster.rule_memory[NAME] = DeviceMemory()
     memory.update(cluster)
     return memory
 
@@ -167,7 +176,7 @@ class DynamicResources(LimitRule):
 
 def _make_opening(cluster: Cluster, ledger: DeviceLedger) -> DeviceOpening:
     """Return what evicting changes for a ledger that is new."""
-    memory = _recall(cluster)
+    memory = recall_memory(cluster)
     holdings = {pool: memory.recall_held(cluster, pool) for pool in cluster.devices.list_pools()}
     nowhere = np.broadcast_to(np.False_, (len(ledger.shapes), len(ledger.views)))
     return DeviceOpening(ledger, holdings, cluster.tasks.uid, nowhere)
@@ -182,7 +191,7 @@ def make_ledger(
     """
     if not any(shape.claims for shape in shapes):
         return None
-    memory = _recall(cluster)
+    memory = recall_memory(cluster)
     claims = tuple(_read_shape(cluster, memory, shape.claims) if shape.claims else None for shape in shapes)
     specs = [
         claim.spec if isinstance(claim, NamedClaim) else claim
@@ -209,18 +218,19 @@ def make_ledger(
     return ledger
 
 
-def _begin(cluster: Cluster, memory: _Memory, ledger: DeviceLedger, without: frozenset[str]) -> None:
+def _begin(cluster: Cluster, memory: DeviceMemory, ledger: DeviceLedger, without: frozenset[str]) -> None:
     """Set the states of all machines by what is in use now."""
     book = cluster.devices
-    given, begun = ({}, {}) if without else (memory.given, memory.begun)
+    given: dict[PoolOfDevices, GivenAway] = {}
+    begun = {} if without else memory.begun
 
     def recall_given(driver: str, pool: str) -> GivenAway:
         key = driver, pool
-        changed = book.changes.get(key, -1)
-        known = given.get(key)
-        if known is None or known[0] != changed:
-            known = given[key] = changed, sum_given(memory.recall_held(cluster, key), without)
-        return known[1]
+        if not without:
+            return memory.recall_given(cluster, key)
+        if key not in given:
+            given[key] = sum_given(memory.recall_held(cluster, key), without)
+        return given[key]
 
     changes = book.changes
     for row, view in enumerate(ledger.views):
@@ -237,7 +247,7 @@ def _begin(cluster: Cluster, memory: _Memory, ledger: DeviceLedger, without: fro
     place_machines(ledger, sorted(ledger.watched))
 
 
-def _read_shape(cluster: Cluster, memory: _Memory, claims: Sequence[TaskClaim]) -> ShapeClaims:
+def _read_shape(cluster: Cluster, memory: DeviceMemory, claims: Sequence[TaskClaim]) -> ShapeClaims:
     found: list[ClaimSpec | NamedClaim] = []
     for claim in claims:
         text = claim.spec

@@ -1,7 +1,8 @@
 """Finds devices for the claims of tasks on one machine: exactly, and with a bound on the work.
 
 Requests are taken in their order, options by preference, devices in the order of pools, slices and lists; the first
-solution stands, as in Kubernetes' allocator. What is left out cannot contain a solution. Devices that are equal in all
+solution stands, as in Kubernetes' allocator; but a request for part of one device may state that devices are tried by
+how much of them is in use. What is left out cannot contain a solution. Devices that are equal in all
 that the claims read are interchangeable, so one of them is tried; requests for more devices than are left have no
 solution; a rest that has failed with the same devices left fails again. The search gives up after `MOST_PICKS` devices
 have been tried.
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple
 from firmament.core.rules.devices.matching import Consumption, DeviceSelectors, find_consumption
 from firmament.core.rules.devices.plan import NO_VALUES, AttributeIndex, SearchPlan, Values
 from firmament.core.rules.devices.quantities import Amount
-from firmament.core.rules.devices.requests import MOST_RESULTS, AttributeConstraint, ClaimSpec, Option
+from firmament.core.rules.devices.requests import MOST_RESULTS, PACKED, AttributeConstraint, ClaimSpec, Option
 from firmament.core.rules.devices.views import SeenDevice, ViewKind, list_bits
 
 MOST_PICKS = 20_000
@@ -145,7 +146,7 @@ class _Search:
         if not faults and devices.bit_count() < left:
             return False
         tried: set[Any] = set()
-        for device in list_bits(devices | faults):
+        for device in self._order(option, list_bits(devices | faults)):
             if device in found.faults:
                 raise _StopError(found.faults[device])
             sign = self._sign(device)
@@ -179,6 +180,20 @@ class _Search:
         for device, undo in reversed(done):
             self._give_back(number, device, undo)
         return False
+
+    def _order(self, option: Option, devices: list[int]) -> list[int]:
+        """Return devices as an option would have them tried: as listed, or by how much others have of them."""
+        if option.order and option.count == 1 and self._shares:
+            devices.sort(key=self._measure_use, reverse=option.order == PACKED)
+        return devices
+
+    def _measure_use(self, device: int) -> float:
+        share = self._shares.get(device)
+        if not share:
+            return 0.0
+        capacity = self._devices[device].device.capacity
+        parts = (float(share.get(name, 0) / each.amount) for name, each in capacity.items() if each.amount)
+        return max(parts, default=0.0)
 
     def _sign(self, device: int) -> Any:
         share = self._shares.get(device)

@@ -1,0 +1,45 @@
+"""Devices such as GPUs as cost models see them: how much of each is free, and what tasks take of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from cost_models.api.arrays import Float64, Int64
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceColumns:
+    """What is free of the devices of M machines; read-only.
+
+    Devices are of N kinds; a machine has devices of one kind, else those of the kind that comes first there.
+    """
+
+    kind: Int64
+    """int64[M], -1 for machines without devices."""
+    free: Float64
+    """float64[M, G], the share of each device that is free, 0 to 1, in the drivers' order; 0 where there is none.
+
+    Of a device with several capacities it is the least share of them.
+    """
+    count: Int64
+    """int64[M], how many devices there are."""
+
+    def select(self, rows: Int64) -> DeviceColumns:
+        """Return the columns of the machines in ``rows`` (int64[C])."""
+        return DeviceColumns(self.kind[rows], self.free[rows], self.count[rows])
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceDemand:
+    """What a task of each of S shapes takes of devices of the N kinds; read-only."""
+
+    count: Int64
+    """int64[S, N], how many devices; 0: none."""
+    share: Float64
+    """float64[S, N], which share of each of them, above 0 to 1; infinite where the kind does not serve the shape; 0 for
+    shapes that take none.
+    """
+
+    def select(self, shapes: Int64) -> DeviceDemand:
+        """Return the demand of the given shapes (int64[A])."""
+        return replace(self, count=self.count[shapes], share=self.share[shapes])

@@ -1,0 +1,97 @@
+"""Devices of machines and tasks in one form, whether drivers publish them or nodes state how many they have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cost_models.devices.usable_shares import Room, UsualTasks
+from cost_models.interface import Float64, Int64, MachineColumns, ShapeBatch
+
+DRIVERS = ("gpu.nvidia.com", "gpu.amd.com", "gpu.intel.com", "hami.io")
+"""Whose devices count unless a configuration says otherwise."""
+RESOURCES = ("nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915", "gpu.intel.com/xe")
+"""Which resources count unless a configuration says otherwise: whole devices, of which a node states the number."""
+_STATED_AT_MOST = 64
+"""Devices of a machine that states more count as so many."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceView:
+    """Devices that are known by drivers, of N kinds, and by resources, a further kind each."""
+
+    rows: Int64
+    """int64[D], machines with devices, ascending."""
+    room: Room
+    """What these have left; shares of devices in ascending order."""
+    size: Int64
+    """int64[D], how many devices each has."""
+    columns: tuple[int, ...]
+    """Columns of resources that are no devices."""
+    resources: tuple[int, ...]
+    """Columns of resources that are."""
+    published: int
+    """N."""
+
+    def find_demand(self, shapes: ShapeBatch) -> tuple[Int64, Float64]:
+        """Return how many devices a task of each shape takes of each kind, and which share of each: [S, N + resources].
+
+        A task that takes devices of some kind finds none that serve it among the others.
+        """
+        count = np.zeros((shapes.count, self.published + len(self.resources)), dtype=np.int64)
+        share = np.zeros(count.shape)
+        if shapes.devices is not None:
+            count[:, : self.published] = shapes.devices.count
+            share[:, : self.published] = shapes.devices.share
+        for place, column in enumerate(self.resources, start=self.published):
+            count[:, place] = shapes.requests[:, column]
+            share[:, place] = count[:, place] > 0
+        elsewhere = (count > 0).any(axis=1, keepdims=True) & (count == 0)
+        share[elsewhere] = np.inf
+        count[elsewhere] = 1
+        return count, share
+
+    def describe_usual(self, typical: ShapeBatch) -> UsualTasks:
+        """Return the tasks that the cluster has most of, for machines with devices."""
+        count, share = self.find_demand(typical)
+        allowed = np.ones((typical.count, len(self.rows)), dtype=np.bool_)
+        if typical.allowed is not None:
+            for row, machines in enumerate(typical.allowed):
+                allowed[row] = machines[self.rows]
+        total = max(1, int(typical.counts.sum()))
+        return UsualTasks(
+            typical.counts / total, typical.requests[:, list(self.columns)], count, share, allowed
+        )
+
+
+def see_devices(machines: MachineColumns, resources: Sequence[str]) -> DeviceView:
+    """Return the devices of all machines. One that has some of several kinds counts with those of the first."""
+    known = [column for column in map(machines.column, resources) if column is not None]
+    published = machines.devices
+    kinds = 0 if published is None else int(published.kind.max(initial=-1)) + 1
+    kind = np.full(machines.count, -1, dtype=np.int64) if published is None else published.kind.copy()
+    size = np.zeros(machines.count, dtype=np.int64) if published is None else published.count.copy()
+    free = np.zeros((machines.count, 0)) if published is None else published.free
+    stated = np.zeros(machines.count, dtype=np.int64)
+    for place, column in enumerate(known, start=kinds):
+        new = (kind < 0) & (machines.capacity[:, column] > 0)
+        kind[new] = place
+        size[new] = np.minimum(machines.capacity[new, column], _STATED_AT_MOST)
+        stated[new] = np.minimum(machines.free[new, column], size[new])
+    rows = np.flatnonzero(kind >= 0)
+    most = max(free.shape[1], int(stated.max(initial=0)), 1)
+    shares = np.zeros((len(rows), most))
+    shares[:, : free.shape[1]] = free[rows]
+    shares = np.maximum(shares, (np.arange(most) < stated[rows, None]).astype(np.float64))
+    shares.sort(axis=1)
+    others = tuple(column for column in range(len(machines.resources)) if column not in known)
+    return DeviceView(
+        rows,
+        Room(machines.free[rows][:, list(others)], kind[rows], shares),
+        size[rows],
+        others,
+        tuple(known),
+        kinds,
+    )

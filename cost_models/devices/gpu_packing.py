@@ -1,0 +1,37 @@
+"""Packs devices: prefers machines that have little left of them, and for tasks that take none, those without any.
+
+Source: the GPU packing that FGD (see `usable_shares`) is compared with: machines whose devices are in use already go
+before untouched ones, so that whole machines stay free for tasks that need them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cost_models.arguments import Arguments
+from cost_models.devices.columns import DRIVERS, RESOURCES, see_devices
+from cost_models.interface import Assessment, BaseModel, MachineColumns, Needs, Range, ShapeBatch
+
+
+class GpuPacking(BaseModel):
+    """Charges for what is free of a machine's devices."""
+
+    name = "gpu_packing"
+    kind = "overlay"
+    range = Range(best=0, worst=8, bounded=False)
+
+    def __init__(self, **args: Any) -> None:
+        read = Arguments(self.name, args)
+        drivers = read.texts("drivers", DRIVERS)
+        self._resources = read.texts("resources", RESOURCES)
+        read.finish()
+        self.needs = Needs(devices=drivers)
+
+    def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
+        """Return the sum of the free shares of a machine's devices: the same row for all shapes (float64[S, M])."""
+        row = np.zeros(machines.count)
+        view = see_devices(machines, self._resources)
+        row[view.rows] = view.room.shares.sum(axis=1)
+        return Assessment(raw=np.broadcast_to(row, (shapes.count, machines.count)))

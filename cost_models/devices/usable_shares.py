@@ -1,0 +1,104 @@
+"""How much of machines' devices the cluster's usual tasks could use: the measure of fragmentation of FGD.
+
+Source: Weng et al., Beware of Fragmentation: Scheduling GPU-Sharing Workloads with Fragmentation Gradient Descent,
+USENIX ATC 2023. A machine's free share of a device is *unusable* for a task if the machine lacks room for the task, or
+has too few devices with enough left, or this device has too little left; for tasks that take no devices all of it is.
+The fragmentation of a machine is what is expected to be unusable for a task drawn from the usual ones:
+
+    F(n) = sum over tasks m of popularity(m) x unusable(n, m)        in devices
+
+Free shares that are not unusable are usable, so U(n) = free(n) - F(n). Placing a task that takes d of the devices
+changes F by (U before - U after) - d, and d is the same everywhere: machines compare by U before - U after, the
+*usable share lost*, which is never negative.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cost_models.interface import Bool, Float64, Int64
+
+SLACK = 1e-9
+"""Shares that differ by no more are equal: they are quotients of whole numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class UsualTasks:
+    """T kinds of tasks that are drawn from."""
+
+    popularity: Float64
+    """float64[T], sums up to 1."""
+    requests: Int64
+    """int64[T, R], amounts of resources."""
+    count: Int64
+    """int64[T, N], devices by their kind."""
+    share: Float64
+    """float64[T, N], of each of these; infinite: the kind does not serve the task."""
+    allowed: Bool
+    """bool[T, M], machines that rules leave open to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What machines have left."""
+
+    amounts: Int64
+    """int64[M, R], of resources."""
+    kind: Int64
+    """int64[M], of their devices; at least 0."""
+    shares: Float64
+    """float64[M, G], free shares of devices, each row ascending."""
+
+
+def take_best_fit(shares: Float64, count: int, share: float) -> tuple[Float64, Bool]:
+    """Return what is left once a task has taken ``share`` of ``count`` devices: rows ascending; and bool[M], whether
+    there are such devices.
+
+    It takes those with the least left of all that have enough, as the scheduler does within a node.
+    """
+    short = (shares < share - SLACK).sum(axis=1)
+    there: Bool = short + count <= shares.shape[1]
+    place = np.arange(shares.shape[1])
+    taken = (place >= short[:, None]) & (place < (short + count)[:, None]) & there[:, None]
+    left = np.where(taken, np.maximum(shares - share, 0.0), shares)
+    left.sort(axis=1)
+    return left, there
+
+
+def sum_usable(room: Room, usual: UsualTasks) -> Float64:
+    """Return float64[T, M]: the share of devices that a task of each kind could use, were there room for it."""
+    found = np.zeros((len(usual.popularity), len(room.kind)))
+    known: dict[tuple[int, float, int], Float64] = {}
+    for kind in np.unique(room.kind).tolist():
+        rows = np.flatnonzero(room.kind == kind)
+        shares = room.shares[rows]
+        for task, (count, share) in enumerate(
+            zip(usual.count[:, kind].tolist(), usual.share[:, kind].tolist(), strict=True)
+        ):
+            if not count or not np.isfinite(share):
+                continue
+            key = count, share, kind
+            if key not in known:
+                enough = shares >= share - SLACK
+                usable = (shares * enough).sum(axis=1)
+                known[key] = np.where(enough.sum(axis=1) >= count, usable, 0.0)
+            found[task, rows] = known[key]
+    return found
+
+
+def find_fitting(amounts: Int64, usual: UsualTasks) -> Bool:
+    """Return bool[T, M]: where there is room for a task of each kind, but for devices."""
+    fits = usual.allowed.copy()
+    for column in range(amounts.shape[1]):
+        asked = usual.requests[:, column]
+        if asked.any():
+            fits &= asked[:, None] <= amounts[:, column]
+    return fits
+
+
+def expect_usable(room: Room, usual: UsualTasks) -> Float64:
+    """Return U: float64[M], the share of each machine's devices that a task drawn from the usual ones could use."""
+    usable = sum_usable(room, usual) * find_fitting(room.amounts, usual)
+    return usual.popularity @ usable
