@@ -242,7 +242,7 @@ def _translated(shape: str, options: HostileOptions) -> tuple[_Hostile, float]:
     kind = SHAPES[shape]
     table, described = ClassTable(), []
     seconds = [0.0]
-    for number in range(options.hostile * kind.times):
+    for number in range(min(options.hostile * kind.times, kind.most)):
         variety = 0 if kind.copies else number
         room = Room(
             options.size if kind.limit else min(options.size, _EACH), kind.limit, variety * (kind.limit or 1)

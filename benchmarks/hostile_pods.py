@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from itertools import count, islice
 from types import MappingProxyType
@@ -277,18 +278,22 @@ def _volumes(pod: Object, room: Room) -> None:
 
 
 class Shape(NamedTuple):
-    """``limit``: entries up to which the solver takes such a pod for one like any other; None: there is no limit.
-
-    ``copies``: all pods are alike; ``gang``: they are members of one gang; ``times``: so many times as many pods.
-    ``runs``: some node could run them.
-    """
+    """What there is too much of, and how many pods there are."""
 
     fill: Fill
+    """Fills a pod with it."""
     limit: int | None
+    """Entries up to which the solver takes such a pod for one like any other; None: there is no limit."""
     copies: bool = False
+    """Whether all pods are alike."""
     gang: bool = False
+    """Whether they are members of one gang."""
     times: int = 1
+    """So many times as many pods."""
     runs: bool = True
+    """Whether some node could run them."""
+    most: int = sys.maxsize
+    """Never more pods than that, with which a gang is at its limit."""
 
 
 SHAPES: Mapping[str, Shape] = MappingProxyType(
@@ -337,14 +342,26 @@ SHAPES: Mapping[str, Shape] = MappingProxyType(
         "disks": Shape(_disks, 500),
         "sizes": Shape(_size, 1, times=8),
         "sizes that no node has": Shape(_too_large, 1, times=8, runs=False),
-        "sizes, a gang": Shape(_size, 1, gang=True, times=4),
+        "sizes, a gang": Shape(_size, 1, gang=True, most=390),
+        "sizes, too large a gang": Shape(_size, 1, gang=True, times=4),
+        "sizes that no node has, a gang": Shape(_too_large, 1, gang=True, runs=False, most=390),
         "kinds with a few rules about nodes": Shape(_few_rules(nodes=_own_nodes), 1, times=4),
+        "kinds with a few rules about nodes, a gang": Shape(
+            _few_rules(nodes=_own_nodes), 1, gang=True, most=350
+        ),
         "kinds with two spread constraints": Shape(_few_rules(spread=_own_spread), 1, times=2),
+        "kinds with two spread constraints, a gang": Shape(
+            _few_rules(spread=_own_spread), 1, gang=True, most=175
+        ),
         "kinds with four terms": Shape(_few_rules(terms=_own_terms), 1, times=4),
         "pod anti-affinity among all": Shape(_apart_from_each_other, 100),
         "pod anti-affinity among all, seven terms": Shape(_apart_from_each_other, 7),
         "pod anti-affinity among all, copies": Shape(_apart_from_each_other, 100, copies=True),
-        "pod anti-affinity among all, a gang": Shape(_apart_from_each_other, 100, gang=True),
+        "pod anti-affinity among all, a gang": Shape(_apart_from_each_other, 1, gang=True, most=44),
+        "pod anti-affinity among all, seven terms, a gang": Shape(
+            _apart_from_each_other, 7, gang=True, most=16
+        ),
+        "pod anti-affinity among all, too large a gang": Shape(_apart_from_each_other, 100, gang=True),
         "pod anti-affinity among all, a gang of copies": Shape(
             _apart_from_each_other, 100, copies=True, gang=True
         ),

@@ -17,7 +17,7 @@ from firmament.core.board.board import Board
 from firmament.core.constraints.quota_room import QuotaTerms
 from firmament.core.constraints.ruleset import ClassRules
 from firmament.core.flow.problem import Assignments, PlacementProblem
-from firmament.core.placement.placing import GangTrial
+from firmament.core.placement.placing import GangTrial, weigh_rules
 from firmament.core.placement.tuning import PlacementTuning
 from firmament.core.rules.registry import constraint_behind
 
@@ -56,7 +56,8 @@ class GangConstraints:
             problem.requests[problem.shape[members]].any(axis=0)
         ).tolist()
         every = [*constraints, *asked]
-        if not self._afford(3 * len(every) * int(problem.counts[members].sum()) * problem.machines):
+        cells = int(problem.counts[members].sum()) * problem.machines * weigh_rules(Board(problem), members)
+        if not self._afford(3 * len(every) * cells):
             return ""
         alone = [[each] for each in every if self._fits(gang, members, [each])]
         together = next(

@@ -161,18 +161,20 @@ def _root_causes(
 
 
 class _StaticRefusals:
-    """What rules about machines say of a shape: many in a row have the same, which may be hundreds of refusals."""
+    """What rules about machines say of a shape, alike refusals put together: many shapes in a row have the same."""
 
     def __init__(self, context: RoundContext) -> None:
         self._context = context
-        self._last: tuple[StaticRow, list[MachineRefusal]] | None = None
+        self._row: StaticRow | None = None
+        self._found: tuple[StaticRow, list[MachineRefusal]] | None = None
 
     def get(self, shape: int) -> tuple[StaticRow, list[MachineRefusal]]:
         """Return the row of a shape, and its refusals."""
         row = self._context.static_rows.get(shape)
-        if self._last is None or self._last[0] is not row:
-            self._last = row, row.refusals()
-        return self._last
+        if self._found is None or self._row is not row:
+            merged = row.merge_alike()
+            self._row, self._found = row, (merged, merged.refusals())
+        return self._found
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,8 +73,10 @@ class RootCauses:
 
     def find_at_stage(self, stage: Stage) -> Bool:
         """Return bool[M]: machines whose root cause is of a stage."""
-        found = [index for index, (cause, _) in enumerate(self.refusals) if cause.reason.stage == stage]
-        return np.isin(self.code, found)
+        found = np.array(
+            [*(cause.reason.stage == stage for cause, _ in self.refusals), False], dtype=np.bool_
+        )
+        return found[self.code]
 
     def curable(self) -> Bool:
         """Return bool[M]: machines that evictions may open, as far as their root cause tells; all that

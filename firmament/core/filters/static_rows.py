@@ -43,6 +43,16 @@ class StaticRow:
         code = np.where(newly, np.int16(len(self.causes)), self.code)
         return StaticRow(self.feasible & ~refused, code, (*self.causes, cause))
 
+    def merge_alike(self) -> StaticRow:
+        """Return this row with one cause for all that a sum over machines calls the same, such as each node's taint."""
+        index_of: dict[str, int] = {}
+        merged = [index_of.setdefault(cause.summary, len(index_of)) for cause in self.causes]
+        if len(index_of) == len(merged):
+            return self
+        first = [merged.index(index) for index in range(len(index_of))]
+        code = np.array([*merged, -1], dtype=np.int16)[self.code]
+        return StaticRow(self.feasible, code, tuple(self.causes[index] for index in first))
+
     def refusals(self) -> list[MachineRefusal]:
         """Return what the row says, cause by cause."""
         return [MachineRefusal(cause, self.code == index) for index, cause in enumerate(self.causes)]

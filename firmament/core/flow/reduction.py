@@ -181,8 +181,7 @@ def _marks(residual: Residual, fits: dict[int, Bool], worthwhile: float) -> Colu
     marks.add(np.vstack([residual.free, residual.placed, problem.crowd, *own]))
     if marks.count() > worthwhile * problem.machines:
         return None
-    for shape, row in fits.items():
-        marks.add(np.where(row, problem.cost[shape], -1)[None, :])
+    marks.add_each(np.where(row, problem.cost[shape], -1) for shape, row in fits.items())
     pinned = np.unique(np.concatenate([*problem.pins.values(), np.empty(0, dtype=np.int64)]))
     marks.add(pinned[None, :] + 1, at=pinned)
     return marks

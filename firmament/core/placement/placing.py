@@ -68,10 +68,14 @@ def place_whole_gangs(problem: PlacementProblem, means: Means) -> Placed:
     joint = again.assignments
     worse = _incomplete(problem, joint)[chosen].any() or _value(problem, joint) < _value(problem, trial)
     best = trial if worse else joint
+    if not len(best.count):  # no room has been taken or given back since the gangs were tried
+        return replace(again, figures=placed.figures + tried.figures + again.figures).replace_assignments(
+            best
+        )
     watch = means.stopwatch()
     board = Board(problem)
     board.book(best)
-    late = GangTrial(board, means.tuning, trial_of.closed).gangs(np.flatnonzero(~chosen))
+    late = GangTrial(board, trial_of.tuning_left(), trial_of.closed).gangs(np.flatnonzero(~chosen))
     figures = placed.figures + tried.figures + again.figures  # bounds hold for the gangs that are let in
     return replace(again, figures=figures).replace_assignments(
         Assignments.join([best, late]), watch.seconds()
@@ -151,6 +155,10 @@ class GangTrial:
             parts.append(Placed(place_rest(self._board)))
         return Placed.join(parts)
 
+    def tuning_left(self) -> PlacementTuning:
+        """Return the tuning of a further trial in the same round, which searches with what this one has left."""
+        return replace(self._tuning, gang_search_cells=self._search_cells)
+
     def gangs(self, numbers: Int64) -> Assignments:
         """Place those of the gangs ``numbers`` that fit as a whole, one after another."""
         parts = []
@@ -203,7 +211,9 @@ class GangTrial:
         """Place a gang if it fits as a whole; else leave everything as it was, and return None."""
         need = int(self._problem.gang_need[gang])
         before = self._board
-        order = self._by_places(members)
+        order, most = self._by_places(members)
+        if most < need:
+            return None
         for attempt in (order, order[::-1])[: 2 if len(members) > 1 else 1]:
             self._board = before.copy()
             placed = self._one_by_one(attempt)
@@ -215,10 +225,11 @@ class GangTrial:
             return None
         return self._search(members, need)
 
-    def _by_places(self, members: Int64) -> Int64:
-        """Return classes with the fewest places first: others can go elsewhere more easily."""
-        if len(members) < 2:
-            return members
+    def _by_places(self, members: Int64) -> tuple[Int64, int]:
+        """Return classes with the fewest places first, as others can go elsewhere more easily.
+
+        The second figure is a bound on how many of their tasks find a place: as many of each as would find one alone.
+        """
         residual = self._board.residual
         every = np.arange(self._problem.machines)
         places = []
@@ -227,7 +238,8 @@ class GangTrial:
             shape = int(self._problem.shape[cls])
             where = where[self._problem.feasible[shape, where]]
             places.append(int(residual.units(np.full(len(where), shape), where).clip(0, 10**6).sum()))
-        return members[np.argsort(np.array(places, dtype=np.int64), kind="stable")]
+        most = np.minimum(places, self._waiting[members].sum(axis=1))
+        return members[np.argsort(np.array(places, dtype=np.int64), kind="stable")], int(most.sum())
 
     def _one_by_one(self, order: Int64) -> Assignments:
         """Place the classes of a gang in this order, each as far as it goes."""
@@ -252,10 +264,11 @@ class GangTrial:
         waiting = {int(cls): int(self._waiting[cls].sum()) for cls in members.tolist()}
         if sum(waiting.values()) > need or sum(waiting.values()) > self._tuning.gang_search_tasks:
             return None
-        steps = min(self._tuning.gang_search_steps, self._search_cells // self._problem.machines)
+        cells = self._problem.machines * weigh_rules(self._board, members)
+        steps = min(self._tuning.gang_search_steps, self._search_cells // cells)
         search = GangSearch(self._board, steps)
         placed = search.find(waiting)
-        self._search_cells -= (steps - search.steps) * self._problem.machines
+        self._search_cells -= (steps - search.steps) * cells
         if placed is None:
             return None
         self._board.book(placed)
@@ -273,6 +286,22 @@ class GangTrial:
     def _only(self, chosen: Bool) -> None:
         """Let nobody wait but the classes in ``chosen``."""
         self._board.residual.remaining = np.where(chosen[:, None], self._waiting, 0)
+
+
+_LOOKS_AT_ONCE, _LOOKS_PER_CLASS = 32, 12
+"""Looks at rules between tasks that a step of a search takes in the time that it needs anyway, and how many each class
+of the gang counts as.
+"""
+
+
+def weigh_rules(board: Board, members: Int64) -> int:
+    """Return how many times as long as for one class with few rules it takes to look at all classes of a gang.
+
+    A step looks at what each class checks, and copies all counters.
+    """
+    checks = sum(board.rules_of(cls).checks for cls in members.tolist())
+    looks = _LOOKS_PER_CLASS * (len(members) - 1) + checks + len(board.problem.rules.counters)
+    return 1 + looks // _LOOKS_AT_ONCE
 
 
 # --- Priority bands: no task stays pending that would fit if less important ones of the same round were taken back.

@@ -32,6 +32,7 @@ from firmament.core.queue.class_work import (
     unit_of_gang,
     units_of_classes,
 )
+from firmament.core.queue.gang_limits import explain_too_large
 from firmament.core.queue.turns import Turns, namespaces_of
 from firmament.core.rules.registry import NodeRules
 from firmament.core.rules.tree_groups.compilation import list_groups
@@ -41,17 +42,6 @@ from firmament.core.state.waiting import note_put_off, tell
 
 PUT_OFF = "put off to a round of its own: its namespace asks for so much that others would have to wait"
 """What a task is told that has been put off and not been tried before."""
-
-MOST_TERMS_OF_A_GANG = 2_000
-"""Terms of pod affinity and anti-affinity that the kinds of a gang's members may have together: it is not split, so the
-round that places it takes as long as all of them do."""
-
-MOST_LOOKS_OF_A_GANG = 16_000
-"""Looks at each machine for the kinds of a gang's members together, whatever their rules are."""
-
-_OF_A_KIND = 40
-"""Looks at each machine that a kind of a gang's members counts as beyond its rules: its own time on 1,500 machines, and
-that of the reasons why it has no place."""
 
 ALONE = 2
 """Budgets that a round takes which is about heavy tasks alone, or where one namespace alone waits."""
@@ -105,11 +95,9 @@ class Budgets:
             if self._waited:
                 note_put_off(self._cluster, waiting, 0)
                 self._waited = False
-            return waiting
+            return self._refuse_gangs(waiting, counts)
         self._rounds += 1
-        rules = self._together(counts > 0)
-        self._expensive = rules > ORDINARY
-        self._looks = rules + self._list_extra()
+        self._look_at(counts)
         heavy = self._heavy(waiting, ruled)
         chosen = self._choose(waiting, heavy, ruled)
         self.put_off = int(np.count_nonzero(heavy & ~chosen))
@@ -120,6 +108,27 @@ class Budgets:
         note_put_off(self._cluster, waiting[chosen], 0)
         self._waited = not chosen.all()
         return waiting[chosen] if self._waited else waiting
+
+    def _look_at(self, counts: Int64) -> None:
+        """Estimate the work of all classes for a round of so many tasks of each (int64[C])."""
+        rules = self._together(counts > 0)
+        self._expensive = rules > ORDINARY
+        self._looks = rules + self._list_extra()
+
+    def _refuse_gangs(self, waiting: Int64, counts: Int64) -> Int64:
+        """Return the tasks of a round that all take part in but those of gangs that no round should take.
+
+        A gang is refused whoever waits beside it, as others may come while the round is under way. ``counts``:
+        int64[C], the tasks of each class.
+        """
+        gangs, tasks = self._cluster.jobs.gangs, self._cluster.tasks
+        if not gangs or int((self._work.looks + self._list_extra())[counts > 0].sum()) <= self._most:
+            return waiting
+        self._look_at(counts)
+        self._note_namespaces(waiting)
+        members = np.array([tasks.job[row] in gangs for row in waiting.tolist()], dtype=np.bool_)
+        refused = [unit.rows for unit in self._units(waiting[members]) if self._refuse(unit)]
+        return waiting[~np.isin(waiting, np.concatenate(refused))] if refused else waiting
 
     def _choose(self, waiting: Int64, heavy: Bool, ruled: Bool) -> Bool:
         """Return bool[N]: who takes part in a round of which all together would be too much."""
@@ -332,18 +341,8 @@ class Budgets:
         """Say whether it is a gang that no round should take; notes why."""
         if not unit.whole or unit.looks <= self._most:
             return False
-        classes = np.unique(self._cluster.tasks.cls[unit.rows])
-        terms = int(self._work.terms[classes].sum())
-        looked = int(self._work.looks[classes].sum()) + _OF_A_KIND * len(classes)
-        if terms > MOST_TERMS_OF_A_GANG:
-            has = f"{terms} terms of pod affinity and anti-affinity in the specs of its members"
-            why = f"has {has}; at most {MOST_TERMS_OF_A_GANG} are supported, use fewer or label the members alike"
-        elif looked > MOST_LOOKS_OF_A_GANG:
-            why = (
-                f"has {len(classes)} kinds of members, for whose specs a round looks at each node {looked} times; at "
-                f"most {MOST_LOOKS_OF_A_GANG} are supported, use fewer rules or make members alike"
-            )
-        else:
+        why = explain_too_large(self._work, np.unique(self._cluster.tasks.cls[unit.rows]))
+        if not why:
             return False
         self.too_large[self._cluster.tasks.job[int(unit.rows[0])]] = why
         return True

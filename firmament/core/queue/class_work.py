@@ -42,7 +42,7 @@ PLAIN_LOOKS = 6_000
 """Looks at one machine that a class without rules takes altogether, in a round of such classes: on 10,000 machines less
 than one look at each."""
 
-_OF_A_GROUP, _AT_MACHINES_OF_A_GROUP = 120_000, 10
+_OF_A_GROUP, _AT_MACHINES_OF_A_GROUP = 150_000, 10
 """Looks at one machine that a group over a tree takes altogether, and at each machine beside them."""
 
 _LOOKS_LIKE_A_CLASS = 16
@@ -95,13 +95,17 @@ class ClassWork:
 
     def count_among(self, row: int, present: Bool) -> int:
         """Return the looks at all machines that a class takes as it selects some of ``present`` (bool[C])."""
+        return self.count_selected(row, present) * PAIR // max(1, len(self._cluster.machines))
+
+    def count_selected(self, row: int, present: Bool) -> int:
+        """Return how often the terms of a class select some of ``present`` (bool[C])."""
         if not self.terms[row]:
             return 0
         selector = self._cluster.selector()
         held = selector.list_terms(row)
         some = held[:_SAMPLE]
         found = sum(int(np.count_nonzero(present[selector.find_selected(term)])) for term in some)
-        return found * len(held) * PAIR // (len(some) * max(1, len(self._cluster.machines)))
+        return found * len(held) // len(some)
 
 
 def count_group_looks(machines: int) -> int:

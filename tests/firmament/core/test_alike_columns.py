@@ -40,3 +40,14 @@ def test_many_rows_at_once():
     groups = marks.groups()
     assert groups is not None
     assert sorted(groups[2].tolist()) == [1, 4]
+
+
+@given(columns)
+def test_rows_added_together_give_the_marks_of_rows_added_one_by_one(given_columns: list[list[int]]):
+    matrix = np.tile(np.array(given_columns, dtype=np.int32).reshape(-1, 3).T, (40, 1))
+    one_by_one, together = ColumnMarks(len(given_columns)), ColumnMarks(len(given_columns))
+    for row in matrix:
+        one_by_one.add(row[None, :])
+    together.add_each(iter(matrix))
+    for before, after in zip(one_by_one.groups() or (), together.groups() or (), strict=True):
+        assert before.tolist() == after.tolist()

@@ -151,8 +151,7 @@ class GangLifecycle:
         job = cluster.jobs.gang(job_id)
         if job is None:
             return
-        rows = cluster.jobs.members(job_id)
-        hold_back(cluster, [row for row in rows if cluster.tasks.state[row] == TaskPhase.PENDING])
+        hold_back(cluster, _list_pending(cluster, job_id))
         self.note(job_id, f"gang {job.name or job.id} {why}")
         self._untold.add(job_id)
 
@@ -228,11 +227,7 @@ class GangLifecycle:
         found = []
         for job_id in sorted(self._untold):
             message = self._statuses[job_id].message if job_id in self._statuses else ""
-            told = [
-                task
-                for task in cluster.jobs.members(job_id)
-                if tasks.state[task] == TaskPhase.PENDING and tasks.message[task] != message
-            ]
+            told = [task for task in _list_pending(cluster, job_id) if tasks.message[task] != message]
             if told and message:
                 tell(cluster, told, message)
                 found.append(Unscheduled(tuple(tasks.uid[task] for task in told), message))
@@ -356,6 +351,13 @@ class GangLifecycle:
                 status.whole, status.since = status.whole and leaving > 0, None
             elif not status.whole and status.since is None and not status.failed:
                 status.since = now
+
+
+def _list_pending(cluster: Cluster, job_id: str) -> list[int]:
+    """Return the members (rows) of a gang that wait, in their order."""
+    rows = np.fromiter(cluster.jobs.members(job_id), dtype=np.int64)
+    found: list[int] = rows[cluster.tasks.state[rows] == int(TaskPhase.PENDING)].tolist()
+    return found
 
 
 def _state(cluster: Cluster, job: Job, status: _GangStatus, evictions: PendingEvictions) -> GangState:

@@ -430,3 +430,47 @@ def test_a_gang_whose_members_have_thousands_of_terms_is_refused_and_told_why():
     assert len(told) == 21
     assert set(told.values()) == {told["heavy-1"]}
     assert told["heavy-1"].startswith("gang heavy/gang has 2100 terms of pod affinity and anti-affinity")
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_a_gang_of_too_many_sizes_is_refused_whoever_waits_beside_it(beside: bool):
+    count = 500
+    events: list[Event] = [
+        *(machine(f"m{number}") for number in range(20)),
+        JobDefined(Job("gang", "heavy/gang", min_members=count)),
+    ]
+    for number in range(1, count + 1):
+        events.append(ClassDefined(number, task_class(cpu=number)))
+        events.append(TasksSubmitted(number, (f"heavy-{number}",), "gang", names=(f"heavy/{number}",)))
+    if beside:
+        events += [ClassDefined(999, task_class()), TasksSubmitted(999, ("light",), names=("light/0",))]
+    # So many looks that all may take part, if the gang is alone.
+    core = scheduler(events, options=RoundOptions(class_looks=0, namespace_looks=20 * 400))
+    results = until_quiet(core)
+    assert {uid for each in results for uid in placed(each)} == ({"light"} if beside else set())
+    told = {uid: group.message for each in results for group in each.unscheduled for uid in group.uids}
+    assert {uid: message[:40] for uid, message in told.items()} == {
+        f"heavy-{number}": "gang heavy/gang has 500 kinds of members" for number in range(1, count + 1)
+    }
+
+
+def test_a_gang_whose_terms_select_all_its_kinds_is_refused_and_told_why():
+    count = 60
+    everybody = TaskTerm(
+        "host", TaskSelector((Requirement("team", "In", ("heavy",)),), namespaces=("heavy",))
+    )
+    events: list[Event] = [
+        machine("m", labels={"host": "m"}),
+        JobDefined(Job("gang", "heavy/gang", min_members=count)),
+    ]
+    for number in range(1, count + 1):
+        labels = (("copy", str(number)), ("team", "heavy"))
+        content = task_class(namespace="heavy", labels=labels, cpu=number, anti_affinity=(everybody,))
+        events.append(ClassDefined(number, content))
+        events.append(TasksSubmitted(number, (f"heavy-{number}",), "gang", names=(f"heavy/{number}",)))
+    core = scheduler(events, options=RoundOptions(class_looks=0, namespace_looks=MOST))
+    results = until_quiet(core)
+    told = {group.message for each in results for group in each.unscheduled}
+    assert [message[:104] for message in told] == [
+        "gang heavy/gang has 60 terms of pod affinity and anti-affinity, which select its 60 kinds of members 360"
+    ]

@@ -1,0 +1,46 @@
+"""Limits of gangs: a gang is not split, so the round that places it takes as long as all of its members do."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cost_models.interface import Int64
+from firmament.core.queue.class_work import ClassWork
+
+MOST_TERMS_OF_A_GANG = 2_000
+"""Terms of pod affinity and anti-affinity that the kinds of a gang's members may have together."""
+
+MOST_SELECTED_OF_A_GANG = 2_000
+"""How often these terms may select kinds of the gang's own members: each term looks at each kind that it selects."""
+
+MOST_LOOKS_OF_A_GANG = 16_000
+"""Looks at each machine for the kinds of a gang's members together, whatever their rules are."""
+
+_OF_A_KIND = 40
+"""Looks at each machine that a kind of a gang's members counts as beyond its rules: its own time on 1,500 machines, and
+that of the reasons why it has no place."""
+
+
+def explain_too_large(work: ClassWork, classes: Int64) -> str:
+    """Return why no round should take a gang with members of these classes (rows), "" if one may."""
+    terms = int(work.terms[classes].sum())
+    own = np.zeros(len(work.terms), dtype=np.bool_)
+    own[classes] = True
+    if terms > MOST_TERMS_OF_A_GANG:
+        has = f"{terms} terms of pod affinity and anti-affinity in the specs of its members"
+        return (
+            f"has {has}; at most {MOST_TERMS_OF_A_GANG} are supported, use fewer or label the members alike"
+        )
+    selected = sum(work.count_selected(row, own) for row in classes.tolist()) if terms else 0
+    if selected > MOST_SELECTED_OF_A_GANG:
+        return (
+            f"has {terms} terms of pod affinity and anti-affinity, which select its {len(classes)} kinds of members "
+            f"{selected} times; at most {MOST_SELECTED_OF_A_GANG} are supported, use fewer or label the members alike"
+        )
+    looked = int(work.looks[classes].sum()) + _OF_A_KIND * len(classes)
+    if looked > MOST_LOOKS_OF_A_GANG:
+        return (
+            f"has {len(classes)} kinds of members, for whose specs a round looks at each node {looked} times; at most "
+            f"{MOST_LOOKS_OF_A_GANG} are supported, use fewer rules or make members alike"
+        )
+    return ""
