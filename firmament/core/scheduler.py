@@ -22,7 +22,7 @@ from firmament.core.commit.kept_room import keep_room
 from firmament.core.commit.placements import assume_placements, list_decided_rows
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.diagnosis.pending_reasons import pending_reasons
-from firmament.core.events import BindingReport, Event
+from firmament.core.events import BindingReport, Event, TasksBound
 from firmament.core.few_tasks.first_costs import FirstCosts
 from firmament.core.few_tasks.placing import PlacedDirectly, place_directly
 from firmament.core.filters.static_rows import StaticRows
@@ -128,10 +128,22 @@ class Scheduler(ClusterQuestions):
         """
         check_size(self._cluster, events, self._configuration.limits)
         apply_events(self._cluster, events, self._clock())
+        if self._cluster.devices.left_behind:
+            for event in [each for each in events if isinstance(each, TasksBound)]:
+                for uid in event.uids:
+                    self._cluster.devices.come_back(uid, event.machine)
         if self._requeue.set_aside.why:
             self._requeue.set_aside.note_defined(self._cluster, events)
         if not self._in_round:
             self._drop_surplus()
+
+    def let_devices_move(self) -> None:
+        """For trials of moves: let tasks that are removed leave the devices of their own claims to others.
+
+        They have the same ones once they are bound where they had them.
+        """
+        devices = self._cluster.devices
+        devices.left_behind = {} if devices.left_behind is None else devices.left_behind
 
     def report(self, reports: Sequence[BindingReport]) -> None:
         """Take note of what became of decisions; see ``BindingOutcomes.apply``."""

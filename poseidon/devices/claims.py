@@ -11,6 +11,7 @@ import msgspec
 
 from poseidon.devices.hami import ALLOCATED
 from poseidon.devices.needs import ClaimNeed, DeviceNeeds
+from poseidon.devices.virtual_claims import is_virtual
 from poseidon.kube.api.devices import MOST_CONSUMERS, Json, ResourceClaim
 from poseidon.kube.api.pods import Pod
 from protos.firmament.v1 import scheduler_pb2 as pb
@@ -140,9 +141,18 @@ def _list_named(pod: Pod) -> Iterator[PodDeviceClaim]:
             yield PodDeviceClaim(each.name, f"{namespace}/{name}", made=True)
 
 
-def has_devices(pod: Pod) -> bool:
-    """Return whether a pod has claims of devices, or parts of GPUs."""
-    return bool(pod.spec.resource_claims) or ALLOCATED in pod.metadata.annotations
+def find_tie(pod: Pod, needs: DeviceNeeds) -> str:
+    """Return which devices keep a running pod where it is, "" for none.
+
+    Claims of its own do not: they go with it, and the pod that follows it gets others. ``needs``: as its class says.
+    """
+    if ALLOCATED in pod.metadata.annotations:
+        return "has parts of GPUs"
+    if any(each.resource_claim_name is not None for each in pod.spec.resource_claims):
+        return "has a claim of devices that others may use"
+    own = {each.name for each in needs if each.spec}
+    unknown = any(each.name not in own for each in pod.spec.resource_claims)
+    return "has a claim of devices that is not known" if unknown else ""
 
 
 class DeviceResolution(NamedTuple):
@@ -171,6 +181,18 @@ def resolve(
             return DeviceResolution(waits=waits)
         own = each.made and not claim.allocation
         needs.append(ClaimNeed(each.name, "" if own else each.key, claim.spec if own else ""))
+    return DeviceResolution(tuple(needs))
+
+
+def list_own_needs(
+    uid: str, name: str, named: tuple[PodDeviceClaim, ...], find: Callable[[str], DeviceClaim | None]
+) -> DeviceResolution:
+    """Return what the claims that were made for a pod from templates ask for, whatever devices they have got."""
+    needs = []
+    for each in named:
+        claim = find(each.key) if each.made else None
+        if claim is not None and not is_virtual(claim.found) and claim.is_for(uid, name.partition("/")[2]):
+            needs.append(ClaimNeed(each.name, spec=claim.spec))
     return DeviceResolution(tuple(needs))
 
 

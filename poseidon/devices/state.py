@@ -13,6 +13,7 @@ from poseidon.devices.claims import (
     DeviceResolution,
     PodDeviceClaim,
     device_of,
+    list_own_needs,
     list_results,
     read_claim,
     resolve,
@@ -78,7 +79,11 @@ class DeviceState:
     def put_pod(
         self, uid: str, name: str, claims: tuple[PodDeviceClaim, ...], place: str
     ) -> DeviceResolution:
-        """Take a pod as it is now; returns what its claims mean for it. One that has a place needs nothing more."""
+        """Take a pod as it is now; returns what its claims mean for it.
+
+        One that comes with a place is of the class of those that wait for claims as its own: so another one like it
+        may be placed elsewhere.
+        """
         known = self._pods.get(uid)
         if known is not None and known.claims == claims and known.place == place:
             if not place:
@@ -86,7 +91,9 @@ class DeviceState:
             return known.resolution
         self._forget_users(uid)
         if place:
-            resolution = known.resolution if known is not None else NO_CLAIMS
+            resolution = (
+                known.resolution if known is not None else list_own_needs(uid, name, claims, self._claims.get)
+            )
         else:
             resolution = self._resolve(uid, name, claims)
         self._pods[uid] = KnownPod(name, claims, place, resolution)

@@ -8,11 +8,12 @@ leave it there, or if nothing would replace it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from poseidon.devices.claims import has_devices
+from poseidon.devices.claims import find_tie
+from poseidon.devices.needs import DeviceNeeds
 from poseidon.disruption_budgets.evictions import BudgetAnswers
 from poseidon.kube.api.pods import Pod
 from poseidon.manifests.loader import Manifests
@@ -82,17 +83,31 @@ def running_pods(
     bound = {uid: pod for uid, pod in cluster.pods.items() if disposition(pod) is Disposition.BOUND}
     goes = frozenset(uid for uid, pod in bound.items() if goes_with_its_node(pod))
     rules = MoveRules(
-        BudgetAnswers(manifests.budgets), cluster.state.gangs.groups, local_data_may_go=local_data_may_go
+        BudgetAnswers(manifests.budgets),
+        cluster.state.gangs.groups,
+        lambda uid: cluster.state.devices.resolution(uid).needs,
+        local_data_may_go=local_data_may_go,
     )
     found = ((uid, rules.refusal(uid, pod)) for uid, pod in bound.items() if uid not in goes)
     return RunningPods(bound, goes, {uid: reason for uid, reason in found if reason})
 
 
 class MoveRules:
-    """What may keep the pods of a cluster where they are."""
+    """What may keep the pods of a cluster where they are.
 
-    def __init__(self, budgets: BudgetAnswers, groups: Groups, *, local_data_may_go: bool = False) -> None:
+    ``needs_of``: what the claims of devices of a pod (uid) ask for.
+    """
+
+    def __init__(
+        self,
+        budgets: BudgetAnswers,
+        groups: Groups,
+        needs_of: Callable[[str], DeviceNeeds] = lambda _: (),
+        *,
+        local_data_may_go: bool = False,
+    ) -> None:
         self._budgets = budgets
+        self._needs_of = needs_of
         self._groups = groups
         self._local_data_may_go = local_data_may_go
 
@@ -104,7 +119,7 @@ class MoveRules:
             forbidden_by_annotation(pod)
             or self._gang(uid)
             or self._local_data(pod)
-            or ("has claims of devices" if has_devices(pod) else "")
+            or find_tie(pod, self._needs_of(uid))
             or self._budgets.refusal(pod)
         )
 

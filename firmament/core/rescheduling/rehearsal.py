@@ -27,6 +27,7 @@ def rehearse(scheduler: Scheduler, targets: Mapping[str, str]) -> set[str]:
     The scheduler is one for trials; afterwards its tasks are where the moves put them, but count as the last ones to
     have come there.
     """
+    scheduler.let_devices_move()
     tasks = {uid: scheduler.get_bound_task(uid) for uid in targets}
     numbers: dict[TaskClass, int] = {}
     # Each waits, confined to its target, and makes nobody leave.

@@ -75,6 +75,7 @@ class Trials(TrialCluster):
         """Machines that the last try failed by: some of their tasks found no place, those of all others did. None if
         no round was tried.
         """
+        scheduler.let_devices_move()
         scheduler.apply(kept)
         self._open_to: MachineSets | None = None
 

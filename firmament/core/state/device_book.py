@@ -59,6 +59,10 @@ class DeviceBook:
     """Pools and devices of each holder."""
     _promised_claims: dict[str, dict[str, ClaimAllocation]] = field(default_factory=dict)
     """By name of a claim, then by uid."""
+    left_behind: dict[tuple[str, str], tuple[ClaimAllocation, ...]] | None = None
+    """For trials of moves: by uid and machine, what tasks had that have left. None: claims stay as records say."""
+    _private: dict[str, list[str]] | None = None
+    """By uid: names of the claims with devices that nobody else uses."""
 
     def get_holders(self, pool: PoolOfDevices) -> Mapping[str, Mapping[Holder, Holding]]:
         """Return who holds which devices of a pool, by device."""
@@ -156,6 +160,38 @@ class DeviceBook:
         self._drop((uid, allocation.name))
         if allocation.claim:
             self._promised_claims.get(allocation.claim, {}).pop(uid, None)
+
+    # --- trials of moves -----------------------------------------------------------------------------------------
+
+    def leave(self, uid: str, machine: str) -> None:
+        """Let a task that leaves a machine have no devices there any more, as claims of its own go with it.
+
+        ``come_back`` gives it the same ones. For trials, which begin with ``left_behind``.
+        """
+        if self._private is None:
+            self._private = self._list_private()
+        taken = list(self.promised.get(uid, ()))
+        self.withdraw(uid)
+        for name in self._private.pop(uid, ()):
+            self._drop(("", name))
+            allocation = self.known_claims[name].allocation
+            taken.append(ClaimAllocation(name, "", json.dumps(allocation)))
+        if taken and self.left_behind is not None:
+            self.left_behind[uid, machine] = tuple(taken)
+
+    def come_back(self, uid: str, machine: str) -> None:
+        """Let a task have what it had on a machine, unless it has devices already."""
+        taken = (self.left_behind or {}).get((uid, machine))
+        if taken is not None and uid not in self.promised:
+            self.promise(uid, taken)
+
+    def _list_private(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for name, claim in self.known_claims.items():
+            users = {*claim.reserved_for, *claim.in_use_by}
+            if claim.allocation is not None and len(users) == 1:
+                found.setdefault(users.pop(), []).append(name)
+        return found
 
     # --- holders -------------------------------------------------------------------------------------------------
 

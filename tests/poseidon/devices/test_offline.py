@@ -42,11 +42,13 @@ def test_no_device_is_planned_for_two_pods_but_by_a_shared_claim():
     assert one.as_json()["devices"] == one.devices
 
 
-def test_a_pod_with_devices_is_not_moved():
+def test_a_pod_is_not_moved_whose_devices_do_not_go_with_it():
     rules = MoveRules(BudgetAnswers(()), Groups(Quarantine(), PriorityResolver()))
     plain = pod("web", node="n1", owner="web")
     assert rules.refusal("pod-web", plain) == ""
-    assert rules.refusal("pod-web", with_claims(plain, "c")) == "has claims of devices"
+    assert rules.refusal("pod-web", with_claims(plain, "c")) == "has a claim of devices that others may use"
+    made = with_claims(plain, made=[("gpu", "web-gpu")])
+    assert rules.refusal("pod-web", made) == "has a claim of devices that is not known"
 
 
 PREEMPTION = """

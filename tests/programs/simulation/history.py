@@ -93,7 +93,7 @@ class _Errors(logging.Handler):
     """
 
     REFUSED = "solver refused the session"
-    UNSOLVED = re.compile(r"round failed .*error='Solver(Timeout)?Error: ")
+    UNSOLVED = re.compile(r"round failed .*error=['\"]Solver(Timeout)?Error: ")
 
     def __init__(self, history: History) -> None:
         super().__init__(logging.ERROR)

@@ -415,3 +415,53 @@ def test_nodes_that_are_hot_by_measured_use(tmp_path):
         {"node": "a", "resource": "cpu", "percent": 87.5}
     ]
     assert audited(tmp_path, *objects, options=(*now, "--hot", "cpu=90"))["hot"] == []
+
+
+def with_device(name, where, *, owned_by=True):
+    """A running pod with a device of its node, by a claim of its own, or one that others may use."""
+    claim = f"{name}-gpu"
+    made = owned(name, where)
+    named = {"resourceClaimTemplateName": "gpu"} if owned_by else {"resourceClaimName": claim}
+    made["spec"]["resourceClaims"] = [{"name": "gpu", **named}]
+    made["status"]["resourceClaimStatuses"] = [{"name": "gpu", "resourceClaimName": claim}]
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": name, "uid": name, "controller": True}
+    result = {"request": "gpu", "driver": "gpus", "pool": where, "device": "d0"}
+    request = {"name": "gpu", "exactly": {"deviceClassName": "gpu"}}
+    return made, {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {
+            "name": claim,
+            "namespace": made["metadata"]["namespace"],
+            "ownerReferences": [owner] if owned_by else [],
+        },
+        "spec": {"devices": {"requests": [request]}},
+        "status": {
+            "allocation": {"devices": {"results": [result]}},
+            "reservedFor": [{"resource": "pods", "name": name, "uid": name}],
+        },
+    }
+
+
+def devices_of(where, count):
+    pool = {"name": where, "generation": 1, "resourceSliceCount": 1}
+    devices = [{"name": f"d{index}"} for index in range(count)]
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceSlice",
+        "metadata": {"name": where},
+        "spec": {"driver": "gpus", "nodeName": where, "pool": pool, "devices": devices},
+    }
+
+
+def test_a_pod_with_devices_of_its_own_moves_where_there_are_some(tmp_path):
+    gpu = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu"}, "spec": {}}
+    nodes = [node(name, cpu=4) for name in ("a", "b", "c")]
+    pods = [*with_device("one", "a"), *with_device("shared", "c", owned_by=False)]
+    found = audited(tmp_path, gpu, *nodes, *pods, devices_of("a", 1), devices_of("c", 2))
+    assert moves_of(found) == {"shop/one": ("a", "c")}
+    found = audited(tmp_path, gpu, *nodes, *pods, devices_of("a", 1), devices_of("c", 1))
+    assert moves_of(found) == {}
+    assert {each["pod"]: each["reason"] for each in found["consolidation"]["staying"]} == {
+        "shop/shared": "has a claim of devices that others may use"
+    }

@@ -1,0 +1,108 @@
+"""Moves of tasks that have devices: made only if there are some elsewhere, and none is counted twice meanwhile."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from firmament.core.changes import NO_CHANGE
+from firmament.core.events import ClassDefined, Event, TasksBound, TasksSubmitted
+from firmament.core.rescheduling.rehearsal import rehearse, rehearse_waves
+from firmament.core.rescheduling.trials import Trials
+from tests.support.core import machine, scheduler, task_class
+from tests.support.devices import (
+    DRIVER,
+    claim_record,
+    claim_spec,
+    class_record,
+    device,
+    exactly,
+    own_claim,
+    slice_record,
+)
+from tests.support.effort import examples
+
+ONE = replace(task_class(100), claims=(own_claim(exactly("gpu")),))
+
+
+def has(name: str, *devices: str, node: str) -> Event:
+    """The record of a claim that one task has for itself."""
+    results = [{"request": "r", "driver": DRIVER, "pool": node, "device": each} for each in devices]
+    return claim_record(f"claim-{name}", claim_spec(exactly("gpu")), {"devices": {"results": results}}, name)
+
+
+def cluster(**devices: tuple[int, int]) -> list[Event]:
+    """Machines with so many devices, the first of which are had by a task each."""
+    events: list[Event] = [class_record("gpu"), ClassDefined(1, ONE)]
+    for name, (total, used) in devices.items():
+        events += [
+            machine(name, cpu=4000),
+            slice_record(name, [device(f"d{index}") for index in range(total)]),
+        ]
+        for index in range(used):
+            uid = f"{name}{index}"
+            events += [has(uid, f"d{index}", node=name), TasksBound(name, 1, (uid,))]
+    return events
+
+
+def test_a_machine_is_emptied_where_there_are_devices_for_its_tasks():
+    trials = Trials(scheduler(), cluster(a=(2, 2), b=(2, 1), c=(1, 0)))
+    assert trials.empty(["a"])
+    assert {trials.place_of(each) for each in ("a0", "a1")} == {"b", "c"}
+    assert not trials.empty(["b"])
+
+
+def test_a_machine_is_not_emptied_where_devices_are_too_few():
+    trials = Trials(scheduler(), cluster(a=(2, 2), b=(2, 1), c=(0, 0)))
+    assert not trials.empty(["a"])
+    assert trials.empty(["c"])
+    waiting = TasksSubmitted(1, ("w",))
+    assert trials.places_among(waiting, NO_CHANGE, []) == {"w": "b"}
+
+
+def test_a_state_that_is_restored_has_its_devices():
+    trials = Trials(scheduler(), cluster(a=(1, 1), b=(1, 0)))
+    before = trials.save()
+    assert trials.empty(["a"])
+    trials.restore(before)
+    assert trials.place_of("a0") == "a"
+    assert trials.empty(["b"])
+    assert not trials.empty(["a"])
+
+
+def test_tasks_that_change_places_need_a_free_device_in_between():
+    made = scheduler()
+    made.let_devices_move()
+    made.apply(cluster(a=(1, 1), b=(1, 1), c=(1, 0)))
+    assert rehearse(made, {"a0": "b", "b0": "c"}) == {"a0", "b0"}
+    assert rehearse_waves(made, [{"a0": "b"}]) == {"a0"}
+    assert rehearse_waves(made, [{"b0": "c"}, {"a0": "b"}]) == set()
+    assert rehearse(made, {"b0": "a"}) == {"b0"}
+    assert rehearse_waves(made, [{"b0": "b"}]) == {"b0"}
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(
+    st.lists(
+        st.integers(0, 3).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n))), min_size=2, max_size=4
+    ),
+    st.lists(st.integers(0, 3), max_size=4),
+)
+def test_a_machine_is_emptied_if_and_only_if_its_tasks_find_devices(sizes, order):
+    trials = Trials(scheduler(), cluster(**{f"m{at}": size for at, size in enumerate(sizes)}))
+    for at in order:
+        name = f"m{at}"
+        if at >= len(sizes) or name in trials.emptied:
+            continue
+        closed = {*trials.emptied, name}
+        free = sum(
+            total - len(trials.tasks_on(f"m{index}"))
+            for index, (total, _) in enumerate(sizes)
+            if f"m{index}" not in closed
+        )
+        moving = len(trials.tasks_on(name))
+        assert trials.empty([name]) == (moving <= free)
+        for index, (total, _) in enumerate(sizes):
+            assert len(trials.tasks_on(f"m{index}")) <= total
