@@ -18,6 +18,7 @@ class CureKind(Enum):
 
     CORRECT = "correct-selector"
     LOWER_REQUEST = "lower-request"
+    FEWER_DEVICES = "fewer-devices"
     TOLERATE = "tolerate"
     LABEL_MACHINE = "label-node"
     UNCORDON = "uncordon-node"

@@ -128,7 +128,7 @@ class Scheduler(ClusterQuestions):
         """
         check_size(self._cluster, events, self._configuration.limits)
         apply_events(self._cluster, events, self._clock())
-        if self._cluster.devices.left_behind:
+        if self._cluster.devices.stayed:
             for event in [each for each in events if isinstance(each, TasksBound)]:
                 for uid in event.uids:
                     self._cluster.devices.come_back(uid, event.machine)
@@ -138,12 +138,12 @@ class Scheduler(ClusterQuestions):
             self._drop_surplus()
 
     def let_devices_move(self) -> None:
-        """For trials of moves: let tasks that are removed leave the devices of their own claims to others.
+        """Let tasks that are removed leave the devices of their own claims to others, as trials of moves need it.
 
         They have the same ones once they are bound where they had them.
         """
         devices = self._cluster.devices
-        devices.left_behind = {} if devices.left_behind is None else devices.left_behind
+        devices.stayed = {} if devices.stayed is None else devices.stayed
 
     def report(self, reports: Sequence[BindingReport]) -> None:
         """Take note of what became of decisions; see ``BindingOutcomes.apply``."""

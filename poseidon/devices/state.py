@@ -79,11 +79,7 @@ class DeviceState:
     def put_pod(
         self, uid: str, name: str, claims: tuple[PodDeviceClaim, ...], place: str
     ) -> DeviceResolution:
-        """Take a pod as it is now; returns what its claims mean for it.
-
-        One that comes with a place is of the class of those that wait for claims as its own: so another one like it
-        may be placed elsewhere.
-        """
+        """Take a pod as it is now; returns what its claims mean for it. With a place, it states those of its own."""
         known = self._pods.get(uid)
         if known is not None and known.claims == claims and known.place == place:
             if not place:
@@ -91,9 +87,7 @@ class DeviceState:
             return known.resolution
         self._forget_users(uid)
         if place:
-            resolution = (
-                known.resolution if known is not None else list_own_needs(uid, name, claims, self._claims.get)
-            )
+            resolution = known.resolution if known else list_own_needs(uid, name, claims, self._claims.get)
         else:
             resolution = self._resolve(uid, name, claims)
         self._pods[uid] = KnownPod(name, claims, place, resolution)
@@ -266,11 +260,7 @@ class DeviceState:
         """Take a claim as it is now; return its key, "" if it is older than what the answer to a write has shown."""
         claim = read_claim(found)
         known = self._claims.get(claim.key)
-        if (
-            known is not None
-            and known.found.metadata.uid == found.metadata.uid
-            and is_older(found, known.found)
-        ):
+        if known and known.found.metadata.uid == found.metadata.uid and is_older(found, known.found):
             return ""
         self._names.put(uid, claim.key)
         self._claims[claim.key] = claim

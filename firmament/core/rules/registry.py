@@ -19,6 +19,7 @@ from firmament.core.constraints.quota_room import QuotaTerms
 from firmament.core.constraints.ruleset import NO_RULES, RuleSet
 from firmament.core.model import Machine, TaskClass
 from firmament.core.reasons import AnyReason, Cause
+from firmament.core.rules.devices.cures import propose_fewer_devices
 from firmament.core.rules.devices.rule import DynamicResources
 from firmament.core.rules.framework.compilation import Compilation
 from firmament.core.rules.framework.limit_rule import LimitRule, RoundDemand
@@ -316,9 +317,10 @@ def constraint_behind(reason: AnyReason) -> str:
 
 
 def drop_constraints(standing: ChangedMachine) -> Iterator[CureProposal]:
-    """Yield the task with one of its constraints about others wider, or less."""
+    """Yield the task with one of its constraints about others wider, or less, or with claims of fewer devices."""
     for rule in POD_RULES:
         yield from rule.cures(standing)
+    yield from propose_fewer_devices(standing)
 
 
 def list_helped_by_labels(cluster: Cluster, waiting: Int64) -> Int64:

@@ -59,7 +59,7 @@ class DeviceBook:
     """Pools and devices of each holder."""
     _promised_claims: dict[str, dict[str, ClaimAllocation]] = field(default_factory=dict)
     """By name of a claim, then by uid."""
-    left_behind: dict[tuple[str, str], tuple[ClaimAllocation, ...]] | None = None
+    stayed: dict[tuple[str, str], tuple[ClaimAllocation, ...]] | None = None
     """For trials of moves: by uid and machine, what tasks had that have left. None: claims stay as records say."""
     _private: dict[str, list[str]] | None = None
     """By uid: names of the claims with devices that nobody else uses."""
@@ -163,10 +163,10 @@ class DeviceBook:
 
     # --- trials of moves -----------------------------------------------------------------------------------------
 
-    def leave(self, uid: str, machine: str) -> None:
+    def leave_behind(self, uid: str, machine: str) -> None:
         """Let a task that leaves a machine have no devices there any more, as claims of its own go with it.
 
-        ``come_back`` gives it the same ones. For trials, which begin with ``left_behind``.
+        ``come_back`` gives it the same ones. For trials, which begin with ``stayed``.
         """
         if self._private is None:
             self._private = self._list_private()
@@ -176,12 +176,12 @@ class DeviceBook:
             self._drop(("", name))
             allocation = self.known_claims[name].allocation
             taken.append(ClaimAllocation(name, "", json.dumps(allocation)))
-        if taken and self.left_behind is not None:
-            self.left_behind[uid, machine] = tuple(taken)
+        if taken and self.stayed is not None:
+            self.stayed[uid, machine] = tuple(taken)
 
     def come_back(self, uid: str, machine: str) -> None:
         """Let a task have what it had on a machine, unless it has devices already."""
-        taken = (self.left_behind or {}).get((uid, machine))
+        taken = (self.stayed or {}).get((uid, machine))
         if taken is not None and uid not in self.promised:
             self.promise(uid, taken)
 

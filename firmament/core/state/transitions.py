@@ -218,8 +218,8 @@ def defer(cluster: Cluster, task: int, until: float) -> None:
 def forget(cluster: Cluster, task: int) -> None:
     """Forget a task that is gone, wherever it was. Its job, gang and machine have one less; its row is free."""
     tasks = cluster.tasks
-    if cluster.devices.left_behind is not None:
-        cluster.devices.leave(tasks.uid[task], cluster.where(task))
+    if cluster.devices.stayed is not None:
+        cluster.devices.leave_behind(tasks.uid[task], cluster.where(task))
     cluster.devices.withdraw(tasks.uid[task])
     cluster.vacate(task)
     cluster.jobs.discharge(task, tasks.job[task])

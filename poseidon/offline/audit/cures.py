@@ -14,6 +14,7 @@ _TRIES = 40
 """Changes that are tried for each class of pods that wait."""
 
 _ANEW = " (create it anew: the field cannot be changed)"
+_TEMPLATE_ANEW = " (create its template anew: the field cannot be changed)"
 
 _MOST = 5
 """Most cures per class in a report: those that change least."""
@@ -69,6 +70,9 @@ def _text(step: CureStep) -> str:
             before = quantity(subject, int(step.before or 0))
             after = quantity(subject, int(step.after or 0), down=True)
             text = f"request {after} of {subject} instead of {before}"
+        case "fewer-devices":
+            after = format_count(int(step.after or 0), "device")
+            text = f"{after} instead of {step.before} in {subject}{_TEMPLATE_ANEW}"
         case "correct-selector":
             text = f"ask for {step.after} instead of {step.before}, which no node has (did you mean that?)"
         case "tolerate":

@@ -465,3 +465,21 @@ def test_a_pod_with_devices_of_its_own_moves_where_there_are_some(tmp_path):
     assert {each["pod"]: each["reason"] for each in found["consolidation"]["staying"]} == {
         "shop/shared": "has a claim of devices that others may use"
     }
+
+
+def test_a_claim_may_ask_for_fewer_devices(tmp_path):
+    gpu = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu"}, "spec": {}}
+    request = {"name": "gpu", "exactly": {"deviceClassName": "gpu", "count": 4}}
+    template = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaimTemplate",
+        "metadata": {"name": "four", "namespace": "shop"},
+        "spec": {"spec": {"devices": {"requests": [request]}}},
+    }
+    waits = pod("waits", cpu=1, resourceClaims=[{"name": "g", "resourceClaimTemplateName": "four"}])
+    found = audited(tmp_path, gpu, template, node("a", cpu=4), devices_of("a", 2), waits)
+    [cure] = found["cures"]
+    assert (cure["kind"], cure["commands"]) == ("fewer-devices", [])
+    assert cure["text"].startswith(
+        "2 devices instead of 4 in request gpu of claim g (create its template anew"
+    )

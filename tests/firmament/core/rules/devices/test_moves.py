@@ -1,4 +1,6 @@
-"""Moves of tasks that have devices: made only if there are some elsewhere, and none is counted twice meanwhile."""
+"""Trials with tasks that have devices: moves are made only if there are some elsewhere, and none is counted twice;
+cures ask for as many as there are.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +9,10 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firmament.core.changes import NO_CHANGE
+from firmament.core.changes import NO_CHANGE, CureKind
+from firmament.core.cures.search import cures_for
 from firmament.core.events import ClassDefined, Event, TasksBound, TasksSubmitted
+from firmament.core.model import TaskClaim, TaskClass
 from firmament.core.rescheduling.rehearsal import rehearse, rehearse_waves
 from firmament.core.rescheduling.trials import Trials
 from tests.support.core import machine, scheduler, task_class
@@ -106,3 +110,27 @@ def test_a_machine_is_emptied_if_and_only_if_its_tasks_find_devices(sizes, order
         assert trials.empty([name]) == (moving <= free)
         for index, (total, _) in enumerate(sizes):
             assert len(trials.tasks_on(f"m{index}")) <= total
+
+
+def fewer_of(content: TaskClass, events: list[Event]) -> list[tuple[str, object, object]]:
+    trials = Trials(scheduler(), [*events, ClassDefined(2, content)])
+    cures = cures_for(trials, TasksSubmitted(2, ("t",)), tries=30, most=5)
+    steps = [step for cure in cures for step in cure.steps if step.kind is CureKind.FEWER_DEVICES]
+    return [(step.subject, step.before, step.after) for step in steps]
+
+
+def test_a_claim_may_ask_for_as_many_devices_as_there_are():
+    four = replace(task_class(100), claims=(own_claim(exactly("gpu", 4), name="g"),))
+    assert fewer_of(four, cluster(a=(3, 1), b=(1, 0))) == [("request r of claim g", 4, 2)]
+    assert fewer_of(four, cluster(a=(1, 1), b=(1, 1))) == []
+    both = replace(
+        task_class(100), claims=(own_claim(exactly("gpu", 1), exactly("gpu", 9, name="s"), name="g"),)
+    )
+    assert fewer_of(both, cluster(a=(6, 0))) == [("request s of claim g", 9, 4)]
+
+
+def test_claims_that_cannot_be_read_have_no_cure():
+    for text in ("", "{", '{"devices": 1}', '{"devices": {"requests": [1, {"exactly": {"count": "4"}}]}}'):
+        assert (
+            fewer_of(replace(task_class(100), claims=(TaskClaim("g", spec=text),)), cluster(a=(1, 0))) == []
+        )
