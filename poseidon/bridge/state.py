@@ -34,6 +34,7 @@ from poseidon.lifecycle.actions import Action
 from poseidon.lifecycle.phases import Phase, PodRecord, Stories
 from poseidon.numa.node_topology import RECORD_KIND, node_topology_resource
 from poseidon.pod_groups.kinds import GROUP_KINDS
+from poseidon.queues.book import QueueBook
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 T = TypeVar("T", bound=KubeStruct)
@@ -136,8 +137,22 @@ class BridgeState(Stores):
 
     def _queue_taker(self, kind: WatchedKind) -> Callable[[Sequence[Change[Any]]], None]:
         """Return what takes queues of a kind: nothing if they are not read."""
-        reads = self.queues is not None and self.queues.reads(kind)
-        return self.queues.taker(kind) if reads and self.queues is not None else lambda _: None
+        if self.queues is None or not self.queues.reads(kind):
+            return lambda _: None
+        take = self.queues.taker(kind)
+        return self._rank_after(take, self.queues) if kind is kinds.WORKLOAD_PRIORITY_CLASS else take
+
+    def _rank_after(
+        self, take: Callable[[Sequence[Change[Any]]], None], queues: QueueBook
+    ) -> Callable[[Sequence[Change[Any]]], None]:
+        """Return what takes priority classes of workloads, for which pods may have waited."""
+
+        def take_changes(changes: Sequence[Change[Any]]) -> None:
+            take(changes)
+            queues.settle()
+            self._pods.take_owned(queues.take_regrouped())
+
+        return take_changes
 
     def owner_taker(self, kind: str) -> Callable[[Sequence[Change[Any]]], None]:
         """Return what takes objects of a kind that own pods."""

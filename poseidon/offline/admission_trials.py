@@ -9,15 +9,21 @@ from typing import Any
 from msgspec.structs import replace as replace_struct
 
 from poseidon.configuration.document import BridgeConfiguration
+from poseidon.kube.api.metadata import ObjectMeta
 from poseidon.kube.api.pods import Container, Pod
+from poseidon.kube.api.queues import WorkloadPriorityClass
 from poseidon.manifests.loader import Manifests
 from poseidon.offline.cluster import OfflineCluster, build
 from poseidon.offline.plan import Plan, plan_of
 from poseidon.pods.resources import amounts, effective_requests
 from poseidon.pods.tasks import workload_of
+from poseidon.queues.claims import KUEUE_PRIORITY
 from poseidon.queues.model import QuotaNode
 
 _MOST_NAMED = 3
+
+_TRIED = "tried"
+"""Name of the class that gives pods in queues of Kueue a priority."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +90,13 @@ class AdmissionTrials:
         """Return who loses its places if the workload's pods have a priority; None if they go on waiting then."""
 
         def give_priority(pod: Pod) -> Pod:
-            return replace_struct(pod, spec=replace_struct(pod.spec, priority=priority))
+            labels = {**pod.metadata.labels, KUEUE_PRIORITY: _TRIED}
+            metadata = replace_struct(pod.metadata, labels=labels)
+            return replace_struct(pod, metadata=metadata, spec=replace_struct(pod.spec, priority=priority))
 
-        return self._judge(self._change_pods(give_priority), ())
+        changed = self._change_pods(give_priority)
+        tried = WorkloadPriorityClass(ObjectMeta(name=_TRIED, uid=_TRIED), priority)
+        return self._judge(replace(changed, for_models=(*changed.for_models, tried)), ())
 
     def try_requests(self, requests: Mapping[str, int]) -> tuple[str, ...] | None:
         """Return who loses its places if each pod of the workload asks for less; None if they go on waiting then.

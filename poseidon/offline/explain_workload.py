@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from poseidon.configuration.document import BridgeConfiguration
 from poseidon.explanations import Remedy
 from poseidon.kube.api.nodes import PriorityClass
+from poseidon.kube.api.queues import WorkloadPriorityClass
 from poseidon.manifests.amounts import format_amount
 from poseidon.manifests.loader import Manifests
 from poseidon.offline.admission_trials import AdmissionChange, AdmissionTrials
@@ -138,7 +139,10 @@ def explain_workload(
     place = order.index(workload) if workload in order else -1
     trials = AdmissionTrials(manifests, configuration, now, cluster, plan, waiting)
     before = [uid for each in order[: max(place, 0)] for uid in members[each] if uid in reasons]
-    lacks, changes = _find_changes(trials, cluster, standing, before, manifests.priority_classes)
+    classes: list[PriorityClass | WorkloadPriorityClass] = [*manifests.priority_classes]
+    if queue.startswith("ClusterQueue/"):
+        classes += [each for each in manifests.for_models if isinstance(each, WorkloadPriorityClass)]
+    lacks, changes = _find_changes(trials, cluster, standing, before, classes)
     if any(each.steps[0].kind == "request" for each in changes):  # of which cures know for single pods
         cures = tuple(each for each in cures if each.kind != "lower-request" or len(each.changes) > 1)
     return standing.describe(
@@ -191,7 +195,7 @@ def _find_changes(
     cluster: OfflineCluster,
     standing: _Standing,
     ahead: Sequence[str],
-    classes: Sequence[PriorityClass],
+    classes: Sequence[PriorityClass | WorkloadPriorityClass],
 ) -> tuple[tuple[QuotaLack, ...], tuple[AdmissionChange, ...]]:
     """Return what a workload lacks of its quota, and what would let it in; ``ahead``: pods that wait before it."""
     book, waiting = cluster.state.queues, standing.waiting

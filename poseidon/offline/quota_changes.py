@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from poseidon.kube.api.nodes import PriorityClass
-from poseidon.kube.api.queues import ClusterQueue
+from poseidon.kube.api.queues import ClusterQueue, WorkloadPriorityClass
 from poseidon.manifests.amounts import format_amount
 from poseidon.offline.admission_trials import AdmissionChange, AdmissionStep, AdmissionTrials, name_others
 from poseidon.offline.audit.findings import quantity
@@ -245,7 +245,7 @@ def find_priority_change(
     workload: str,
     before: int,
     competing: Collection[int],
-    classes: Sequence[PriorityClass],
+    classes: Sequence[PriorityClass | WorkloadPriorityClass],
 ) -> AdmissionChange | None:
     """Return the least priority that lets a workload in, None if none does.
 
@@ -263,7 +263,7 @@ def find_priority_change(
         return None
     enough = [each for each in classes if each.value >= steps[low]]
     least = min(enough, key=lambda each: each.value, default=None)
-    named = "" if least is None else f" (PriorityClass {least.metadata.name} has {least.value})"
+    named = "" if least is None else f" ({type(least).__name__} {least.metadata.name} has {least.value})"
     text = f"a priority of {steps[low]} or more instead of {before}{named}"
     step = AdmissionStep("priority", workload, "", "", before, steps[low])
     return AdmissionChange(text + name_others(others), (step,), (), others)

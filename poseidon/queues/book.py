@@ -13,6 +13,7 @@ from poseidon.kube.api.nodes import Namespace
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.queues import LocalQueue
 from poseidon.kube.api.resource import Change
+from poseidon.kube.parsing.defects import shorten
 from poseidon.kube.quarantine import Quarantine
 from poseidon.nodes.namespaces import labels_of
 from poseidon.pod_groups.membership import Membership, ObjectKey, kueue_group
@@ -25,6 +26,7 @@ from poseidon.queues.claims import (
     OwnerKey,
     Owners,
     QueueReference,
+    find_priority_class,
     find_reference,
     read_claimant,
 )
@@ -73,6 +75,8 @@ class QueueBook:
         self._above: dict[str, tuple[OwnerKey, ...]] = {}
         self._below: defaultdict[OwnerKey, set[str]] = defaultdict(set)
         self._references: dict[str, QueueReference] = {}
+        self._priority_classes: dict[str, str] = {}
+        self._unranked: dict[str, None] = {}
         self._pods: defaultdict[QueueReference, set[str]] = defaultdict(set)
         self._resolved: dict[QueueReference, NamedQuota] = {}
         self._moved: dict[str, None] = {}
@@ -135,6 +139,19 @@ class QueueBook:
         if self._claimants.get(uid) != claimant:
             self._refer(uid, claimant)
         return self.resolve(uid)
+
+    def find_priority(self, uid: str) -> int | None:
+        """Return the priority that a pod's workload states, None if it states none, or is in no queue of Kueue."""
+        return self._list_priorities().get(self._priority_classes.get(uid, ""))
+
+    def lacks_priority(self, uid: str) -> bool:
+        """Return whether a pod's workload names a WorkloadPriorityClass that does not exist."""
+        name = self._priority_classes.get(uid, "")
+        return bool(name) and name not in self._list_priorities()
+
+    def _list_priorities(self) -> Mapping[str, int]:
+        shelf = self._shelves.get("kueue")
+        return shelf.priorities if isinstance(shelf, KueueShelf) else {}
 
     def find_gang(self, uid: str, pod: Pod) -> Membership | None:
         """Return the gang that a pod is in because its owner as such is in a queue, or by Kueue's own labels."""
@@ -235,7 +252,15 @@ class QueueBook:
         """Return what a pod's queue comes to."""
         reference = self._references.get(uid)
         if reference is not None:
-            return self._resolve(reference)
+            found = self._resolve(reference)
+            if not found.problem and self.lacks_priority(uid):
+                self._unranked[uid] = None
+                name = shorten(self._priority_classes[uid])
+                problem = (
+                    f"queue: WorkloadPriorityClass {name} does not exist; create it, or name another one"
+                )
+                return NamedQuota(found.quota, problem)
+            return found
         lacking = self.find_lacking(uid) if self.follows_owners else None
         if lacking is None:
             return NOTHING
@@ -269,10 +294,14 @@ class QueueBook:
         if reference is not None:
             self._references[uid] = reference
             self._pods[reference].add(uid)
+            if reference.source in BY_OWNER and (name := find_priority_class(claimant, self._owners)):
+                self._priority_classes[uid] = name
 
     def _leave(self, uid: str) -> None:
         for key in self._above.pop(uid, ()):
             _discard(self._below, key, uid)
+        self._priority_classes.pop(uid, None)
+        self._unranked.pop(uid, None)
         reference = self._references.pop(uid, None)
         if reference is not None and _discard(self._pods, reference, uid):
             self._resolved.pop(reference, None)
@@ -305,6 +334,11 @@ class QueueBook:
             with self._quarantine.attempt("queues", source):
                 self.trees[source] = self._shelves[source].read()
         self._tell_records()
+        ranked = [uid for uid in self._unranked if not self.lacks_priority(uid)]
+        for uid in ranked:
+            del self._unranked[uid]
+        self._moved.update(dict.fromkeys(ranked))
+        self._regrouped.update(dict.fromkeys(ranked))
         former, self._resolved = self._resolved, {}
         for reference, before in former.items():
             if self._resolve(reference) != before:

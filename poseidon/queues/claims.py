@@ -14,6 +14,9 @@ from poseidon.queues.options import QueueSource
 KUEUE_QUEUE = "kueue.x-k8s.io/queue-name"
 """Label of a pod, or of the object that it belongs to: a LocalQueue of its namespace. Once it was an annotation."""
 
+KUEUE_PRIORITY = "kueue.x-k8s.io/priority-class"
+"""Label of a pod, or of the object that it belongs to: the WorkloadPriorityClass of its workload."""
+
 VOLCANO_QUEUES = ("scheduling.volcano.sh/queue-name", "volcano.sh/queue-name")
 """Annotations, or labels, with the name of a queue of Volcano."""
 
@@ -110,6 +113,8 @@ class Owner(NamedTuple):
     queue: str
     """The LocalQueue that it names, "" for none."""
     controller: OwnerReference | None
+    priority_class: str = ""
+    """The WorkloadPriorityClass that it names, "" for none."""
 
 
 class Claimant(NamedTuple):
@@ -120,6 +125,8 @@ class Claimant(NamedTuple):
     """Queues that it names itself, by project."""
     controller: OwnerReference | None
     """Its owner, if it matters what queue that names."""
+    priority_class: str = ""
+    """The WorkloadPriorityClass that it names itself, "" for none."""
 
 
 def read_claimant(pod: Pod, sources: tuple[QueueSource, ...]) -> Claimant:
@@ -128,7 +135,8 @@ def read_claimant(pod: Pod, sources: tuple[QueueSource, ...]) -> Claimant:
     named = tuple((source, name) for source in sources if (name := _READERS[source](metadata)))
     asks = any(source in BY_OWNER for source in sources)
     controller = read_controller(metadata) if asks else None
-    return Claimant(metadata.namespace or "default", named, controller)
+    priority_class = metadata.labels.get(KUEUE_PRIORITY, "") if asks else ""
+    return Claimant(metadata.namespace or "default", named, controller, priority_class)
 
 
 def read_controller(metadata: ObjectMeta) -> OwnerReference | None:
@@ -149,7 +157,8 @@ class Owners:
     def put(self, kind: str, uid: str, metadata: ObjectMeta) -> OwnerKey | None:
         """Take an object as it is now; returns its key if what counts of it has changed."""
         key = OwnerKey(metadata.namespace or "default", kind, metadata.name)
-        owner = Owner(metadata.uid, read_kueue_queue(metadata), metadata.controller())
+        stated = metadata.labels.get(KUEUE_PRIORITY, "")
+        owner = Owner(metadata.uid, read_kueue_queue(metadata), metadata.controller(), stated)
         self._names.put(uid, "/".join(key))
         if self._owners.get(key) == owner:
             return None
@@ -187,7 +196,7 @@ def find_reference(
 
     A namespace's own queue counts last.
     """
-    namespace, named, controller = claimant
+    namespace, named, controller, _ = claimant
     names = dict(named)
     if controller is not None:
         above = (owner.queue for _, owner in owners.iter_above(namespace, controller) if owner is not None)
@@ -198,3 +207,15 @@ def find_reference(
             return QueueReference(source, namespace, names[source])
     by_namespace = next((source for source in sources if source in BY_NAMESPACE), None)
     return QueueReference(by_namespace, namespace, "") if by_namespace is not None else None
+
+
+def find_priority_class(claimant: Claimant, owners: Owners) -> str:
+    """Return the WorkloadPriorityClass of a pod: the one that it names itself, else that of the highest of its owners.
+
+    "" for none.
+    """
+    if claimant.priority_class or claimant.controller is None:
+        return claimant.priority_class
+    above = owners.iter_above(claimant.namespace, claimant.controller)
+    named = [owner.priority_class for _, owner in above if owner is not None and owner.priority_class]
+    return named[-1] if named else ""

@@ -19,8 +19,10 @@ from poseidon.kube.api.queues import (
     LocalQueue,
     ResourceFlavor,
     VolcanoQueue,
+    WorkloadPriorityClass,
 )
 from poseidon.kube.parsing.defects import shorten
+from poseidon.pods.tasks import LOWEST
 from poseidon.queues.claims import QueueReference
 from poseidon.queues.elastic_quotas import (
     NAMESPACES,
@@ -38,6 +40,10 @@ from poseidon.queues.selectors import matches_labels
 from poseidon.queues.volcano import name_kai_queue, name_volcano_queue, read_kai, read_volcano
 
 T = TypeVar("T", bound=KubeStruct)
+
+
+MOST_STATED = 1_000_000_000
+"""The most that a class may come to, as Kubernetes has it for PriorityClasses: more is for the system's own pods."""
 
 
 class NamedQuota(NamedTuple):
@@ -106,7 +112,13 @@ class Shelf(Protocol):
 class KueueShelf:
     """Kueue's objects. A pod names a LocalQueue of its namespace, which names a ClusterQueue."""
 
-    KINDS = (kinds.RESOURCE_FLAVOR, kinds.COHORT, kinds.CLUSTER_QUEUE, kinds.LOCAL_QUEUE)
+    KINDS = (
+        kinds.RESOURCE_FLAVOR,
+        kinds.WORKLOAD_PRIORITY_CLASS,
+        kinds.COHORT,
+        kinds.CLUSTER_QUEUE,
+        kinds.LOCAL_QUEUE,
+    )
 
     def __init__(self, options: QueueOptions) -> None:
         self.objects = QueueObjects(self.KINDS)
@@ -115,6 +127,8 @@ class KueueShelf:
         self._queues: Mapping[tuple[str, str], ClusterQueue] = {}
         self.local_queues: dict[str, list[LocalQueue]] = {}
         """LocalQueues by the names of their ClusterQueues."""
+        self.priorities: Mapping[str, int] = {}
+        """What WorkloadPriorityClasses come to, by name."""
 
     def find(self, quota: str) -> tuple[WatchedKind, Any] | None:
         """Return the object of a quota."""
@@ -124,6 +138,10 @@ class KueueShelf:
         """Return the tree of ClusterQueues and Cohorts."""
         self._local = self.objects.by_name(kinds.LOCAL_QUEUE, LocalQueue)
         self._queues = self.objects.by_name(kinds.CLUSTER_QUEUE, ClusterQueue)
+        classes = self.objects.by_name(kinds.WORKLOAD_PRIORITY_CLASS, WorkloadPriorityClass)
+        self.priorities = {
+            name: min(max(each.value, LOWEST), MOST_STATED) for (_, name), each in classes.items()
+        }
         self.local_queues = {}
         for each in self._local.values():
             self.local_queues.setdefault(each.spec.cluster_queue, []).append(each)

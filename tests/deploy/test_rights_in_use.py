@@ -98,6 +98,7 @@ DEFINITIONS = [
             ("localqueues", "LocalQueue"),
             ("cohorts", "Cohort"),
             ("resourceflavors", "ResourceFlavor"),
+            ("workloadpriorityclasses", "WorkloadPriorityClass"),
         )
     ),
     definition("scheduling.volcano.sh/v1beta1", "queues", "Queue", cluster=True),

@@ -28,6 +28,7 @@ from poseidon.kube.api.queues import (
     QueuedOwner,
     ResourceFlavor,
     VolcanoQueue,
+    WorkloadPriorityClass,
 )
 from poseidon.kube.api.resource import Resource
 from poseidon.kube.api.scheduler_groups import KaiPodGroup, PodGang
@@ -116,13 +117,14 @@ NETWORK_TOPOLOGIES = Resource(
 )
 
 _KUEUE = "/apis/kueue.x-k8s.io"
-CLUSTER_QUEUES, LOCAL_QUEUES, COHORTS, RESOURCE_FLAVORS = (
+CLUSTER_QUEUES, LOCAL_QUEUES, COHORTS, RESOURCE_FLAVORS, WORKLOAD_PRIORITY_CLASSES = (
     Resource(plural, f"{_KUEUE}/v1beta2/{plural}", struct, other_paths=(f"{_KUEUE}/v1beta1/{plural}", *more))
     for plural, struct, more in (
         ("clusterqueues", ClusterQueue, ()),
         ("localqueues", LocalQueue, ()),
         ("cohorts", Cohort, (f"{_KUEUE}/v1alpha1/cohorts",)),
         ("resourceflavors", ResourceFlavor, ()),
+        ("workloadpriorityclasses", WorkloadPriorityClass, ()),
     )
 )
 """Kueue serves v1beta2 from 0.15 on."""

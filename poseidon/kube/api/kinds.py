@@ -91,10 +91,11 @@ VOLCANO_POD_GROUP = _make_kind(collections.VOLCANO_POD_GROUPS, "PodGroup", left_
 KAI_POD_GROUP = _make_kind(collections.KAI_POD_GROUPS, "PodGroup", left_out=True)
 POD_GANG = _make_kind(collections.POD_GANGS, "PodGang", left_out=True)
 GROUP_MAP = _make_kind(collections.GROUP_MAPS, "ConfigMap", left_out=True, role="topology", verbs=_CHANGED)
-RESOURCE_FLAVOR, CLUSTER_QUEUE, COHORT, VOLCANO_QUEUE, KAI_QUEUE = (
+RESOURCE_FLAVOR, WORKLOAD_PRIORITY_CLASS, CLUSTER_QUEUE, COHORT, VOLCANO_QUEUE, KAI_QUEUE = (
     _make_kind(resource, name, cluster_scoped=True, left_out=True, role="queues")
     for resource, name in (
         (collections.RESOURCE_FLAVORS, "ResourceFlavor"),
+        (collections.WORKLOAD_PRIORITY_CLASSES, "WorkloadPriorityClass"),
         (collections.CLUSTER_QUEUES, "ClusterQueue"),
         (collections.COHORTS, "Cohort"),
         (collections.VOLCANO_QUEUES, "Queue"),
@@ -144,6 +145,7 @@ GROUPS = (
 
 QUEUES = (
     RESOURCE_FLAVOR,
+    WORKLOAD_PRIORITY_CLASS,
     COHORT,
     CLUSTER_QUEUE,
     LOCAL_QUEUE,

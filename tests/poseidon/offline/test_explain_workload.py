@@ -17,7 +17,14 @@ from poseidon.cli import main
 from poseidon.kube.parsing.quantities import amount
 from poseidon.offline.explain_workload import UnknownWorkloadError, explain_workload
 from tests.poseidon.offline.objects import node, pod
-from tests.poseidon.queues.objects import cluster_queue, flavor, local_queue, quotas, volcano_queue
+from tests.poseidon.queues.objects import (
+    cluster_queue,
+    flavor,
+    local_queue,
+    quotas,
+    volcano_queue,
+    workload_priority,
+)
 from tests.poseidon.queues.test_gangs_by_owner import CONFIG, job
 
 QUEUES = {**CONFIG, "queues": {"source": "kueue"}}
@@ -146,6 +153,19 @@ def test_who_loses_by_a_change_is_named():
     change = next(each for each in found.changes if each.steps[0].kind == "priority")
     assert (change.steps[0].after, change.others) == (1, ("shop/runs",))
     assert "then shop/runs loses its places" in change.text
+
+
+def test_the_class_of_a_workload_is_what_is_to_be_raised():
+    label = "kueue.x-k8s.io/priority-class"
+    first, waits = train(3, "first"), train(4)
+    for each, name in ((first, "mid"), (waits, "low")):
+        each["metadata"]["labels"][label] = name
+    classes = [workload_priority(name, value) for name, value in (("low", 1), ("mid", 10), ("high", 20))]
+    objects = [*TEAM, node("n1", cpu=8), *classes, first, waits]
+    change = next(each for each in explain(objects).changes if each.steps[0].kind == "priority")
+    assert change.text.startswith("a priority of 11 or more instead of 1 (WorkloadPriorityClass high has 20)")
+    waits["metadata"]["labels"][label] = "high"
+    assert is_placed(objects, "j")
 
 
 def test_nodes_that_lack_room_are_told_and_no_quota_is_proposed():

@@ -56,6 +56,10 @@ def flavor(name: str = "default", **labels: str) -> dict:
     }
 
 
+def workload_priority(name: str, value: int) -> dict:
+    return {"apiVersion": KUEUE, "kind": "WorkloadPriorityClass", "metadata": {"name": name}, "value": value}
+
+
 def volcano_queue(name: str, **spec: Any) -> dict:
     return {
         "apiVersion": "scheduling.volcano.sh/v1beta1",

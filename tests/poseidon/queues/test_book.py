@@ -16,6 +16,7 @@ from poseidon.kube.api.metadata import ObjectMeta, OwnerReference
 from poseidon.kube.api.nodes import Namespace, Taint
 from poseidon.kube.api.pod_groups import ScaledOwner
 from poseidon.kube.api.resource import Change
+from poseidon.queues.claims import KUEUE_PRIORITY
 from poseidon.queues.options import QueueOptions
 from tests.poseidon.bridge.objects import node, pod, present
 from tests.poseidon.queues.objects import (
@@ -27,6 +28,7 @@ from tests.poseidon.queues.objects import (
     local_queue,
     quotas,
     volcano_queue,
+    workload_priority,
 )
 
 
@@ -336,3 +338,44 @@ def test_a_flavor_lets_pods_be_bound_to_its_tainted_nodes():
     assert refusal(classes["in"], "n1") == ""
     assert "untolerated taint" in refusal(classes["in"], "n2")
     assert "untolerated taint" in refusal(classes["out"], "n1")
+
+
+def priority_of(stage, name="p"):
+    record = stage.state.tasks.get(f"pod-{name}")
+    assert record is not None
+    return record.task.priority
+
+
+def test_a_pod_waits_for_the_priority_class_of_its_workload_and_then_has_that_priority():
+    stage = kueue()
+    made = queued()
+    labels = {**made.metadata.labels, KUEUE_PRIORITY: "high"}
+    stage.add(replace(made, metadata=replace(made.metadata, labels=labels)))
+    assert "WorkloadPriorityClass high does not exist" in stage.wait_of()
+    stage.tell(workload_priority("high", 2**31 - 1))
+    assert (stage.wait_of(), priority_of(stage)) == ("", 1_000_000_000)
+
+
+def test_a_pod_has_the_priority_of_its_owner_in_a_queue_as_soon_as_that_is_known():
+    stage = kueue().tell(workload_priority("high", 7))
+    assert stage.state.queues is not None
+    stage.state.queues.follows_owners = True
+    stage.add(queued(queue="", owner=OwnerReference(kind="Job", name="j", uid="Job-j", controller=True)))
+    assert "waits for Job" in stage.wait_of()
+    labels = {LABEL: "users", KUEUE_PRIORITY: "high"}
+    metadata = ObjectMeta(name="j", namespace="shop", uid="Job-j", labels=labels)
+    stage.state.owner_taker("Job")([Change("Job-j", ScaledOwner(metadata))])
+    assert (stage.queue_of(), priority_of(stage)) == ("ClusterQueue/team", 7)
+
+
+def test_where_kueue_admits_its_priorities_do_not_count():
+    stage = Stage(admission="kueue").tell(
+        flavor(),
+        cluster_queue("team", quotas(cpu=4)),
+        local_queue("users", "team"),
+        workload_priority("high", 7),
+    )
+    made = queued()
+    labels = {**made.metadata.labels, KUEUE_PRIORITY: "high"}
+    stage.add(replace(made, metadata=replace(made.metadata, labels=labels)))
+    assert (stage.wait_of(), priority_of(stage)) == ("", 0)

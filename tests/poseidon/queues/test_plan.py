@@ -22,6 +22,7 @@ from tests.poseidon.queues.objects import (
     local_queue,
     quotas,
     volcano_queue,
+    workload_priority,
 )
 from tests.poseidon.queues.test_gangs_by_owner import CONFIG, job
 from tests.programs.end_to_end.scene import scene
@@ -179,6 +180,43 @@ def test_fair_sharing_divides_what_can_be_borrowed(tmp_path):
     found = queues_of(tmp_path, *BASE, lender, *first, *second, *pods, fairSharing=True)
     assert used(found["ClusterQueue/a"])[0] == 2000
     assert used(found["ClusterQueue/b"])[0] == 4000
+
+
+RANK = "kueue.x-k8s.io/priority-class"
+
+
+def ranked(name, rank, pods=4):
+    made = job(pods, name)
+    made["metadata"]["labels"][RANK] = rank
+    return made
+
+
+def test_a_workload_has_the_priority_of_its_class(tmp_path):
+    classes = workload_priority("low", -5), workload_priority("high", 7)
+    jobs = ranked("a", "low"), job(4, "b"), ranked("c", "high")
+    objects = (*BASE, *team(), *classes)
+    assert {each[0] for each in bound(tmp_path, *objects, *jobs)} == {"c"}
+    assert {each[0] for each in bound(tmp_path, *objects, *jobs[:2])} == {"b"}
+    free = queued("free", queue="")  # which is in no queue
+    free["metadata"]["labels"][RANK] = "nothing-there"
+    assert bound(tmp_path, *BASE, free) == {"free"}
+
+
+def test_a_more_important_workload_evicts_by_its_class_alone(tmp_path):
+    policy = {"withinClusterQueue": "LowerPriority"}
+    running = queued("r", cpu=3, nodeName="n1", phase="Running", priority=3)
+    objects = (*BASE, *team(preemption=policy), workload_priority("high", 4), running)
+    waits = queued("w", cpu=2)
+    assert bound(tmp_path, *objects, waits) == set()
+    waits["metadata"]["labels"][RANK] = "high"
+    made, _ = run(tmp_path, ["plan"], (*objects, waits))
+    assert [each["pod"] for each in made["preemptions"]] == ["shop/r"]
+
+
+def test_a_workload_whose_class_does_not_exist_waits_and_says_so(tmp_path):
+    made, _ = run(tmp_path, ["plan"], (*BASE, *team(), ranked("a", "gone")))
+    assert made["bindings"] == []
+    assert "WorkloadPriorityClass gone does not exist" in made["pending"][0]["reason"]
 
 
 async def test_queues_of_a_live_cluster_are_shown(tmp_path):

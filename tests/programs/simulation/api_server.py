@@ -29,7 +29,8 @@ CLASSES, CLAIMS, SLICES = (
 )
 _KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
 CLUSTER_QUEUES, LOCAL_QUEUES, COHORTS, FLAVORS = (
-    f"{_KUEUE}/{plural}" for plural in ("clusterqueues", "localqueues", "cohorts", "resourceflavors")
+    f"{_KUEUE}/{plural}"
+    for plural in ("clusterqueues", "localqueues", "cohorts", "resourceflavors", "workloadpriorityclasses")
 )
 SERVED = (
     PODS,
