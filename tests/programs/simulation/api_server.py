@@ -28,7 +28,7 @@ CLASSES, CLAIMS, SLICES = (
     f"{_DEVICES}/{plural}" for plural in ("deviceclasses", "resourceclaims", "resourceslices")
 )
 _KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
-CLUSTER_QUEUES, LOCAL_QUEUES, COHORTS, FLAVORS = (
+CLUSTER_QUEUES, LOCAL_QUEUES, COHORTS, FLAVORS, RANKS = (
     f"{_KUEUE}/{plural}"
     for plural in ("clusterqueues", "localqueues", "cohorts", "resourceflavors", "workloadpriorityclasses")
 )
@@ -43,6 +43,7 @@ SERVED = (
     LOCAL_QUEUES,
     COHORTS,
     FLAVORS,
+    RANKS,
     "/api/v1/namespaces",
     "/api/v1/persistentvolumeclaims",
     "/api/v1/persistentvolumes",
