@@ -35,6 +35,16 @@ class TaskKinds:
     requests: Int64
     """int64[T, K]: what a task asks for of each resource of the machines; pods: one."""
 
+    def add(self, more: TaskKinds) -> TaskKinds:
+        """Return these kinds, and ``more`` after them."""
+        return TaskKinds(
+            (*self.names, *more.names),
+            (*self.classes, *more.classes),
+            (*self.priorities, *more.priorities),
+            (*self.spread, *more.spread),
+            np.concatenate([self.requests, more.requests]),
+        )
+
 
 def decode_template(template: WorkTemplate) -> Pod:
     """Return a pod of a template. Raises ``TemplateError``."""
@@ -56,16 +66,24 @@ def translate_templates(
 
     Raises ``TemplateError`` for one that no pod could be made of.
     """
-    tasks = [task(decode_template(each), state.classes, state.priorities) for each in templates]
+    names = [each.name for each in templates]
+    return translate_pods(names, [decode_template(each) for each in templates], state, resources)
+
+
+def translate_pods(
+    names: Sequence[str], pods: Sequence[Pod], state: BridgeState, resources: Sequence[str]
+) -> TaskKinds:
+    """Return what pods are, each a kind of its own that is called so. Raises ``TemplateError``."""
+    tasks = [task(each, state.classes, state.priorities) for each in pods]
     state.classes.refresh()
     classes = []
-    for template, each in zip(templates, tasks, strict=True):
+    for name, each in zip(names, tasks, strict=True):
         for defect in state.classes.defects(each.task_class):
-            raise TemplateError(f"workload ({template.name}): {defect}")
+            raise TemplateError(f"workload ({name}): {defect}")
         classes.append(state.classes.message(each.task_class))
     rows = [request_row(each, resources) for each in classes]
     return TaskKinds(
-        tuple(each.name for each in templates),
+        tuple(names),
         tuple(classes),
         tuple(each.priority for each in tasks),
         tuple(each.spread for each in tasks),

@@ -9,6 +9,7 @@ byte.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -21,7 +22,7 @@ from poseidon.simulate.events import NodeChange, NodeChanges, NodeEvents
 from poseidon.simulate.nodes import SimulatedMachines
 from poseidon.simulate.record import Record
 from poseidon.simulate.tasks import TaskColumns, TaskProgress
-from poseidon.simulate.workloads.columns import ALONE, Int64
+from poseidon.simulate.workloads.columns import ALONE, Int64, Work
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 BEGIN = 1_767_225_600.0
@@ -126,9 +127,12 @@ class Simulation:
         self.clock.now = self.horizon
         return True
 
-    def let_nothing_new_happen(self) -> None:
-        """Let no more tasks arrive, and nodes stay as they are; nothing is sampled any more."""
-        self.tasks.work.arrival[self.arrived :] = math.inf
+    def let_come(self, coming: Work) -> None:
+        """Let nothing of what was to come happen, but these tasks come, and nodes stay; no more is sampled.
+
+        Gangs of ``coming`` are numbered from 0 on.
+        """
+        self.tasks.let_come_instead(self.arrived, coming)
         self.node_events.cancel_all()
         self.script = None
         self.record.every = math.inf
@@ -203,6 +207,7 @@ class Simulation:
         events: list[pb.Event] = []
         groups: dict[tuple[int, int, str], list[int]] = {}
         work = self.tasks.work
+        sizes = Counter(work.gang[tasks].tolist())
         for task in tasks.tolist():
             key = int(work.template[task]), int(work.gang[task]), self.jobs.get(task, "")
             groups.setdefault(key, []).append(task)
@@ -213,7 +218,7 @@ class Simulation:
             if gang != ALONE:
                 job = f"gang/{gang}"
                 events.append(
-                    pb.Event(job=pb.Job(id=job, name=job, size=len(members), min_members=len(members)))
+                    pb.Event(job=pb.Job(id=job, name=job, size=sizes[gang], min_members=sizes[gang]))
                 )
             events.append(
                 pb.Event(

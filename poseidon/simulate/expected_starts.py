@@ -1,37 +1,31 @@
 """Expected starts of the pods of some manifests that wait: what runs ends as it says, or as others of its kind have.
 
 How long a pod runs is learnt from pods of the same workload that have ended, whatever number or hash ends its name;
-else it is what the pod states, by ``activeDeadlineSeconds`` or an annotation; else it runs for ever.
+else it is what the pod states, by ``activeDeadlineSeconds`` or an annotation; else it runs for ever. Pods go on coming
+as they came in the last hours.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from poseidon.configuration.document import BridgeConfiguration
-from poseidon.kube.api.metadata import seconds
-from poseidon.kube.api.pods import Pod
 from poseidon.manifests.loader import Manifests
 from poseidon.offline.cluster import build
-from poseidon.pods.run_times import find_run_seconds
-from poseidon.pods.tasks import workload_of
-from poseidon.simulate.engine import Clock, Simulation
-from poseidon.simulate.forecast import RunTimes, forecast_starts
+from poseidon.simulate.engine import Clock
+from poseidon.simulate.forecast import DRAWS, forecast_starts
+from poseidon.simulate.observed import RunFamilies, learn_run_times, look_back, set_beginnings
 from poseidon.simulate.presentation import format_span
 from poseidon.simulate.scenario.document import ClusterPart, Scenario
 from poseidon.simulate.setup import assemble
-from poseidon.simulate.tasks import TaskProgress
-from poseidon.simulate.workloads.columns import Float64, no_work
+from poseidon.simulate.workloads.columns import no_work
 
 HEADINGS = ("PENDING POD", "EXPECTED IN", "AT BEST", "AT WORST")
 HORIZON = 7 * 86400.0
 """Seconds that are looked ahead."""
-_ENDING = re.compile(r"(-[a-z0-9]*[0-9][a-z0-9]*)+$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +37,9 @@ class ExpectedStart:
     median: float | None
     """Half of the simulated futures have begun it by then."""
     low: float | None
-    """One in twenty has."""
+    """In the first future."""
     high: float | None
-    """Nineteen in twenty have."""
+    """In the last."""
 
     def as_json(self) -> dict[str, Any]:
         """Return it for programs."""
@@ -56,7 +50,7 @@ class ExpectedStart:
         if self.median is None:
             return "It is not expected to get a node within 7 days, if all goes on as it is."
         span = f"between {_format(self.low)} and {_format(self.high)}"
-        return f"It is expected to get a node in {_format(self.median)} ({span}), if no further pods come."
+        return f"It is expected to get a node in {_format(self.median)} ({span})."
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +65,10 @@ class ExpectedStarts:
     """Pods that state theirs."""
     unknown: int
     """Pods that run for ever, as far as anybody knows."""
+    came: int
+    """Pods that came of late, as which others are expected to come."""
+    window: float
+    """Seconds in which they came."""
 
     def as_json(self) -> list[dict[str, Any]]:
         """Return the starts for programs."""
@@ -84,9 +82,11 @@ def expect_starts(manifests: Manifests, configuration: BridgeConfiguration, now:
     scenario = Scenario(horizon=HORIZON, round_every=1.0, sample_every=HORIZON, cluster=ClusterPart())
     simulation = assemble(scenario, cluster, manifests, clock, no_work())
     pods = [cluster.pods[simulation.uids[place]] for place in range(len(simulation.uids))]
-    run_times = learn_run_times(pods, manifests.pods)
-    _set_beginnings(simulation, pods, now)
-    found = forecast_starts(simulation, run_times, horizon=HORIZON)
+    families = RunFamilies()
+    run_times = learn_run_times(pods, manifests.pods, families, now)
+    past = look_back(manifests, cluster, simulation, run_times, families, now)
+    set_beginnings(simulation, pods, now)
+    found = forecast_starts(simulation, run_times, past, horizon=HORIZON)
     starts = [
         ExpectedStart(simulation.uids[task], *(_round(each) for each in (median, low, high)))
         for task, median, low, high in zip(
@@ -99,52 +99,9 @@ def expect_starts(manifests: Manifests, configuration: BridgeConfiguration, now:
         for family, stated in zip(run_times.family.tolist(), run_times.stated.tolist(), strict=True)
     )
     return ExpectedStarts(
-        tuple(sorted(starts, key=lambda each: each.pod)), learnt, known - learnt, len(pods) - known
-    )
-
-
-def learn_run_times(pods: Iterable[Pod], all_pods: Iterable[Pod]) -> RunTimes:
-    """Return what is known about the run times of ``pods`` from those of ``all_pods`` that have ended."""
-    ended: dict[str, list[float]] = {}
-    for pod in all_pods:
-        ran = _find_run(pod)
-        if ran is not None:
-            ended.setdefault(find_family(pod), []).append(ran)
-    numbers: dict[str, int] = {}
-    mine = list(pods)
-    family = [numbers.setdefault(find_family(pod), len(numbers)) for pod in mine]
-    stated = [float(find_run_seconds(pod)) or np.inf for pod in mine]
-    learnt: dict[int, Float64] = {
-        numbers[name]: np.sort(np.array(times)) for name, times in ended.items() if name in numbers
-    }
-    return RunTimes(np.array(family, dtype=np.int64), np.array(stated), learnt)
-
-
-def find_family(pod: Pod) -> str:
-    """Return what pods of one workload have in common, though it was created several times: train-7, train-8."""
-    return _ENDING.sub("", workload_of(pod))
-
-
-def _find_run(pod: Pod) -> float | None:
-    """Return how long a pod ran that has succeeded, None if that is not known."""
-    if pod.status.phase != "Succeeded":
-        return None
-    begun = seconds(pod.status.start_time)
-    ends = [
-        seconds(each.state.terminated.finished_at)
-        for each in pod.status.container_statuses
-        if each.state is not None and each.state.terminated is not None and each.state.terminated.finished_at
-    ]
-    last = max((each for each in ends if each is not None), default=None)
-    return None if begun is None or last is None or last <= begun else last - begun
-
-
-def _set_beginnings(simulation: Simulation, pods: Iterable[Pod], now: float) -> None:
-    """Let the pods that run have begun when they say that they have."""
-    for place, pod in enumerate(pods):
-        begun = seconds(pod.status.start_time)
-        if begun is not None and simulation.tasks.state[place] == TaskProgress.RUNNING:
-            simulation.tasks.begun[place] = min(begun - now, 0.0)
+        tuple(sorted(starts, key=lambda each: each.pod)), learnt, known - learnt, len(pods) - known,
+        len(past.template), past.window,
+    )  # fmt: skip
 
 
 def _round(value: float) -> float | None:
@@ -160,10 +117,13 @@ def start_rows(found: ExpectedStarts) -> list[tuple[str, ...]]:
 
 def start_lines(found: ExpectedStarts) -> list[str]:
     """Return what the figures stand on as sentences."""
-    futures = "nine in ten of the simulated futures are between best and worst"
+    futures = f"best and worst are the first and the last of {DRAWS} simulated futures"
+    others = f"as if pods went on coming as {found.came:,} did in the last {format_span(found.window)}"
+    if not found.came:
+        others = "as if no further pods came"
     learnt, stated = f"{found.learnt:,} as those of others that have ended", f"{found.stated:,} as they state"
     return [
-        f"Expected as if no further pods came; {futures}.",
+        f"Expected {others}; {futures}.",
         f"Run times of pods: {learnt}, {stated}, {found.unknown:,} endless.",
     ]
 

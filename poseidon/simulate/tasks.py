@@ -7,7 +7,7 @@ from heapq import heapify, heappop, heappush
 
 import numpy as np
 
-from poseidon.simulate.workloads.columns import Float64, Int64, Work
+from poseidon.simulate.workloads.columns import ALONE, Float64, Int64, Work
 
 NOWHERE = -1
 NEVER = -1.0
@@ -77,6 +77,29 @@ class TaskColumns:
         ends = (self.begun[running] + self.left[running]).tolist()
         self._ends = list(zip(ends, running.tolist(), self.begun[running].tolist(), strict=True))
         heapify(self._ends)
+
+    def let_come_instead(self, arrived: int, coming: Work) -> None:
+        """Forget the tasks from number ``arrived`` on, none of which has come; others come in their place.
+
+        Gangs of ``coming`` are numbered from 0 on.
+        """
+        gangs = len(self._left_of_gang)
+        gang = np.where(coming.gang == ALONE, ALONE, coming.gang + gangs)
+        old, count = self.work, len(coming)
+        self.work = Work(
+            old.templates,
+            np.concatenate([old.arrival[:arrived], coming.arrival]),
+            np.concatenate([old.duration[:arrived], coming.duration]),
+            np.concatenate([old.template[:arrived], coming.template]),
+            np.concatenate([old.gang[:arrived], gang]),
+        )
+        self.state = np.concatenate([self.state[:arrived], np.zeros(count, dtype=np.int8)])
+        self.machine = np.concatenate([self.machine[:arrived], np.full(count, NOWHERE, dtype=np.int64)])
+        self.begun = np.concatenate([self.begun[:arrived], np.full(count, NEVER)])
+        self.first_begun = np.concatenate([self.first_begun[:arrived], np.full(count, NEVER)])
+        self.left = np.concatenate([self.left[:arrived], coming.duration])
+        self.evictions = np.concatenate([self.evictions[:arrived], np.zeros(count, dtype=np.int64)])
+        self._left_of_gang = np.concatenate([self._left_of_gang, np.bincount(coming.gang[coming.gang >= 0])])
 
     def withdraw(self, task: int) -> bool:
         """Let a task be over that waits, or runs; returns whether it did."""

@@ -99,6 +99,38 @@ def test_learnt_run_times_give_an_interval(tmp_path: Path) -> None:
     assert 300.0 <= high <= 302.0
 
 
+def job_pod(number: int, minute: int, phase: str) -> dict[str, Any]:
+    """Return a pod of two cores that came and began at that minute, and runs for five."""
+    name = f"urgent-{number}"
+    made = of_job(name, pod(f"{name}-x", cpu=2, phase=phase, nodeName="n1", priority=10))
+    time = f"2026-01-01T00:{minute:02}:00Z"
+    made["metadata"]["creationTimestamp"] = time
+    made["status"]["startTime"] = time
+    if phase == "Succeeded":
+        ended = {"terminated": {"startedAt": time, "finishedAt": f"2026-01-01T00:{minute + 5:02}:00Z"}}
+        made["status"]["containerStatuses"] = [{"name": "c", "state": ended}]
+    return made
+
+
+def test_more_important_pods_that_keep_coming_are_counted_on(tmp_path: Path) -> None:
+    came = [job_pod(number, 9 * number, "Succeeded") for number in range(6)]
+    now_running = [job_pod(28, 58, "Running")]
+    service = running(
+        "service", "2026-01-01T00:00:00Z", metadata={"creationTimestamp": "2026-01-01T00:00:00Z"}
+    )
+    waiting = [
+        pod("waits", cpu=3, metadata={"creationTimestamp": "2026-01-01T00:59:00Z"}, preemptionPolicy="Never")
+    ]
+    objects = [node("n1", cpu=4), service, *now_running, *waiting]
+    alone, beside = starts(tmp_path, objects), starts(tmp_path, [*objects, *came])
+    assert alone["shop/waits"] == (None, None, None), "nothing says that what runs ends"
+    low, median, high = beside["shop/waits"]
+    assert low == median == 180.0, "mostly none comes before what runs has ended"
+    assert high is None or high >= 300.0, "else it is placed first, and runs for five minutes"
+    told = run(tmp_path, [*objects, *came])
+    assert "Expected as if pods went on coming as 6 did in the last 60m; best and worst are" in told
+
+
 def test_what_runs_for_ever_is_not_waited_for(tmp_path: Path) -> None:
     objects = [node("n1"), running("service", "2026-01-01T00:00:00Z", cpu=4), pod("waits", cpu=1)]
     assert starts(tmp_path, objects) == {"shop/waits": (None, None, None)}

@@ -1,0 +1,177 @@
+"""What the pods of some manifests tell about others like them: how long they run, and how often they come."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+
+import numpy as np
+
+from poseidon.kube.api.metadata import seconds
+from poseidon.kube.api.pods import Pod
+from poseidon.manifests.loader import Manifests
+from poseidon.offline.cluster import OfflineCluster
+from poseidon.offline.feeding import as_pending
+from poseidon.pod_groups.membership import membership
+from poseidon.pods.run_times import find_run_seconds
+from poseidon.pods.tasks import workload_of
+from poseidon.simulate.classes import TemplateError, translate_pods
+from poseidon.simulate.engine import Simulation
+from poseidon.simulate.past_arrivals import (
+    LEAST_WINDOW,
+    MOST_WINDOW,
+    PastArrivals,
+    PastTask,
+    gather_arrivals,
+)
+from poseidon.simulate.run_times import KnownRuns, RunTimes, learn_runs
+from poseidon.simulate.tasks import TaskProgress
+
+_ENDING = re.compile(r"(-[a-z0-9]*[0-9][a-z0-9]*)+$")
+_TOGETHER = 60.0
+"""Seconds within which pods of one workload are created that come together."""
+
+
+class RunFamilies:
+    """Numbers of families: pods of one workload, though it was created several times."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+
+    def find(self, pod: Pod) -> int:
+        """Return the number of a pod's family."""
+        return self._numbers.setdefault(find_family(pod), len(self._numbers))
+
+
+def find_family(pod: Pod) -> str:
+    """Return what pods of one workload have in common, though it was created several times: train-7, train-8."""
+    return _ENDING.sub("", workload_of(pod))
+
+
+def learn_run_times(
+    pods: Iterable[Pod], all_pods: Iterable[Pod], families: RunFamilies, now: float
+) -> RunTimes:
+    """Return what those of ``all_pods`` that have ended, or that run, tell about the run times of ``pods``.
+
+    ``now``: seconds since the epoch.
+    """
+    ended: dict[int, list[float]] = {}
+    running: dict[int, list[float]] = {}
+    for pod in all_pods:
+        ran, begun = _find_run(pod), seconds(pod.status.start_time)
+        if ran is not None:
+            ended.setdefault(families.find(pod), []).append(ran)
+        elif pod.status.phase == "Running" and begun is not None:
+            running.setdefault(families.find(pod), []).append(max(now - begun, 0.0))
+    mine = list(pods)
+    learnt: Mapping[int, KnownRuns] = {
+        family: learn_runs(np.array(times), np.array(running.get(family, ())))
+        for family, times in ended.items()
+    }
+    family = np.array([families.find(pod) for pod in mine], dtype=np.int64)
+    return RunTimes(family, np.array([_find_stated(pod) for pod in mine]), learnt)
+
+
+def look_back(
+    manifests: Manifests,
+    cluster: OfflineCluster,
+    simulation: Simulation,
+    run_times: RunTimes,
+    families: RunFamilies,
+    now: float,
+) -> PastArrivals:
+    """Return which pods came of late, of those that end: services are taken to replace each other.
+
+    What pods are that are over is added to the simulation's kinds. Nothing counts where too little past is known.
+    """
+    created = {pod.metadata.uid: seconds(pod.metadata.creation_timestamp) for pod in manifests.pods}
+    first = min((each for each in created.values() if each is not None), default=now)
+    since = max(now - MOST_WINDOW, first)
+    if now - since < LEAST_WINDOW:
+        return gather_arrivals((), MOST_WINDOW)
+    template_of = {
+        simulation.uids[place]: int(simulation.tasks.work.template[place])
+        for place in range(len(simulation.uids))
+    }
+    came = [
+        pod
+        for pod in manifests.pods
+        if since < (created[pod.metadata.uid] or 0.0) <= now
+        and (families.find(pod) in run_times.learnt or _find_stated(pod) < np.inf)
+    ]
+    template_of |= _add_kinds([pod for pod in came if _is_over(pod)], cluster, simulation)
+    return gather_arrivals(
+        (
+            PastTask(
+                template_of[pod.metadata.uid], families.find(pod), _find_stated(pod),
+                *_find_submission(pod, created[pod.metadata.uid] or 0.0),
+            )
+            for pod in came
+            if pod.metadata.uid in template_of
+        ),
+        now - since,
+    )  # fmt: skip
+
+
+def _add_kinds(pods: Sequence[Pod], cluster: OfflineCluster, simulation: Simulation) -> dict[str, int]:
+    """Let a simulation know what pods are that are over; returns the kind of each by uid."""
+    kinds = simulation.kinds
+    columns = zip(kinds.classes, kinds.priorities, kinds.spread, strict=True)
+    known = {
+        (message.id, priority, spread): place for place, (message, priority, spread) in enumerate(columns)
+    }
+    found = {}
+    for pod in pods:
+        try:
+            mine = translate_pods(
+                [workload_of(pod)], [as_pending(pod)], cluster.state, simulation.machines.resources
+            )
+        except TemplateError:
+            continue  # what no pod can be made of does not come again
+        key = mine.classes[0].id, mine.priorities[0], mine.spread[0]
+        if key not in known:
+            known[key] = len(known)
+            simulation.kinds = simulation.kinds.add(mine)
+        found[pod.metadata.uid] = known[key]
+    return found
+
+
+def _find_submission(pod: Pod, created: float) -> tuple[Hashable, bool]:
+    """Return what a pod has in common with those that came with it, and whether they are placed together."""
+    member = membership(pod)
+    if member is not None:
+        return member, True
+    return None if pod.metadata.controller() is None else (workload_of(pod), created // _TOGETHER), False
+
+
+def _is_over(pod: Pod) -> bool:
+    return pod.status.phase in ("Succeeded", "Failed")
+
+
+def _find_stated(pod: Pod) -> float:
+    return float(find_run_seconds(pod)) or np.inf
+
+
+def _find_run(pod: Pod) -> float | None:
+    """Return how long a pod ran that has succeeded, None if that is not known."""
+    if pod.status.phase != "Succeeded":
+        return None
+    begun = seconds(pod.status.start_time)
+    ends = [
+        seconds(each.state.terminated.finished_at)
+        for each in pod.status.container_statuses
+        if each.state is not None and each.state.terminated is not None and each.state.terminated.finished_at
+    ]
+    last = max((each for each in ends if each is not None), default=None)
+    return None if begun is None or last is None or last <= begun else last - begun
+
+
+def set_beginnings(simulation: Simulation, pods: Iterable[Pod], now: float) -> None:
+    """Let the pods that run have begun, and all have come, when they say that they have."""
+    tasks = simulation.tasks
+    for place, pod in enumerate(pods):
+        begun, created = seconds(pod.status.start_time), seconds(pod.metadata.creation_timestamp)
+        if created is not None:
+            tasks.work.arrival[place] = min(created - now, 0.0)
+        if begun is not None and tasks.state[place] == TaskProgress.RUNNING:
+            tasks.begun[place] = min(begun - now, 0.0)
