@@ -178,9 +178,8 @@ class DeviceState:
             self._leave(uid, [each.key for each in pod.claims if each.key])
 
     def note_unplaced(self, uid: str) -> bool:
-        """Note that a pod has found no node. It may wait because of devices that only it has: these are given back.
-
-        Returns whether some are.
+        """Note that a pod has found no node. It may wait because of devices that nobody has who is placed:
+        each of those who have them gives them back once it finds no node. Returns whether some are given back.
         """
         pod = self._pods.get(uid)
         if pod is None or pod.place:
@@ -188,7 +187,7 @@ class DeviceState:
         keys = [
             claim.key
             for each in pod.claims
-            if (claim := self._claims.get(each.key)) and claim.allocation and claim.reserved in ((), (uid,))
+            if (claim := self._claims.get(each.key)) and claim.allocation and self._all_wait(claim.reserved)
         ]
         self._leave(uid, keys)
         return bool(keys)
@@ -385,6 +384,10 @@ class DeviceState:
         for key in dict.fromkeys(keys):
             self._writes.give_back(key, uid, now)
             self._note_use(key)
+
+    def _all_wait(self, uids: Iterable[str]) -> bool:
+        found = ((self._pods.get(uid), uid in self._placements) for uid in uids)
+        return all(pod is not None and not pod.place and not placed for pod, placed in found)
 
     def _forget_users(self, uid: str) -> None:
         pod = self._pods.get(uid)

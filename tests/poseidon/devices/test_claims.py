@@ -224,6 +224,29 @@ def test_a_pod_without_a_node_gives_back_devices_that_only_it_has():
     ]
 
 
+def test_pods_that_share_devices_and_all_find_no_node_give_them_back():
+    claims = Claims(claim("shared", given=allocation("d0"), reserved=("a", "b")))
+    claims.put(with_claims(pod("a"), "shared"))
+    assert not claims.state.note_unplaced("pod-a"), "who the other is is not known yet"
+    claims.put(with_claims(pod("b"), "shared"))
+    assert claims.state.note_unplaced("pod-a")
+    [write] = claims.state.take_writes()
+    assert write.leave == ("pod-a",)
+    left = claim("shared", given=allocation("d0"), reserved=("b",), version="2")
+    claims.state.note_written(WriteEnd(write, claim=left))
+    assert claims.state.note_unplaced("pod-b")
+    [write] = claims.state.take_writes()
+    assert build_status(left, write) == {"allocation": None, "reservedFor": None}
+
+
+def test_devices_stay_with_a_placed_pod_that_shares_them():
+    claims = Claims(claim("shared", given=allocation("d0"), reserved=("a", "b")))
+    claims.put(with_claims(pod("a"), "shared"))
+    claims.put(with_claims(pod("b"), "shared"), place="n1")
+    assert not claims.state.note_unplaced("pod-a")
+    assert claims.state.take_writes() == []
+
+
 def write(found, *, given=None, join=(), leave=()):
     return DeviceClaimWrite(
         found, given, tuple(PodRef(f"pod-{name}", "default", name) for name in join), leave

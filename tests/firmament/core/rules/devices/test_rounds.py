@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
 from typing import Any
 
@@ -252,3 +253,26 @@ def test_messages_say_what_is_wrong_with_a_claim(core: Scheduler, request_of: An
     core.apply(tasks(1, "t0", content=with_claims(own_claim(request_of))))
     (text,) = messages(core.run_round()).values()
     assert text.startswith(f"0/2 nodes are available: {words}.")
+
+
+def test_a_round_without_claims_does_not_run_the_rule(core):
+    core.apply([ClassDefined(1, task_class(10)), ClassDefined(2, ONE)])
+    core.apply([claim_record("x", claim_spec(exactly("gpu")), None, "t"), TasksBound("a", 2, ("t",))])
+    called = set()
+
+    def note(frame, event, _):
+        if event == "call" and "/rules/devices/" in frame.f_code.co_filename:
+            called.add(frame.f_code.co_name)
+
+    is_called = {}
+    for task_number, count in ((1, 2), (1, 100), (2, 1)):
+        core.apply([TasksSubmitted(task_number, tuple(f"{task_number}-{count}-{n}" for n in range(count)))])
+        called.clear()
+        former = sys.getprofile()
+        sys.setprofile(note)
+        try:
+            assert len(core.run_round().deltas) == count
+        finally:
+            sys.setprofile(former)
+        is_called[task_number, count] = bool(called)
+    assert is_called == {(1, 2): False, (1, 100): False, (2, 1): True}
