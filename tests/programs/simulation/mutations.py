@@ -225,7 +225,7 @@ MUTANTS: dict[str, tuple[Patches, int]] = {
     "blind resumption": (_blind_resumption, 20),
     "incomplete group": (_incomplete_group, 20),
     "unready device": (_unready_device, 20),
-    "kept claim": (_kept_claim, 20),
+    "kept claim": (_kept_claim, 100),
     "device had twice": (_device_twice, 20),
 }
 """Mutants, with the number of seeds within which each is caught, at ``STEPS`` events each."""
