@@ -32,6 +32,7 @@ from benchmarks.commands.start import start
 from benchmarks.commands.sweep import sweep
 from benchmarks.commands.throughput import policies, throughput
 from benchmarks.commands.topology import topology
+from benchmarks.commands.trees import trees
 from benchmarks.commands.workloads import list_workloads, run
 from protos.conventions.command_line import OneLineGroup
 
@@ -79,6 +80,7 @@ main.add_command(start)
 main.add_command(sweep)
 main.add_command(throughput)
 main.add_command(topology)
+main.add_command(trees)
 main.add_command(full)
 
 

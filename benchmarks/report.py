@@ -15,6 +15,7 @@ from benchmarks.charts import sections
 from benchmarks.drift import drift_sheets
 from benchmarks.lone_pod import lone_pod_sheets
 from benchmarks.report_head_to_head import head_to_head_sheets
+from benchmarks.report_trees import trees_sheets
 from benchmarks.sheets import Report, Sheet, markdown
 from poseidon.ui.report import PageReport, Section, Table, report_page
 
@@ -44,6 +45,7 @@ KINDS: dict[str, Kind] = {
     "hostile": Kind("Hostile pods", core.hostile_sheets),
     "hostile-processes": Kind("Hostile pods, both programs", processes.hostile_sheets),
     "gangs": Kind("Gangs", models.gangs_sheets),
+    "trees": Kind("Trees of groups", trees_sheets),
     "queues": Kind("Queues", models.queues_sheets),
     "consolidation": Kind("Machines that could be emptied", models.consolidation_sheets),
     "relief": Kind("Hot machines relieved", models.relief_sheets),

@@ -56,6 +56,7 @@ TINY = {
     "sweep": ["--only", "machines, few tasks", "--most", "24", "--runs", "1"],
     "throughput": ["--nodes", "20", "--tasks", "20", "--classes", "2", "--runs", "1", "--no-grpc"],
     "topology": ["--nodes", "2000", "--pods", "40", "--groups", "2", "--others", "5", "--runs", "1"],
+    "trees": ["--nodes", "40", "--rack", "10", "--zone", "2", "--scale", "0.01", "--runs", "1"],
 }
 """Commands that are done at once, and what makes them so."""
 
@@ -84,6 +85,7 @@ LINES = {
     "sweep": "| 24 | ",
     "throughput": "| scenario | algorithm, tasks/s | ",
     "topology": "| 2 groups beside 5 pods | ",
+    "trees": "| 5 x 2 x 3 | ",
 }
 """The beginning of a line of each command's tables."""
 

@@ -171,7 +171,8 @@ class PendingEvictions:
     def is_awaited(self, cluster: Cluster, waiting: Iterable[int]) -> bool:
         """Return whether some of the tasks ``waiting`` (rows) have places that somebody has yet to leave."""
         tasks = cluster.tasks
-        assumed = (row for row in waiting if tasks.state[row] == TaskPhase.ASSUMED)
+        rows = np.array([*waiting], dtype=np.int64)
+        assumed = rows[tasks.state[rows] == int(TaskPhase.ASSUMED)].tolist()
         return any(self.holds_up(cluster, row) for row in assumed)
 
     def count_since_record(

@@ -20,22 +20,27 @@ class NestedRoom:
 
     def __init__(self, free: Int64, requests: Int64, most: Int64, cost: Int64) -> None:
         used = np.flatnonzero(requests.any(axis=0))
+        self._used = used
         self.free = free[used].copy()
         self.requests = requests[:, used]
         self.cost = cost
         self._left = most.copy()
+        self.everything = np.arange(free.shape[1])
         self._divisor = np.maximum(self.requests, 1)[:, :, None]
         self._idle = np.where(self.requests > 0, 0, MANY)[:, :, None]
-        self.slots = self._count(np.arange(free.shape[1]))
+        self.slots = self._count(self.everything)
         total = np.maximum(self.free, 0).sum(axis=1).astype(np.float64)
         #: float64[S], share of all that is free that a task of a shape takes, of the resource of which it takes most
         self.size: Float64 = (self.requests / np.maximum(total, 1)).max(axis=1, initial=0.0)
         self._journal: list[tuple[Int64, Int64, Int64, Int64]] = []
 
     def _count(self, machines: Int64) -> Int64:
-        fitting = self.free[:, machines][None] // self._divisor + self._idle
-        fitting = fitting.min(axis=1, initial=MANY)
-        return np.clip(np.minimum(fitting, self._left[:, machines]), 0, MANY)
+        fitting = (self.free[:, machines] // self._divisor + self._idle).min(axis=1, initial=MANY)
+        return np.maximum(np.minimum(fitting, self._left[:, machines]), 0)
+
+    def is_as_free_as(self, free: Int64) -> bool:
+        """Return whether all that tasks ask for is as free as in ``free`` (int64[K, M])."""
+        return np.array_equal(self.free, free[self._used])
 
     def cap(self, machines: Int64, most: Int64) -> None:
         """Let machines take no more tasks of any shape than ``most`` (int64[M])."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from cost_models.interface import Float64, Int64
 from firmament.core.tree_solver.nested import LinkedGroup, NestedDomains
 from firmament.core.tree_solver.nested_counts import find_whole, sum_by_shape
 from firmament.core.tree_solver.nested_room import NestedRoom
+
+Hints: TypeAlias = dict[tuple[int, int], tuple[Int64, int, Int64]]
+"""By group and label: on which machines a domain was looked for, the one that was found, and its machines there."""
 
 TURNS = 6
 """Times that the groups in a group choose again."""
@@ -46,7 +50,8 @@ class NestedPlaces:
 class NestedSearch:
     """A search for places of one tree.
 
-    ``shape_of``: by part, its shape in ``room``. ``room`` is booked with what is found.
+    ``shape_of``: by part, its shape in ``room``. ``room`` is booked with what is found. ``hints``: what was found for a
+    tree of the same kind in the same ``room``, which is tried first; it is kept up to date.
     """
 
     def __init__(
@@ -56,13 +61,15 @@ class NestedSearch:
         room: NestedRoom,
         shape_of: Sequence[int],
         steps: SearchSteps,
+        hints: Hints,
     ) -> None:
         self.group = group
         self.domains = domains
         self.room = room
         self.steps = steps
         self.shape_of = shape_of
-        self.everything = np.arange(room.slots.shape[1])
+        self.everything = room.everything
+        self._hints = hints
         self._least = False
         self._order: list[list[int]] = []
         self._noise: np.random.Generator | None = None
@@ -141,6 +148,8 @@ class NestedSearch:
         for code, part in self._iter_candidates(number, key, where):
             self._chosen[number, key] = code
             if self._fill_within(number, rest, part):
+                if not self._style and not self._least:
+                    self._hints[number, key] = where, code, part
                 return True
             if self.steps.left <= 0:
                 break
@@ -193,31 +202,44 @@ class NestedSearch:
 
         A group that has tasks on machines already stays where most of them are.
         """
-        codes = self.domains.code[key][where]
+        parent = int(self.group.parent[number])
+        separate = parent >= 0 and self.group.apart[parent]
+        hinted = -1
+        if not self._style and not self._least and not separate and (number, key) in self._hints:
+            there, code, part = self._hints[number, key]
+            if there is where and self._find_roomy(number, part, np.zeros(len(part), dtype=np.int64), 1)[0]:
+                hinted = code
+                yield code, part
+        codes = self._select(self.domains.code[key], where)
         known = codes >= 0
-        inside, code = (where, codes) if known.all() else (where[known], codes[known])
-        if not len(code):
+        inside, at = (where, codes) if known.all() else (where[known], codes[known])
+        if not len(at):
             return
-        domains = int(code.max()) + 1
-        able = np.bincount(code, minlength=domains) > 0
-        able &= self._find_roomy(number, inside, code, domains)
+        domains = int(at.max()) + 1
+        able = np.bincount(at, minlength=domains) > 0
+        able &= self._find_roomy(number, inside, at, domains)
         held = self.domains.code[key][list(self.group.held[number])]
         held = held[held >= 0]
         if len(held):
             able &= np.arange(domains) == np.bincount(held).argmax()
-        parent = int(self.group.parent[number])
-        if parent >= 0 and self.group.apart[parent]:
+        if hinted >= 0:
+            able[hinted] = False
+        if separate:
             able[[each for each in self._list_siblings_domains(number, parent, key) if each < domains]] = (
                 False
             )
         candidates = np.flatnonzero(able)
         if len(candidates) > 1:
-            left = self._measure(number, inside, code, domains)[candidates]
+            left = self._measure(number, inside, at, domains)[candidates]
             if self._noise is not None:
                 left = left * self._noise.uniform(0.7, 1.3, len(left))
             candidates = candidates[np.argsort(left, kind="stable")]
         for candidate in candidates.tolist():
-            yield candidate, inside[code == candidate]
+            yield candidate, inside[at == candidate]
+
+    def _select(self, values: Int64, machines: Int64) -> Int64:
+        """Return what machines have of int64[M]; without a copy for all of them."""
+        return values if machines is self.everything else values.take(machines)
 
     def _list_siblings_domains(self, number: int, parent: int, key: int) -> list[int]:
         """Return the domains of a label in which the other groups of a group are, or are to be."""
@@ -234,13 +256,13 @@ class NestedSearch:
         needed = self._count_needed(number)
         able = np.ones(domains, dtype=np.bool_)
         for shape, count in needed.items():
-            slots = np.minimum(self.room.slots[shape, machines], count)
+            slots = np.minimum(self._select(self.room.slots[shape], machines), count)
             able &= np.bincount(code, weights=slots, minlength=domains) >= count
         if len(needed) > 1:
             amounts = sum(self.room.requests[shape] * count for shape, count in needed.items())
             for column, amount in enumerate(np.asarray(amounts).tolist()):
                 if amount > 0:
-                    free = np.maximum(self.room.free[column, machines], 0)
+                    free = np.maximum(self._select(self.room.free[column], machines), 0)
                     able &= np.bincount(code, weights=free, minlength=domains) >= amount
         return able
 
@@ -268,7 +290,8 @@ class NestedSearch:
         free = np.maximum(self.room.free, 0)
         share = np.asarray(amounts) / np.maximum(free.sum(axis=1), 1)
         column = int(np.argmax(share)) if np.ndim(share) and len(share) else 0
-        return np.bincount(code, weights=free[column, machines], minlength=domains).astype(np.float64)
+        left = self._select(free[column], machines)
+        return np.bincount(code, weights=left, minlength=domains).astype(np.float64)
 
     # --- tasks ---------------------------------------------------------------------------------------------------
 

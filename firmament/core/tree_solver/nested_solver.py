@@ -8,7 +8,7 @@ room.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from firmament.core.tree_solver.nested import LinkedGroup, NestedDomains
 from firmament.core.tree_solver.nested_elastic import ElasticSearch
 from firmament.core.tree_solver.nested_joint import JointPacking
 from firmament.core.tree_solver.nested_room import NestedRoom
-from firmament.core.tree_solver.nested_search import NestedPlaces, SearchSteps
+from firmament.core.tree_solver.nested_search import Hints, NestedPlaces, SearchSteps
 from firmament.core.tree_solver.pattern_search import Effort
 from firmament.core.tree_solver.tree import Shortage
 
@@ -35,16 +35,20 @@ BLAMED = 32
 
 @dataclass(frozen=True, slots=True)
 class NestedProblem:
-    """A tree, and where its tasks could go: ``shape_of`` each part in ``room``, which is booked with what is found."""
+    """A tree, and where its tasks could go: ``shape_of`` each part in ``room``, which is booked with what is found.
+
+    ``hints``: as in `NestedSearch`.
+    """
 
     group: LinkedGroup
     domains: NestedDomains
     room: NestedRoom
     shape_of: Sequence[int]
+    hints: Hints = field(default_factory=dict)
 
     def find_places(self, steps: SearchSteps) -> NestedPlaces | None:
         """Return places for all tasks or, if that cannot be found, for what the groups need and more; else None."""
-        search = ElasticSearch(self.group, self.domains, self.room, self.shape_of, steps)
+        search = ElasticSearch(self.group, self.domains, self.room, self.shape_of, steps, self.hints)
         if search.search((0,), limit=FIRST_STEPS) or (self.has_all_room() and self._place_all(search, steps)):
             return search.collect()
         if search.is_elastic() and self._place_least(search, steps):
@@ -138,7 +142,7 @@ def _is_placed(problem: NestedProblem, group: LinkedGroup, steps: SearchSteps) -
     room = problem.room
     mark = room.mark()
     given = SearchSteps(max(min(steps.left, STEPS), len(group.names) * 4))
-    found = replace(problem, group=group).find_places(given)
+    found = replace(problem, group=group, hints={}).find_places(given)
     room.undo(mark)
     return found is not None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 
@@ -11,8 +11,52 @@ from firmament.core.board.board import Board
 from firmament.core.flow.problem import Assignments
 from firmament.core.tree_solver.nested import LinkedGroup, NestedDomains, NestedGroup
 from firmament.core.tree_solver.nested_room import NestedRoom
-from firmament.core.tree_solver.nested_search import NestedPlaces
+from firmament.core.tree_solver.nested_search import Hints, NestedPlaces
 from firmament.core.tree_solver.nested_solver import NestedProblem
+
+
+class KeptRoom:
+    """Room for trees that come one after another: the same object, as long as its shapes, and what is free, are as the
+    last tree left them.
+    """
+
+    def __init__(self) -> None:
+        self._shapes: tuple[int, ...] = ()
+        self._room: NestedRoom | None = None
+        self._hints: dict[Hashable, Hints] = {}
+
+    def pose(
+        self,
+        board: Board,
+        group: NestedGroup,
+        domains: NestedDomains,
+        costs: Sequence[Int64],
+        kind: Hashable,
+    ) -> NestedProblem:
+        """Return the problem of a tree on a board; ``costs``: int64[M] of each part, ``kind``: equal for trees that
+        are served alike, so that the domains of one are tried first for the next.
+        """
+        if not bounds_by_requests(board) or board.residual.problem.pins:
+            return pose(board, group, domains, costs)
+        shape = board.residual.problem.shape[group.part_class].tolist()
+        shapes = tuple(dict.fromkeys(shape))
+        room = self._room
+        if room is None or shapes != self._shapes or not room.is_as_free_as(board.residual.free):
+            posed = pose(board, group, domains, costs)
+            self._shapes, self._room = shapes, posed.room
+            self._hints = {kind: posed.hints}
+            return posed
+        room.cost = np.stack([costs[shape.index(each)] for each in shapes])
+        hints = self._hints.setdefault(kind, {})
+        shape_of = [shapes.index(each) for each in shape]
+        return NestedProblem(LinkedGroup.link(group), domains, room, shape_of, hints)
+
+
+def bounds_by_requests(board: Board) -> bool:
+    """Return whether nothing but requests bounds which tasks a machine takes together."""
+    problem = board.residual.problem
+    alone = problem.takes_requests_alone and not problem.shares_room and problem.multiplicity is None
+    return alone and not board.ruled and not problem.pairs.closes
 
 
 def pose(board: Board, group: NestedGroup, domains: NestedDomains, costs: Sequence[Int64]) -> NestedProblem:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice, product
 
@@ -15,7 +15,7 @@ from firmament.core.constraints.preferences import soft_cost
 from firmament.core.flow.network.network import crowding_cost
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments
 from firmament.core.placement.outcome import Means
-from firmament.core.placement.tree_groups.nested_placer import assign, pose
+from firmament.core.placement.tree_groups.nested_placer import KeptRoom, assign, bounds_by_requests, pose
 from firmament.core.tree_solver.groups import GroupTerms, TreeGroup
 from firmament.core.tree_solver.nested import NestedGroup
 from firmament.core.tree_solver.nested_solver import solve_nested
@@ -53,6 +53,7 @@ class GroupPlacer:
         self._tries = means.tuning.groups.tries
         self._refused: dict[tuple[object, ...], str] = {}
         self._steps = means.nested_steps
+        self._kept = KeptRoom()
 
     def place(self, gang: int) -> Assignments:
         """Place a group as a whole, or nothing of it; returns the places in order of admission."""
@@ -62,7 +63,7 @@ class GroupPlacer:
         if known:
             self.shortages[gang] = known
             return Assignments.empty()
-        found = self._place_nested(group) if isinstance(group, NestedGroup) else self._place(group)
+        found = self._place_nested(group, kind) if isinstance(group, NestedGroup) else self._place(group)
         if isinstance(found, str):
             self.shortages[gang] = found
             if not self.board.ruled:  # room only shrinks, unless rules between tasks are about
@@ -85,7 +86,7 @@ class GroupPlacer:
                 return self._place_around_selective(group, room)
         return found
 
-    def _place_nested(self, group: NestedGroup) -> Assignments | str:
+    def _place_nested(self, group: NestedGroup, kind: Hashable) -> Assignments | str:
         """Return places for a tree of groups, booked; or why there are none."""
         machines = np.arange(self._problem.machines)
         price = self._prices + crowding_cost(self.board.residual, machines)
@@ -94,14 +95,20 @@ class GroupPlacer:
         of_part = [costs[int(self._problem.shape[cls])] for cls in group.part_class.tolist()]
         capped: list[tuple[Int64, Int64]] = []
         for _ in range(self._tries):
-            posed = pose(self.board, group, self._terms.domains, of_part)
+            domains = self._terms.domains
+            posed = (
+                pose(self.board, group, domains, of_part)
+                if capped
+                else self._kept.pose(self.board, group, domains, of_part, kind)
+            )
             for full, most in capped:
                 posed.room.cap(full, most)
             found = solve_nested(posed, self._steps)
             if isinstance(found, Shortage):
                 return found.message
             proposed = assign(group, found)
-            admitted = self._admit(proposed, found.tasks)
+            # Where nothing but requests counts, the search has counted all that there is.
+            admitted = self._admit(proposed, found.tasks, certain=bounds_by_requests(self.board))
             if isinstance(admitted, Assignments):
                 return admitted
             got = admitted.residual.placed - self.board.residual.placed
@@ -216,18 +223,22 @@ class GroupPlacer:
         fitting: Int64 = (free // request[columns][:, None]).min(axis=0)
         return fitting
 
-    def _admit(self, proposed: Assignments, tasks: int, *, sure: bool = True) -> Assignments | Board:
+    def _admit(
+        self, proposed: Assignments, tasks: int, *, sure: bool = True, certain: bool = False
+    ) -> Assignments | Board:
         """Return the proposed placement, booked, if all of it may be there together; else return how far it got, with
         nothing booked.
 
         ``sure``: each class fits by itself, so that where tasks share nothing more, a single class cannot fail.
+        ``certain``: all of it fits together.
         """
         before = self.board
-        trial = (
-            before
-            if sure and self.shares_machines_only() and len(np.unique(proposed.cls)) == 1
-            else before.copy()
-        )
+        if certain:
+            before.residual.book_assignments(proposed)
+            before.fix_pairs(proposed)
+            return _in_order(proposed, self._terms.position)
+        alone = sure and self.shares_machines_only() and len(np.unique(proposed.cls)) == 1
+        trial = before if alone else before.copy()
         admitted = replay(trial, proposed) if trial.ruled else admit(trial.residual, proposed)
         trial.fix_pairs(admitted)
         if int(admitted.count.sum()) < tasks:

@@ -64,9 +64,8 @@ def is_bound_whole(cluster: Cluster, job: Job) -> bool:
     """Return whether all that a gang needs is bound."""
     if job.groups:
         tasks = cluster.tasks
-        bound = [
-            row for row in staying_members(cluster, job.id).tolist() if tasks.state[row] == TaskPhase.BOUND
-        ]
+        staying = staying_members(cluster, job.id)
+        bound = staying[tasks.state[staying] == int(TaskPhase.BOUND)].tolist()
         have = Counter(name_group(cluster, row) for row in bound)
         return bool(bound) and not count_missing(job.groups, have)[""]
     return count_members(cluster, job.id)[0] >= job.min_members
