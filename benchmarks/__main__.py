@@ -12,6 +12,7 @@ from benchmarks.commands.drift import drift
 from benchmarks.commands.end_to_end import end_to_end
 from benchmarks.commands.everything import full, small
 from benchmarks.commands.failover import failover
+from benchmarks.commands.fragmentation import fragmentation
 from benchmarks.commands.gangs import gangs
 from benchmarks.commands.head_to_head import head_to_head
 from benchmarks.commands.hostile import hostile
@@ -57,6 +58,7 @@ main.add_command(drift)
 main.add_command(end_to_end)
 main.add_command(optimum)
 main.add_command(failover)
+main.add_command(fragmentation)
 main.add_command(gangs)
 main.add_command(growth)
 main.add_command(head_to_head)

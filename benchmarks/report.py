@@ -13,6 +13,7 @@ from benchmarks import report_models as models
 from benchmarks import report_processes as processes
 from benchmarks.charts import sections
 from benchmarks.drift import drift_sheets
+from benchmarks.fragmentation.measure import fragmentation_sheets
 from benchmarks.lone_pod import lone_pod_sheets
 from benchmarks.report_head_to_head import head_to_head_sheets
 from benchmarks.report_trees import trees_sheets
@@ -44,6 +45,7 @@ KINDS: dict[str, Kind] = {
     "judge": Kind("Verdicts of kube-scheduler", processes.judge_sheets),
     "hostile": Kind("Hostile pods", core.hostile_sheets),
     "hostile-processes": Kind("Hostile pods, both programs", processes.hostile_sheets),
+    "fragmentation": Kind("GPUs given away", fragmentation_sheets),
     "gangs": Kind("Gangs", models.gangs_sheets),
     "trees": Kind("Trees of groups", trees_sheets),
     "queues": Kind("Queues", models.queues_sheets),

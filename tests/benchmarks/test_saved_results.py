@@ -25,6 +25,7 @@ TINY = {
     "dashboard": ["--nodes", "20", "--pods", "30", "--classes", "2", "--pairs", "1", "--browsers", "3"],
     "drift": ["--base", "HEAD", "--nodes", "20", "--tasks", "20", "--classes", "2", "--pairs", "1"],
     "failover": ["--nodes", "5", "--ends", "1", "--rate", "20", "--lease", "2"],
+    "fragmentation": ["--variant", "gpuspec10", "--part", "400", "--batch", "5"],
     "gangs": ["--nodes", "10", "--gangs", "4", "--size", "2", "--kinds", "2", "--room", "2", "--runs", "1"],
     "growth": ["--nodes", "10", "--pods", "10", "--classes", "2", "--runs", "1"],
     "hostile": [
@@ -66,6 +67,7 @@ LINES = {
     "consolidate": "| with as many moves | ",
     "relieve": "| moves that are tried | ",
     "drift": "| 2 | ",
+    "fragmentation": "| gpuspec10 | ",
     "gangs": "4 gangs of 2 in 2 kinds on 10 machines:",
     "growth": "| 10 x classes | 10 | 10 | 20 | ",
     "hostile": "| tolerations | ",

@@ -341,3 +341,54 @@ def use_after(kind: ViewKind, use: ViewUse, picks: Sequence[Sequence[Pick]]) -> 
     return ViewUse(
         taken, tuple((place, tuple(shares[place].items())) for place in sorted(shares)), tuple(counters)
     )
+
+
+def count_plainly(
+    kind: ViewKind, use: ViewUse, claims: tuple[ClaimSpec, ...], selectors: DeviceSelectors
+) -> int | None:
+    """Return how many more times claims are served without giving other devices to those that have some already.
+
+    None where only searching tells: several requests or options, constraints, partitions, faults.
+    """
+    if len(claims) != 1 or claims[0].constraints or len(claims[0].requests) != 1 or kind.faulty:
+        return None
+    (request,) = claims[0].requests
+    (option,) = request.options if len(request.options) == 1 else (None,)
+    if option is None or option.admin or not option.count or option.count > MOST_RESULTS:
+        return None
+    found = selectors.find_candidates(kind, option)
+    if found.faults:
+        return None
+    shares = dict(use.shares)
+    times = []
+    for place in list_bits(found.mask & ~use.taken):
+        seen = kind.devices[place]
+        if seen.device.takes:
+            return None
+        if not seen.device.shared:
+            times.append(1)
+            continue
+        held = dict(shares.get(place, ()))
+        rooms = [
+            int((seen.device.capacity[name].amount - held.get(name, 0)) // amount)
+            for name, amount in find_consumption(option, seen) or ()
+            if amount
+        ]
+        if not rooms:
+            return None
+        times.append(max(0, min(rooms)))
+    return _count_sets(times, option.count)
+
+
+def _count_sets(times: Sequence[int], size: int) -> int:
+    """Return how many sets of ``size`` different things there are, of each of which there are so many ``times``."""
+    if size == 1:
+        return sum(times)
+    least, most = 0, sum(times) // size
+    while least < most:
+        middle = (least + most + 1) // 2
+        if sum(min(each, middle) for each in times) >= middle * size:
+            least = middle
+        else:
+            most = middle - 1
+    return least

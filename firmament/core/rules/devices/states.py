@@ -13,7 +13,14 @@ from typing import TypeAlias
 
 from firmament.core.rules.devices.matching import DeviceSelectors
 from firmament.core.rules.devices.requests import ClaimSpec
-from firmament.core.rules.devices.search import Pick, SearchOutcome, ViewUse, find_devices, use_after
+from firmament.core.rules.devices.search import (
+    Pick,
+    SearchOutcome,
+    ViewUse,
+    count_plainly,
+    find_devices,
+    use_after,
+)
 from firmament.core.rules.devices.views import ViewKind
 
 Demand: TypeAlias = tuple[ClaimSpec, ...]
@@ -110,11 +117,18 @@ class StateTable:
         return find_devices(state.kind, state.base, claims, self._selectors, MOST_PICKS_TOGETHER)
 
     def count_served(self, state: ServedState, demand: Demand) -> int:
-        """Return how many more tasks with a demand are served."""
+        """Return how many more tasks with a demand are served: at least one if one is, and the very number for a state
+        without tasks. Where tasks have come, giving them other devices may make more room.
+        """
         chain = []
         room = 0
         while True:
             known = state.room.get(demand)
+            if known is None:
+                # 0 does not say whether other devices would do for those that came, nor why there are none.
+                known = count_plainly(state.kind, state.use, demand, self._selectors) or None
+                if known is not None:
+                    state.room[demand] = known
             if known is not None:
                 room = known
                 break

@@ -16,7 +16,13 @@ from firmament.core.resources import ResourceIndex
 from firmament.core.rules.devices.matching import DeviceSelectors
 from firmament.core.rules.devices.requests import ClaimSpec, read_claim, read_class
 from firmament.core.rules.devices.results import find_device
-from firmament.core.rules.devices.search import MOST_PICKS, SearchOutcome, find_devices
+from firmament.core.rules.devices.search import (
+    MOST_PICKS,
+    SearchOutcome,
+    ViewUse,
+    count_plainly,
+    find_devices,
+)
 from firmament.core.rules.devices.usage import usage_of
 from firmament.core.rules.devices.views import DeviceInventory, View
 from firmament.core.state.machines import MachineTable
@@ -253,3 +259,44 @@ def test_a_task_that_claims_hundreds_of_devices_is_given_up():
     found = Bench(slices).find(*[claim_spec(exactly("gpu", 32))] * 32)
     assert found.picks is None
     assert found.fault == "the search for devices was given up"
+
+
+@settings(max_examples=examples(100))
+@given(st.randoms(use_true_random=False))
+def test_what_is_counted_is_what_a_search_for_all_of_them_finds(draw: Random):
+    devices = [
+        device(
+            f"d{number}",
+            allowMultipleAllocations=draw.random() < 0.8,
+            attributes={"kind": draw.choice("XY")},
+            capacity={"memory": {"value": str(draw.randint(1, 4))}, "slots": {"value": "3"}},
+        )
+        for number in range(draw.randint(1, 4))
+    ]
+    bench = Bench([slice_spec("a", devices)])
+    chosen = ['device.attributes["gpu.example.com"].kind == "X"'] * (draw.random() < 0.3)
+    amounts = {"memory": str(draw.randint(1, 2)), "slots": "1"}
+    asked = exactly("gpu", draw.randint(1, 3), *chosen, capacity={"requests": amounts})
+    claim = read_claim(claim_spec(asked), CLASSES)
+    view = bench.see([claim])
+    # Somebody has parts already.
+    held = {
+        f"d{number}": {"memory": draw.randint(0, 1), "slots": 1}
+        for number, each in enumerate(devices)
+        if each["allowMultipleAllocations"] and draw.random() < 0.4
+    }
+    use = usage_of(view, bench.inventory.pools, lambda *_: (set(), held))
+    counted = count_plainly(view.kind, use, (claim,), bench.selectors)
+    assert counted is not None
+    for more in range(1, 13):
+        found = find_devices(view.kind, use, (claim,) * more, bench.selectors).picks
+        assert (found is not None) == (more <= counted)
+
+
+def test_what_only_a_search_tells_is_not_counted():
+    bench = Bench([slice_spec("a", [device("d0"), device("d1")])])
+    two = claim_spec(exactly("gpu"), exactly("gpu", name="more"))
+    for spec in (two, claim_spec(exactly("gpu", 0)), claim_spec(exactly("gpu", adminAccess=True))):
+        claim = read_claim(spec, CLASSES)
+        view = bench.see([claim])
+        assert count_plainly(view.kind, ViewUse(), (claim,), bench.selectors) is None

@@ -1,0 +1,32 @@
+"""``fragmentation``: how much of shared GPUs is given away in the end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
+
+
+@click.command()
+@click.option("--variant", "variants", multiple=True, help="Of the pods. Repeatable; all without it.")
+@click.option("--seeds", default=1, show_default=True, type=click.IntRange(1), help="Orders of arrival.")
+@click.option(
+    "--batch", default=20, show_default=True, type=click.IntRange(1), help="Pods between two rounds."
+)
+@click.option("--part", default=1, show_default=True, type=click.IntRange(1), help="One of so many machines.")
+@OUTPUT
+@SAVE
+def fragmentation(output: str, save: Path | None, **options: Any) -> None:
+    """Count GPUs that are given away when pods come to the cluster openb until it is full, beside FGD, best fit and a
+    bound.
+    """
+    from benchmarks.fragmentation.measure import FragmentationOptions, measure_fragmentation
+    from benchmarks.fragmentation.trace import list_variants
+
+    unknown = sorted(set(options["variants"]) - set(list_variants()))
+    if unknown:
+        raise click.BadParameter(f"no variant {unknown[0]!r}; there are {', '.join(list_variants())}")
+    emit(measure_fragmentation(FragmentationOptions(**options), progress=progress()), output, save)

@@ -1,0 +1,58 @@
+"""A bound on how much of the GPUs any scheduler could give away, knowing all pods beforehand: a linear programme.
+
+Pods may be cut in pieces, machines of a kind are one large machine, and of a type no more pods are placed than come.
+What holds of whole pods on single GPUs bounds it further: counted by `weigh_part`, the pods on a GPU sum up to no more
+than one (dual feasible functions: Fekete and Schepers, Mathematical Programming 91, 2001).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from ortools.linear_solver import pywraplp
+
+from benchmarks.fragmentation.trace import MILLI, Arrivals, PodType
+
+
+def bound_given(arrivals: Arrivals) -> float:
+    """Return the share of all GPUs that no placement of the pods exceeds."""
+    solver = pywraplp.Solver.CreateSolver("GLOP")
+    came = Counter(arrivals.order)
+    objective = solver.Objective()
+    objective.SetMaximization()
+    sizes = sorted({pod.milli for pod in arrivals.types if pod.gpus})
+    placed = {
+        number: solver.Constraint(0, came[number]) for number, pod in enumerate(arrivals.types) if pod.gpus
+    }
+    for node in arrivals.nodes:
+        cpu = solver.Constraint(-solver.infinity(), node.cpu * node.count)
+        memory = solver.Constraint(-solver.infinity(), node.memory * node.count)
+        gpus = solver.Constraint(-solver.infinity(), node.gpus * node.count * MILLI)
+        cuts = {
+            size: solver.Constraint(-solver.infinity(), node.gpus * node.count * MILLI)
+            for size in sizes
+            if size <= MILLI // 2
+        }
+        for number, row in placed.items():
+            pod = arrivals.types[number]
+            fits = pod.gpus <= node.gpus and pod.cpu <= node.cpu and pod.memory <= node.memory
+            if not fits or (pod.models and node.model not in pod.models):
+                continue
+            pods = solver.NumVar(0, came[number], "")
+            objective.SetCoefficient(pods, pod.asks)
+            for each, amount in ((row, 1), (cpu, pod.cpu), (memory, pod.memory), (gpus, pod.asks)):
+                each.SetCoefficient(pods, amount)
+            for size, cut in cuts.items():
+                cut.SetCoefficient(pods, pod.gpus * weigh_part(pod, size))
+    if solver.Solve() != pywraplp.Solver.OPTIMAL:
+        raise RuntimeError("the linear programme has no solution")
+    return float(objective.Value()) / arrivals.total
+
+
+def weigh_part(pod: PodType, size: int) -> int:
+    """Return what a part counts when all smaller than ``size`` count nothing: one too large to share a GPU with any
+    other that counts is a whole GPU.
+    """
+    if pod.milli > MILLI - size:
+        return MILLI
+    return pod.milli if pod.milli >= size else 0

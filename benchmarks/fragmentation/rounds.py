@@ -1,0 +1,89 @@
+"""Places pods by rounds of this scheduler: batches come, one after another, and nobody knows what comes later."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from benchmarks.fragmentation.trace import MILLI, Arrivals, NodeType, PodType
+from cost_models.registry import load_model
+from firmament.core.configuration import CoreConfiguration, WeightedModel
+from firmament.core.events import (
+    ClassDefined,
+    Event,
+    MachineUpserted,
+    RecordUpserted,
+    TasksSubmitted,
+)
+from firmament.core.model import Machine, NodeSelectorTerm, Requirement, TaskClaim, TaskClass
+from firmament.core.record_kinds import DEVICE_CLASS_RECORD, DEVICE_SLICE_RECORD
+from firmament.core.scheduler import Scheduler
+from firmament.solvers.ortools_solver import OrToolsSolver
+
+DRIVER = "gpu.example.com"
+MODEL = "gpu-model"
+
+
+def make_scheduler(overlays: Sequence[tuple[str, int]]) -> Scheduler:
+    """Return a scheduler that goes by overlays (name and weight) alone."""
+    models = [WeightedModel(load_model(name, {"drivers": [DRIVER]}), weight) for name, weight in overlays]
+    configuration = CoreConfiguration(policy=WeightedModel(load_model("void", {})), overlays=tuple(models))
+    return Scheduler(configuration=configuration, solver=OrToolsSolver(), clock=lambda: 0.0)
+
+
+def describe_node(name: str, node: NodeType) -> list[Event]:
+    """Return what tells of a machine and its GPUs."""
+    devices = [
+        {"name": f"gpu-{n}", "allowMultipleAllocations": True, "capacity": {"milli": {"value": str(MILLI)}}}
+        for n in range(node.gpus)
+    ]
+    pool = {"name": name, "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": DRIVER, "nodeName": name, "pool": pool, "devices": devices}
+    amounts = {"cpu": node.cpu, "memory": node.memory, "pods": 1000}
+    return [
+        MachineUpserted(Machine(name, amounts, labels={MODEL: node.model})),
+        RecordUpserted(DEVICE_SLICE_RECORD, name, json.dumps(spec).encode()),
+    ]
+
+
+def describe_pod(pod: PodType) -> TaskClass:
+    """Return what a pod asks for."""
+    claims: tuple[TaskClaim, ...] = ()
+    if pod.gpus:
+        asked = {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": pod.gpus}
+        part = {"capacity": {"requests": {"milli": str(pod.milli)}}, "order": "binpack"}
+        spec = {"devices": {"requests": [{"name": "gpu", "exactly": asked | part}]}}
+        claims = (TaskClaim("gpu", spec=json.dumps(spec, sort_keys=True)),)
+    required = (NodeSelectorTerm((Requirement(MODEL, "In", pod.models),)),) if pod.models else ()
+    requests = (("cpu", pod.cpu), ("memory", pod.memory))
+    return TaskClass(requests, required=required, claims=claims)
+
+
+def place_in_rounds(
+    arrivals: Arrivals,
+    batch: int,
+    overlays: Sequence[tuple[str, int]] = (("gpu_fragmentation", 3), ("gpu_packing", 1)),
+) -> float:
+    """Return the share of all GPUs that is given away once all pods have come, so many at a time."""
+    core = make_scheduler(overlays)
+    events: list[Event] = [RecordUpserted(DEVICE_CLASS_RECORD, "gpu", b"{}")]
+    number = 0
+    for node in arrivals.nodes:
+        for _ in range(node.count):
+            events += describe_node(f"n{number:04d}", node)
+            number += 1
+    core.apply(events)
+    core.apply([ClassDefined(each + 1, describe_pod(pod)) for each, pod in enumerate(arrivals.types)])
+    given = 0
+    for first in range(0, len(arrivals.order), batch):
+        came = {
+            f"p{place:05d}": arrivals.order[place]
+            for place in range(first, min(first + batch, len(arrivals.order)))
+        }
+        by_type: dict[int, list[str]] = {}
+        for uid, kind in came.items():
+            by_type.setdefault(kind, []).append(uid)
+        core.apply([TasksSubmitted(kind + 1, tuple(uids)) for kind, uids in by_type.items()])
+        for delta in core.run_round().deltas:
+            given += arrivals.types[arrivals.order[int(delta.uid[1:])]].asks
+    return given / arrivals.total

@@ -1,0 +1,99 @@
+"""GPUs given away: what pods come, what the ways to place them give, and what bounds it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchmarks.fragmentation.bound import bound_given, weigh_part
+from benchmarks.fragmentation.greedy import GreedyCluster, place_greedily
+from benchmarks.fragmentation.rounds import place_in_rounds
+from benchmarks.fragmentation.trace import ASKED, Arrivals, NodeType, PodType, draw_arrivals, list_variants
+from tests.cost_models.devices.oracle import Node, Pod, fits, fragmentation, loss, place
+from tests.support.effort import examples
+
+PODS = (
+    PodType(1, 0, 1, 300, ()),
+    PodType(2, 0, 1, 700, ()),
+    PodType(4, 0, 2, 1000, ()),
+    PodType(3, 0, 0, 0, ()),
+    PodType(1, 0, 1, 1000, ("large",)),
+)
+NODES = (NodeType(8, 1, 2, "small", 2), NodeType(16, 1, 4, "large", 2))
+
+
+def draw(seed: int, pods: int) -> Arrivals:
+    """So many pods on four machines, by chance."""
+    random = Random(seed)
+    return Arrivals(NODES, PODS, (5, 4, 3, 2, 1), tuple(random.choices(range(len(PODS)), k=pods)))
+
+
+def test_pods_come_until_they_ask_for_more_than_there_is():
+    found = draw_arrivals("default", 42, 16)
+    asked = sum(found.types[number].asks for number in found.order)
+    assert 0.98 * ASKED < asked / found.total <= ASKED
+    assert draw_arrivals("default", 42, 16) == found != draw_arrivals("default", 43, 16)
+    assert len(list_variants()) == 17
+    whole = draw_arrivals("default", 42)
+    assert (sum(node.count for node in whole.nodes), whole.total) == (1_213, 6_212_000)
+
+
+@settings(max_examples=examples(15), deadline=None)
+@given(st.integers(0, 10_000), st.integers(1, 30))
+def test_no_way_gives_more_than_the_bound(seed: int, pods: int):
+    arrivals = draw(seed, pods)
+    bound = bound_given(arrivals)
+    ways = (
+        place_greedily(arrivals, "best-fit"),
+        place_greedily(arrivals, "fgd"),
+        place_in_rounds(arrivals, 5),
+    )
+    assert all(0 <= given <= bound + 1e-9 for given in ways)
+    if sum(arrivals.types[number].asks for number in arrivals.order) <= 1000:
+        assert abs(max(ways) - bound) < 1e-9
+
+
+@settings(max_examples=examples(60))
+@given(st.lists(st.sampled_from([100, 250, 300, 400, 500, 650, 700, 1000]), max_size=9), st.integers(1, 500))
+def test_parts_that_fit_on_a_gpu_count_no_more_than_one(parts: list[int], size: int):
+    if sum(parts) <= 1000:
+        assert sum(weigh_part(PodType(0, 0, 1, part, ()), size) for part in parts) <= 1000
+
+
+@settings(max_examples=examples(60))
+@given(st.integers(0, 10_000), st.integers(0, 6))
+def test_the_table_of_fgd_is_that_of_the_definition(seed: int, placed: int):
+    arrivals = draw(seed, placed)
+    cluster = GreedyCluster(arrivals, "fgd")
+    machine = 3
+    for number in arrivals.order:
+        if cluster.judge(machine)[number] < float("inf"):
+            cluster.place(machine, number)
+    node = Node(int(cluster.cpu[machine]), tuple(cluster.gpus[machine].tolist()))
+    usual = [
+        (Pod(pod.cpu, pod.gpus, pod.milli), count)
+        for pod, count in zip(arrivals.types, arrivals.counts, strict=True)
+    ]
+    for cost, (pod, _) in zip(cluster.judge(machine).tolist(), usual, strict=True):
+        assert (cost < float("inf")) == fits(node, pod)
+        if fits(node, pod):
+            ways = [loss(node, pod, usual)] if pod.gpus != 1 else list(_try_each(node, pod, usual))
+            assert abs(cost - min(ways)) < 1e-6
+
+
+def _try_each(node: Node, pod: Pod, usual: list[tuple[Pod, int]]) -> Iterator[float]:
+    """What is lost with the part on each GPU that has enough left."""
+    for index, left in enumerate(node.gpus):
+        if left >= pod.milli:
+            others = tuple(each for at, each in enumerate(node.gpus) if at != index)
+            alone = Node(node.cpu, (left,))
+            after = place(alone, pod)
+            whole = Node(after.cpu, (*others, *after.gpus))
+            yield _usable(node, usual) - _usable(whole, usual)
+
+
+def _usable(node: Node, usual: list[tuple[Pod, int]]) -> float:
+    return sum(node.gpus) - fragmentation(node, usual)
