@@ -43,8 +43,9 @@ class DeviceView:
         count = np.zeros((shapes.count, self.published + len(self.resources)), dtype=np.int64)
         share = np.zeros(count.shape)
         if shapes.devices is not None:
-            count[:, : self.published] = shapes.devices.count
-            share[:, : self.published] = shapes.devices.share
+            # Of a kind that no machine here counts with there may be a figure as well.
+            count[:, : self.published] = shapes.devices.count[:, : self.published]
+            share[:, : self.published] = shapes.devices.share[:, : self.published]
         for place, column in enumerate(self.resources, start=self.published):
             count[:, place] = shapes.requests[:, column]
             share[:, place] = count[:, place] > 0

@@ -153,6 +153,14 @@ def test_parts_go_to_devices_that_are_in_use_and_whole_devices_stay_whole():
     assert devices["a"] == devices["b"] == [(there, "d0")]
 
 
+def test_a_machine_with_devices_of_two_kinds_counts_with_the_first():
+    core = make_core(2)
+    second = device("e0", allowMultipleAllocations=True, capacity={"milli": {"value": "500"}})
+    core.apply([slice_record("more", [second], nodeName="m0")])
+    core.apply(tasks(1, "a", "b", "c", content=part(1000)))
+    assert len(placed(core.run_round())) == 2
+
+
 def test_tasks_without_devices_leave_those_usable():
     # The cpu of a machine with devices is needed by tasks that want these.
     core = make_core(1, 0)
