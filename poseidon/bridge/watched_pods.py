@@ -327,17 +327,15 @@ class WatchedPods:
         jobs, job_id = self._stores.jobs, record.task.job
         if not job_id:
             return
+        # A group whose job may have changed is among the changes that are applied once all pods of a batch have been
+        # taken: so it is described once, and not for each of its pods.
+        if jobs.join_known(job_id):
+            return
         groups = self._stores.groups
         group = groups.group_of(record.task.uid)
-        if group is not None:
-            group_job = groups.job(group)
-            jobs.join(group_job)
-            # Others of the same owner may have come before.
-            jobs.replace(group_job)
-        elif not jobs.join_known(job_id):
-            job = pod_translation.job(pod.metadata)
-            if job is not None:
-                jobs.join(job)
+        job = groups.job(group) if group is not None else pod_translation.job(pod.metadata)
+        if job is not None:
+            jobs.join(job)
 
     def _note_owner(self, uid: str, pod: Pod) -> None:
         """Remember a pod whose DaemonSet is not known yet."""

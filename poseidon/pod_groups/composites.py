@@ -12,6 +12,7 @@ from typing import TypeAlias
 from poseidon.kube.api.pod_groups import CompositePodGroup, NativePodGroup
 from poseidon.kube.parsing.label_syntax import key_fault
 from poseidon.pod_groups.membership import COMPOSITE_POD_GROUP, NATIVE_POD_GROUP, ObjectKey
+from protos.firmament.v1 import scheduler_pb2 as pb
 
 MOST_LEVELS = 4
 """Levels that a tree may have, that of its PodGroups included, as in Kubernetes."""
@@ -44,6 +45,18 @@ class GroupNode:
     disrupted_whole: bool = False
     """Whether evicting one of its pods evicts all."""
 
+    def to_proto(self) -> pb.JobGroup:
+        """Return it as the protocol says it."""
+        return pb.JobGroup(
+            name=self.name,
+            parent=self.parent,
+            least=self.least,
+            within=self.within,
+            rather_within=self.rather_within,
+            apart=self.apart,
+            disrupted_whole=self.disrupted_whole,
+        )
+
 
 class CompositeTrees:
     """The groups of Kubernetes that are known, by what they are in."""
@@ -51,6 +64,11 @@ class CompositeTrees:
     def __init__(self) -> None:
         self._known: dict[ObjectKey, NativeGroup] = {}
         self._inside: dict[ObjectKey, dict[ObjectKey, None]] = {}
+
+    def holds(self, key: ObjectKey, found: NativeGroup) -> bool:
+        """Return whether a group is known with this spec."""
+        known = self._known.get(key)
+        return known is not None and known.spec == found.spec
 
     def put(self, key: ObjectKey, found: NativeGroup) -> None:
         """Take a group as it is now."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -56,10 +55,10 @@ class Groups(GroupMembers):
                 self._settle(group.key)
                 job.min_members = group.offered.needed
             if demand.nodes:
-                nodes = take_off(demand.nodes, self._count_done(group))
-                job.min_members = count_fewest(nodes)
-                for node in nodes:
-                    job.groups.add(**asdict(node))
+                done_of = self._count_done(group)
+                nodes = take_off(demand.nodes, done_of) if done_of else demand.nodes
+                job.min_members = count_fewest(nodes) if done_of else demand.min_members
+                job.groups.extend(node.to_proto() for node in nodes)
             for resource, amount in sorted(demand.least_room.items()):
                 left = amount * max(demand.min_members - done, 0) // max(demand.min_members, 1)
                 job.least_room.add(resource=resource, amount=amount if not done else left)

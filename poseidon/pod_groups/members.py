@@ -92,6 +92,9 @@ class GroupMembers:
 
     def put_source(self, kind: str, uid: str, found: Source) -> None:
         """Take an object as it is now."""
+        if self._sources.says_the_same(kind, uid, found):
+            self._sources.put(kind, uid, found)
+            return
         name = ObjectKey(kind, found.metadata.namespace or "default", found.metadata.name)
         before = self._sources.find_root(name)
         key = self._sources.put(kind, uid, found)

@@ -96,11 +96,21 @@ class Sources:
             spec = read_pod_group(found).spec
         self._keys[uid] = key
         self._entries[key] = _Entry(uid, found, spec)
-        if isinstance(found, NativePodGroup | CompositePodGroup):
+        if isinstance(found, NativePodGroup | CompositePodGroup) and not self._trees.holds(key, found):
             self._of_trees.pop(self._trees.find_root(key), None)
             self._trees.put(key, found)
             self._of_trees.pop(self._trees.find_root(key), None)
         return key
+
+    def says_the_same(self, kind: str, uid: str, found: Source) -> bool:
+        """Return whether an object is a group of Kubernetes that is known with this uid and this spec.
+
+        Such an update changes nothing: its status has been written, in large trees that of thousands.
+        """
+        if not isinstance(found, NativePodGroup | CompositePodGroup):
+            return False
+        key = ObjectKey(kind, found.metadata.namespace or "default", found.metadata.name)
+        return self._keys.get(uid) == key and self._trees.holds(key, found)
 
     def put_described(self, namespace: str, name: str, found: Described | None) -> ObjectKey:
         """Take the ConfigMap that counts for a topology group, None for none; returns the group's key."""

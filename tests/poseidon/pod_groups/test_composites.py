@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from itertools import permutations
 
 import pytest
 from msgspec.structs import replace
 
-from poseidon.kube.api.metadata import ObjectMeta
+from poseidon import plan
+from poseidon.kube.api.metadata import Condition, ObjectMeta
 from poseidon.kube.api.pod_groups import (
     CompositeGangPolicy,
     CompositePodGroup,
@@ -17,6 +19,7 @@ from poseidon.kube.api.pod_groups import (
     GroupPolicy,
     NativePodGroup,
     NativePodGroupSpec,
+    NativePodGroupStatus,
     SchedulingConstraints,
     TemplateReference,
     TopologyConstraint,
@@ -209,3 +212,66 @@ def test_a_chain_of_thousands_of_groups_is_refused_without_walking_it_for_each(u
     assert root.name == f"c{FARTHEST_ROOT}"
     assert "a tree has at most 4 levels" in trees.list_nodes(root)[1]
     assert "a tree has at most 4 levels" in asked(groups)[1]
+
+
+def list_tree(count: int) -> list[object]:
+    """A tree of so many groups of a pod each, as files describe it."""
+    version = "scheduling.k8s.io/v1alpha3"
+    found: list[object] = [
+        {"apiVersion": version, "kind": "CompositePodGroup", "metadata": {"name": "root"}},
+        {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": "n"},
+            "status": {"allocatable": {"cpu": "1"}},
+        },
+    ]
+    for number in range(count):
+        group = {"parentCompositePodGroupName": "root", "schedulingPolicy": {"gang": {"minCount": 1}}}
+        found.append(
+            {"apiVersion": version, "kind": "PodGroup", "metadata": {"name": f"g{number}"}, "spec": group}
+        )
+        spec = {
+            "schedulerName": "poseidon",
+            "schedulingGroup": {"podGroupName": f"g{number}"},
+            "containers": [{"name": "c", "image": "x", "resources": {"requests": {"cpu": "1"}}}],
+        }
+        found.append({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"p{number}"}, "spec": spec})
+    return found
+
+
+def count_calls(work):
+    """The calls of functions that a piece of work makes."""
+    calls = 0
+
+    def note(_frame, event, _argument):
+        nonlocal calls
+        calls += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        work()
+    finally:
+        sys.setprofile(before)
+    return calls
+
+
+def test_the_work_for_a_tree_grows_with_its_size():
+    count_calls(lambda: plan(list_tree(20)))  # modules are imported by the first
+    small, large = (count_calls(lambda size=size: plan(list_tree(size))) for size in (100, 300))
+    assert large < 3.5 * small
+
+
+def test_a_status_of_a_group_in_a_tree_costs_the_same_however_large_the_tree_is():
+    def write_statuses(size):
+        groups = Groups()
+        for found in (composite("root"), *(leaf(f"g{number}", "root") for number in range(size))):
+            put(groups, found)
+        for number in range(size):
+            groups.put_pod(f"pod-{number}", pod(str(number), native=f"g{number}"))
+        groups.take_changes(), groups.take_moved()
+        written = replace(leaf("g0", "root"), status=NativePodGroupStatus((Condition("Seen", "True"),)))
+        return count_calls(lambda: (put(groups, written), groups.take_changes(), groups.take_moved()))
+
+    assert write_statuses(10) == write_statuses(100)

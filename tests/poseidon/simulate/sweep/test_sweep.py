@@ -30,6 +30,7 @@ from protos.conventions.configuration_file import ConfigurationError
 from tests.poseidon.simulate.scenarios import kind, pool, scenario, write
 
 COUNT = "cluster.pools[0].count"
+EXAMPLE = Path(__file__).parents[4] / "examples" / "16-simulate" / "sweep.yaml"
 
 
 def write_sweep(folder: Path, grid: dict[str, Any], **more: Any) -> Path:
@@ -65,6 +66,10 @@ def test_every_combination_is_a_run_and_a_killed_worker_loses_nothing(tmp_path: 
 
     assert run(plan, tmp_path / "rows", 2, kill) == expected
     assert killed
+
+
+def test_the_sweep_of_the_examples_is_read_and_has_a_run_for_each_combination() -> None:
+    assert len(load_sweep(EXAMPLE).runs) == 5 * 4
 
 
 def test_a_sweep_that_is_begun_again_goes_on(tmp_path: Path) -> None:
