@@ -48,18 +48,27 @@ class NestedProblem:
 
     def find_places(self, steps: SearchSteps) -> NestedPlaces | None:
         """Return places for all tasks or, if that cannot be found, for what the groups need and more; else None."""
-        search = ElasticSearch(self.group, self.domains, self.room, self.shape_of, steps, self.hints)
-        if search.search((0,), limit=FIRST_STEPS) or (self.has_all_room() and self._place_all(search, steps)):
-            return search.collect()
-        if search.is_elastic() and self._place_least(search, steps):
-            search.add_more()
-            return search.collect()
-        return None
+        return self.search_places(steps)[0]
 
-    def _place_all(self, search: ElasticSearch, steps: SearchSteps) -> bool:
+    def search_places(self, steps: SearchSteps) -> tuple[NestedPlaces | None, bool]:
+        """Return the same, and if it is None whether there are no such places for certain."""
+        search = ElasticSearch(self.group, self.domains, self.room, self.shape_of, steps, self.hints)
+        if search.search((0,), limit=FIRST_STEPS):
+            return search.collect(), True
+        found, certain = self._place_all(search, steps) if self.has_all_room() else (False, True)
+        if found:
+            return search.collect(), True
+        if not search.is_elastic():
+            return None, certain
+        if self._place_least(search, steps):
+            search.add_more()
+            return search.collect(), True
+        return None, False
+
+    def _place_all(self, search: ElasticSearch, steps: SearchSteps) -> tuple[bool, bool]:
         """Place all tasks by a joint packing, or by other orders where it is not certain that there are no places."""
         found, certain = self._pack(search, steps, self.group.part_count.tolist())
-        return found or (not certain and search.search(ORDERS))
+        return found or (not certain and search.search(ORDERS)), certain
 
     def _place_least(self, search: ElasticSearch, steps: SearchSteps) -> bool:
         """Place what the groups need."""
@@ -120,7 +129,7 @@ def explain_shortage(problem: NestedProblem, steps: SearchSteps) -> Shortage:
     free = replace(group, within=((),) * len(group.names), rather_within=((),) * len(group.names))
     loose = _count_placed(problem, free)
     total = int(group.part_count.sum())
-    if not _is_placed(problem, free, steps):
+    if not _find_out(problem, free, steps)[0]:
         words = f"{loose} of {format_number(total, 'pod')} {'fits' if 1 in (loose, total) else 'fit'}"
         return Shortage("", f"{words} even without its rules about domains", loose)
     active = list(free.within)
@@ -132,19 +141,22 @@ def explain_shortage(problem: NestedProblem, steps: SearchSteps) -> Shortage:
             continue
         for number in level:
             active[number] = group.within[number]
-        if not _is_placed(problem, replace(free, within=tuple(active)), steps):
-            return _blame(problem, replace(free, within=tuple(active)), level, steps)
+        bound = replace(free, within=tuple(active))
+        placed, certain = _find_out(problem, bound, steps)
+        if not placed:
+            return _blame(problem, bound, level, steps, certain=certain)
     # Each level for itself leaves a way: only a search that is bounded says that there is none.
     return Shortage("", "no way was found to place all of its groups", 0)
 
 
-def _is_placed(problem: NestedProblem, group: LinkedGroup, steps: SearchSteps) -> bool:
+def _find_out(problem: NestedProblem, group: LinkedGroup, steps: SearchSteps) -> tuple[bool, bool]:
+    """Return whether another tree finds places, and if not whether there are none for certain."""
     room = problem.room
     mark = room.mark()
     given = SearchSteps(max(min(steps.left, STEPS), len(group.names) * 4))
-    found = replace(problem, group=group, hints={}).find_places(given)
+    found, certain = replace(problem, group=group, hints={}).search_places(given)
     room.undo(mark)
-    return found is not None
+    return found is not None, certain
 
 
 def _count_placed(problem: NestedProblem, free: LinkedGroup) -> int:
@@ -162,23 +174,26 @@ def _count_placed(problem: NestedProblem, free: LinkedGroup) -> int:
     return placed
 
 
-def _blame(problem: NestedProblem, group: LinkedGroup, level: Sequence[int], steps: SearchSteps) -> Shortage:
-    """Return which groups of a level stand in the way: one without whose labels the others have places, or all."""
+def _blame(
+    problem: NestedProblem, group: LinkedGroup, level: Sequence[int], steps: SearchSteps, *, certain: bool
+) -> Shortage:
+    """Return which groups of a level stand in the way: one without whose labels the others have places, or all.
+
+    ``certain``: there is no placement, rather than that none was found.
+    """
     alone = []
     for number in level[:BLAMED] if len(level) > 1 else level:
         within = list(group.within)
         within[number] = ()
-        if _is_placed(problem, replace(group, within=tuple(within)), steps):
+        if _find_out(problem, replace(group, within=tuple(within)), steps)[0]:
             alone.append(number)
     named = alone[:1] or list(level)
     labels = sorted({problem.domains.keys[key] for number in named for key in group.within[number]})
     where = f"level {group.depth[level[0]] + 1} ({', '.join(labels)})"
     if not alone and len(level) > 1:
-        return Shortage(
-            where,
-            f"{where}: no way to give each of its {len(level)} groups one domain with room for all of it",
-            0,
-        )
+        way = "there is no way" if certain else "no way was found"
+        words = f"{where}: {way} to give each of its {len(level)} groups one domain with room for all of it"
+        return Shortage(where, words, 0)
     number = named[0]
     size = _count_tasks(group, number)
     most = max((_count_in_domain(problem, group, number, key) for key in group.within[number]), default=0)

@@ -213,6 +213,13 @@ def test_small_trees_are_placed_if_there_is_any_way_and_else_a_level_is_named(se
         assert case.allows(where)
 
 
+def test_it_is_certain_of_nearly_all_small_trees_without_a_place_that_there_is_none():
+    cases = [small_case(seed) for seed in range(examples(600))]
+    found = [case.problem().search_places(SearchSteps(20_000)) for case in cases]
+    certain = [sure for places, sure in found if places is None]
+    assert sum(certain) >= 0.95 * len(certain) > 0
+
+
 @pytest.mark.parametrize("seed", range(examples(400)))
 def test_what_groups_need_is_placed_if_there_is_any_way_and_no_part_of_a_group(seed):
     case = small_case(seed)
