@@ -31,8 +31,10 @@ def _list_counts(claim: TaskClaim) -> Iterator[tuple[int, str, int]]:
     """Yield place, name and count of the requests of a task's own claim that ask for several devices."""
     for place, request in enumerate(_list_requests(claim)):
         exactly = request.get("exactly") if isinstance(request, dict) else None
-        count = exactly.get("count") if isinstance(exactly, dict) else None
-        if isinstance(count, int) and 1 < count <= _MOST_ASKED and exactly.get("allocationMode") != "All":
+        if not isinstance(exactly, dict) or exactly.get("allocationMode") == "All":
+            continue
+        count = exactly.get("count")
+        if isinstance(count, int) and 1 < count <= _MOST_ASKED:
             yield place, str(request.get("name")), count
 
 
