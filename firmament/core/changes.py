@@ -21,6 +21,7 @@ class CureKind(Enum):
     FEWER_DEVICES = "fewer-devices"
     TOLERATE = "tolerate"
     LABEL_MACHINE = "label-node"
+    ANNOTATE_MACHINE = "annotate-node"
     UNCORDON = "uncordon-node"
     WIDEN = "widen-rule"
     DROP = "drop-constraint"
@@ -31,11 +32,11 @@ class CureKind(Enum):
 
 
 class CureChange(NamedTuple):
-    """One change. ``subject``: the resource, the label's key, the taint, the constraint; ``machine``: which one is
-    changed, or is like the one that is added; ``before``, ``after``: amounts, or values of a label, None for none; of
-    constraints that there may be several of, ``before`` says which, from 0 on, and ``after`` a wider limit, or the
-    label that it goes by instead; of moves that make room for a gang, ``after`` says for how many of it. Of a selector
-    that is corrected, both are labels: ``key=value``.
+    """One change. ``subject``: the resource, the key of a label or annotation, the taint, the constraint; ``machine``:
+    which one is changed, or is like the one that is added; ``before``, ``after``: amounts, or values of a label or an
+    annotation, None for none; of constraints that there may be several of, ``before`` says which, from 0 on, and
+    ``after`` a wider limit, or the label that it goes by instead; of moves that make room for a gang, ``after`` says
+    for how many of it. Of a selector that is corrected, both are labels: ``key=value``.
     """
 
     kind: CureKind

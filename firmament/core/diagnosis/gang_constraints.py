@@ -17,9 +17,10 @@ from firmament.core.board.board import Board
 from firmament.core.constraints.quota_room import QuotaTerms
 from firmament.core.constraints.ruleset import ClassRules
 from firmament.core.flow.problem import Assignments, PlacementProblem
+from firmament.core.model import TaskClass
 from firmament.core.placement.placing import GangTrial, weigh_rules
 from firmament.core.placement.tuning import PlacementTuning
-from firmament.core.rules.registry import constraint_behind
+from firmament.core.rules.registry import constraint_behind, name_constraints_of_gang
 
 _PLENTY = 2**40
 
@@ -31,11 +32,16 @@ _TUNING = PlacementTuning(gang_search_cells=200_000)
 
 @dataclass(slots=True)
 class GangConstraints:
-    """Looks into the gangs of a round that found no place. ``placed``: what did; ``resources``: names of columns."""
+    """Looks into the gangs of a round that found no place.
+
+    ``placed``: what did; ``resources``: names of columns; ``contents``: of each class; ``jobs``: ids of the gangs.
+    """
 
     problem: PlacementProblem
     placed: Assignments
     resources: Sequence[str]
+    contents: Sequence[TaskClass]
+    jobs: Sequence[str]
     cells: int = MOST_CELLS
 
     def culprits(self, gang: int) -> str:
@@ -68,7 +74,9 @@ class GangConstraints:
             rest = [other for other in together if other != each]
             if self._fits(gang, members, rest):
                 together = rest
-        return " or ".join(_words(some, self.resources) for some in [*alone, together] if some)
+        found = " or ".join(_words(some, self.resources) for some in [*alone, together] if some)
+        contents = [self.contents[cls] for cls in members.tolist()]
+        return name_constraints_of_gang(found, contents, self.jobs[gang])
 
     def _afford(self, cells: int) -> bool:
         if cells > self.cells:

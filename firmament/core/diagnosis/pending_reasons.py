@@ -61,7 +61,10 @@ def pending_reasons(
     state = RuleState(compile_rules(cluster, snapshot.cls.tolist()))
     contention = Contention(cluster, snapshot, placed)
     preemption = PreemptionReasons(cluster)
-    constraints = GangConstraints(snapshot.problem, placed, cluster.resources.names)
+    contents = (
+        [cluster.classes.rows[row].content for row in snapshot.cls.tolist()] if len(snapshot.gangs) else []
+    )
+    constraints = GangConstraints(snapshot.problem, placed, cluster.resources.names, contents, snapshot.gangs)
     apart: dict[int, str] = {}
     static = _StaticRefusals(context)
     changed: list[Unscheduled] = []

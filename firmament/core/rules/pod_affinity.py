@@ -6,7 +6,7 @@ placed it, that select it. Terms with equal content share their counters.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import NamedTuple
@@ -28,6 +28,7 @@ _MOST_LEVELS = 2
 """Labels that are proposed in place of a term's own: the nearest ones."""
 
 _ANTI, _NEAR = "required podAntiAffinity", "required podAffinity"
+_CALLED_NEAR = "pod affinity rules"
 
 
 class PodAffinity(PodRule):
@@ -36,7 +37,7 @@ class PodAffinity(PodRule):
     name = "InterPodAffinity"
     called = MappingProxyType(
         {
-            Reason.NOT_NEAR: "pod affinity rules",
+            Reason.NOT_NEAR: _CALLED_NEAR,
             Reason.TOO_NEAR: "pod anti-affinity rules",
             Reason.KEPT_OFF: "pod anti-affinity rules",
         }
@@ -96,6 +97,21 @@ class PodAffinity(PodRule):
             for change in _ask_less(_NEAR, index, term, levels.find_coarser(term.topology_key)):
                 changed = replace(content, affinity=_put(content.affinity, index, change.term))
                 yield CureProposal((change.step,), TrialChange(changed, standing.machine))
+
+
+def name_topology_constraint(words: str, contents: Iterable[TaskClass], job: str) -> str:
+    """Return ``words`` about what keeps a gang's tasks (of these classes) waiting, its topology constraint named.
+
+    A term that selects by nothing but the gang (``job``) is how that constraint is told.
+    """
+    terms = [term for content in contents for term in content.affinity]
+    own = [term for term in terms if [each.values for each in term.selector.labels] == [(job,)]]
+    if not own:
+        return words
+    keys = ", ".join(dict.fromkeys(term.topology_key for term in own))
+    called = f"the topology constraint by {keys}"
+    others = _CALLED_NEAR if len(own) < len(terms) else ""
+    return words.replace(_CALLED_NEAR, f"{others} and {called}" if others else called)
 
 
 class _LessAsked(NamedTuple):

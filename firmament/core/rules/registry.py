@@ -35,7 +35,7 @@ from firmament.core.rules.node_ports import NodePorts
 from firmament.core.rules.node_resources import NodeResources
 from firmament.core.rules.node_unschedulable import NodeReady, NodeUnschedulable
 from firmament.core.rules.pairs import judge_pairs
-from firmament.core.rules.pod_affinity import PodAffinity
+from firmament.core.rules.pod_affinity import PodAffinity, name_topology_constraint
 from firmament.core.rules.quotas import compilation as quotas
 from firmament.core.rules.quotas.rule import Quotas
 from firmament.core.rules.taint_toleration import TaintToleration
@@ -314,6 +314,11 @@ def prefers_company(content: TaskClass) -> bool:
 def constraint_behind(reason: AnyReason) -> str:
     """Return what people call the constraint behind a reason, "" if it is of no rule between tasks."""
     return _CALLED.get(reason, "")
+
+
+def name_constraints_of_gang(words: str, contents: Sequence[TaskClass], job: str) -> str:
+    """Return ``words`` about constraints of a gang's tasks (of these classes), those named that it has as a gang."""
+    return name_topology_constraint(words, contents, job)
 
 
 def drop_constraints(standing: ChangedMachine) -> Iterator[CureProposal]:

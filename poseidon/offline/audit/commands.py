@@ -45,13 +45,13 @@ def _command(pod: Pod, step: CureStep) -> str:
     """Return the command for a step, "" if there is none."""
     target, found = _target(pod), ""
     match step.kind:
-        case "label-node" if step.after is None:
-            found = f"kubectl label node {step.node} {step.subject}-"
-        case "label-node":
-            overwrite = "" if step.before is None else " --overwrite"
-            found = f"kubectl label node {step.node} {shlex.quote(f'{step.subject}={step.after}')}{overwrite}"
+        case "label-node" | "annotate-node":
+            verb = step.kind.removesuffix("-node")
+            overwrite = " --overwrite" if None not in (step.before, step.after) else ""
+            to = shlex.quote(f"{step.subject}-" if step.after is None else f"{step.subject}={step.after}")
+            found = f"kubectl {verb} node {shlex.quote(step.node)} {to}{overwrite}"
         case "uncordon-node":
-            found = f"kubectl uncordon {step.node}"
+            found = f"kubectl uncordon {shlex.quote(step.node)}"
         case "tolerate":
             found = _tolerate(pod, target, step)
         case _ if not target.is_pod:

@@ -80,6 +80,9 @@ def _text(step: CureStep) -> str:
         case "label-node":
             off = f"take the label {subject} off node {node}"
             text = off if step.after is None else f"label node {node} with {subject}={step.after}"
+        case "annotate-node":
+            off = f"take the annotation {subject} off node {node}"
+            text = off if step.after is None else f"annotate node {node} with {subject}={step.after}"
         case "uncordon-node":
             text = f"uncordon node {node}"
         case "widen-rule" | "drop-constraint":

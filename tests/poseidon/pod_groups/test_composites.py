@@ -275,3 +275,33 @@ def test_a_status_of_a_group_in_a_tree_costs_the_same_however_large_the_tree_is(
         return count_calls(lambda: (put(groups, written), groups.take_changes(), groups.take_moved()))
 
     assert write_statuses(10) == write_statuses(100)
+
+
+def test_a_topology_constraint_that_keeps_a_gang_waiting_is_called_that():
+    spec = {
+        "schedulingPolicy": {"gang": {"minCount": 2}},
+        "schedulingConstraints": {"topology": [{"key": "rack"}]},
+    }
+    found: list[object] = [
+        {
+            "apiVersion": "scheduling.k8s.io/v1beta1",
+            "kind": "PodGroup",
+            "metadata": {"name": "g"},
+            "spec": spec,
+        }
+    ]
+    for number in range(2):
+        node = {"metadata": {"name": f"n{number}", "labels": {"rack": f"r{number}"}}}
+        found.append(
+            {"apiVersion": "v1", "kind": "Node", **node, "status": {"allocatable": {"cpu": "1", "pods": "9"}}}
+        )
+        member = {
+            "schedulerName": "poseidon",
+            "schedulingGroup": {"podGroupName": "g"},
+            "containers": [{"name": "c", "image": "x", "resources": {"requests": {"cpu": "1"}}}],
+        }
+        found.append({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"p{number}"}, "spec": member})
+    reasons = {each.reason for each in plan(found).pending}
+    assert [reason.partition("because of ")[2].partition(")")[0] for reason in reasons] == [
+        "the topology constraint by rack or cpu"
+    ]

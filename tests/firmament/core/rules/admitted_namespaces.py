@@ -41,5 +41,5 @@ class AdmittedNamespaces(NodeRule):
         machine, namespace = standing.machine, standing.content.namespace
         listed = ",".join(filter(None, (machine.annotations.get(KEY, ""), namespace)))
         changed = replace(machine, annotations={**machine.annotations, KEY: listed})
-        step = CureChange(CureKind.LABEL_MACHINE, KEY, machine.name, machine.annotations.get(KEY), listed)
+        step = CureChange(CureKind.ANNOTATE_MACHINE, KEY, machine.name, machine.annotations.get(KEY), listed)
         yield CureProposal((step,), TrialChange(standing.content, changed))

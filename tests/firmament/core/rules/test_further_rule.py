@@ -186,6 +186,9 @@ def test_plans_keep_to_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     result = CliRunner().invoke(main, ["plan", "-f", str(file), "-o", "json"])
     plan = json.loads(result.stdout)
     assert {each["node"] for each in plan["bindings"]} == {"own"}
+    told = CliRunner().invoke(main, ["explain", "-f", str(file), "--pod", plan["pending"][0]["pod"]])
+    assert f"annotate node other with {KEY}=bank,shop" in told.stdout
+    assert f"kubectl annotate node other {KEY}=bank,shop --overwrite" in told.stdout
     assert all(NOT_ADMITTED.value in each["reason"] for each in plan["pending"])
 
 

@@ -38,6 +38,12 @@ def patched(command: str) -> list[dict[str, Any]]:
         (CureStep("label-node", "disk", "n1", None, "ssd"), "kubectl label node n1 disk=ssd"),
         (CureStep("label-node", "disk", "n1", "hdd", "ssd"), "kubectl label node n1 disk=ssd --overwrite"),
         (CureStep("label-node", "disk", "n1", "hdd", None), "kubectl label node n1 disk-"),
+        (CureStep("annotate-node", "a.b/c", "n1", None, "x"), "kubectl annotate node n1 a.b/c=x"),
+        (
+            CureStep("annotate-node", "a.b/c", "n1", "x", "x,y"),
+            "kubectl annotate node n1 a.b/c=x,y --overwrite",
+        ),
+        (CureStep("annotate-node", "a.b/c", "n1", "x", None), "kubectl annotate node n1 a.b/c-"),
         (CureStep("uncordon-node", "", "n1", None, None), "kubectl uncordon n1"),
         (
             CureStep("lower-request", "memory", "", 4 * GIB, 2 * GIB),
