@@ -102,6 +102,7 @@ class _Failover:
         self._pods = pod_objects(EndToEndOptions(pods=10_000_000, seed=options.seed), self._namespace)
         self._random = Random(options.seed)  # noqa: S311 - a reproducible order
         self._ending: RestartedProcess | None = None
+        self._arriving = True
         self.ended_by_themselves = 0
 
     async def measure(self) -> dict[str, Any]:
@@ -121,8 +122,8 @@ class _Failover:
             try:
                 await self._wait_until(lambda: self._tracker.bound > 0, "no pod was bound")
                 outages = [await self._end(kind) for kind in self._order()]
-                load.cancel()
-                await asyncio.gather(load, return_exceptions=True)
+                self._arriving = False
+                await load  # not cancelled: a pod that is counted has to be created
                 await self._wait_until(lambda: self._tracker.bound == self._tracker.expected, "pods are left")
             finally:
                 for each in (load, tending):
@@ -139,10 +140,10 @@ class _Failover:
         return kinds
 
     async def _load(self) -> None:
-        """Create pods at a steady rate."""
+        """Create pods at a steady rate, as long as any are to arrive."""
         begun, created = time.monotonic(), 0
         there: deque[str] = deque()
-        while True:
+        while self._arriving:
             while len(there) > self._options.keep and self._tracker.is_bound(
                 PodName(self._namespace, there[0])
             ):

@@ -53,7 +53,7 @@ POD_GROUPS: Object = {
 }
 VIEWS = {
     "overview": ("#/overview", "Why pods wait"),
-    "flow": ("#/flow", "Price of a place"),
+    "flow": ("#/flow", "nothing more fits through"),
     "cluster": ("#/cluster?level=topology.kubernetes.io/zone", "120 nodes"),
     "pending": ("#/pending?by=class", "64 pods"),
     "pod": ("#/pods/research/sweep-00", "Insufficient nvidia.com/gpu"),

@@ -26,10 +26,10 @@ MOST = 1e9
 """No price counts as more than so many times the highest."""
 
 
-class NodePrice(BaseModel):
+class MachinePrice(BaseModel):
     """Charges a machine's price for each task, the same for all tasks."""
 
-    name = "node_price"
+    name = "price"
     kind = "overlay"
     promises = Promises(per_machine=True)
 

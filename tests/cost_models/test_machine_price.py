@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from cost_models.interface import ModelArgumentError, ShapeRow
-from cost_models.prices.node_price import NodePrice
+from cost_models.prices.machine_price import MachinePrice
 from firmament.core.configuration import WeightedModel
 from tests.support.core import machine, placed, scheduler, task_class, tasks, uids
 from tests.support.policies import machines, shapes
@@ -27,18 +27,18 @@ def prices_of(model, *values, running=None):
 
 
 def test_a_label_holds_the_price():
-    model = NodePrice(highest=5, unknown=2)
+    model = MachinePrice(highest=5, unknown=2)
     assert prices_of(model, "0.5", "3", None, "dear", "-1", "inf", "1e300") == [0.5, 3, 2, 2, 2, 2, 5e9]
     assert model.range.points_per_unit() == 20
 
 
 def test_a_table_gives_the_values_of_a_label_prices():
-    assert prices_of(NodePrice(**TYPES), "small", "gpu", "other", "0.7") == [0.1, 4, 0, 0.7]
-    assert NodePrice(**TYPES).range.worst == 4
+    assert prices_of(MachinePrice(**TYPES), "small", "gpu", "other", "0.7") == [0.1, 4, 0, 0.7]
+    assert MachinePrice(**TYPES).range.worst == 4
 
 
 def test_what_runs_is_paid_for():
-    model = NodePrice(onlyEmpty=True, unknown=1)
+    model = MachinePrice(onlyEmpty=True, unknown=1)
     assert prices_of(model, "0.5", "0.5", None, running=[1, 0, 1]) == [0, 0.5, 0]
 
 
@@ -50,7 +50,7 @@ def test_tasks_go_to_dear_machines_only_when_the_others_are_full():
     core = scheduler(
         *made,
         tasks(1, *uids("t", 5), content=task_class(cpu=1_000)),
-        overlays=(WeightedModel(NodePrice(**TYPES)),),
+        overlays=(WeightedModel(MachinePrice(**TYPES)),),
     )
     assert Counter(placed(core.run_round()).values()) == {"m1": 2, "m2": 2, "m0": 1}
 
@@ -66,5 +66,5 @@ def test_tasks_go_to_dear_machines_only_when_the_others_are_full():
 )
 def test_bad_arguments_are_named(args, told):
     with pytest.raises(ModelArgumentError) as refused:
-        NodePrice(**args)
+        MachinePrice(**args)
     assert told in str(refused.value)
