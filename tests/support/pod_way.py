@@ -99,6 +99,26 @@ class WatchedServer:
         return b"{}"
 
 
+class SteadyClock:
+    """A clock that stands still while the event loop is at one thing.
+
+    With what is noted here a pod takes so long that its namespace would have to take turns with others.
+    """
+
+    def __init__(self) -> None:
+        self._now: float | None = None
+
+    def __call__(self) -> float:
+        """Return seconds."""
+        if self._now is None:
+            self._now = time.monotonic()
+            asyncio.get_running_loop().call_soon(self._go_on)
+        return self._now
+
+    def _go_on(self) -> None:
+        self._now = None
+
+
 async def on_the_way() -> tuple[list[str], dict[str, bytes]]:
     """Modules, as paths in the repository in order of first entry, and what was written, by path.
 
@@ -114,7 +134,7 @@ async def on_the_way() -> tuple[list[str], dict[str, bytes]]:
             binder=BinderOptions(lull_seconds=0.01),
         )
         bridge = Bridge(
-            BridgeProcess(Environment(cast("Transport", api), clock=_slow_clock, random=Random(1))),
+            BridgeProcess(Environment(cast("Transport", api), clock=SteadyClock(), random=Random(1))),
             options,
             CollectorRegistry(),
         )
@@ -139,13 +159,6 @@ async def on_the_way() -> tuple[list[str], dict[str, bytes]]:
         await running
     inside = [Path(file).relative_to(ROOT) for file in entered if Path(file).is_relative_to(ROOT)]
     return [path.as_posix() for path in inside if path.parts[0] == "poseidon"], api.written
-
-
-def _slow_clock() -> float:
-    """Return a thousandth of the time: with what is noted here a pod takes so long that its namespace would have to
-    take turns with others.
-    """
-    return time.monotonic() / 1000
 
 
 async def _lead(api: WatchedServer, solver: ScriptedSolver) -> None:
