@@ -29,7 +29,7 @@ MOST = 1e9
 class MachinePrice(BaseModel):
     """Charges a machine's price for each task, the same for all tasks."""
 
-    name = "price"
+    name = "machine_price"
     kind = "overlay"
     promises = Promises(per_machine=True)
 

@@ -43,7 +43,7 @@ from tests.cost_models.columns import machine_columns
 HOLDING = {
     "cpu_mem",
     "most_allocated",
-    "price",
+    "machine_price",
     "octopus",
     "random",
     "requested_to_capacity_ratio",

@@ -21,7 +21,7 @@ HOST, ZONE = "kubernetes.io/hostname", "zone"
 TOGETHER, APART, SPREAD, BOTH = "in one zone", "on machines of their own", "over zones", "both of the first"
 
 
-AFFINITY, ANTI_AFFINITY = "pod affinity rules", "pod anti-affinity rules"
+AFFINITY, ANTI_AFFINITY = "the topology constraint by zone", "pod anti-affinity rules"
 SPREADING = "pod topology spread constraints"
 REST = {
     (TOGETHER, AFFINITY): "none",
