@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from cost_models.arguments import Arguments
 from cost_models.devices.usable_shares import Room, UsualTasks
 from cost_models.interface import Float64, Int64, MachineColumns, ShapeBatch
 
@@ -16,6 +18,21 @@ RESOURCES = ("nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915", "gpu.intel.c
 """Which resources count unless a configuration says otherwise: whole devices, of which a node states the number."""
 _STATED_AT_MOST = 64
 """Devices of a machine that states more count as so many."""
+
+
+class DeviceNames(NamedTuple):
+    """The arguments of a model that looks at devices: which drivers, and which resources that are devices."""
+
+    drivers: tuple[str, ...]
+    resources: tuple[str, ...]
+
+
+def read_names(model: str, args: Mapping[str, Any]) -> DeviceNames:
+    """Read the arguments of a model. Raises ``ModelArgumentError``."""
+    read = Arguments(model, args)
+    names = DeviceNames(read.texts("drivers", DRIVERS), read.texts("resources", RESOURCES))
+    read.finish()
+    return names
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from cost_models.arguments import Arguments
-from cost_models.devices.columns import DRIVERS, RESOURCES, DeviceView, see_devices
+from cost_models.devices.columns import DeviceView, read_names, see_devices
 from cost_models.devices.usable_shares import Room, UsualTasks, expect_usable, take_best_fit
 from cost_models.interface import (
     Assessment,
@@ -37,10 +36,7 @@ class GpuFragmentation(BaseModel):
     range = Range(best=0, worst=1, bounded=False)
 
     def __init__(self, **args: Any) -> None:
-        read = Arguments(self.name, args)
-        drivers = read.texts("drivers", DRIVERS)
-        self._resources = read.texts("resources", RESOURCES)
-        read.finish()
+        drivers, self._resources = read_names(self.name, args)
         self.needs = Needs(devices=drivers, typical=True)
 
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from cost_models.arguments import Arguments
-from cost_models.devices.columns import DRIVERS, RESOURCES, see_devices
+from cost_models.devices.columns import read_names, see_devices
 from cost_models.interface import Assessment, BaseModel, MachineColumns, Needs, Range, ShapeBatch
 
 
@@ -23,10 +22,7 @@ class GpuPacking(BaseModel):
     range = Range(best=0, worst=8, bounded=False)
 
     def __init__(self, **args: Any) -> None:
-        read = Arguments(self.name, args)
-        drivers = read.texts("drivers", DRIVERS)
-        self._resources = read.texts("resources", RESOURCES)
-        read.finish()
+        drivers, self._resources = read_names(self.name, args)
         self.needs = Needs(devices=drivers)
 
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:

@@ -1,7 +1,8 @@
-"""How long pods run at most, as far as they say: by a deadline, or by an annotation of who knows it."""
+"""How long pods run at most, as far as they say, by a deadline or by an annotation; and when they have ended."""
 
 from __future__ import annotations
 
+from poseidon.kube.api.metadata import seconds
 from poseidon.kube.api.pods import Pod
 
 RUN_SECONDS = "firmament.io/run-seconds"
@@ -26,8 +27,15 @@ def find_run_seconds(pod: Pod) -> int:
         found.append(spec.active_deadline_seconds + (GRACE_SECONDS if grace is None else max(0, grace)))
     if len(stated) <= len(str(MOST_SECONDS)) and stated.isascii() and stated.isdecimal() and int(stated) > 0:
         found.append(int(stated))
-    seconds = min(found, default=0)
-    if not 0 < seconds <= MOST_SECONDS:
+    least = min(found, default=0)
+    if not 0 < least <= MOST_SECONDS:
         return 0
-    step = 1 << max(0, seconds.bit_length() - 4)
-    return -(-seconds // step) * step
+    step = 1 << max(0, least.bit_length() - 4)
+    return -(-least // step) * step
+
+
+def find_last_end(pod: Pod) -> float | None:
+    """Return when the last of a pod's containers ended, in seconds since the epoch; None if its status does not say."""
+    ended = (each.state.terminated for each in pod.status.container_statuses)
+    ends = (seconds(each.finished_at) for each in ended if each is not None)
+    return max((end for end in ends if end), default=None)

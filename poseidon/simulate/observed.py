@@ -13,7 +13,7 @@ from poseidon.manifests.loader import Manifests
 from poseidon.offline.cluster import OfflineCluster
 from poseidon.offline.feeding import as_pending
 from poseidon.pod_groups.membership import membership
-from poseidon.pods.run_times import find_run_seconds
+from poseidon.pods.run_times import find_last_end, find_run_seconds
 from poseidon.pods.tasks import workload_of
 from poseidon.simulate.classes import TemplateError, translate_pods
 from poseidon.simulate.engine import Simulation
@@ -156,13 +156,7 @@ def _find_run(pod: Pod) -> float | None:
     """Return how long a pod ran that has succeeded, None if that is not known."""
     if pod.status.phase != "Succeeded":
         return None
-    begun = seconds(pod.status.start_time)
-    ends = [
-        seconds(each.state.terminated.finished_at)
-        for each in pod.status.container_statuses
-        if each.state is not None and each.state.terminated is not None and each.state.terminated.finished_at
-    ]
-    last = max((each for each in ends if each is not None), default=None)
+    begun, last = seconds(pod.status.start_time), find_last_end(pod)
     return None if begun is None or last is None or last <= begun else last - begun
 
 

@@ -7,7 +7,7 @@ for few and small gangs in a round; of others nothing is said.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -34,13 +34,14 @@ _TUNING = PlacementTuning(gang_search_cells=200_000)
 class GangConstraints:
     """Looks into the gangs of a round that found no place.
 
-    ``placed``: what did; ``resources``: names of columns; ``contents``: of each class; ``jobs``: ids of the gangs.
+    ``placed``: what did; ``resources``: names of columns; ``content_of``: what tasks of a class are; ``jobs``: ids of
+    the gangs.
     """
 
     problem: PlacementProblem
     placed: Assignments
     resources: Sequence[str]
-    contents: Sequence[TaskClass]
+    content_of: Callable[[int], TaskClass]
     jobs: Sequence[str]
     cells: int = MOST_CELLS
 
@@ -74,9 +75,8 @@ class GangConstraints:
             rest = [other for other in together if other != each]
             if self._fits(gang, members, rest):
                 together = rest
-        found = " or ".join(_words(some, self.resources) for some in [*alone, together] if some)
-        contents = [self.contents[cls] for cls in members.tolist()]
-        return name_constraints_of_gang(found, contents, self.jobs[gang])
+        called = name_constraints_of_gang(map(self.content_of, members.tolist()), self.jobs[gang])
+        return " or ".join(_words(some, self.resources, called) for some in [*alone, together] if some)
 
     def _afford(self, cells: int) -> bool:
         if cells > self.cells:
@@ -137,5 +137,7 @@ def _drop_rules(rules: ClassRules, kinds: set[str]) -> ClassRules:
     return rules.drop_reasons([reason for reason in rules.reasons() if constraint_behind(reason) in kinds])
 
 
-def _words(dropped: Sequence[str | int], resources: Sequence[str]) -> str:
-    return " and ".join(each if isinstance(each, str) else resources[each] for each in dropped)
+def _words(dropped: Sequence[str | int], resources: Sequence[str], called: Mapping[str, str]) -> str:
+    return " and ".join(
+        called.get(each, each) if isinstance(each, str) else resources[each] for each in dropped
+    )

@@ -16,6 +16,7 @@ from firmament.core.diagnosis.preemption_reasons import PreemptionReasons
 from firmament.core.filters.root_causes import RootCauses
 from firmament.core.filters.static_rows import StaticRow, verdict
 from firmament.core.flow.problem import Assignments
+from firmament.core.model import TaskClass
 from firmament.core.reasons import (
     AnyReason,
     Cause,
@@ -61,10 +62,13 @@ def pending_reasons(
     state = RuleState(compile_rules(cluster, snapshot.cls.tolist()))
     contention = Contention(cluster, snapshot, placed)
     preemption = PreemptionReasons(cluster)
-    contents = (
-        [cluster.classes.rows[row].content for row in snapshot.cls.tolist()] if len(snapshot.gangs) else []
+
+    def content_of(index: int) -> TaskClass:
+        return cluster.classes.rows[int(snapshot.cls[index])].content
+
+    constraints = GangConstraints(
+        snapshot.problem, placed, cluster.resources.names, content_of, snapshot.gangs
     )
-    constraints = GangConstraints(snapshot.problem, placed, cluster.resources.names, contents, snapshot.gangs)
     apart: dict[int, str] = {}
     static = _StaticRefusals(context)
     changed: list[Unscheduled] = []
@@ -72,7 +76,7 @@ def pending_reasons(
         left = add_spared(cluster, cluster.classes.rows[int(snapshot.cls[index])].shape, free)
         causes = _root_causes(context, snapshot, index, left, by_models, state, static)
         counts, closed = causes.counts(), int(causes.find_refused().sum())
-        content = cluster.classes.rows[int(snapshot.cls[index])].content
+        content = content_of(index)
         open_now = closed < len(cluster.machines)
         short = shortages.get(int(snapshot.problem.gang[index]), "") if shortages else ""
         if open_now and not short and not content.invalid and cluster.version != snapshot.version:

@@ -99,19 +99,19 @@ class PodAffinity(PodRule):
                 yield CureProposal((change.step,), TrialChange(changed, standing.machine))
 
 
-def name_topology_constraint(words: str, contents: Iterable[TaskClass], job: str) -> str:
-    """Return ``words`` about what keeps a gang's tasks (of these classes) waiting, its topology constraint named.
+def name_topology_constraint(contents: Iterable[TaskClass], job: str) -> dict[str, str]:
+    """Return what a gang's affinity is called instead of `_CALLED_NEAR` if it is, or holds, its topology constraint.
 
-    A term that selects by nothing but the gang (``job``) is how that constraint is told.
+    ``contents``: the classes of its tasks. A term that selects by nothing but the gang (``job``) is how that
+    constraint is told.
     """
     terms = [term for content in contents for term in content.affinity]
     own = [term for term in terms if [each.values for each in term.selector.labels] == [(job,)]]
     if not own:
-        return words
+        return {}
     keys = ", ".join(dict.fromkeys(term.topology_key for term in own))
     called = f"the topology constraint by {keys}"
-    others = _CALLED_NEAR if len(own) < len(terms) else ""
-    return words.replace(_CALLED_NEAR, f"{others} and {called}" if others else called)
+    return {_CALLED_NEAR: called if len(own) == len(terms) else f"{_CALLED_NEAR} and {called}"}
 
 
 class _LessAsked(NamedTuple):

@@ -6,7 +6,7 @@ is a `PodRule`, and named in `POD_RULES`; one about amounts that tasks take toge
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
 
@@ -316,9 +316,12 @@ def constraint_behind(reason: AnyReason) -> str:
     return _CALLED.get(reason, "")
 
 
-def name_constraints_of_gang(words: str, contents: Sequence[TaskClass], job: str) -> str:
-    """Return ``words`` about constraints of a gang's tasks (of these classes), those named that it has as a gang."""
-    return name_topology_constraint(words, contents, job)
+def name_constraints_of_gang(contents: Iterable[TaskClass], job: str) -> Mapping[str, str]:
+    """Return what constraints are called that a gang has as a gang, by what ``constraint_behind`` calls them.
+
+    ``contents``: the classes of its tasks; ``job``: its id. Constraints that need no other words are left out.
+    """
+    return name_topology_constraint(contents, job)
 
 
 def drop_constraints(standing: ChangedMachine) -> Iterator[CureProposal]:

@@ -21,6 +21,7 @@ from poseidon.pod_groups.membership import (
 )
 from poseidon.pods.resizes import as_counted
 from poseidon.pods.resources import amounts, effective_requests
+from poseidon.pods.run_times import find_last_end
 from poseidon.pods.tasks import (
     GATED_REASON,
     Disposition,
@@ -258,12 +259,7 @@ def _since(phase: str, pod: Pod, created: float, scheduled: float) -> float:
     if phase == BOUND:
         return scheduled or created
     if phase == ENDED:
-        ends = (
-            seconds(each.state.terminated.finished_at)
-            for each in pod.status.container_statuses
-            if each.state.terminated is not None
-        )
-        return max((end for end in ends if end), default=scheduled or created)
+        return find_last_end(pod) or scheduled or created
     return created
 
 
