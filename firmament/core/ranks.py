@@ -124,7 +124,7 @@ class ColumnMarks:
     def add_each(self, rows: Iterable[NDArray[np.integer[Any]]]) -> None:
         """Tell columns apart by further rows (int[M] each), with the marks that adding one after another gives.
 
-        Thousands of rows are added so many times as fast, and few are held at a time.
+        That is several times as fast for thousands of rows, and holds few of them at a time.
         """
         left = iter(rows)
         while block := list(islice(left, _ROWS_AT_ONCE)):

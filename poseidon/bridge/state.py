@@ -145,7 +145,7 @@ class BridgeState(Stores):
     def _rank_after(
         self, take: Callable[[Sequence[Change[Any]]], None], queues: QueueBook
     ) -> Callable[[Sequence[Change[Any]]], None]:
-        """Return what takes priority classes of workloads, for which pods may have waited."""
+        """Return a function that takes priority classes of workloads, and then the pods that have waited for them."""
 
         def take_changes(changes: Sequence[Change[Any]]) -> None:
             take(changes)

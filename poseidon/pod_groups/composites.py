@@ -110,7 +110,10 @@ class CompositeTrees:
         return [each for each in self.walk(key) if each.kind == NATIVE_POD_GROUP]
 
     def walk(self, key: ObjectKey) -> Iterator[ObjectKey]:
-        """Yield a group and those below it, parents first, each once; none so far below that it is of no matter."""
+        """Yield a group and those below it, parents first, each once.
+
+        It ends some levels below the lowest that a tree may have: a deeper tree is refused anyway.
+        """
         seen, level = {key}, [key]
         for _ in range(FARTHEST_ROOT + 2):
             below = []

@@ -37,9 +37,9 @@ class ExpectedStart:
     median: float | None
     """Half of the simulated futures have begun it by then."""
     low: float | None
-    """In the first future."""
+    """When it starts in the future in which it starts first."""
     high: float | None
-    """In the last."""
+    """When it starts in the future in which it starts last."""
 
     def as_json(self) -> dict[str, Any]:
         """Return it for programs."""

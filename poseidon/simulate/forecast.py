@@ -33,9 +33,9 @@ class Forecast:
     median: Float64
     """Half of the futures have begun it by then."""
     low: Float64
-    """In the first future."""
+    """When it starts in the future in which it starts first."""
     high: Float64
-    """In the last."""
+    """When it starts in the future in which it starts last."""
 
 
 def forecast_starts(
@@ -80,7 +80,7 @@ def _play(
     finest = future.round_every
 
     def look_up(_moment: float) -> None:
-        """Let rounds be the rarer the further one looks ahead: so many while the time from now doubles."""
+        """Make rounds rarer the further ahead they are: `ROUNDS_PER_DOUBLING` while the time from now doubles."""
         doublings = math.log2(max((future.now - now) / (ROUNDS_PER_DOUBLING * finest), 1.0))
         future.round_every = finest * 2.0 ** math.floor(doublings)
 

@@ -1,4 +1,4 @@
-"""What groups ask of the domains of a label that they share, and what these have: the terms of a choice of domains."""
+"""The terms on which groups share the domains of a label: what each group asks for, and what each domain has."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from firmament.core.tree_solver.nested_search import NestedSearch
 
 
 class ElasticSearch(NestedSearch):
-    """A search that can begin with what the groups need, or with what somebody else has found."""
+    """A search that begins with what the groups need, or with places that another search has found."""
 
     def is_elastic(self) -> bool:
         """Return whether the groups need less than all tasks."""
@@ -45,7 +45,7 @@ class ElasticSearch(NestedSearch):
         return counts
 
     def adopt(self, booked: Sequence[tuple[int, Int64, Int64]]) -> None:
-        """Go on from places that have been found, and booked, by somebody else."""
+        """Go on from places that another search has found and booked."""
         self._taken = [*booked]
         machines: dict[int, list[Int64]] = {}
         for part, rows, _ in booked:

@@ -82,6 +82,8 @@ def fill_bins(bins: Bins, effort: Effort, random: np.random.Generator, check: Ch
 
 
 class _PatternSearch:
+    """The bins in the order in which they are filled, the patterns of each kind of bin, and what has led nowhere."""
+
     def __init__(self, bins: Bins, effort: Effort, random: np.random.Generator, check: Check | None) -> None:
         self._effort, self._random, self._check = effort, random, check
         self._requests, self._counts, self._apart = bins.requests, bins.counts, bins.apart
