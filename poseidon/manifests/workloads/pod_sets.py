@@ -73,6 +73,10 @@ class Known:
         """Return an object; those of the cluster as a whole are in namespace ``default`` here."""
         return self._objects.get((namespace, kind, name))
 
+    def list_kind(self, kind: str) -> list[Value]:
+        """Return the objects of a kind, in the order of the input."""
+        return [value for (_, each, _), value in self._objects.items() if each == kind]
+
     def list_owned(self, namespace: str, owner: Reference) -> list[Document]:
         """Return the objects that another one controls."""
         return self._owned.get((namespace, *owner), [])

@@ -18,6 +18,7 @@ from poseidon.manifests.documents import Document
 from poseidon.manifests.validation import MAX_PODS, Validator
 from poseidon.manifests.workloads.argo import read_rollout, read_workflow
 from poseidon.manifests.workloads.fields import NotKnownError, Value, name_of, namespace_of
+from poseidon.manifests.workloads.grove import read_pod_clique_set
 from poseidon.manifests.workloads.job_sets import read_job_set, read_train_job
 from poseidon.manifests.workloads.kubeflow import reader
 from poseidon.manifests.workloads.kueue import read_workload
@@ -37,6 +38,7 @@ FAMILIES: Mapping[tuple[str, str], Reader] = {
     ("argoproj.io", "Rollout"): read_rollout,
     ("argoproj.io", "Workflow"): read_workflow,
     ("batch.volcano.sh", "Job"): read_volcano_job,
+    ("grove.io", "PodCliqueSet"): read_pod_clique_set,
     ("jobset.x-k8s.io", "JobSet"): read_job_set,
     ("kubeflow.org", "JAXJob"): reader("JAXJob", "jaxReplicaSpecs"),
     ("kubeflow.org", "MPIJob"): reader("MPIJob", "mpiReplicaSpecs"),
