@@ -8,7 +8,7 @@ two keys are equal: so the row is made part of the key.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any
 
 import numpy as np
@@ -72,7 +72,8 @@ def group_rows(keys: Int64) -> list[Int64]:
     ``order_by`` takes.
     """
     order = order_by(keys)
-    return np.split(order, runs(keys[order])[0][1:]) if len(keys) else []
+    starts = runs(keys[order])[0].tolist()
+    return [order[begin:end] for begin, end in pairwise([*starts, len(order)])] if len(keys) else []
 
 
 def places_in(some: Int64, number: int) -> Int64:

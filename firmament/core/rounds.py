@@ -80,10 +80,10 @@ def decide(
         evictions = preempt(
             problem, preemption, assignments, solver, options.solve_time_limit, shortages, PreemptionTuning()
         )
-    stats = _figures(problem, placed, assignments, watch.seconds())
     first = placed.first
     if first is not None:
         first = replace(first, classes=_first_classes(placed))
+    stats = _figures(problem, replace(placed, first=first), assignments, watch.seconds())
     kept = {} if room is None else _room_to_keep(problem, room, assignments, means)
     return Placement(
         assignments, stats, placed.last, first, evictions, shortages, kept, tuple(means.searches)
@@ -102,8 +102,9 @@ def _room_to_keep(
 def _figures(
     problem: PlacementProblem, placed: Placed, assignments: Assignments, seconds: float
 ) -> RoundStats:
-    """Return what a round came to; ``assignments``: after those that moved in the end, in so many
-    ``seconds``.
+    """Return what a round came to; ``assignments``: after those that moved in the end, in so many ``seconds``.
+
+    The ``first`` flow of ``placed`` names the problem's classes.
     """
     figures, first = placed.figures, placed.first
     certified = not figures.time_limited if first is None else first.outcome.certified
@@ -116,7 +117,7 @@ def _figures(
         passes=figures.passes,
         solves=figures.solves,
         certified=certified,
-        gap=gap_of(problem, placed, None if first is None else _first_classes(placed)),
+        gap=gap_of(problem, placed, None if first is None else first.classes),
         cost=round(compute_placed_cost(problem, assignments) / COST_UNITS_PER_POINT),
         network_seconds=figures.network_seconds,
         solve_seconds=figures.solve_seconds,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 import numpy as np
 
@@ -118,7 +119,10 @@ def flow_bound(outcome: FlowOutcome, counts: Int64, classes: Sequence[Sequence[i
     if classes is None:
         placed = counts[network.classes]
     else:
-        placed = np.array([counts[classes[each]].sum() for each in network.classes.tolist()], dtype=np.int64)
+        behind = [classes[each] for each in network.classes.tolist()]
+        entry = np.repeat(np.arange(len(behind)), [len(each) for each in behind])
+        tasks = counts[np.fromiter(chain.from_iterable(behind), dtype=np.int64)]
+        placed = np.bincount(entry, weights=tasks, minlength=len(behind)).astype(np.int64)
     fewer = network.problem.supplies[: len(network.classes)] - placed
     if not fewer.any():
         return outcome.bound

@@ -17,6 +17,7 @@ what has been put off longest in the next. Gangs are not split; one that no roun
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from operator import methodcaller
 
 import numpy as np
 
@@ -255,12 +256,15 @@ class Budgets:
 
     def _is_one_namespace(self, waiting: Int64) -> bool:
         """Return whether all tasks are of one; asked about all tasks of a burst."""
-        tasks, rows = self._cluster.tasks, waiting.tolist()
-        found = {name[: name.find("/") + 1] for name in map(tasks.name.__getitem__, rows)}
-        if found == {""}:  # then the namespaces of the classes count
+        tasks = self._cluster.tasks
+        names = [tasks.name[row] for row in waiting.tolist()]
+        prefix = names[0][: names[0].find("/") + 1]
+        if prefix and all(map(methodcaller("startswith", prefix), names)):
+            return True
+        if "/" not in "".join(names):  # then the namespaces of the classes count
             waiting = waiting[_first_of_each(tasks.cls[waiting])]
-        elif "" not in found:
-            return len(found) == 1
+        elif all(map(methodcaller("count", "/"), names)):
+            return False
         return len(self._namespaces(waiting)[0]) == 1
 
     def _note_namespaces(self, waiting: Int64) -> tuple[list[str], Int64]:

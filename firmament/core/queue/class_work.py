@@ -67,8 +67,8 @@ class ClassWork:
         count = len(rows) - known
         if not count:
             return
-        common = (self._rules.count_common_looks(row.content) for row in rows[known:])
-        self.looks = np.append(self.looks, np.fromiter(common, dtype=np.int64))
+        common = self._rules.count_common_looks([row.content for row in rows[known:]])
+        self.looks = np.append(self.looks, common)
         self.terms = np.append(self.terms, np.zeros(count, dtype=np.int64))
         self._choosy = np.append(self._choosy, np.zeros(count, dtype=np.int64))
         self._fixed = np.append(self._fixed, np.ones(count, dtype=np.int64))

@@ -44,6 +44,12 @@ class NodeResources(NodeRule):
         """Return some for each resource beyond those that machines commonly offer."""
         return max(0, len(content.requests) - _FEW_RESOURCES) * _LOOKS_PER_RESOURCE
 
+    def count_common_looks(self, contents: Sequence[TaskClass]) -> Int64:
+        """Return the same of several classes, int64[C], without a call for each."""
+        named = np.fromiter([len(content.requests) for content in contents], dtype=np.int64)
+        looks: Int64 = np.maximum(named - _FEW_RESOURCES, 0) * _LOOKS_PER_RESOURCE
+        return looks
+
     def cures(self, standing: ChangedMachine) -> Iterator[CureProposal]:
         """Yield smaller requests, then a larger machine."""
         yield from _smaller(standing)
@@ -52,8 +58,9 @@ class NodeResources(NodeRule):
 
 def _find_offered_nowhere(machines: MachineTable, shape: TaskClass) -> tuple[str, ...]:
     """Return the first resource that a shape asks for and no machine offers; none if there is no such one."""
+    known = machines.resources.known
     for name, amount in shape.requests:
-        if amount and name not in machines.resources:
+        if name not in known and amount:
             return (name,)
     return ()
 

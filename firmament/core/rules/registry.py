@@ -91,9 +91,11 @@ class _Asked:
 
     def concerns(self, machines: MachineTable, shape: TaskClass) -> bool:
         """Return whether the rule may have something to say, as far as it has declared that."""
-        if self._there and self._there.isdisjoint(machines.stated):
-            return False
-        return self._stated is None or any(self._stated(shape))
+        return self.is_met(machines) and (self._stated is None or any(self._stated(shape)))
+
+    def is_met(self, machines: MachineTable) -> bool:
+        """Return whether there are machines of the kind that the rule is about."""
+        return not self._there or not self._there.isdisjoint(machines.stated)
 
 
 class NodeRules:
@@ -112,6 +114,9 @@ class NodeRules:
         self._scoring = [
             _Asked(rule, rule.scores_tasks_with) for rule in rules if type(rule).score is not NodeRule.score
         ]
+        self._scoring_all = [each for each in self._scoring if not each.fields]
+        scored = [field for each in self._scoring for field in each.fields]
+        self._states_scored = read_fields(scored) if scored else None
         self._looking = [
             _Asked(rule, (*rule.reads_of_task, *rule.scores_tasks_with))
             for rule in rules
@@ -143,13 +148,12 @@ class NodeRules:
         found = (each for rule in asked for each in rule.refusals(machines, shape))
         return sorted(found, key=lambda each: each.cause.reason.stage)
 
-    def passing_refusals(self, machines: MachineTable, shape: TaskClass) -> Iterator[MachineRefusal]:
-        """Yield the refusals of rules whose answers do not last: these are asked each time."""
+    def passing_refusals(self, machines: MachineTable, shape: TaskClass) -> Sequence[MachineRefusal]:
+        """Return the refusals of rules whose answers do not last: these are asked each time."""
         if self._may_pass is not None and not any(self._may_pass(shape)):
-            return
-        for each in self._passing:
-            if each.concerns(machines, shape):
-                yield from each.rule.refusals(machines, shape)
+            return ()
+        asked = [each.rule for each in self._passing if each.concerns(machines, shape)]
+        return [refusal for rule in asked for refusal in rule.refusals(machines, shape)]
 
     def preferences(self, machines: MachineTable, shape: TaskClass, feasible: Bool) -> SoftCost | None:
         """Return what the preferred halves of the rules cost a shape; None if none weighs anything.
@@ -158,6 +162,9 @@ class NodeRules:
         images that no machine has, capacities that none states, cost nothing; preferred terms that no machine matches
         cost the same everywhere.
         """
+        states_any = self._states_scored is not None and any(self._states_scored(shape))
+        if not states_any and not any(each.is_met(machines) for each in self._scoring_all):
+            return None
         asked = [each.rule for each in self._scoring if each.concerns(machines, shape)]
         if not asked:
             return None
@@ -168,9 +175,12 @@ class NodeRules:
         looks = sum(each.rule.count_looks(content) for each in self._looking if each.is_stated(content))
         return 1 + looks + count_looks_at_others(content)
 
-    def count_common_looks(self, content: TaskClass) -> int:
-        """Return the same for a class that states nothing but what all classes do."""
-        return 1 + sum([rule.count_looks(content) for rule in self._looking_at_all])
+    def count_common_looks(self, contents: Sequence[TaskClass]) -> Int64:
+        """Return the same for classes that state nothing but what all classes do; int64[C]."""
+        looks = np.ones(len(contents), dtype=np.int64)
+        for rule in self._looking_at_all:
+            looks += rule.count_common_looks(contents)
+        return looks
 
     def is_choosy(self, content: TaskClass) -> bool:
         """Return whether a class states something for which machines may be refused to it alone."""

@@ -8,11 +8,13 @@ a waiting task is tried again, whether evictions or moves could help, and which 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import fields
 from typing import ClassVar, NamedTuple
 
-from cost_models.interface import Bool, Float64, Needs
+import numpy as np
+
+from cost_models.interface import Bool, Float64, Int64, Needs
 from firmament.core.changes import ChangedMachine, CureProposal
 from firmament.core.constraints.preferences import SoftCost
 from firmament.core.model import Machine, TaskClass
@@ -122,6 +124,10 @@ class NodeRule(ABC):
         An estimate (see `work`): what a namespace asks for beyond its budget waits for rounds of its own.
         """
         return 0
+
+    def count_common_looks(self, contents: Sequence[TaskClass]) -> Int64:
+        """Return the same of several classes, int64[C]: thousands arrive with a burst."""
+        return np.fromiter(map(self.count_looks, contents), dtype=np.int64, count=len(contents))
 
     def cures(self, standing: ChangedMachine) -> Iterator[CureProposal] | None:  # noqa: ARG002
         """Yield what could be changed about a task or a machine that it refuses, the smallest change first.
