@@ -226,6 +226,8 @@ class EmbeddedScheduler:
         self._last: tuple[Snapshot, Placement, RoundResult] | None = None
         self.needs = frozenset(core.words)
         """What the models look at, in the words of ``Welcome``."""
+        self.put_off = 0
+        """How many tasks the last round left out that take part in one that follows."""
         self.notes: list[str] = []
         """What models have remarked on bad input, each once."""
 
@@ -274,6 +276,7 @@ class EmbeddedScheduler:
             self._first = self._first or opened.snapshot
             self._last = opened.snapshot, placement, result
         self.notes.extend(result.notes)
+        self.put_off = result.put_off
         return round_to_proto(result)
 
     def round_flow(self) -> pb.RoundFlow:

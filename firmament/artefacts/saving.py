@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass
 from firmament.artefacts import ArtefactError, breakdown, description, saved_arrays
 from firmament.artefacts.description import Description, ModelUse, SavedClass
 from firmament.artefacts.networks import encode_network
-from firmament.core.configuration import CoreConfiguration
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.results import RoundResult
 from firmament.core.rounds import Placement
@@ -39,15 +38,15 @@ class SavedRound:
     placed: Assignments
 
 
-def encode_round(
-    record: RoundRecord, configuration: CoreConfiguration, versions: Mapping[str, str]
-) -> dict[str, bytes]:
+def encode_round(record: RoundRecord, versions: Mapping[str, str]) -> dict[str, bytes]:
     """Return the files of a round by name. ``versions``: of the packages whose release may change a result."""
     snapshot, placement = record.snapshot, record.placement
     files = {
-        description.FILE: description.encode_description(_describe(record, configuration, versions)),
+        description.FILE: description.encode_description(_describe(record, versions)),
         saved_arrays.FILE: saved_arrays.encode_arrays(snapshot.problem, placement.assignments),
-        breakdown.FILE: breakdown.encode_breakdown(snapshot, placement.assignments, configuration.models),
+        breakdown.FILE: breakdown.encode_breakdown(
+            snapshot, placement.assignments, snapshot.configuration.models
+        ),
         DELTAS: _deltas(record.result),
     }
     if placement.first is not None:
@@ -71,9 +70,7 @@ def decode_round(files: Mapping[str, bytes]) -> SavedRound:
     return SavedRound(described, problem, placed)
 
 
-def _describe(
-    record: RoundRecord, configuration: CoreConfiguration, versions: Mapping[str, str]
-) -> Description:
+def _describe(record: RoundRecord, versions: Mapping[str, str]) -> Description:
     snapshot, first = record.snapshot, record.placement.first
     problem, batch = snapshot.problem, snapshot.assessed.batch
     resources = tuple(snapshot.assessed.machines.resources)
@@ -99,8 +96,8 @@ def _describe(
         machines=snapshot.machine_names,
         resources=resources,
         classes=tuple(classes),
-        models=tuple(ModelUse(each.model.name, each.weight) for each in configuration.models),
-        options=configuration.options.passes,
+        models=tuple(ModelUse(each.model.name, each.weight) for each in snapshot.configuration.models),
+        options=snapshot.configuration.options.passes,
         stats=record.result.stats,
         bound=None if first is None else first.outcome.bound,
         versions=dict(versions),

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -28,7 +29,12 @@ from protos.conventions.configuration import (
     parse_duration,
 )
 from protos.conventions.configuration_file import ConfigurationError, load_part
-from protos.conventions.configuration_shared import GangSection, ModelSection, PodTopologySpreadSection
+from protos.conventions.configuration_shared import (
+    GangSection,
+    ModelSection,
+    PodTopologySpreadSection,
+    ProfileSection,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -122,6 +128,7 @@ class SchedulerConfiguration(Document):
 
     policy: ModelSection = Field(default_factory=lambda: ModelSection(name="cpu_mem"))
     cost_models: tuple[ModelSection, ...] = ()
+    profiles: tuple[ProfileSection, ...] = ()
     queue_sort: Literal["topological", "priority"] = "topological"
     round: RoundSection = Field(default_factory=RoundSection)
     gangs: GangSection = Field(default_factory=GangSection)
@@ -151,21 +158,38 @@ def load(path: Path | None) -> SchedulerConfiguration:
 
 def build_core(configuration: SchedulerConfiguration) -> CoreConfiguration:
     """Load the models and return the core's configuration. Raises ``ConfigurationError``."""
-    from firmament.core.configuration import CoreConfiguration, WeightedModel
-
     classes = configuration.classes
     faults = list(model_faults(configuration.model_dump(by_alias=True, mode="json"), classes))
     if faults:
         raise ConfigurationError(f"configuration: {fault}" for fault in faults)
-    sections = (configuration.policy, *configuration.cost_models)
-    policy, *overlays = (
-        WeightedModel(load_model(each.name, each.args, classes), each.weight) for each in sections
+    base = _with_models(configuration, configuration.policy, configuration.cost_models)
+    profiles = {
+        each.scheduler_name: _with_models(
+            configuration,
+            configuration.policy if each.policy is None else each.policy,
+            configuration.cost_models if each.cost_models is None else each.cost_models,
+        )
+        for each in configuration.profiles
+    }
+    return replace(base, profiles=profiles) if profiles else base
+
+
+def _with_models(
+    configuration: SchedulerConfiguration, policy: ModelSection, cost_models: Sequence[ModelSection]
+) -> CoreConfiguration:
+    """Return the core's configuration with these models, and without profiles."""
+    from firmament.core.configuration import CoreConfiguration, WeightedModel
+
+    classes = configuration.classes
+    base, *overlays = (
+        WeightedModel(load_model(each.name, each.args, classes), each.weight)
+        for each in (policy, *cost_models)
     )
     by_quality = configuration.queue_sort == "topological" and any(
         each.model.promises.pairs for each in overlays
     )
     return CoreConfiguration(
-        policy=policy,
+        policy=base,
         overlays=tuple(overlays),
         options=replace(configuration.round.options(configuration.gangs), by_quality=by_quality),
         fair_share=configuration.fair_share.share(),
@@ -184,19 +208,46 @@ def model_faults(document: Mapping[str, Any], classes: Mapping[str, Any] = NONE)
     It works on the raw document so that its faults are listed together with those of the schema. ``classes``: of
     models that are not installed, by name.
     """
+    yield from _section_faults("", document, classes)
+    profiles = document.get("profiles")
+    named: dict[str, str] = {}
+    for index, profile in enumerate(profiles if isinstance(profiles, (list, tuple)) else ()):
+        if not isinstance(profile, Mapping):
+            continue
+        field = f"profiles[{index}]"
+        yield from _section_faults(f"{field}.", profile, classes)
+        yield from _constraint_faults(field, profile, classes)
+        name = profile.get("schedulerName")
+        if isinstance(name, str) and named.setdefault(name, field) != field:
+            yield f"{field}.schedulerName: {name} is already that of {named[name]}; remove one of them"
+
+
+def _section_faults(prefix: str, document: Mapping[str, Any], classes: Mapping[str, Any]) -> Iterator[str]:
+    """Check the models of a part of a document whose fields are called ``prefix`` and their name."""
     policy = document.get("policy")
     if isinstance(policy, Mapping):
-        yield from _one_model_fault("policy", policy, classes, base=True)
+        yield from _one_model_fault(f"{prefix}policy", policy, classes, base=True)
     overlays = document.get("costModels")
     seen: dict[str, str] = {}
     for index, overlay in enumerate(overlays if isinstance(overlays, (list, tuple)) else ()):
         if not isinstance(overlay, Mapping):
             continue
-        field = f"costModels[{index}]"
+        field = f"{prefix}costModels[{index}]"
         yield from _one_model_fault(field, overlay, classes, base=False)
         name = overlay.get("name")
         if isinstance(name, str) and seen.setdefault(name, field) != field:
             yield f"{field}.name: {name} is already given as {seen[name]}; remove one of them"
+
+
+def _constraint_faults(field: str, profile: Mapping[str, Any], classes: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a line for each model of a profile that restricts tasks of other profiles as well."""
+    overlays = profile.get("costModels")
+    for index, overlay in enumerate(overlays if isinstance(overlays, (list, tuple)) else ()):
+        name = overlay.get("name") if isinstance(overlay, Mapping) else None
+        with suppress(UnknownModelError, ModelDeclarationError, AttributeError):
+            if isinstance(name, str) and model_class(name, classes).promises.constraints:
+                what = "has constraints between pods, which hold for pods of all profiles"
+                yield f"{field}.costModels[{index}].name: {name} {what}; move it to costModels"
 
 
 def _one_model_fault(

@@ -114,8 +114,10 @@ class CoreConfiguration:
     """Default constraints for tasks that prefer to be apart."""
     rules: NodeRules = field(default_factory=default_rules)
     """Rules by which machines are refused."""
+    profiles: Mapping[str, CoreConfiguration] = field(default_factory=dict)
+    """By name, with which models tasks are placed that name this profile; those have no profiles of their own."""
     needs: Needs = field(init=False)
-    """What at least one model or rule reads."""
+    """What at least one model or rule reads; those of profiles are not among them."""
     models: tuple[WeightedModel, ...] = field(init=False)
     """The base policy, the overlays, and ``scarce``, in this order."""
     pair_models: tuple[tuple[WeightedModel, PairModel], ...] = field(init=False)
@@ -138,7 +140,14 @@ class CoreConfiguration:
             object.__setattr__(self, name, value)
 
     @property
+    def all_needs(self) -> Needs:
+        """What at least one model or rule reads, those of profiles included."""
+        if not self.profiles:
+            return self.needs
+        return Needs.merge([self.needs, *(each.needs for each in self.profiles.values())])
+
+    @property
     def words(self) -> list[str]:
-        """What drivers have to tell, sorted: what the models need (``Needs.words``), and whose tasks are."""
+        """What drivers have to tell, sorted: what models need (``Needs.words``), whose tasks are, names of profiles."""
         own = {"namespaces"} if self.fair_share is not None else set()
-        return sorted({*self.needs.words(), *own})
+        return sorted({*self.all_needs.words(), *own, *(f"profiles:{name}" for name in self.profiles)})

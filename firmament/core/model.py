@@ -317,6 +317,8 @@ class TaskClass:
     """Disks that are mounted without a claim."""
     queue: str = ""
     """Name of the quota that the tasks draw on, "" for none."""
+    profile: str = ""
+    """Name of the profile by which the tasks are placed; "", or a name that is not configured: as all others."""
     claims: tuple[TaskClaim, ...] = ()
     """Claims of devices."""
     group: str = ""

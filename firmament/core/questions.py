@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from cost_models.interface import Bool
 from firmament.core.diagnosis.explain import explain
@@ -16,6 +16,8 @@ from firmament.core.diagnosis.listing import (
     machine_states,
     task_states,
 )
+from firmament.core.profiles import Profiles
+from firmament.core.queue.profiles import BASE
 from firmament.core.results import BrokenRule, Explanation, MachineState, TaskState
 from firmament.core.round_flow.assembly import ClassWords, class_words
 from firmament.core.rules.registry import NodeRules
@@ -32,18 +34,28 @@ class ClusterQuestions:
     """What may be asked about one cluster; part of ``Scheduler``."""
 
     _cluster: Cluster
-    _context: RoundContext
+    _profiles: Profiles
     _clock: Callable[[], float]
 
     def explain(self, uid: str) -> Explanation:
         """Say for every machine whether the task may use it and what each model charges; ``UnknownTaskError``."""
         if uid not in self._cluster.tasks.row_of:
             raise UnknownTaskError(uid)
-        return explain(self._context, uid, self._clock())
+        return explain(self._find_context(uid), uid, self._clock())
+
+    def divide_by_profile(self, uids: Iterable[str]) -> list[list[str]]:
+        """Return the known ones of these tasks by profile, as ``snapshot_of_running`` takes them."""
+        tasks = self._cluster.tasks
+        rows = [tasks.row_of[uid] for uid in uids if uid in tasks.row_of]
+        return [[tasks.uid[row] for row in each] for each in self._profiles.divide(self._cluster, rows)]
 
     def snapshot_of_running(self, uids: Sequence[str]) -> RunningSnapshot | None:
-        """Return the problem of placing bound tasks anew, all at once; None if none is bound to a known machine."""
-        return snapshot_of_running(self._context, uids, self._clock())
+        """Return the problem of placing bound tasks anew, all at once; None if none is bound to a known machine.
+
+        ``uids``: tasks of one profile.
+        """
+        known = [uid for uid in uids if uid in self._cluster.tasks.row_of]
+        return snapshot_of_running(self._find_context(known[0]), known, self._clock()) if known else None
 
     def get_bound_task(self, uid: str) -> BoundTask:
         """Return what a driver would say of a task that is bound; ``UnknownTaskError``."""
@@ -58,15 +70,15 @@ class ClusterQuestions:
     @property
     def rules(self) -> NodeRules:
         """The rules about machines that it goes by."""
-        return self._context.configuration.rules
+        return self._profiles[BASE].context.configuration.rules
 
     def find_open_machines(self, uids: Sequence[str], machines: Sequence[str]) -> list[Bool]:
         """Return for each task on which of the machines rules about machines would let it run, see ``find_open``."""
-        return find_open(self._context, uids, machines)
+        return find_open(self._profiles[BASE].context, uids, machines)
 
     def iter_broken_rules(self) -> Iterator[BrokenRule]:
         """Yield tasks that run on machines which rules about machines refuse them now."""
-        return iter_broken_rules(self._context)
+        return iter_broken_rules(self._profiles[BASE].context)
 
     def task_states(self) -> Iterator[TaskState]:
         """Return all tasks, in order of uid."""
@@ -79,3 +91,9 @@ class ClusterQuestions:
     def class_words(self, uids: Sequence[str]) -> list[ClassWords]:
         """Return names of the classes of these tasks; for a task that is gone, its uid."""
         return class_words(self._cluster, uids)
+
+    def _find_context(self, uid: str) -> RoundContext:
+        """Return what a round of a known task begins with."""
+        cluster = self._cluster
+        row = int(cluster.tasks.cls[cluster.tasks.row_of[uid]])
+        return self._profiles[cluster.classes.rows[row].content.profile].context

@@ -32,7 +32,9 @@ from firmament.core.intake.events import apply_events
 from firmament.core.intake.validation import check_size
 from firmament.core.model import TaskClass
 from firmament.core.placement.outcome import Stopwatch, Timer, no_timer
+from firmament.core.profiles import Profiles
 from firmament.core.questions import ClusterQuestions
+from firmament.core.queue.profiles import BASE, ProfileChoice
 from firmament.core.record_kinds import QUOTA_RECORD
 from firmament.core.requeue.requeue import Requeue
 from firmament.core.requeue.set_aside import waiting_classes
@@ -51,7 +53,6 @@ from firmament.core.rules.tree_groups.compilation import MachineTrees
 from firmament.core.scoring.kept_rows import KeptRows
 from firmament.core.selectors.labels import HOSTNAME
 from firmament.core.snapshot.grouping import RoundContext
-from firmament.core.snapshot.price_memory import PriceMemory
 from firmament.core.snapshot.snapshot import Snapshot, take_snapshot
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.records import Notes
@@ -87,7 +88,7 @@ class Scheduler(ClusterQuestions):
         self._clock = clock
         self._timer = timer
         self._cluster = Cluster(
-            configuration.needs,
+            configuration.all_needs,
             constraining_models=configuration.constraining_models,
             record_bytes=configuration.limits.record_bytes,
         )
@@ -97,22 +98,30 @@ class Scheduler(ClusterQuestions):
         self._static_rows = StaticRows(
             self._cluster.machines, self._cluster.classes.shapes, configuration.rules
         )
-        self._kept_rows = KeptRows() if kept_rows is None else kept_rows
-        self._first_costs = FirstCosts() if first_costs is None else first_costs
-        self._price_memory = PriceMemory()
-        self._requeue = Requeue(self._cluster, self._static_rows, configuration.options, clock)
+        self._requeue = Requeue(
+            self._cluster,
+            self._static_rows,
+            configuration.options,
+            clock,
+            ProfileChoice(self._cluster, configuration.profiles),
+        )
         self._outcomes = BindingOutcomes(
             self._cluster, self._requeue.evictions, self._requeue.rebinding, configuration.options, clock
         )
-        self._context = RoundContext(
-            self._cluster,
-            self._static_rows,
-            configuration,
-            self._requeue.reservations,
-            self._requeue.evictions,
-            MachineTrees(),
-            self._kept_rows,
+        self._profiles = Profiles(
+            RoundContext(
+                self._cluster,
+                self._static_rows,
+                configuration,
+                self._requeue.reservations,
+                self._requeue.evictions,
+                MachineTrees(),
+                None,
+            ),
+            KeptRows() if kept_rows is None else kept_rows,
+            FirstCosts() if first_costs is None else first_costs,
         )
+        self._profile = self._profiles[BASE]  # of the round that is open, or of the last one
         self._queue_states = QueueStates(self._cluster)
         self._notes = Notes()
         self._rounds = 0
@@ -155,8 +164,7 @@ class Scheduler(ClusterQuestions):
 
     def rest(self) -> None:
         """Give back memory that only makes rounds faster; for a cluster that is to have none for a while."""
-        self._kept_rows.clear()
-        self._first_costs.clear()
+        self._profiles.rest()
 
     @property
     def waits_for_few(self) -> bool:
@@ -183,13 +191,14 @@ class Scheduler(ClusterQuestions):
         watch = Stopwatch(self._timer)
         now = self._clock()
         self._drop_surplus()
-        admitted = self._requeue.open_round(only, now)
+        admitted = self._admit(only, now)
         self._in_round = True
         direct = None if whole else self._place_directly(admitted, now)
         snapshot = None
         if direct is None and len(admitted.waiting):
-            recall_prices = self._price_memory.recall if self._price_memory.rounds else None
-            snapshot = take_snapshot(self._context, admitted, now, recall_prices)
+            prices = self._profile.prices
+            recall_prices = prices.recall if prices.rounds else None
+            snapshot = take_snapshot(self._profile.context, admitted, now, recall_prices)
         return self._make_open_round(watch, snapshot, direct)
 
     def open_direct_round(self) -> OpenRound | None:
@@ -200,16 +209,23 @@ class Scheduler(ClusterQuestions):
         watch = Stopwatch(self._timer)
         now = self._clock()
         self._drop_surplus()
-        direct = self._place_directly(self._requeue.open_round(None, now), now)
+        direct = self._place_directly(self._admit(None, now), now)
         if direct is None:
             return None
         self._in_round = True
         return self._make_open_round(watch, None, direct)
 
+    def _admit(self, only: frozenset[TaskClass] | None, now: float) -> AdmittedTasks:
+        admitted = self._requeue.open_round(only, now)
+        if self._requeue.profiles.several:
+            self._profile = self._profiles[self._requeue.profiles.current]
+        return admitted
+
     def _place_directly(self, admitted: AdmittedTasks, now: float) -> PlacedDirectly | None:
-        if len(self._cluster.machines) < self._first_costs.least_machines:
+        costs = self._profile.first_costs
+        if len(self._cluster.machines) < costs.least_machines:
             return None
-        return place_directly(self._context, admitted, self._first_costs, now)
+        return place_directly(self._profile.context, admitted, costs, now)
 
     def _make_open_round(
         self, watch: Stopwatch, snapshot: Snapshot | None, direct: PlacedDirectly | None
@@ -236,7 +252,7 @@ class Scheduler(ClusterQuestions):
         stats, placed, last, pending = placement.stats, PlacementDeltas((), ()), list[Delta](), 0
         if opened.snapshot is not None:
             if placement.dual_prices is not None:
-                self._price_memory.learn(opened.snapshot, placement.dual_prices)
+                self._profile.prices.learn(opened.snapshot, placement.dual_prices)
             placed, last, refused, pending = self._put_into_effect(opened.snapshot, placement)
             unscheduled += refused
             if remarks := opened.snapshot.assessed.notes():
@@ -265,7 +281,7 @@ class Scheduler(ClusterQuestions):
             if self._cluster.jobs.had_gangs
             else (),
             notes=notes,
-            put_off=self._requeue.budgets.put_off,
+            put_off=self._requeue.put_off,
             searches=placement.searches,
             queues=self._queue_states.list_changed()
             if QUOTA_RECORD in self._cluster.records.payloads
@@ -280,22 +296,22 @@ class Scheduler(ClusterQuestions):
         Returns the placements, their deltas, the reports for tasks that wait, and the number of these tasks.
         """
         cluster, rows, assignments = self._cluster, self._static_rows, placement.assignments
-        limits = None
+        context, limits = self._profile.context, None
         if cluster.version != snapshot.version:
-            limits = limits_now(self._context, snapshot, assignments)
+            limits = limits_now(context, snapshot, assignments)
         may_move = self._requeue.evictions.under_way
         if may_move:
             self._requeue.moves.begin(cluster)
-        placed = assume_placements(self._context, snapshot, assignments, limits)
+        placed = assume_placements(context, snapshot, assignments, limits)
         deltas = self._requeue.moves.finish(cluster, snapshot) if may_move else []
         evicting, lost = list[Delta](), np.empty(0, dtype=np.int64)
         if placement.evictions:
-            evicting, lost = evict(self._context, snapshot, assignments, placement.evictions)
+            evicting, lost = evict(context, snapshot, assignments, placement.evictions)
         deltas += evicting
         date_assumptions(cluster, self._clock())
         pending, unscheduled = np.empty(0, dtype=np.int64), list[Unscheduled]()
         if len(placed) < len(snapshot.tasks):
-            pending, unscheduled = pending_reasons(self._context, snapshot, assignments, placement.shortages)
+            pending, unscheduled = pending_reasons(context, snapshot, assignments, placement.shortages)
         if snapshot.gangs:
             self._requeue.gangs.note_tried(cluster, snapshot.gangs, snapshot.problem.gang, snapshot.members)
         helped = frozenset(snapshot.cls[np.unique(assignments.cls)].tolist())
@@ -330,9 +346,7 @@ class Scheduler(ClusterQuestions):
         if self._cluster.classes.has_surplus:
             moved = self._cluster.forget_classes(self._requeue.evictions.classes())
             self._static_rows.renumber(moved.shapes)
-            self._kept_rows.renumber(moved.shapes)
-            self._first_costs.clear()
-            self._price_memory.renumber(moved.shapes)
+            self._profiles.renumber_shapes(moved.shapes)
             self._requeue.reservations.renumber(moved.classes)
             self._requeue.evictions.renumber(moved.classes)
             self._requeue.budgets.forget_classes()

@@ -100,7 +100,7 @@ class SolverServer:
         self._clock = clock
         self.metrics = Metrics()
         self._solver = ProcessSolver(options.solver, on_restart=self.metrics.solver_restarts.inc)
-        self._artefacts = ArtefactWriter(options.artefacts, self._core) if options.artefacts else None
+        self._artefacts = ArtefactWriter(options.artefacts) if options.artefacts else None
         self._service = SchedulerService(
             ClusterRegistry(self._new_cluster, most=configuration.limits.clusters),
             RoundRunner(self.metrics, tracer=options.tracer),

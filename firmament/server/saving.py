@@ -18,7 +18,6 @@ import firmament
 
 if TYPE_CHECKING:
     from firmament.artefacts.saving import RoundRecord
-    from firmament.core.configuration import CoreConfiguration
 
 log = logging.getLogger(__name__)
 
@@ -96,9 +95,8 @@ class ArtefactWriter:
     written, is left out; the log says so once for each kind of failure, and at the end how many were left out.
     """
 
-    def __init__(self, folder: ArtefactFolder, configuration: CoreConfiguration) -> None:
+    def __init__(self, folder: ArtefactFolder) -> None:
         self._folder = folder
-        self._configuration = configuration
         self._versions = {
             "firmament": firmament.__version__,
             **{name: version(name) for name in ("ortools", "numpy")},
@@ -138,7 +136,7 @@ class ArtefactWriter:
 
         while (record := self._queue.get()) is not None:
             try:
-                self._folder.save(encode_round(record, self._configuration, self._versions))
+                self._folder.save(encode_round(record, self._versions))
             except Exception as error:  # noqa: BLE001 - no fault in what is only for looking at may end the saving
                 self._note_failure(type(error).__name__, f"{type(error).__name__}: {error}")
             self._queue.task_done()

@@ -83,6 +83,7 @@ _FIELDS: Mapping[str, Decoder[Any]] = {
     "assumed": check_sorted_quantities,
     "queue": _plain,
     "group": _plain,
+    "profile": _plain,
 }
 """Decoders by field."""
 

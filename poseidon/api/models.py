@@ -52,7 +52,12 @@ def add_models(document: Mapping[str, Any], models: Mapping[str, UseModel]) -> d
     """
     changed = dict(document)
     overlays = list(changed.get("costModels") or ())
-    listed = (changed.get("policy"), *overlays)
+    profiles = [each for each in changed.get("profiles") or () if isinstance(each, Mapping)]
+    listed = [
+        each
+        for part in (changed, *profiles)
+        for each in (part.get("policy"), *(part.get("costModels") or ()))
+    ]
     named = {each.get("name") for each in listed if isinstance(each, Mapping)}
     for name, used in models.items():
         section = {"name": name, "weight": used.weight, "args": dict(used.args)}

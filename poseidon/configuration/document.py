@@ -23,7 +23,12 @@ from poseidon.queues.options import QueueOptions
 from poseidon.volumes.binding import VolumeOptions
 from protos.conventions.configuration import Document, Section, duration_schema, parse_duration
 from protos.conventions.configuration_file import load_part
-from protos.conventions.configuration_shared import GangSection, ModelSection, PodTopologySpreadSection
+from protos.conventions.configuration_shared import (
+    GangSection,
+    ModelSection,
+    PodTopologySpreadSection,
+    ProfileSection,
+)
 
 Arguments = TypeVar("Arguments", bound=Section)
 
@@ -31,6 +36,9 @@ _HEEDED: Mapping[type[Section], str] = MappingProxyType(
     {NetworkArguments: "network_overhead", TreeArguments: "topology"}
 )
 """Arguments that the bridge heeds, as they say where objects are that only it reads, and the models that have them."""
+
+_ANY = "*"
+"""Among ``scheduler_names``: every name."""
 
 SchedulerName: TypeAlias = Annotated[StrictStr, Field(min_length=1)]
 
@@ -73,6 +81,7 @@ class BridgeConfiguration(Document):
         tuple[SchedulerName, ...], BeforeValidator(_accept_shorthand), Field(min_length=1), _NAMES
     ] = ("poseidon",)
     cost_models: tuple[ModelSection, ...] = ()
+    profiles: tuple[ProfileSection, ...] = ()
     utilisation: UtilisationOptions = Field(default_factory=UtilisationOptions)
     leader_election: LeaderElectionOptions = Field(default_factory=LeaderElectionOptions)
     recovery: RecoveryOptions = Field(default_factory=RecoveryOptions)
@@ -88,9 +97,15 @@ class BridgeConfiguration(Document):
     queues: QueueOptions = Field(default_factory=QueueOptions)
     pod_topology_spread: PodTopologySpreadSection = Field(default_factory=PodTopologySpreadSection)
 
+    @property
+    def all_cost_models(self) -> tuple[ModelSection, ...]:
+        """The overlays of all profiles, those of pods without a profile first."""
+        own = (each for profile in self.profiles for each in profile.cost_models or ())
+        return (*self.cost_models, *own)
+
     def arguments(self, kind: type[Arguments]) -> Arguments:
         """Return the arguments of a cost model that the bridge heeds, their defaults without the model."""
-        models = (each.args for each in self.cost_models if each.name == _HEEDED[kind])
+        models = (each.args for each in self.all_cost_models if each.name == _HEEDED[kind])
         return _read(kind, next(models, {}))
 
 
@@ -103,14 +118,43 @@ def load(path: Path | None) -> BridgeConfiguration:
 
 
 def argument_faults(document: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what is wrong in a raw document with arguments that the bridge heeds; their models may not be installed."""
-    models = document.get("costModels")
-    given = [each for each in models if isinstance(each, Mapping)] if isinstance(models, list) else []
+    """Yield what is wrong in a raw document with names of profiles, and with arguments that the bridge heeds.
+
+    Their models may not be installed.
+    """
+    profiles = [each for each in _list(document.get("profiles")) if isinstance(each, Mapping)]
+    places = {
+        "costModels": document,
+        **{f"profiles[{at}].costModels": each for at, each in enumerate(profiles)},
+    }
     for kind, name in _HEEDED.items():
-        for each in given:
-            args = each.get("args")
-            if each.get("name") == name and isinstance(args, Mapping):
-                yield from (f"costModels: {name}: {fault}" for fault in _faults(kind, args))
+        first: tuple[str, Section] | None = None
+        for where, holder in places.items():
+            for each in _list(holder.get("costModels")):
+                args = (
+                    each.get("args", {}) if isinstance(each, Mapping) and each.get("name") == name else None
+                )
+                if not isinstance(args, Mapping):
+                    continue
+                faults = list(_faults(kind, args))
+                yield from (f"{where}: {name}: {fault}" for fault in faults)
+                if faults:
+                    continue
+                read = _read(kind, args)
+                first = first or (where, read)
+                if read != first[1]:
+                    what = "args name other objects than those in"
+                    yield f"{where}: {name}: {what} {first[0]}; write the same"
+    names = document.get("schedulerNames", ["poseidon"])
+    known = [names] if isinstance(names, str) else _list(names)
+    for at, each in enumerate(profiles):
+        own = each.get("schedulerName")
+        if isinstance(own, str) and own not in known and _ANY not in known:
+            yield f"profiles[{at}].schedulerName: {own} is not among schedulerNames; add it there"
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _faults(kind: type[Section], args: Mapping[str, Any]) -> Iterator[str]:

@@ -70,7 +70,9 @@ async def examine(
     if reachable.verdict is not Verdict.WRONG:
         for each in iter_wanted(options.configuration, namespace):
             yield await _rights(transport, each)
-        for model in sorted({model.name for model in options.configuration.cost_models} & DEFINITIONS.keys()):
+        for model in sorted(
+            {model.name for model in options.configuration.all_cost_models} & DEFINITIONS.keys()
+        ):
             absent = f"{model} has nothing to go by until its definitions are installed"
             for group in DEFINITIONS[model]:
                 yield await check_served(transport, f"definition {group}", group, absent, Verdict.WRONG)

@@ -37,7 +37,7 @@ async def cluster_findings(
     if use.metrics_server.mode != "off":
         yield await _source(transport, "metrics.k8s.io", "install metrics-server, or set it to off")
     others = use.prometheus is not None or use.metrics_server.mode != "off"
-    if not others and any(model.name == "load_threshold" for model in configuration.cost_models):
+    if not others and any(model.name == "load_threshold" for model in configuration.all_cost_models):
         cure = "install koordlet, or configure another source under utilisation"
         yield await _source(transport, "slo.koordinator.sh", cure)
     if use.prometheus is not None:

@@ -87,7 +87,7 @@ class Wanted(NamedTuple):
 
 def iter_wanted(configuration: BridgeConfiguration, namespace: str) -> Iterator[Wanted]:
     """Yield what a bridge in ``namespace`` makes use of, by its configuration."""
-    models = {model.name for model in configuration.cost_models}
+    models = {model.name for model in configuration.all_cost_models}
     yield Wanted("base", ".", BASE)
     election = configuration.leader_election
     if election.leader_elect:

@@ -223,7 +223,7 @@ def plan_of(cluster: OfflineCluster, manifests: Manifests) -> Plan:
     while scheduler.has_work() and outcome.rounds < _MAX_ROUNDS:
         result = cluster.run_round()
         outcome.add_round(result)
-        if not result.deltas:
+        if not result.deltas and not scheduler.put_off:
             break
     if cluster.state.queues is not None and not outcome.rounds:
         outcome.add_round(cluster.run_round())  # which says what running pods use of quotas

@@ -67,6 +67,8 @@ class ClassSource(Struct, frozen=True, gc=False, omit_defaults=True):
     """The pod is a DaemonSet's, and somebody looks at that."""
     run_seconds: int
     """After how many seconds it has ended at the latest; 0: not known."""
+    profile: str
+    """The scheduler that it names, "" if its pods are placed as all others."""
 
 
 def class_source(
@@ -85,6 +87,7 @@ def class_source(
         service_class=_service_class(pod, priority) if visibility.service_classes else "",
         daemon=daemon and visibility.daemons,
         run_seconds=find_run_seconds(pod),
+        profile=spec.scheduler_name if spec.scheduler_name in visibility.profiles else "",
     )
 
 
@@ -135,6 +138,7 @@ def describe(source: ClassSource, visibility: Visibility) -> tuple[pb.TaskClass,
         service_class=source.service_class,
         daemon=source.daemon,
         run_seconds=source.run_seconds,
+        profile=source.profile,
     )
     too_much = describe_excess(source.spec)
     rules = pb.TaskClass(invalid=too_much) if too_much else _rules(source, defects)

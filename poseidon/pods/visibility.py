@@ -23,7 +23,7 @@ WORKLOAD_LABEL = "appgroup.diktyo.x-k8s.io.workload"
 """Pod label: the selector of its workload."""
 
 _FLAGS = ("namespaces", "programs", "containers", "qos", "limits", "service_classes", "daemons", "timings")
-_LISTS = ("labels", "kind_labels", "annotations", "machine_annotations", "records", "arrivals")
+_LISTS = ("labels", "kind_labels", "annotations", "machine_annotations", "records", "arrivals", "profiles")
 _SOLVERS_OWN = ("residents", "load", "unseen", "devices", "typical")
 """Needs that ask nothing of a driver that has not another word as well."""
 
@@ -76,6 +76,8 @@ class Visibility:
     """Names of node annotations, in addition to those meant for models."""
     records: frozenset[str] = frozenset()
     """Kinds of records."""
+    profiles: frozenset[str] = frozenset()
+    """Names of schedulers whose pods are placed otherwise than all others."""
 
     def annotations_of(self, pod: Pod) -> dict[str, str]:
         """Return the annotations that count, with the program among them if wanted and known."""
@@ -117,6 +119,7 @@ def visible_to(needs: Collection[str], *, bandwidth: bool = False) -> Visibility
         bandwidth=bandwidth,
         node_annotations=frozenset(lists["machine_annotations"]),
         records=frozenset(lists["records"]),
+        profiles=frozenset(lists["profiles"]),
     )
 
 

@@ -79,7 +79,7 @@ def _relieve_load(standing: Standing, options: ObjectiveOptions) -> Choice:
     found = standing.scheduler.relieve(standing.prices.keys(), dict(options.hot), options.most)
     moves = tuple(Wanted(each.uid, each.target, f"node {each.source} is hot") for each in found.moves)
     notes = [f"node {name} stays hot: no pod of it has a cooler place" for name in found.left]
-    if found.left and not any(each.name == _LOAD for each in standing.configuration.cost_models):
+    if found.left and not any(each.name == _LOAD for each in standing.configuration.all_cost_models):
         notes.append(f"what single pods use is known with a cost model that looks at load, such as {_LOAD}")
     return Choice(moves, notes=tuple(notes))
 

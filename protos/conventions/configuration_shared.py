@@ -20,6 +20,17 @@ class ModelSection(Section):
     args: dict[StrictStr, Any] = Field(default_factory=dict)
 
 
+class ProfileSection(Section):
+    """How pods are placed that name one scheduler: ``scheduler_name``, as in their spec.
+
+    ``policy``, ``cost_models``: its own; what is left out is as at the top of the file.
+    """
+
+    scheduler_name: Annotated[StrictStr, Field(min_length=1)]
+    policy: ModelSection | None = None
+    cost_models: tuple[ModelSection, ...] | None = None
+
+
 class GangSection(Section):
     """What becomes of gangs that are decided and not whole in time.
 

@@ -85,6 +85,12 @@ class Renominations:
         self._requeued = {}
         return np.array(sorted(self._called), dtype=np.int64)
 
+    def call_later(self, rows: Int64) -> None:
+        """Let those of ``rows`` that are called take part in a later round instead."""
+        for task in rows.tolist():
+            if task in self._called:
+                self._requeued[task] = self._called.pop(task)
+
     def _still_waiting(self, cluster: Cluster, tasks: dict[int, int]) -> dict[int, int]:
         """Return those of ``tasks`` (row -> place in the order of arrivals) that wait as they did."""
         table = cluster.tasks

@@ -16,6 +16,7 @@ from firmament.core.filters.static_rows import StaticRows
 from firmament.core.model import TaskClass
 from firmament.core.queue.budgets import Budgets
 from firmament.core.queue.importance import foremost
+from firmament.core.queue.profiles import ProfileChoice
 from firmament.core.queue.reservations import Reservations
 from firmament.core.requeue.renomination import Renominations
 from firmament.core.requeue.set_aside import SetAside
@@ -36,14 +37,20 @@ class Requeue:
     """Says which of a cluster's tasks take part in rounds, and requeues tasks for which something has changed.
 
     ``clock``: seconds since the epoch. It also holds what else concerns waiting tasks: ``reservations``, ``evictions``
-    under way and ``moves`` because of them, ``gangs``, ``rebinding`` of their members, the classes ``set_aside``, and
-    the ``budgets`` of namespaces.
+    under way and ``moves`` because of them, ``gangs``, ``rebinding`` of their members, the classes ``set_aside``, the
+    ``profiles`` that take turns, and the ``budgets`` of namespaces.
     """
 
     def __init__(
-        self, cluster: Cluster, static_rows: StaticRows, options: RoundOptions, clock: Callable[[], float]
+        self,
+        cluster: Cluster,
+        static_rows: StaticRows,
+        options: RoundOptions,
+        clock: Callable[[], float],
+        profiles: ProfileChoice,
     ) -> None:
         self._cluster, self._static_rows, self._clock = cluster, static_rows, clock
+        self.profiles = profiles
         self.reservations = Reservations(options)
         self.evictions = PendingEvictions()
         self.moves = Renominations(self.evictions)
@@ -90,6 +97,10 @@ class Requeue:
             waiting = self.set_aside.choose(cluster, waiting, only)
         if cluster.promises.others.by_uid:
             waiting = foremost(cluster, waiting)
+        if self.profiles.several:
+            called, waiting = waiting, self.profiles.choose_profile(waiting)
+            if self.profiles.put_off and self.evictions.under_way:
+                self.moves.call_later(np.setdiff1d(called, waiting))
         if only is not None:
             return waiting
         waiting = self.budgets.choose(waiting)
@@ -97,6 +108,11 @@ class Requeue:
             self.gangs.refuse(cluster, job, why)
         self.budgets.too_large.clear()
         return waiting
+
+    @property
+    def put_off(self) -> int:
+        """How many tasks the last round left out that take part in one that follows."""
+        return self.profiles.put_off + self.budgets.put_off
 
     def close_round(self) -> tuple[list[Delta], list[Unscheduled]]:
         """Return what is told beside what the round decides: deltas that go first, and why some were not tried."""

@@ -13,7 +13,7 @@ and so the number of moves between changes from outside is at most what could be
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -37,7 +37,7 @@ from firmament.core.rescheduling.move_network.problem import (
     find_admitted,
     gains,
 )
-from firmament.core.rescheduling.rehearsal import rehearse
+from firmament.core.rescheduling.rehearsal import move, rehearse
 from firmament.core.rules.registry import prefers_company
 from firmament.core.scheduler import Scheduler
 from firmament.core.snapshot.of_running import RunningSnapshot
@@ -103,8 +103,35 @@ def plan_moves(
 ) -> MovePlan:
     """Return the moves that lower costs most, of the bound tasks that have ``prices`` (uid -> points for moving it).
 
-    ``scheduler``: a trial scheduler. Raises ``SolverError``.
+    ``scheduler``: a trial scheduler. The tasks of each profile are planned by themselves, after the moves of those
+    before; ``MovePlan.bound`` is the sum of theirs, so about moves of one profile at a time. Raises ``SolverError``.
     """
+    plans: list[MovePlan] = []
+    divided = scheduler.divide_by_profile(sorted(prices))
+    left = options.most_moves
+    for uids in divided:
+        own = {uid: prices[uid] for uid in uids}
+        plans.append(_plan_profile(scheduler, own, replace(options, most_moves=left), solver))
+        left -= len(plans[-1].moves)
+        if len(divided) > 1:
+            for each in plans[-1].moves:
+                move(scheduler, each.uid, each.target)
+    moves = [each for plan in plans for each in plan.moves]
+    if len(divided) > 1:
+        for each in moves:
+            move(scheduler, each.uid, each.source)
+    return MovePlan(
+        tuple(sorted(moves, key=lambda each: (-each.gain, each.uid))),
+        sum(each.cost_before for each in plans),
+        sum(each.cost_after for each in plans),
+        sum(each.bound for each in plans),
+    )
+
+
+def _plan_profile(
+    scheduler: Scheduler, prices: Mapping[str, float], options: PlanOptions, solver: Solver
+) -> MovePlan:
+    """Return what ``plan_moves`` does for tasks of one profile."""
     problem = compile_priced_moves(scheduler, prices)
     if problem is None:
         return MovePlan((), 0.0, 0.0, 0.0)
@@ -205,16 +232,26 @@ def cost_frontier(
 ) -> tuple[CostPoint, ...]:
     """Return what moves of bound tasks with ``prices`` (uid -> points for moving it) could save, few moves first.
 
-    The last point is about any number of moves. Raises ``SolverError``.
+    The last point is about any number of moves. Where tasks are of several profiles, those of the one whose moves save
+    most go first, while the others stay. Raises ``SolverError``.
     """
-    problem = compile_priced_moves(scheduler, prices)
-    if problem is None:
-        return ()
-    search = MoveSearch(problem.problem, solver, SearchOptions(gap=_GAP))
-    return tuple(
-        CostPoint(each.moves, each.saved / COST_UNITS_PER_POINT, each.most_saved / COST_UNITS_PER_POINT)
-        for each in frontier(search, points)
-    )
+    curves = []
+    for uids in scheduler.divide_by_profile(sorted(prices)):
+        problem = compile_priced_moves(scheduler, {uid: prices[uid] for uid in uids})
+        if problem is not None:
+            curves.append(frontier(MoveSearch(problem.problem, solver, SearchOptions(gap=_GAP)), points))
+    found: list[CostPoint] = []
+    for curve in sorted(curves, key=lambda curve: -curve[-1].saved):
+        before = found[-1] if found else CostPoint(0, 0.0, 0.0)
+        found += [
+            CostPoint(
+                before.moves + each.moves,
+                before.saved + each.saved / COST_UNITS_PER_POINT,
+                before.most_saved + each.most_saved / COST_UNITS_PER_POINT,
+            )
+            for each in curve
+        ]
+    return tuple(found)
 
 
 # --- The problem of moving tasks of a cluster that each have a price: which may move at all, and what that costs.
@@ -225,7 +262,10 @@ _NEVER = 10**9
 
 
 def compile_priced_moves(scheduler: Scheduler, prices: Mapping[str, float]) -> CompiledMoves | None:
-    """Return the problem of moving the bound tasks that have ``prices`` (uid -> points); None if none is bound."""
+    """Return the problem of moving the bound tasks, of one profile, that have ``prices`` (uid -> points).
+
+    None if none is bound.
+    """
     running = scheduler.snapshot_of_running(sorted(prices))
     return None if running is None else compile_moves(running, _prices(scheduler, running.snapshot, prices))
 

@@ -5,20 +5,39 @@ So what the plan did not look at counts as in ordinary rounds: rules between tas
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from firmament.core.diagnosis.listing import BoundTask
 from firmament.core.events import ClassDefined, ClassRemoved, TaskRemoved, TasksBound
 from firmament.core.model import TaskClass
+from firmament.core.results import Delta
 from firmament.core.scheduler import Scheduler
 
 _FIRST_CLASS = 2**62
 """Numbers of classes that are made here begin there: drivers' begin at 0."""
 
 _MOST_ROUNDS = 4
-"""One round places all that it can; another may follow rules between tasks."""
+"""One round places all that it can; another may follow gangs and rules between tasks."""
+
+_MOST_IN_ALL = 100
+"""As each profile of tasks has rounds of its own."""
+
+
+def run_rounds(scheduler: Scheduler) -> Iterator[Sequence[Delta]]:
+    """Run rounds as long as they decide something, and yield what.
+
+    At most `_MOST_ROUNDS`, not counting those that leave others to a round that follows.
+    """
+    left = _MOST_ROUNDS
+    for _ in range(_MOST_IN_ALL):
+        result = scheduler.run_round()
+        yield result.deltas
+        if not result.put_off:
+            left = left - 1 if result.deltas else 0
+        if not left:
+            break
 
 
 def rehearse(scheduler: Scheduler, targets: Mapping[str, str]) -> set[str]:
@@ -40,10 +59,9 @@ def rehearse(scheduler: Scheduler, targets: Mapping[str, str]) -> set[str]:
     scheduler.apply([ClassDefined(number, content) for content, number in numbers.items()])
     scheduler.apply([*removed, *coming])
     found: set[str] = set()
-    for _ in range(_MOST_ROUNDS):
-        placed = {delta.uid for delta in scheduler.run_round().deltas}
-        found |= placed
-        if not placed or len(found) == len(targets):
+    for deltas in run_rounds(scheduler):
+        found |= {delta.uid for delta in deltas}
+        if len(found) == len(targets):
             break
     scheduler.apply([*removed, *returning])
     scheduler.apply([ClassRemoved(number) for number in numbers.values()])

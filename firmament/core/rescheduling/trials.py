@@ -25,16 +25,12 @@ from firmament.core.events import (
 )
 from firmament.core.model import Job, Machine, TaskClass
 from firmament.core.reasons import Cause
-from firmament.core.rescheduling.rehearsal import rehearse_waves
+from firmament.core.rescheduling.rehearsal import rehearse_waves, run_rounds
 from firmament.core.rescheduling.trial_cluster import MachineSets, TrialCluster
 from firmament.core.results import DeltaKind
 from firmament.core.rules.node_unschedulable import cordon
 from firmament.core.rules.registry import NodeRules
 from firmament.core.scheduler import Scheduler
-
-_MOST_ROUNDS = 4
-"""One round places all that it can; another may follow gangs and rules between tasks."""
-
 
 _CHANGED_CLASS = 2**62 - 1
 """Number of a class that is tried: drivers' begin at 0."""
@@ -148,11 +144,8 @@ class Trials(TrialCluster):
         coming = [uid for each in waiting for uid in each.uids]
         self._scheduler.apply([*(MachineUpserted(self._machines[name]) for name in machines), *waiting])
         found: dict[str, str] = {}
-        for _ in range(_MOST_ROUNDS):
-            deltas = self._scheduler.run_round().deltas
+        for deltas in run_rounds(self._scheduler):
             found.update((each.uid, each.machine) for each in deltas if each.kind is DeltaKind.PLACE)
-            if not deltas:
-                break
         self._scheduler.apply([*(TaskRemoved(uid) for uid in coming), *map(self._cordon, machines)])
         return {uid: name for uid, name in found.items() if name in self.emptied}
 
@@ -218,10 +211,9 @@ class Trials(TrialCluster):
         self._scheduler.apply([*events, *_by_rank((*coming, *others), self._priority)])
         found: dict[str, str] = {}
         try:
-            for _ in range(_MOST_ROUNDS):
-                deltas = self._scheduler.run_round().deltas
+            for deltas in run_rounds(self._scheduler):
                 found.update((each.uid, each.machine) for each in deltas if each.kind is DeltaKind.PLACE)
-                if wanted <= found.keys() or not deltas:
+                if wanted <= found.keys():
                     break
         finally:
             self._scheduler.apply(undo)
@@ -239,10 +231,9 @@ class Trials(TrialCluster):
         with self._change(task, change, own.priority):
             self._scheduler.apply(coming)
             try:
-                for _ in range(_MOST_ROUNDS):
-                    deltas = self._scheduler.run_round().deltas
+                for deltas in run_rounds(self._scheduler):
                     found.update((each.uid, each.machine) for each in deltas if each.kind is DeltaKind.PLACE)
-                    if task.uids[0] in found or not deltas:
+                    if task.uids[0] in found:
                         break
             finally:
                 self._scheduler.apply([TaskRemoved(uid) for each in others for uid in each.uids])
@@ -331,13 +322,12 @@ class Trials(TrialCluster):
     def _place_some(self, wanted: int) -> Mapping[str, str]:
         """Return places for those that find one."""
         found: dict[str, str] = {}
-        for _ in range(_MOST_ROUNDS):
+        for deltas in run_rounds(self._scheduler) if wanted else ():
+            if any(delta.kind is not DeltaKind.PLACE for delta in deltas):
+                break
+            found.update((delta.uid, delta.machine) for delta in deltas)
             if len(found) == wanted:
                 break
-            result = self._scheduler.run_round()
-            if any(delta.kind is not DeltaKind.PLACE for delta in result.deltas) or not result.deltas:
-                break
-            found.update((delta.uid, delta.machine) for delta in result.deltas)
         return found
 
     def _submit(self, task: TasksBound) -> TasksSubmitted:

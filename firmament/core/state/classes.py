@@ -52,6 +52,7 @@ _OF_CLASSES = {
     "runs_to_completion",
     "group",
     "run_seconds",
+    "profile",
 }
 """Fields in which classes of one shape may differ; a shape has their defaults."""
 SHAPE_FIELDS = tuple(each.name for each in fields(TaskClass) if each.name not in _OF_CLASSES)

@@ -165,7 +165,7 @@ class FileSource:
             await asyncio.sleep(0)  # answers come in between
         MeasuredUse(known.store, self._wall).take_listed(objects)
         if self._files.configuration is not None:
-            models = [each.model_dump() for each in self._files.configuration.cost_models]
+            models = [each.model_dump() for each in self._files.configuration.all_cost_models]
             known.store.set_thresholds(thresholds_in(models))
 
     async def _take_plan(self, manifests: Manifests, plan: PlannedCluster) -> None:

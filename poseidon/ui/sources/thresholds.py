@@ -33,7 +33,7 @@ async def thresholds_of(
 ) -> Mapping[str, float] | None:
     """Return the thresholds of a configuration, else of the one that the solver shows; None if that is not known."""
     if configuration is not None:
-        return thresholds_in([each.model_dump() for each in configuration.cost_models])
+        return thresholds_in([each.model_dump() for each in configuration.all_cost_models])
     text = await page(configz(solver_url))
     try:
         document: Any = yaml.safe_load(text) if text else None

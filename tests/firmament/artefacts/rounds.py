@@ -101,4 +101,4 @@ def refusal(problem: PlacementProblem, placed: Assignments | None = None) -> str
 
 def files(config: CoreConfiguration | None = None) -> dict[str, bytes]:
     config = config or configuration()
-    return encode_round(record(config), config, VERSIONS)
+    return encode_round(record(config), VERSIONS)

@@ -106,7 +106,7 @@ def test_rounds_without_a_network_say_so():
 
 def solved(happened: list[Event]) -> tuple[SavedRound, Graph]:
     config = configuration(overlays=())
-    content = encode_round(record(config, happened), config, VERSIONS)
+    content = encode_round(record(config, happened), VERSIONS)
     saved = decode_round(content)
     return saved, read_graph(content, saved.description)
 

@@ -58,7 +58,7 @@ def configuration() -> CoreConfiguration:
 
 def round_files(seed: int) -> dict[str, bytes]:
     config = configuration()
-    return encode_round(record(config, events(seed)), config, VERSIONS)
+    return encode_round(record(config, events(seed)), VERSIONS)
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -14,7 +14,6 @@ from firmament.artefacts import ArtefactError
 from firmament.artefacts.replaying import replay
 from firmament.artefacts.saved_arrays import decode_arrays, encode_arrays
 from firmament.artefacts.saving import RoundRecord, decode_round, encode_round
-from firmament.core.configuration import CoreConfiguration
 from firmament.core.constraints.ruleset import (
     NO_RULES,
     Attraction,
@@ -50,7 +49,7 @@ def record(seed: int) -> RoundRecord:
 
 
 def saved_files(seed: int) -> Mapping[str, bytes]:
-    return encode_round(record(seed), CoreConfiguration(), VERSIONS)
+    return encode_round(record(seed), VERSIONS)
 
 
 def plain(value: object) -> object:

@@ -20,7 +20,7 @@ from tests.support.rules import near
 def test_a_round_comes_back_as_it_was():
     config = configuration()
     done = record(config)
-    saved = decode_round(encode_round(done, config, VERSIONS))
+    saved = decode_round(encode_round(done, VERSIONS))
     assert_same(saved.problem, done.snapshot.problem)
     for part in ("cls", "machine", "count"):
         np.testing.assert_array_equal(getattr(saved.placed, part), getattr(done.placement.assignments, part))
@@ -39,7 +39,7 @@ def test_a_round_comes_back_as_it_was():
 def test_deltas_are_those_of_the_round():
     config = configuration()
     done = record(config)
-    document = json.loads(encode_round(done, config, VERSIONS)["deltas.json"])
+    document = json.loads(encode_round(done, VERSIONS)["deltas.json"])
     assert [(each["uid"], each["machine"]) for each in document["deltas"]] == [
         (delta.uid, delta.machine) for delta in done.result.deltas
     ]
@@ -51,7 +51,7 @@ def test_deltas_are_those_of_the_round():
 def test_the_network_reads_alike_in_all_its_files():
     config = configuration()
     done = record(config)
-    content = encode_round(done, config, VERSIONS)
+    content = encode_round(done, VERSIONS)
     document = json.loads(content["network.json"])
     arcs = [arc for block in document["arcs"].values() for arc in block]
 
@@ -90,7 +90,7 @@ def test_class_nodes_name_all_classes_that_they_stand_for():
         *tasks(2, *uids("free", 2), content=task_class(cpu=200)),
         *tasks(3, *uids("three", 3), content=apart("three")),
     ]
-    document = json.loads(encode_round(record(config, happened), config, VERSIONS)["network.json"])
+    document = json.loads(encode_round(record(config, happened), VERSIONS)["network.json"])
     named = {tuple(node["classes"]): node["supply"] for node in document["nodes"] if node["kind"] == "class"}
     assert named == {(0, 2): 5, (1,): 2}
 
@@ -101,7 +101,7 @@ def test_machine_nodes_name_all_machines_that_they_stand_for():
         *(machine(f"m{index}") for index in range(10)),
         *tasks(1, *uids("t", 6), content=task_class()),
     ]
-    document = json.loads(encode_round(record(config, happened), config, VERSIONS)["network.json"])
+    document = json.loads(encode_round(record(config, happened), VERSIONS)["network.json"])
     named = [node["machines"] for node in document["nodes"] if node["kind"] == "machine"]
     assert named == [[f"m{index}" for index in range(10)]]
 
@@ -109,7 +109,7 @@ def test_machine_nodes_name_all_machines_that_they_stand_for():
 def test_the_costs_of_the_models_add_up():
     config = configuration()
     done = record(config)
-    document = json.loads(encode_round(done, config, VERSIONS)["costs.json"])
+    document = json.loads(encode_round(done, VERSIONS)["costs.json"])
     problem, placed = done.snapshot.problem, done.placement.assignments
     assert document["units"]["placed"] + document["units"]["crowding"] == compute_placed_cost(problem, placed)
     assert document["units"]["pending"] == pending_cost(problem, placed)
@@ -127,7 +127,7 @@ def test_the_costs_of_the_models_add_up():
 def test_a_round_without_a_network_is_saved_too():
     config = configuration()
     happened = [machine("m0", cpu=100), *tasks(1, "big", content=task_class(cpu=200))]
-    content = encode_round(record(config, happened), config, VERSIONS)
+    content = encode_round(record(config, happened), VERSIONS)
     assert not any(name.startswith(("network", "flow")) for name in content)
     saved = decode_round(content)
     assert saved.description.bound is None

@@ -73,7 +73,7 @@ async def test_rounds_that_cannot_be_saved_are_left_out_and_told_once(tmp_path, 
     config = configuration()
     done = record(config)
     folder = tmp_path / "rounds"
-    writer = ArtefactWriter(ArtefactFolder(folder, 3), config)
+    writer = ArtefactWriter(ArtefactFolder(folder, 3))
     real = Path.write_bytes
 
     def full(path: Path, content: bytes) -> int:
@@ -99,7 +99,7 @@ async def test_rounds_that_cannot_be_saved_are_left_out_and_told_once(tmp_path, 
 def test_rounds_that_come_too_fast_are_left_out(tmp_path, caplog):
     config = configuration()
     done = record(config)
-    writer = ArtefactWriter(ArtefactFolder(tmp_path, 100), config)
+    writer = ArtefactWriter(ArtefactFolder(tmp_path, 100))
     with caplog.at_level(logging.WARNING):
         for _ in range(200):
             writer.record(done)

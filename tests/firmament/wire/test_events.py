@@ -150,6 +150,7 @@ def test_every_field_of_a_class_is_read():
         "assumed": amounts(cpu=1),
         "queue": "ClusterQueue/a",
         "group": "prefill",
+        "profile": "batch",
     }
     assert set(filled) == set(pb.TaskClass.DESCRIPTOR.fields_by_name) - {"id"}
     for name, value in filled.items():

@@ -241,3 +241,48 @@ def test_durations(value, seconds):
 def test_what_is_no_duration(value):
     with pytest.raises(ValueError, match="is not a duration"):
         parse_duration(value)
+
+
+PROFILES = "schedulerNames: [poseidon, batch]\nprofiles:\n- {schedulerName: batch, "
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        (
+            "profiles: [{schedulerName: batch}]",
+            "profiles[0].schedulerName: batch is not among schedulerNames; add it there",
+        ),
+        (
+            PROFILES + "policy: {name: topology}}",
+            "profiles[0].policy.name: topology is not a base policy; move it to costModels",
+        ),
+        (
+            PROFILES + "costModels: [{name: machine_price}, {name: machine_price}]}",
+            (
+                "profiles[0].costModels[1].name: machine_price is already given as profiles[0].costModels[0]; "
+                "remove one of them"
+            ),
+        ),
+        (
+            PROFILES + "policy: {name: trivial}}\n- {schedulerName: batch}",
+            "profiles[1].schedulerName: batch is already that of profiles[0]; remove one of them",
+        ),
+        (
+            "costModels: [{name: network_overhead, args: {namespaces: [a]}}]\n"
+            + PROFILES
+            + "costModels: [{name: network_overhead, args: {namespaces: [b]}}]}",
+            (
+                "profiles[0].costModels: network_overhead: args name other objects than those in costModels; "
+                "write the same"
+            ),
+        ),
+        (PROFILES + "polcy: {name: trivial}}", "profiles[0].polcy: is not a known key; did you mean policy?"),
+    ],
+)
+def test_faults_of_profiles_name_the_profile(tmp_path, text, fault):
+    path = tmp_path / "config.yaml"
+    path.write_text(f"apiVersion: firmament.io/v1alpha1\nkind: SchedulerConfiguration\n{text}\n")
+    with pytest.raises(ConfigurationError) as caught:
+        load_configuration(path)
+    assert caught.value.lines == (f"{path}: {fault}",)

@@ -61,12 +61,20 @@ def overlay(name, **args):
     return {"costModels": [{"name": name, "args": args}]}
 
 
+def profile(scheduler, name, **args):
+    return {"profiles": [{"schedulerName": scheduler, **overlay(name, **args)}]}
+
+
 ROWS: tuple[tuple[str, dict[str, Any], dict[str, Any], str], ...] = (
     ("schedulerNames", {}, {"schedulerNames": ["b"]}, "WatchedPods"),
     ("costModels.name", overlay("x", nodeLabels=["z"]), overlay("topology", nodeLabels=["z"]), "Trees"),
     ("costModels.args", {}, overlay("network_overhead", namespaces=["a"]), "NetworkBook"),
     ("costModels.args", {}, overlay("network_overhead", percentile="p50"), "Topologies"),
     ("costModels.args", {}, overlay("topology", topologyConfigMapNameSpace="a"), "Trees"),
+    ("profiles.schedulerName", {}, profile("poseidon", "topology", nodeLabels=["z"]), "Trees"),
+    ("profiles.costModels.name", profile("poseidon", "x", nodeLabels=["z"]),
+     profile("poseidon", "topology", nodeLabels=["z"]), "Trees"),
+    ("profiles.costModels.args", {}, profile("poseidon", "network_overhead", namespaces=["a"]), "NetworkBook"),
     ("devices.bindTimeout", {}, {"devices": {"bindTimeout": "5m"}}, "DeviceState"),
     ("devices.disabledFeatures", {}, {"devices": {"disabledFeatures": ["DRAAdminAccess"]}}, "dict"),
     ("devices.sharing", {}, {"devices": {"sharing": ["hami"]}}, "SharedGpus"),
@@ -121,6 +129,8 @@ ELSEWHERE = {
     },
     "utilisation.prometheus.caFile": "a test of its own: it is read at once",
     "costModels.weight": "the solver's",
+    "profiles.costModels.weight": "the solver's",
+    **{f"profiles.policy.{each}": "the solver's" for each in ("name", "weight", "args")},
     "gangs.evictFailed": "the solver's",
     "podTopologySpread.defaultConstraints.maxSkew": "the solver's",
     "podTopologySpread.defaultConstraints.topologyKey": "the solver's",

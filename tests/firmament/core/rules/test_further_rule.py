@@ -165,7 +165,7 @@ def test_saved_rounds_are_run_again_with_it():
     assert opened.snapshot is not None
     placement = opened.solve()
     record = RoundRecord("c", opened.snapshot, placement, core.close_round(opened, placement))
-    saved = decode_round(encode_round(record, CONFIGURATION, VERSIONS))
+    saved = decode_round(encode_round(record, VERSIONS))
     assert saved.problem.feasible.tolist() == [[False, True]]
     assert saved.placed.machine.tolist() == [1]
     assert replay(saved, OrToolsSolver(), timer=no_timer).same

@@ -106,7 +106,7 @@ def test_a_saved_round_comes_out_the_same_with_what_was_known():
     scheduler.apply(wave("a"))
     run(scheduler)
     scheduler.apply([*gone("a")[: CLASSES * PER_CLASS // 2], *wave("b")])
-    saved = decode_round(encode_round(run(scheduler), CoreConfiguration(), {}))
+    saved = decode_round(encode_round(run(scheduler), {}))
     assert saved.problem.dual_prices is not None
     again = replay(saved, OrToolsSolver(), no_timer)
     assert (again.same, again.now.arcs, again.now.solves) == (True, saved.description.stats.arcs, 1)

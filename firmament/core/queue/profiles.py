@@ -1,0 +1,80 @@
+"""Chooses the profile of each round.
+
+The models of a profile price the network of a round, and what a task makes a machine dearer by is one figure for all
+tasks of it. So a round is about the tasks of one profile. Others wait for a round of their own, which follows at once.
+The order of importance holds all the same: nobody is placed before a more important task that could be tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import numpy as np
+
+from cost_models.interface import Int64
+from firmament.core.state.cluster import Cluster
+
+BASE = ""
+"""The name of the profile of all tasks that name none, or one that is not configured."""
+
+
+class ProfileChoice:
+    """Chooses the tasks of a round among those of several profiles.
+
+    ``several``: whether any are configured; ``current``: the profile of the last round; ``put_off``: how many tasks it
+    left out because of their profile.
+    """
+
+    def __init__(self, cluster: Cluster, names: Collection[str]) -> None:
+        """``names``: the profiles that are configured beside `BASE`."""
+        self._cluster = cluster
+        self.several = bool(names)
+        self._names = (BASE, *sorted(names))
+        self._number = {name: number for number, name in enumerate(self._names)}
+        self._served = np.zeros(len(self._names), dtype=np.int64)
+        self._rounds = 0
+        self.current = BASE
+        self.put_off = 0
+
+    def choose_profile(self, waiting: Int64) -> Int64:
+        """Return those of ``waiting`` (task rows) that take part in the round that begins; at least one, if any.
+
+        Those are tasks of one profile: of the profile of the most important tasks, and where there are several, of the
+        one whose turn was longest ago; of these, who is at least as important as anybody of another profile. A gang
+        goes with its most important member, and by that one's profile.
+        """
+        self.put_off = 0
+        if not len(waiting):
+            return waiting
+        number, priority = self._number_profiles(waiting), self._cluster.tasks.priority[waiting]
+        self._let_gangs_agree(waiting, number, priority)
+        foremost = np.unique(number[priority == priority.max()])
+        chosen = int(foremost[np.argmin(self._served[foremost])])
+        takes = number == chosen
+        if not takes.all():
+            takes &= priority >= priority[~takes].max()
+        self._rounds += 1
+        self._served[chosen] = self._rounds
+        self.current = self._names[chosen]
+        self.put_off = int(np.count_nonzero(~takes))
+        return waiting[takes] if self.put_off else waiting
+
+    def _number_profiles(self, waiting: Int64) -> Int64:
+        """Return int64[N]: the number of each task's profile."""
+        classes, places = np.unique(self._cluster.tasks.cls[waiting], return_inverse=True)
+        known, base = self._cluster.classes.rows, self._number[BASE]
+        by_class = [self._number.get(known[cls].content.profile, base) for cls in classes.tolist()]
+        return np.array(by_class, dtype=np.int64)[places]
+
+    def _let_gangs_agree(self, waiting: Int64, number: Int64, priority: Int64) -> None:
+        """Give all members of a gang the profile and the priority of the most important; of equals, of the first."""
+        tasks, gangs = self._cluster.tasks, self._cluster.jobs.gangs
+        if not gangs:
+            return
+        members: dict[str, list[int]] = {}
+        for place, row in enumerate(waiting.tolist()):
+            if tasks.job[row] in gangs:
+                members.setdefault(tasks.job[row], []).append(place)
+        for places in members.values():
+            leads = min(places, key=lambda place: (-priority[place], tasks.sequence[waiting[place]]))
+            number[places], priority[places] = number[leads], priority[leads]
