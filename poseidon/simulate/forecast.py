@@ -14,7 +14,7 @@ import numpy as np
 from poseidon.simulate.checkpoint import from_bytes, to_bytes
 from poseidon.simulate.engine import Simulation
 from poseidon.simulate.past_arrivals import PastArrivals
-from poseidon.simulate.run_times import RunTimes
+from poseidon.simulate.run_times import DrawnRuns, RunTimes
 from poseidon.simulate.tasks import TaskProgress
 from poseidon.simulate.workloads.columns import ALONE, Float64, Int64, Work
 
@@ -72,9 +72,10 @@ def _play(
 ) -> Float64:
     """Let one future happen; returns float64[N], seconds until each task that waits has begun."""
     now, tasks = future.now, future.tasks
-    coming, until = _draw_coming(future, run_times, past, horizon, random)
+    runs = run_times.draw_future(random)
+    coming, until = _draw_coming(future, runs, past, horizon, random)
     future.let_come(coming)
-    _draw_run_times(future, run_times, random)
+    _draw_run_times(future, runs, random)
     future.horizon = now + until
     future.wakes = now
     finest = future.round_every
@@ -91,32 +92,32 @@ def _play(
 
 
 def _draw_coming(
-    future: Simulation, run_times: RunTimes, past: PastArrivals, horizon: float, random: np.random.Generator
+    future: Simulation, runs: DrawnRuns, past: PastArrivals, horizon: float, random: np.random.Generator
 ) -> tuple[Work, float]:
     """Return tasks that come, each like one that came, and for how many seconds that is all that comes."""
     found = past.draw_future(horizon, random)
     work = future.tasks.work
     drawn: dict[int, float] = {}
-    runs = np.empty(len(found.arrival))
+    lasting = np.empty(len(found.arrival))
     for place, (like, gang) in enumerate(zip(found.like.tolist(), found.gang.tolist(), strict=True)):
         if gang == ALONE or gang not in drawn:
-            drawn[gang] = run_times.draw_run(int(past.family[like]), float(past.stated[like]), 0.0, random)
-        runs[place] = drawn[gang]
-    coming = Work(work.templates, future.now + found.arrival, runs, past.template[found.like], found.gang)
+            drawn[gang] = runs.draw_run(int(past.family[like]), float(past.stated[like]), 0.0, random)
+        lasting[place] = drawn[gang]
+    coming = Work(work.templates, future.now + found.arrival, lasting, past.template[found.like], found.gang)
     return coming, found.until
 
 
-def _draw_run_times(future: Simulation, run_times: RunTimes, random: np.random.Generator) -> None:
-    """Give all tasks that run or wait run times; members of a gang have the same."""
+def _draw_run_times(future: Simulation, runs: DrawnRuns, random: np.random.Generator) -> None:
+    """Give all tasks that run or wait run times; what began together, and ends together, has the same."""
     tasks, now = future.tasks, future.now
     alive = np.flatnonzero((tasks.state == TaskProgress.WAITING) | (tasks.state == TaskProgress.RUNNING))
     drawn: dict[tuple[int, float], float] = {}
     left = np.empty(len(alive))
     for place, task in enumerate(alive.tolist()):
         elapsed = now - float(tasks.begun[task]) if tasks.state[task] == TaskProgress.RUNNING else 0.0
-        gang = int(tasks.work.gang[task])
-        key = gang, elapsed
-        if gang == ALONE or key not in drawn:
-            drawn[key] = run_times.draw_left(task, elapsed, random)
+        group = int(runs.of.together[task])
+        key = group, elapsed
+        if group == ALONE or key not in drawn:
+            drawn[key] = runs.draw_left(task, elapsed, random)
         left[place] = elapsed + drawn[key]
     tasks.set_left(alive, left)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from poseidon.kube.api.metadata import seconds
 from poseidon.kube.api.pods import Pod
@@ -24,8 +25,9 @@ from poseidon.simulate.past_arrivals import (
     PastTask,
     gather_arrivals,
 )
-from poseidon.simulate.run_times import KnownRuns, RunTimes, learn_runs
+from poseidon.simulate.run_times import PastRuns, RunTimes
 from poseidon.simulate.tasks import TaskProgress
+from poseidon.simulate.workloads.columns import ALONE, Float64, Int64
 
 _ENDING = re.compile(r"(-[a-z0-9]*[0-9][a-z0-9]*)+$")
 _TOGETHER = 60.0
@@ -55,21 +57,41 @@ def learn_run_times(
 
     ``now``: seconds since the epoch.
     """
-    ended: dict[int, list[float]] = {}
-    running: dict[int, list[float]] = {}
+    begun: dict[int, list[float]] = {}
+    until: dict[int, list[float]] = {}
+    over: dict[int, list[bool]] = {}
     for pod in all_pods:
-        ran, begun = _find_run(pod), seconds(pod.status.start_time)
-        if ran is not None:
-            ended.setdefault(families.find(pod), []).append(ran)
-        elif pod.status.phase == "Running" and begun is not None:
-            running.setdefault(families.find(pod), []).append(max(now - begun, 0.0))
+        first, end = seconds(pod.status.start_time), _find_end(pod)
+        if first is not None and (end is not None or pod.status.phase == "Running"):
+            family = families.find(pod)
+            begun.setdefault(family, []).append(first)
+            until.setdefault(family, []).append(max(now, first) if end is None else end)
+            over.setdefault(family, []).append(end is not None)
     mine = list(pods)
-    learnt: Mapping[int, KnownRuns] = {
-        family: learn_runs(np.array(times), np.array(running.get(family, ())))
-        for family, times in ended.items()
+    learnt = {
+        family: _learn(np.array(times), np.array(until[family]), np.array(over[family]))
+        for family, times in begun.items()
+        if any(over[family])
     }
-    family = np.array([families.find(pod) for pod in mine], dtype=np.int64)
-    return RunTimes(family, np.array([_find_stated(pod) for pod in mine]), learnt)
+    families_of_mine = np.array([families.find(pod) for pod in mine], dtype=np.int64)
+    return RunTimes(
+        families_of_mine, np.array([_find_stated(pod) for pod in mine]), _number_gangs(mine), learnt
+    )
+
+
+def _learn(begun: Float64, until: Float64, over: NDArray[np.bool_]) -> PastRuns:
+    """Return what pods of one family tell that began, and have ended or run on, at these moments."""
+    age = until - begun
+    return PastRuns(age, over, np.clip(until[over].min() - begun, 0.0, age))
+
+
+def _number_gangs(pods: Iterable[Pod]) -> Int64:
+    """Return int64[N]: a number for each gang, ``ALONE`` for pods that are in none."""
+    numbers: dict[Hashable, int] = {}
+    found = (membership(pod) for pod in pods)
+    return np.array(
+        [ALONE if each is None else numbers.setdefault(each, len(numbers)) for each in found], dtype=np.int64
+    )
 
 
 def look_back(
@@ -152,12 +174,12 @@ def _find_stated(pod: Pod) -> float:
     return float(find_run_seconds(pod)) or np.inf
 
 
-def _find_run(pod: Pod) -> float | None:
-    """Return how long a pod ran that has succeeded, None if that is not known."""
+def _find_end(pod: Pod) -> float | None:
+    """Return when a pod ended that has succeeded, None if that is not known."""
     if pod.status.phase != "Succeeded":
         return None
     begun, last = seconds(pod.status.start_time), find_last_end(pod)
-    return None if begun is None or last is None or last <= begun else last - begun
+    return None if begun is None or last is None or last <= begun else last
 
 
 def set_beginnings(simulation: Simulation, pods: Iterable[Pod], now: float) -> None:

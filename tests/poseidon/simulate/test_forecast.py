@@ -8,29 +8,45 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from poseidon.simulate.past_arrivals import MOST_TASKS, PastTask, gather_arrivals
-from poseidon.simulate.run_times import learn_runs
+from poseidon.simulate.run_times import PastRuns, RunTimes
 from poseidon.simulate.workloads.columns import ALONE
 from tests.support.effort import examples
 
 TIMES = st.lists(st.integers(1, 12).map(float), max_size=12)
+SEEN = st.lists(st.tuples(st.integers(1, 12), st.booleans(), st.integers(0, 12)), min_size=1, max_size=12)
 
 
-def survive_by_hand(ended: list[float], running: list[float], time: float) -> float:
-    """Return the chance of running longer than a time: of those who have reached it, the part that did not end then."""
+def make_runs(ended: list[float], running: list[float]) -> PastRuns:
+    """Return runs that were seen from their beginning."""
+    count = len(ended) + len(running)
+    over = np.arange(count) < len(ended)
+    return PastRuns(np.array([*ended, *running]), over, np.zeros(count))
+
+
+def survive_by_hand(seen: list[tuple[float, bool, float]], time: float) -> float:
+    """Return the chance of running longer: of those under way at an age, the part that did not end then.
+
+    Each of ``seen`` has its age, whether it has ended, and the age at which it was seen first.
+    """
     chance = 1.0
-    for each in sorted({*ended}):
-        if each <= time:
-            reached = sum(1 for other in (*ended, *running) if other >= each)
-            chance *= 1.0 - ended.count(each) / reached
+    for each in sorted({age for age, over, _ in seen if over}):
+        reached = sum(1 for age, _, first in seen if first <= each <= age)
+        early = reached < len(seen) ** 0.5 and any(first > each for _, _, first in seen)
+        if each <= time and not early:
+            chance *= 1.0 - sum(1 for age, over, _ in seen if over and age == each) / reached
     return chance
 
 
-@settings(max_examples=examples(150))
-@given(TIMES.filter(bool), TIMES)
-def test_tasks_that_still_run_count_as_having_run_so_long(ended: list[float], running: list[float]) -> None:
-    known = learn_runs(np.array(ended), np.array(running))
+@settings(max_examples=examples(300))
+@given(SEEN.filter(lambda seen: any(over for _, over, _ in seen)))
+def test_tasks_that_still_run_or_were_seen_late_count_for_what_was_seen(
+    drawn: list[tuple[int, bool, int]],
+) -> None:
+    seen = [(float(age), over, float(min(age, first))) for age, over, first in drawn]
+    age, over, first = (np.array(each) for each in zip(*seen, strict=True))
+    known = PastRuns(age, over, first).estimate()
     for time, chance in zip(known.seconds.tolist(), known.ended_by.tolist(), strict=True):
-        assert 1.0 - chance == pytest.approx(survive_by_hand(ended, running, time))
+        assert 1.0 - chance == pytest.approx(survive_by_hand(seen, time))
 
 
 @settings(max_examples=examples(150))
@@ -38,19 +54,44 @@ def test_tasks_that_still_run_count_as_having_run_so_long(ended: list[float], ru
 def test_a_task_goes_on_for_a_time_that_another_ran_or_outlives_all(
     ended: list[float], running: list[float], elapsed: float, seed: int
 ) -> None:
-    known = learn_runs(np.array(ended), np.array(running))
-    whole = elapsed + known.draw_left(elapsed, np.random.default_rng(seed))
+    random = np.random.default_rng(seed)
+    whole = elapsed + make_runs(ended, running).draw_estimate(random).draw_left(elapsed, random)
     assert whole > elapsed
     assert any(whole == pytest.approx(each) for each in ended) or whole > max(ended)
 
 
 def test_run_times_are_drawn_as_often_as_they_were() -> None:
-    known = learn_runs(np.array([10.0] * 3 + [100.0]), np.array([50.0] * 4))
+    known = make_runs([10.0] * 3 + [100.0], [50.0] * 4).estimate()
     random = np.random.default_rng(1)
     drawn = np.array([known.draw_left(0.0, random) for _ in range(4000)])
     assert np.mean(drawn == 10.0) == pytest.approx(3 / 8, abs=0.03)
     later = np.array([known.draw_left(20.0, random) for _ in range(100)])
     assert set(later.tolist()) == {80.0}, "of those that ran longer than 20 seconds one has ended, after 100"
+
+
+def test_forgotten_short_runs_do_not_make_runs_long() -> None:
+    random = np.random.default_rng(1)
+    begun, runs = np.sort(random.random(4000) * 100_000.0), random.exponential(3600.0, 4000)
+    end = begun + runs
+    seen = (end > 80_000.0) & (begun < 100_000.0)
+    until = np.minimum(end[seen], 100_000.0)
+    age, over = until - begun[seen], end[seen] <= 100_000.0
+    found = PastRuns(age, over, np.clip(80_000.0 - begun[seen], 0.0, age)).estimate()
+    half = float(found.seconds[np.searchsorted(found.ended_by, 0.5)])
+    assert half == pytest.approx(3600.0 * np.log(2.0), rel=0.1)
+    few = PastRuns(np.array([10.0, 20.0, 40.0]), np.ones(3, dtype=np.bool_), np.zeros(3))
+    means = [few.draw_estimate(random).draw_left(0.0, random) for _ in range(300)]
+    assert np.std(means) > 10.0
+    assert len({float(few.draw_estimate(random).ended_by[0]) for _ in range(20)}) == 20, "three tell little"
+
+
+def test_no_task_runs_longer_than_it_says() -> None:
+    past = make_runs([10.0, 100.0], [])
+    alone = np.array([ALONE])
+    runs = RunTimes(np.array([3]), np.array([40.0]), alone, {3: past}).draw_future(np.random.default_rng(1))
+    random = np.random.default_rng(2)
+    assert {runs.draw_left(0, 0.0, random) for _ in range(50)} == {10.0, 40.0}
+    assert {runs.draw_run(7, 40.0, 15.0, random), runs.draw_run(7, np.inf, 0.0, random)} == {25.0, np.inf}
 
 
 def test_what_comes_is_as_much_and_such_as_came() -> None:
