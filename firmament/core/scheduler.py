@@ -28,8 +28,7 @@ from firmament.core.few_tasks.placing import PlacedDirectly, place_directly
 from firmament.core.filters.static_rows import StaticRows
 from firmament.core.flow.outcome import to_dimacs
 from firmament.core.intake.binding_reports import BindingOutcomes
-from firmament.core.intake.events import apply_events
-from firmament.core.intake.validation import check_size
+from firmament.core.intake.events import apply_events, check_size
 from firmament.core.model import TaskClass
 from firmament.core.placement.outcome import Stopwatch, Timer, no_timer
 from firmament.core.profiles import Profiles

@@ -14,7 +14,7 @@ from google.protobuf.message import DecodeError
 import firmament
 from firmament.configuration.sections import LimitSection
 from firmament.core.events import InvalidEventError
-from firmament.core.intake.validation import TooLargeClusterError
+from firmament.core.intake.events import TooLargeClusterError
 from firmament.server.cluster import OrderError, ServedCluster, StaleDriverError, SupersededError
 from firmament.server.driving.loop import DriverLoop, RoundRunner
 from firmament.server.outbox import EVERY, DriverOutbox, Ending, SignsOfLife

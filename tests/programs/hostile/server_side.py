@@ -20,7 +20,7 @@ from google.protobuf.message import DecodeError
 from firmament.configuration.document import build_core, load
 from firmament.configuration.sections import LimitSection
 from firmament.core.events import InvalidEventError
-from firmament.core.intake.validation import TooLargeClusterError
+from firmament.core.intake.events import TooLargeClusterError
 from firmament.core.scheduler import Scheduler
 from firmament.core.state.classes import LEAST_SURPLUS
 from firmament.server.cluster import ServedCluster
