@@ -14,7 +14,6 @@ import numpy as np
 from benchmarks.comparators.base import Comparator, Contest, NotMeasuredError, Outcome
 from benchmarks.comparators.networkx_solver import NetworkxSolver
 from cost_models.interface import Int64
-from firmament.core.board.admission import admit
 from firmament.core.flow.network.arc_columns import ArcColumns
 from firmament.core.flow.network.network import (
     Network,
@@ -24,7 +23,7 @@ from firmament.core.flow.network.network import (
     dearest_path,
 )
 from firmament.core.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem
-from firmament.core.flow.residual import Residual, machine_units
+from firmament.core.flow.residual import Residual, admit, machine_units
 from firmament.core.placement.passes import place_greedily
 from firmament.solvers.base import FlowProblem, FlowSolution, Solver
 from firmament.solvers.ortools_solver import OrToolsSolver

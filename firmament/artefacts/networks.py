@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from firmament.core.flow.outcome import ARC_BLOCKS, FlowOutcome, to_dimacs
+from firmament.core.flow.column_generation import FlowOutcome
+from firmament.core.flow.network.dimacs import ARC_BLOCKS, to_dimacs
 from firmament.core.flow.reduction import AlikeMachines
 
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import partial
-from itertools import repeat
-from operator import eq
-from typing import NamedTuple, overload
+from typing import NamedTuple
 
 from firmament.core.model import ClaimAllocation
 from firmament.core.reasons import Cause
@@ -46,71 +43,6 @@ class Delta(NamedTuple):
     """
     allocations: tuple[ClaimAllocation, ...] = ()
     """Devices of the claims of a task that is placed, to be written to these before it is bound."""
-
-
-class PlacementDeltas(Sequence[Delta]):
-    """PLACE deltas as columns, which become objects only for those who look at them one by one.
-
-    ``uids`` and ``machines`` are parallel; ``depends_on``: what those at some indices depend on; ``allocations``:
-    devices that those at some indices have got. Not to be changed.
-    """
-
-    __slots__ = ("allocations", "depends_on", "machines", "uids")
-    __hash__ = None  # type: ignore[assignment]  # equal to any sequence of the same deltas
-
-    def __init__(
-        self,
-        uids: Sequence[str],
-        machines: Sequence[str],
-        depends_on: Mapping[int, tuple[str, ...]] | None = None,
-        allocations: Mapping[int, tuple[ClaimAllocation, ...]] | None = None,
-    ) -> None:
-        self.uids = uids
-        self.machines = machines
-        self.depends_on = depends_on or {}
-        self.allocations = allocations or {}
-
-    def __len__(self) -> int:
-        return len(self.uids)
-
-    def __iter__(self) -> Iterator[Delta]:
-        """All in order; without a call per delta, which would take several times longer."""
-        depends: Iterable[tuple[str, ...]] = repeat(())
-        if self.depends_on:
-            depends = [self.depends_on.get(index, ()) for index in range(len(self.uids))]
-        given: Iterable[tuple[ClaimAllocation, ...]] = repeat(())
-        if self.allocations:
-            given = [self.allocations.get(index, ()) for index in range(len(self.uids))]
-        no = repeat(False)
-        place = repeat(DeltaKind.PLACE)
-        rows = zip(place, self.uids, self.machines, repeat(""), depends, no, no, given, strict=False)
-        return map(partial(tuple.__new__, Delta), rows)
-
-    @overload
-    def __getitem__(self, index: int) -> Delta: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> tuple[Delta, ...]: ...
-
-    def __getitem__(self, index: int | slice) -> Delta | tuple[Delta, ...]:
-        if isinstance(index, slice):
-            return tuple(map(self.__getitem__, range(*index.indices(len(self)))))
-        place = index % len(self)
-        return Delta(
-            DeltaKind.PLACE,
-            self.uids[index],
-            self.machines[index],
-            depends_on=self.depends_on.get(place, ()),
-            allocations=self.allocations.get(place, ()),
-        )
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Sequence):
-            return NotImplemented
-        return len(self) == len(other) and all(map(eq, self, other))
-
-    def __repr__(self) -> str:
-        return f"PlacementDeltas({list(self)!r})"
 
 
 class GangPhase(Enum):

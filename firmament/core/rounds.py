@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from firmament.core.constraints.default_spread import SpreadTerms
 from firmament.core.constraints.pairs import NO_PAIRS
 from firmament.core.few_tasks.placing import PlacedDirectly
-from firmament.core.flow.outcome import FlowOutcome
+from firmament.core.flow.column_generation import FlowOutcome
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments, Costing, PlacementProblem
 from firmament.core.flow.terms import DualPrices, RoundHeights
 from firmament.core.placement.cost import compute_placed_cost, gap_of

@@ -19,14 +19,14 @@ import numpy as np
 from firmament.core.commit.current_limits import limits_now
 from firmament.core.commit.evictions import evict, withdraw
 from firmament.core.commit.kept_room import keep_room
-from firmament.core.commit.placements import assume_placements, list_decided_rows
+from firmament.core.commit.placements import PlacementDeltas, assume_placements, list_decided_rows
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.diagnosis.pending_reasons import pending_reasons
 from firmament.core.events import BindingReport, Event, TasksBound
 from firmament.core.few_tasks.first_costs import FirstCosts
 from firmament.core.few_tasks.placing import PlacedDirectly, place_directly
 from firmament.core.filters.static_rows import StaticRows
-from firmament.core.flow.outcome import to_dimacs
+from firmament.core.flow.network.dimacs import to_dimacs
 from firmament.core.intake.binding_reports import BindingOutcomes
 from firmament.core.intake.events import apply_events, check_size
 from firmament.core.model import TaskClass
@@ -41,7 +41,6 @@ from firmament.core.results import (
     Counts,
     Delta,
     DeltaKind,
-    PlacementDeltas,
     RoundResult,
     Unscheduled,
 )

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import networkx as nx
 import numpy as np
 
-from firmament.core.flow.outcome import FlowOutcome
+from firmament.core.flow.column_generation import FlowOutcome
 from firmament.core.flow.problem import COST_UNITS_PER_POINT
 from firmament.pictures import svg
 from protos.conventions.command_line import format_count

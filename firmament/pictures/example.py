@@ -19,8 +19,7 @@ from firmament.core.events import (
     TasksBound,
     TasksSubmitted,
 )
-from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
-from firmament.core.flow.outcome import FlowOutcome
+from firmament.core.flow.column_generation import FlowOutcome, GenerationOptions, optimal_flow
 from firmament.core.flow.residual import Residual
 from firmament.core.flow.tuning import FlowTuning
 from firmament.core.model import Machine, TaskClass

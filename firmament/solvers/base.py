@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,30 +29,6 @@ class FlowProblem:
     costs: Int64
     supplies: Int64
     stated: FlowProblem | None = None
-
-    @classmethod
-    def from_supplies(cls, supplies: Int64, *kinds: Arcs) -> FlowProblem:
-        """Return the problem of all these arcs, in this order."""
-        columns = (
-            np.concatenate(part) for part in zip(*(np.broadcast_arrays(*kind) for kind in kinds), strict=True)
-        )
-        tails, heads, capacities, costs = columns
-        return cls(
-            tails.astype(np.int32),
-            heads.astype(np.int32),
-            capacities.astype(np.int64, copy=False),
-            costs.astype(np.int64, copy=False),
-            supplies,
-        )
-
-
-class Arcs(NamedTuple):
-    """Arcs of one kind: an array int[N] each, or one number for all of them."""
-
-    tails: Int64 | Int32 | int
-    heads: Int64 | Int32 | int
-    capacities: Int64 | int
-    costs: Int64 | int
 
 
 @dataclass(frozen=True, slots=True)

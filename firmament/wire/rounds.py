@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, fields
 from itertools import groupby, repeat
 from typing import Final
 
+from firmament.core.commit.placements import PlacementDeltas
 from firmament.core.reasons import lacks_only_room
 from firmament.core.results import (
     Delta,
@@ -19,7 +20,6 @@ from firmament.core.results import (
     Explanation,
     MachineState,
     MachineVerdict,
-    PlacementDeltas,
     RoundResult,
     RoundStats,
     TaskState,

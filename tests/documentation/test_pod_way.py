@@ -9,7 +9,7 @@ from tests.support.pod_way import on_the_way
 
 
 async def test_a_plain_pod_goes_the_way_that_is_told():
-    """Lower the number there whenever you can: a way through 22 modules would be one to keep in mind."""
+    """The number there only becomes lower: join what is read together, and leave out what a pod does not need."""
     way, written = await on_the_way()
     binding = msgspec.json.decode(written["/api/v1/namespaces/default/pods/a/binding"])
     assert (binding["metadata"]["uid"], binding["target"]["name"]) == ("a", "n1")

@@ -7,7 +7,7 @@ from tests.support.task_way import on_the_way
 
 
 def test_a_task_goes_the_way_that_is_told():
-    """Lower the number there whenever you can: a way through 45 modules would be one to keep in mind."""
+    """The number there only becomes lower: join what is read together, and leave out what a task does not need."""
     way, answer = on_the_way()
     assert [(delta.task, delta.machine) for delta in answer.round.deltas] == [("a", "m1")]
     ToldWay("One task's way").check(way)

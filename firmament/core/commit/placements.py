@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import compress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import compress, repeat
+from operator import eq
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +19,77 @@ from firmament.core.constraints.ruleset import RuleSet
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.model import ClaimAllocation
 from firmament.core.ranks import rank
-from firmament.core.results import PlacementDeltas
+from firmament.core.results import Delta, DeltaKind
 from firmament.core.snapshot.grouping import RoundContext
 from firmament.core.snapshot.snapshot import Snapshot
 from firmament.core.state import transitions
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase
+
+
+class PlacementDeltas(Sequence[Delta]):
+    """PLACE deltas as columns, which become objects only for those who look at them one by one.
+
+    ``uids`` and ``machines`` are parallel; ``depends_on``: what those at some indices depend on; ``allocations``:
+    devices that those at some indices have got. Not to be changed.
+    """
+
+    __slots__ = ("allocations", "depends_on", "machines", "uids")
+    __hash__ = None  # type: ignore[assignment]  # equal to any sequence of the same deltas
+
+    def __init__(
+        self,
+        uids: Sequence[str],
+        machines: Sequence[str],
+        depends_on: Mapping[int, tuple[str, ...]] | None = None,
+        allocations: Mapping[int, tuple[ClaimAllocation, ...]] | None = None,
+    ) -> None:
+        self.uids = uids
+        self.machines = machines
+        self.depends_on = depends_on or {}
+        self.allocations = allocations or {}
+
+    def __len__(self) -> int:
+        return len(self.uids)
+
+    def __iter__(self) -> Iterator[Delta]:
+        """All in order; without a call per delta, which would take several times longer."""
+        depends: Iterable[tuple[str, ...]] = repeat(())
+        if self.depends_on:
+            depends = [self.depends_on.get(index, ()) for index in range(len(self.uids))]
+        given: Iterable[tuple[ClaimAllocation, ...]] = repeat(())
+        if self.allocations:
+            given = [self.allocations.get(index, ()) for index in range(len(self.uids))]
+        no = repeat(False)
+        place = repeat(DeltaKind.PLACE)
+        rows = zip(place, self.uids, self.machines, repeat(""), depends, no, no, given, strict=False)
+        return map(partial(tuple.__new__, Delta), rows)
+
+    @overload
+    def __getitem__(self, index: int) -> Delta: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Delta, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> Delta | tuple[Delta, ...]:
+        if isinstance(index, slice):
+            return tuple(map(self.__getitem__, range(*index.indices(len(self)))))
+        place = index % len(self)
+        return Delta(
+            DeltaKind.PLACE,
+            self.uids[index],
+            self.machines[index],
+            depends_on=self.depends_on.get(place, ()),
+            allocations=self.allocations.get(place, ()),
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sequence):
+            return NotImplemented
+        return len(self) == len(other) and all(map(eq, self, other))
+
+    def __repr__(self) -> str:
+        return f"PlacementDeltas({list(self)!r})"
 
 
 def assume_placements(

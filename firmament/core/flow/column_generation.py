@@ -1,4 +1,5 @@
-"""Column generation: solve a small network, price what was left out, add what violates, until none does.
+"""Optimal flows. The network of a small problem is solved whole. For others, column generation solves a small network,
+prices what was left out, and adds what violates the prices, until nothing does.
 
 After the first solve the flow is mended in place if little is wrong with it (see ``primal_dual_repair``), else the
 wider network is solved anew.
@@ -6,7 +7,8 @@ wider network is solved anew.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -16,21 +18,22 @@ from firmament.core.flow.network.arc_columns import OfferedArcs, starting_column
 from firmament.core.flow.network.network import (
     Network,
     build_network,
-    carry_over,
     compute_unscheduled_penalties,
     dearest_path,
     flow_cost,
     whole_network,
-    widen_network,
 )
+from firmament.core.flow.network.widening import carry_over, unmerge, widen_network
 from firmament.core.flow.optimality.node_prices import NotOptimalError, Prices, node_prices
 from firmament.core.flow.optimality.pricing import FullPrices, Violations, price_out
 from firmament.core.flow.optimality.primal_dual_repair import repair_flow
-from firmament.core.flow.outcome import FlowOutcome
-from firmament.core.flow.price_estimate.equilibrium import Spread, estimate_spread
+from firmament.core.flow.price_estimate.equilibrium import estimate_spread
+from firmament.core.flow.problem import Assignments
 from firmament.core.flow.residual import Residual
-from firmament.core.flow.tuning import FlowTuning, TruncationTuning
-from firmament.solvers.base import FlowProblem, FlowSolution, Solver, SolverTimeoutError
+from firmament.core.flow.terms import DualPrices
+from firmament.core.flow.truncation import find_unfilled_machines, solve_near, surely_used
+from firmament.core.flow.tuning import FlowTuning
+from firmament.solvers.base import FlowSolution, Solver, SolverTimeoutError
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,68 @@ class GenerationOptions:
     def rate(self, tasks: int) -> float:
         """Return samples per task in each direction, if so many tasks wait in all."""
         return max(self.samples, min(self.samples_most, self.sampled / (2 * max(1, tasks))))
+
+
+@dataclass(frozen=True)
+class FlowOutcome:
+    """An optimal flow over the last network.
+
+    The first steps of a machine may be one arc there. In ``network`` and ``flows`` every step is on its own, so that
+    the arcs' costs are what the placement costs.
+    """
+
+    solved: Network
+    """The network that was solved; the first steps of a machine may be one arc."""
+    carried: Int64
+    """The flow on its arcs."""
+    arcs: int
+    """Number of arcs with every step on its own."""
+    bound: int
+    """Cost of the flow in units; if ``certified``, no placement costs less."""
+    certified: bool
+    """Whether the flow was proved optimal over all columns."""
+    solves: int
+    """How often the solver found a flow."""
+    seconds: float
+    """Seconds of these solves."""
+    time_limited: bool = False
+    """Whether a later solve was cut off."""
+    dual_prices: DualPrices | None = None
+    """Expected worth of shapes, None if it was not computed."""
+    mends: int = 0
+    """How often the flow was repaired without a solve."""
+
+    @classmethod
+    def of_whole(cls, network: Network, solution: FlowSolution) -> FlowOutcome:
+        """Return the optimal flow of a network that left nothing out."""
+        return cls(
+            solved=network,
+            carried=solution.flows,
+            arcs=len(solution.flows),
+            bound=flow_cost(network, solution.flows),
+            certified=True,
+            solves=1,
+            seconds=solution.seconds,
+        )
+
+    @cached_property
+    def network(self) -> Network:
+        """The network with every step on its own; built when it is first asked for."""
+        return self.solved if self.arcs == len(self.carried) else unmerge(self.solved)
+
+    @cached_property
+    def flows(self) -> Int64:
+        """int64[arcs]: the flow on the arcs of ``network``."""
+        if self.network is self.solved:
+            return self.carried
+        return carry_over(self.solved, self.carried, self.network, int(self.network.machines[-1]) + 1)
+
+    def assignments(self) -> Assignments:
+        """Return tasks per (class, machine) that the flow carries, in order of class, then machine."""
+        columns, _, _, _ = self.solved.blocks
+        carried = self.carried[columns]
+        where = carried > 0
+        return Assignments(self.solved.columns.cls[where], self.solved.columns.machine[where], carried[where])
 
 
 def optimal_flow(
@@ -277,87 +342,3 @@ class _Generation:
             dual_prices=self._spread.dual_prices,
             mends=self._mends,
         )
-
-
-# --- What sharp prices save the first solve: steps that are surely filled or surely empty, and large costs.
-#
-# Once prices are known well, most of a machine's steps are decided: the ones far below its price will be filled, the
-# ones far above it will not. The former are merged to one arc, the latter left out, which leaves a few steps per
-# machine. Both are held against the solved flow: a merged arc that is not full is unfolded, a step that was left out
-# and would be cheaper than its machine's price is added.
-#
-# Cost scaling takes a phase for each factor in the largest cost. Costs relative to good prices are small for all arcs
-# that matter; the others are cut off.
-
-
-def surely_used(residual: Residual, spread: Spread, tuning: TruncationTuning) -> tuple[Int64, Int64]:
-    """Return steps to give to each machine, and how many first ones of these to merge: int64[M] each.
-
-    Without sharp prices nothing is merged, and machines get more steps than are expected to be used.
-    """
-    problem = residual.problem
-    width = problem.times() * problem.crowd_step()
-    load = -(-spread.load // width)
-    if not spread.sharp:
-        return load + load // 4 + 2, np.zeros_like(load)
-    height = np.maximum(problem.crowd * problem.crowd_step(), 1)
-    above = spread.price - problem.crowd * (residual.placed // problem.crowd_step() * problem.crowd_step())
-    doubt = int(tuning.doubt * spread.temperature)
-    merged = np.clip((above - doubt) // height, 0, load - 1)
-    steps = np.maximum((above + int(tuning.ample * spread.temperature)) // height + 1, merged + 1)
-    return np.clip(steps, 1, load + load // 4 + 2), merged
-
-
-def find_unfilled_machines(network: Network, flows: Int64, merged: Int64) -> Int64:
-    """Return machines (rows) with ``merged`` steps that the flow does not fill."""
-    steps = network.blocks[3]
-    first = np.flatnonzero(np.r_[True, network.step_machine[1:] != network.step_machine[:-1]])
-    short = first[(flows[steps] < network.problem.capacities[steps])[first]]
-    machines = network.machines[network.step_machine[short]]
-    return machines[merged[machines] > 1]
-
-
-@dataclass(frozen=True, slots=True)
-class CutOptimum:
-    """An optimal flow of a network at costs that may be cut off.
-
-    ``cut``: the network with those costs, if the flow may be no optimum at the true ones; None: it is one.
-    """
-
-    solution: FlowSolution
-    cut: Network | None
-
-
-def solve_near(
-    network: Network, spread: Spread, solver: Solver, time_limit: float | None, tuning: TruncationTuning
-) -> CutOptimum:
-    """Solve with costs relative to the expected prices, cut off on both sides at so many temperatures.
-
-    Cutting a cost off from above makes it no dearer to use the arc, from below no cheaper, so a flow that is optimal
-    with such costs, leaves the former arcs empty and fills the latter is optimal with the true ones. Raises what the
-    solver raises.
-    """
-    arcs = network.problem
-    if not spread.sharp or len(arcs.tails) < tuning.small:
-        return CutOptimum(solver.solve(arcs, time_limit=time_limit), cut=None)
-    price = _node_prices(network, spread)
-    relative = arcs.costs + price[arcs.heads] - price[arcs.tails]
-    limit = max(1, int(tuning.cut_off * spread.temperature))
-    costs = np.clip(relative, -limit, limit)
-    cut = FlowProblem(arcs.tails, arcs.heads, arcs.capacities, costs, arcs.supplies, stated=arcs)
-    found = solver.solve(cut, time_limit=time_limit)
-    decided = np.where(relative > limit, found.flows == 0, found.flows == arcs.capacities)
-    if decided[np.abs(relative) > limit].all():
-        return CutOptimum(found, cut=None)
-    return CutOptimum(found, cut=replace(network, problem=replace(arcs, costs=arcs.costs + costs - relative)))
-
-
-def _node_prices(network: Network, spread: Spread) -> Int64:
-    """Return expected prices of all nodes; a class's is that of its cheapest column."""
-    columns, classes = network.blocks[0], len(network.classes)
-    machine = spread.price[network.machines]
-    through = network.problem.costs[columns] + machine[network.column_machine]
-    cls = np.zeros(classes, dtype=np.int64)
-    first = np.flatnonzero(np.r_[True, network.column_class[1:] != network.column_class[:-1]])
-    cls[network.column_class[first]] = np.minimum.reduceat(through, first)
-    return np.concatenate([cls, cls, machine, np.zeros(1, dtype=np.int64)])

@@ -1,4 +1,4 @@
-"""What is left of a round's problem while tasks are placed: who waits, and what machines have."""
+"""What is left of a round's problem while tasks are placed: who waits, and what machines have; and admission to it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from copy import copy
 
 import numpy as np
 
-from cost_models.interface import Bool, Int64
+from cost_models.interface import Bool, Float64, Int64, Ledger, SharedLedger
 from firmament.core.constraints.model_limits import JointRoom
 from firmament.core.constraints.quota_room import QuotaRoom
 from firmament.core.flow.problem import Assignments, PlacementProblem, take_oldest
+from firmament.core.ranks import rank_in_runs, runs, sum_before_in_runs
 
 UNLIMITED = int(np.iinfo(np.int64).max) // 4
 """Room where no row limits anything; no sum of amounts reaches it."""
@@ -222,3 +223,107 @@ def machine_units(residual: Residual, classes: Int64) -> Int64:
         if amount > 0:
             np.minimum(units, residual.free[column] // amount, out=units)
     return np.maximum(units, 0) * residual.problem.times()
+
+
+# --- Joint admission: what a flow proposes in single units, held against everything that tasks share.
+#
+# Two classes may each fit a machine alone and overfill it together. Admission walks the proposals of every machine in
+# order of priority, wait and size, all machines side by side, and lets through as many tasks of each as still fit the
+# machine's resource vector and the joint rows. What is refused goes into the next pass.
+
+
+def admit(residual: Residual, proposed: Assignments) -> Assignments:
+    """Admit what fits jointly and book it in ``residual``; the result never overfills anything.
+
+    At least one task is admitted if any proposal fits by itself: the first in order on its machine and rows.
+    """
+    ordered, standing = _in_order(residual, proposed)
+    admitted: list[Assignments] = []
+    rank = rank_in_runs(ordered.machine)
+    shared = [joint for joint in residual.joint if joint.rows.shared]
+    ledgers = [ledger for ledger in residual.ledgers if isinstance(ledger, SharedLedger) and ledger.shared]
+    for turn in range(int(rank.max(initial=-1)) + 1):
+        # One proposal per machine and turn: within a turn nobody competes for a machine.
+        this_turn = rank == turn
+        turn_entries = ordered.select(this_turn)
+        shapes = residual.problem.shape[turn_entries.cls]
+        count = np.minimum(turn_entries.count, residual.units(shapes, turn_entries.machine))
+        count = _limit_to_shared_rows(shared, shapes, turn_entries.machine, count, standing[this_turn])
+        if residual.quotas is not None:
+            count = residual.quotas.limit_in_turn(shapes, turn_entries.machine, count, standing[this_turn])
+        for ledger in ledgers:
+            known_as = residual.problem.map_to_ledgers(shapes)
+            count = _limit_to_shared_ledger(
+                ledger, known_as, turn_entries.machine, count, standing[this_turn]
+            )
+        fitting = Assignments(turn_entries.cls, turn_entries.machine, count).select(count > 0)
+        residual.book_assignments(fitting)
+        admitted.append(fitting)
+    return Assignments.join(admitted)
+
+
+def _in_order(residual: Residual, proposed: Assignments) -> tuple[Assignments, Int64]:
+    """Return assignments by machine; on a machine by priority, then by longest wait (the oldest bucket in
+    use), by size, by class.
+
+    Small tasks come before large ones, so that as many as possible stay where they are cheapest.
+
+    Beside the entries in that order, where each would stand in the same order over all machines: int64[A].
+    """
+    problem = residual.problem
+    oldest = np.argmax(residual.remaining > 0, axis=1)
+    order = np.lexsort(
+        (
+            proposed.machine,
+            proposed.cls,
+            _size(residual, proposed),
+            oldest[proposed.cls],
+            -problem.priority[proposed.cls],
+        )
+    )
+    standing = np.argsort(proposed.machine[order], kind="stable")
+    return proposed.select(order[standing]), standing
+
+
+def _size(residual: Residual, proposed: Assignments) -> Float64:
+    """Return float64[A]: share that one task takes of what is free on the machine, of the resource of which
+    it takes most.
+    """
+    shapes = residual.problem.shape[proposed.cls]
+    share = np.zeros(len(shapes))
+    for requests, free in zip(residual.problem.requests.T, residual.free, strict=True):
+        np.maximum(share, requests[shapes] / np.maximum(free.take(proposed.machine), 1), out=share)
+    return share
+
+
+def _limit_to_shared_rows(
+    shared: list[JointRoom], shapes: Int64, machine: Int64, count: Int64, standing: Int64
+) -> Int64:
+    """Cut ``count`` down so that ``shared`` rows are not overrun within one turn.
+
+    Entries count in order of ``standing``: cumulative sums per row, the one that crosses the limit is admitted in
+    part.
+    """
+    for joint in shared:
+        amount, row = joint.rows.amount[shapes], joint.rows.row_of[machine]
+        touched = np.flatnonzero((amount > 0) & (row >= 0) & (count > 0))
+        if len(touched) == 0:
+            continue
+        by_row = touched[np.lexsort((standing[touched], row[touched]))]
+        before = sum_before_in_runs(amount[by_row] * count[by_row], *runs(row[by_row]))
+        room = np.maximum(joint.left[row[by_row]] - before, 0)
+        count[by_row] = np.minimum(count[by_row], room // amount[by_row])
+    return count
+
+
+def _limit_to_shared_ledger(
+    ledger: Ledger, shapes: Int64, machine: Int64, count: Int64, standing: Int64
+) -> Int64:
+    """Cut ``count`` down to what a ledger takes of it within one turn, where machines share what it keeps.
+
+    Entries count in order of ``standing``.
+    """
+    order = np.argsort(standing, kind="stable")
+    took = np.zeros_like(count)
+    took[order] = ledger.copy().book(shapes[order], machine[order], count[order])
+    return took

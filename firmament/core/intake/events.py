@@ -1,5 +1,4 @@
-"""Applies events to a cluster: checks a batch as a whole, so that a bad event in it changes nothing; then what each kind
-of event changes.
+"""Applies events to a cluster. A batch is checked as a whole before, so that a bad event in it changes nothing.
 
 New tasks are added as columns, however many events bring them. A driver that starts sends tens of thousands of events
 of one task each: what is done per task must be little, and what can be done for many at once is.

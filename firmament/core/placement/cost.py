@@ -8,9 +8,9 @@ from itertools import chain
 import numpy as np
 
 from cost_models.interface import Bool, Int64
+from firmament.core.flow.column_generation import FlowOutcome
 from firmament.core.flow.network.network import compute_unscheduled_penalties, dearest_path, staircase
 from firmament.core.flow.optimality.node_prices import NotOptimalError, node_prices
-from firmament.core.flow.outcome import FlowOutcome
 from firmament.core.flow.problem import Assignments, PlacementProblem, take_oldest
 from firmament.core.flow.residual import Residual
 from firmament.core.placement.outcome import Placed

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from firmament.core.flow.column_generation import GenerationOptions
-from firmament.core.flow.outcome import FlowOutcome
+from firmament.core.flow.column_generation import FlowOutcome, GenerationOptions
 from firmament.core.flow.problem import Assignments
-from firmament.core.flow.reduction import AlikeMachines
-from firmament.core.placement.class_aggregation import Bundled
+from firmament.core.flow.reduction import AlikeMachines, Bundled
 from firmament.core.placement.tuning import PlacementTuning
 from firmament.core.search.driver import SearchLog
 from firmament.core.tree_solver.nested_search import SearchSteps

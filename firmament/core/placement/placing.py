@@ -20,8 +20,8 @@ import numpy as np
 from cost_models.interface import Bool, Int64
 from firmament.core.board.board import Board, is_displaced
 from firmament.core.flow.problem import Assignments, PlacementProblem
+from firmament.core.flow.reduction import merge_classes
 from firmament.core.flow.residual import Residual
-from firmament.core.placement.class_aggregation import merge_classes
 from firmament.core.placement.gang_search import GangSearch
 from firmament.core.placement.outcome import Means, Placed, StageFigures
 from firmament.core.placement.pairs.waves import place_pairs, place_rest_of_pairs

@@ -18,10 +18,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from cost_models.interface import Int64
+from firmament.core.flow.network.network import Arcs, join_arcs
 from firmament.core.preemption.bundles import Bundles
 from firmament.core.preemption.problem import LOWEST_WEIGHT
 from firmament.core.shortest_paths import ArcBlock, shorten
-from firmament.solvers.base import Arcs, FlowProblem, Solver
+from firmament.solvers.base import Solver
 
 LARGEST_TOTAL = 2**61
 """Costs stay below this over the number of nodes, so that the solver's sums stay within 64 bits."""
@@ -168,7 +169,7 @@ class _Network:
     def _solve(self, cost: Int64, solver: Solver, time_limit: float | None) -> Int64:
         """Return the flow of the active arcs at a cost, which is noted as well."""
         arcs = self._active
-        problem = FlowProblem.from_supplies(
+        problem = join_arcs(
             self._supplies, Arcs(self._tails[arcs], self._heads[arcs], self._capacities[arcs], cost)
         )
         flows = solver.solve(problem, time_limit=time_limit).flows

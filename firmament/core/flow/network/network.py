@@ -9,18 +9,17 @@ a class is its number of waiting tasks, so that a feasible flow always exists.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cost_models.interface import Bool, Int64
 from firmament.core.flow.network.arc_columns import ArcColumns
 from firmament.core.flow.problem import WAIT_BUCKETS
 from firmament.core.flow.residual import Residual, machine_units
-from firmament.core.ranks import counting, places_in, runs, sum_before_in_runs
-from firmament.solvers.base import Arcs, FlowProblem
+from firmament.core.ranks import counting, places_in
+from firmament.solvers.base import FlowProblem, Int32
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +99,30 @@ def crowding_cost(residual: Residual, machine: Int64, nth: Int64 | int = 0) -> I
     return problem.crowd[machine] * ((residual.placed[machine] + each) // step * step)
 
 
+class Arcs(NamedTuple):
+    """Arcs of one kind: an array int[N] each, or one number for all of them."""
+
+    tails: Int64 | Int32 | int
+    heads: Int64 | Int32 | int
+    capacities: Int64 | int
+    costs: Int64 | int
+
+
+def join_arcs(supplies: Int64, *kinds: Arcs) -> FlowProblem:
+    """Return the flow problem of all these arcs, in this order."""
+    columns = (
+        np.concatenate(part) for part in zip(*(np.broadcast_arrays(*kind) for kind in kinds), strict=True)
+    )
+    tails, heads, capacities, costs = columns
+    return FlowProblem(
+        tails.astype(np.int32),
+        heads.astype(np.int32),
+        capacities.astype(np.int64, copy=False),
+        costs.astype(np.int64, copy=False),
+        supplies,
+    )
+
+
 def build_network(
     residual: Residual, columns: ArcColumns, penalties: Int64, steps: Int64, merged: Int64 | None = None
 ) -> Network:
@@ -134,7 +157,7 @@ def build_network(
     supplies[: len(classes)] = waiting[classes]
     supplies[sink] = -int(waiting.sum())
     return Network(
-        problem=FlowProblem.from_supplies(
+        problem=join_arcs(
             supplies,
             Arcs(column_class, first_machine + column_machine, capacity, cost),
             Arcs(np.arange(len(classes)), aggregators, waiting[classes], 0),
@@ -193,20 +216,6 @@ def flow_cost(network: Network, flows: Int64) -> int:
     before = slice(others[0].start, others[-1].stop)
     taken = np.bincount(network.step_machine, weights=flows[steps], minlength=len(network.machines))
     return int(flows[before] @ network.problem.costs[before]) + network.steps.cost(taken.astype(np.int64))
-
-
-def unmerge(network: Network) -> Network:
-    """Return the same network with every step as an arc of its own."""
-    arcs, merged = network.steps.arcs(), network.problem
-    _, _, before, _ = network.blocks
-    kept = slice(0, before.stop)
-    first, sink = 2 * len(network.classes), len(merged.supplies) - 1
-    problem = FlowProblem.from_supplies(
-        merged.supplies,
-        Arcs(merged.tails[kept], merged.heads[kept], merged.capacities[kept], merged.costs[kept]),
-        Arcs(first + arcs.machine, sink, arcs.capacity, arcs.cost),
-    )
-    return replace(network, problem=problem, step_machine=arcs.machine, step_count=arcs.count)
 
 
 # --- Machine -> sink arcs: what each further task on a machine costs, in parallel steps of equal width.
@@ -290,63 +299,3 @@ def staircase(height: Int64, step: int) -> Int64:
     full, rest = np.divmod(height, step)
     total: Int64 = step * step * (full * (full - 1) // 2) + full * step * rest
     return total
-
-
-# --- A network with more columns, and a flow of the narrower one on its arcs.
-#
-# Between the first network and the last, mostly a few dozen columns are added and nothing else changes. Then all other
-# parts of the network are taken over unchanged.
-
-
-def carry_over(old: Network, flows: Int64, new: Network, machines: int) -> Int64:
-    """Return the flow of ``old`` on the arcs of ``new``, which has all its columns and room; ``machines`` is
-    M.
-
-    Steps may be merged in one and not in the other.
-    """
-    result = np.zeros(len(new.problem.tails), dtype=np.int64)
-    old_blocks, new_blocks = old.blocks, new.blocks
-    result[np.searchsorted(new.columns.keys(machines), old.columns.keys(machines))] = flows[old_blocks[0]]
-    for block in (1, 2):
-        result[new_blocks[block]] = flows[old_blocks[block]]
-    # Steps are in order of cost, so what a machine takes fills the first ones, however many of them are merged.
-    taken = np.zeros(machines, dtype=np.int64)
-    np.add.at(taken, old.machines[old.step_machine], flows[old_blocks[3]])
-    capacity = new.problem.capacities[new_blocks[3]]
-    before = sum_before_in_runs(capacity, *runs(new.step_machine))
-    result[new_blocks[3]] = np.clip(taken[new.machines][new.step_machine] - before, 0, capacity)
-    return result
-
-
-def widen_network(
-    residual: Residual, network: Network, flows: Int64, added: ArcColumns
-) -> tuple[Network, Int64] | None:
-    """Return ``network`` with the columns ``added``, which it lacks, and the flow ``flows`` (int64[A]) on its
-    arcs.
-
-    None if one of them leads to a machine that is no part of the network.
-    """
-    if not np.isin(added.machine, network.machines).all():
-        return None
-    line, row = np.searchsorted(network.classes, added.cls), np.searchsorted(network.machines, added.machine)
-    width, columns, arcs = residual.problem.machines, network.columns, network.problem
-    at = np.searchsorted(columns.keys(width), added.keys(width))
-    capacity, cost = column_arcs(residual, added)
-
-    def insert(before: NDArray[Any], values: NDArray[Any] | int) -> NDArray[Any]:
-        return np.insert(before, at, values)
-
-    wider = replace(
-        network,
-        problem=replace(
-            arcs,
-            tails=insert(arcs.tails, line),
-            heads=insert(arcs.heads, 2 * len(network.classes) + row),
-            capacities=insert(arcs.capacities, capacity),
-            costs=insert(arcs.costs, cost),
-        ),
-        columns=ArcColumns(insert(columns.cls, added.cls), insert(columns.machine, added.machine)),
-        column_class=insert(network.column_class, line),
-        column_machine=insert(network.column_machine, row),
-    )
-    return wider, insert(flows, 0)

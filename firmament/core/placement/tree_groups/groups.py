@@ -18,13 +18,13 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.core.board.board import Board, is_displaced
+from firmament.core.flow.column_generation import FlowOutcome
 from firmament.core.flow.network.network import crowding_cost
 from firmament.core.flow.optimality.node_prices import NotOptimalError, Prices, node_prices
 from firmament.core.flow.optimality.pricing import full_machine_prices
-from firmament.core.flow.outcome import FlowOutcome
 from firmament.core.flow.problem import Assignments, PlacementProblem
+from firmament.core.flow.reduction import merge_classes
 from firmament.core.flow.residual import Residual
-from firmament.core.placement.class_aggregation import merge_classes
 from firmament.core.placement.outcome import Means, Placed, StageFigures
 from firmament.core.placement.passes import propose
 from firmament.core.placement.subclasses import LARGEST_COST

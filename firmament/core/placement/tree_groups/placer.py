@@ -9,18 +9,19 @@ from itertools import islice, product
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.core.board.admission import admit, replay
 from firmament.core.board.board import Board
+from firmament.core.board.replay import replay
 from firmament.core.constraints.preferences import soft_cost
-from firmament.core.flow.network.network import crowding_cost
+from firmament.core.flow.network.network import Arcs, crowding_cost, join_arcs
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments
+from firmament.core.flow.residual import admit
 from firmament.core.placement.outcome import Means
 from firmament.core.placement.tree_groups.nested_placer import KeptRoom, assign, bounds_by_requests, pose
 from firmament.core.tree_solver.groups import GroupTerms, TreeGroup
 from firmament.core.tree_solver.nested import NestedGroup
 from firmament.core.tree_solver.nested_solver import solve_nested
 from firmament.core.tree_solver.tree import Shortage
-from firmament.solvers.base import Arcs, FlowProblem, Solver
+from firmament.solvers.base import Solver
 
 UNLIKE_PLACES = "its pods may use different nodes, and no way was found to share them out by the rules"
 IN_THE_WAY = "its pods are in each other's way, by limits or rules that they share"
@@ -347,7 +348,7 @@ def _transport(wanted: Int64, places: Int64, slots: Int64, cost: Int64, solver: 
     dearest = int(cost.max(initial=0)) + 1
     tasks = int(wanted.sum())
     solution = solver.solve(
-        FlowProblem.from_supplies(
+        join_arcs(
             np.concatenate([wanted, np.zeros(leaves, dtype=np.int64), [-tasks]]),
             Arcs(row, classes + column, slots[row, column], cost[row, column]),
             Arcs(np.arange(classes, sink), sink, places, 0),

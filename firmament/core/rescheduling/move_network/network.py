@@ -19,10 +19,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.core.flow.network.network import StepArcs, Steps
+from firmament.core.flow.network.network import Arcs, StepArcs, Steps, join_arcs
 from firmament.core.rescheduling.move_network.problem import MoveColumns, MoveProblem, Moves
 from firmament.core.shortest_paths import ArcBlock, shorten
-from firmament.solvers.base import Arcs, FlowProblem
+from firmament.solvers.base import FlowProblem
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ def build(
     emptier = _steps(problem, machines, there - leaving, leaving)
     moving = problem.price[row] + extra_price - problem.home_cost[homes]
     going = problem.cost[columns.row, columns.group].astype(np.int64)
-    flow = FlowProblem.from_supplies(
+    flow = join_arcs(
         np.zeros(rest + 1, dtype=np.int64),  # a circulation
         Arcs(node[machine], row, count, moving),
         Arcs(columns.row, problem.rows + columns.group, of_row[columns.row], going),

@@ -8,8 +8,7 @@ import numpy as np
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from firmament.core.board.admission import admit
-from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
+from firmament.core.flow.column_generation import FlowOutcome, GenerationOptions, optimal_flow
 from firmament.core.flow.network.arc_columns import ArcColumns, OfferedArcs
 from firmament.core.flow.network.network import (
     Network,
@@ -19,9 +18,8 @@ from firmament.core.flow.network.network import (
 )
 from firmament.core.flow.optimality.node_prices import node_prices
 from firmament.core.flow.optimality.pricing import FullPrices, price_out
-from firmament.core.flow.outcome import FlowOutcome
 from firmament.core.flow.problem import PlacementProblem
-from firmament.core.flow.residual import Residual
+from firmament.core.flow.residual import Residual, admit
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.oracle.network import cost_by_networkx, cost_by_ortools, full_network, slackness_faults, unbalanced
 from tests.support.effort import examples

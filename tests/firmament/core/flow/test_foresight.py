@@ -7,23 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from firmament.core.flow.column_generation import (
-    GenerationOptions,
-    find_unfilled_machines,
-    optimal_flow,
-    solve_near,
-    surely_used,
-)
+from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
 from firmament.core.flow.network.arc_columns import ArcColumns
-from firmament.core.flow.network.network import (
-    build_network,
-    carry_over,
-    compute_unscheduled_penalties,
-    dearest_path,
-)
+from firmament.core.flow.network.network import build_network, compute_unscheduled_penalties, dearest_path
+from firmament.core.flow.network.widening import carry_over
 from firmament.core.flow.price_estimate.equilibrium import estimate_spread
 from firmament.core.flow.problem import PlacementProblem
 from firmament.core.flow.residual import Residual
+from firmament.core.flow.truncation import find_unfilled_machines, solve_near, surely_used
 from firmament.solvers.base import FlowProblem, FlowSolution
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import problem

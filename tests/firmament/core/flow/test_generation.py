@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from benchmarks.comparators.networkx_solver import NetworkxSolver
-from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
+from firmament.core.flow.column_generation import FlowOutcome, GenerationOptions, optimal_flow
 from firmament.core.flow.network.arc_columns import ArcColumns, OfferedArcs, starting_columns
-from firmament.core.flow.outcome import FlowOutcome
 from firmament.core.flow.price_estimate.equilibrium import estimate_spread
 from firmament.core.flow.problem import PlacementProblem
 from firmament.core.flow.residual import Residual, machine_units

@@ -8,10 +8,10 @@ from firmament.core.flow.network.arc_columns import ArcColumns
 from firmament.core.flow.network.network import (
     Network,
     build_network,
-    carry_over,
     compute_unscheduled_penalties,
     dearest_path,
 )
+from firmament.core.flow.network.widening import carry_over
 from firmament.core.flow.optimality.node_prices import node_prices
 from firmament.core.flow.optimality.pricing import FullPrices
 from firmament.core.flow.optimality.primal_dual_repair import repair_flow

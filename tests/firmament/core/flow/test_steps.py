@@ -10,12 +10,11 @@ from firmament.core.flow.network.arc_columns import ArcColumns
 from firmament.core.flow.network.network import (
     Steps,
     build_network,
-    carry_over,
     compute_unscheduled_penalties,
     dearest_path,
     flow_cost,
-    unmerge,
 )
+from firmament.core.flow.network.widening import carry_over, unmerge
 from firmament.core.flow.residual import Residual
 from tests.support.core import problem
 from tests.support.effort import examples

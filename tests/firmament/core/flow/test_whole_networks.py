@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firmament.core.flow import column_generation
-from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
-from firmament.core.flow.outcome import FlowOutcome
+from firmament.core.flow.column_generation import FlowOutcome, GenerationOptions, optimal_flow
 from firmament.core.flow.price_estimate.equilibrium import estimate_spread
 from firmament.core.flow.problem import PlacementProblem
 from firmament.core.flow.residual import Residual

@@ -9,13 +9,8 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from firmament.core.flow.network.arc_columns import ArcColumns
-from firmament.core.flow.network.network import (
-    build_network,
-    carry_over,
-    compute_unscheduled_penalties,
-    dearest_path,
-    widen_network,
-)
+from firmament.core.flow.network.network import build_network, compute_unscheduled_penalties, dearest_path
+from firmament.core.flow.network.widening import carry_over, widen_network
 from firmament.core.flow.residual import Residual
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.effort import examples

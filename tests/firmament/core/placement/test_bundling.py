@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from firmament.core.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem
-from firmament.core.placement.class_aggregation import merge_classes
+from firmament.core.flow.reduction import merge_classes
 from firmament.core.placement.outcome import Means, Placed
 from firmament.core.placement.placing import place
 from firmament.solvers.ortools_solver import OrToolsSolver

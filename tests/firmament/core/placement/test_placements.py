@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament.core.results import Delta, DeltaKind, PlacementDeltas
+from firmament.core.commit.placements import PlacementDeltas
+from firmament.core.results import Delta, DeltaKind
 
 UIDS, MACHINES = ["a", "b", "c"], ["m", "n", "m"]
 DELTAS = (

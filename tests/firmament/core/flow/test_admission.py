@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from cost_models.interface import JointRows
-from firmament.core.board.admission import admit
 from firmament.core.flow.problem import Assignments
-from firmament.core.flow.residual import Residual
+from firmament.core.flow.residual import Residual, admit
 from tests.support.core import problem
 
 Triples = list[tuple[int, int, int]]
