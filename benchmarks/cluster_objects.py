@@ -17,7 +17,7 @@ import msgspec
 from benchmarks.declarative.templates import Manifest
 from benchmarks.targets.base import TargetError
 from poseidon.demo.tracker import PodName
-from poseidon.kube.client.errors import ApiError
+from poseidon.kube.client.errors import ApiError, UnreachableError
 from poseidon.kube.client.media_types import MERGE_PATCH
 from poseidon.kube.client.transport import Transport
 
@@ -45,6 +45,9 @@ _CONTENTS = ("Pod", "PersistentVolumeClaim", "PodGroup")
 """Kinds that a namespace of a benchmark holds, besides events."""
 
 _EVENTS = "/api/v1/namespaces/{}/events"
+_EMPTYING_SECONDS = 300.0
+"""A collection of many objects takes longer to delete than the answer to one request may take."""
+
 _PATIENCE_SECONDS, _POLL_SECONDS = 3.0, 0.2
 """A namespace controller writes conditions within moments; without one, nobody ever does."""
 
@@ -146,10 +149,24 @@ async def _finalize(transport: Transport, name: str, namespace: dict[str, Any]) 
             raise
 
 
-async def _empty(transport: Transport, path: str) -> None:
-    """Delete all objects of a collection at once; one that the server does not have is empty."""
-    try:
-        await transport.delete(path, _AT_ONCE)
-    except ApiError as error:
-        if not error.not_found:
-            raise
+async def _empty(transport: Transport, path: str, at_most: float = _EMPTYING_SECONDS) -> None:
+    """Delete all objects of a collection at once; one that the server does not have is empty.
+
+    A request that was not answered in time has deleted a part, so it is sent again. Raises ``KubeError``, also if
+    none has been answered after ``at_most`` seconds.
+    """
+    begin = time.monotonic()
+    while True:
+        try:
+            await transport.delete(path, _AT_ONCE)
+        except ApiError as error:
+            if error.not_found:
+                return
+            if not error.transient or time.monotonic() - begin > at_most:
+                raise
+        except UnreachableError:
+            if time.monotonic() - begin > at_most:
+                raise
+        else:
+            return
+        await asyncio.sleep(_POLL_SECONDS)

@@ -80,12 +80,18 @@ def head_to_head(
         cases = make_cases(_split(workloads), [_rate(each) for each in _split(rates)], sizes)
         options = HeadToHeadOptions(arena, cases, sizes, chosen, runs, minutes, timeout, progress())
         results = Results(save)
-        left = asyncio.run(run_head_to_head(options, results))
-    report = results.report()
-    emit(report, output, save)
-    if document:
-        for path in write_document(report):
-            click.echo(f"wrote {path}", err=True)
+    left = 0
+    try:
+        with _explain_failures():
+            left = asyncio.run(run_head_to_head(options, results))
+    finally:
+        # What has been measured is told also if the cluster could not be taken down in order.
+        report = results.report()
+        if report["results"]:
+            emit(report, output, save)
+            if document:
+                for path in write_document(report):
+                    click.echo(f"wrote {path}", err=True)
     if left:
         click.echo(f"{left} runs are left; start the same command again, with --save, to go on", err=True)
 

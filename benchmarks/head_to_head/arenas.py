@@ -26,7 +26,10 @@ _CONTROLLERS = ",".join(("*", *(f"-{name}" for name in _LEFT_OUT)))
 
 @dataclass(frozen=True, slots=True)
 class Arena:
-    """``roots`` tells the processes of the cluster; ``scheduler`` is the binary of kube-scheduler, if there is one."""
+    """``roots`` tells the processes of the cluster; ``scheduler`` is the binary of kube-scheduler, if there is one.
+
+    One of its ``own`` ends with the run, and all its objects with it.
+    """
 
     kubeconfig: Path
     roots: Roots

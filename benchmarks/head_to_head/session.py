@@ -69,7 +69,10 @@ async def run_head_to_head(options: HeadToHeadOptions, results: Results) -> int:
     folder = Path(tempfile.mkdtemp(prefix="poseidon-head-"))
     try:
         options.progress("starting the control plane")
-        async with open_arena(options.arena, folder) as arena, SharedCluster(arena.kubeconfig) as cluster:
+        async with (
+            open_arena(options.arena, folder) as arena,
+            SharedCluster(arena.kubeconfig, ends=arena.own) as cluster,
+        ):
             while left and time.monotonic() < until:
                 case, number, name = left.pop(0)
                 options.progress(f"{case.name}: {name}")

@@ -36,11 +36,15 @@ class SharedCluster:
     """The objects of an API server that runs of several schedulers share: ``async with``.
 
     What a run creates before its scheduler starts and no scheduler places, nodes and pods that name theirs, stays for
-    the next run, as far as that asks for the same.
+    the next run, as far as that asks for the same. In the end all is taken away, unless the cluster ``ends`` with the
+    run.
     """
 
-    def __init__(self, kubeconfig: Path, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, kubeconfig: Path, clock: Callable[[], float] = time.monotonic, *, ends: bool = False
+    ) -> None:
         self._kubeconfig = kubeconfig
+        self._ends = ends
         self._clock = clock
         self._resources = AsyncExitStack()
         self._namespaces: set[str] = set()
@@ -52,19 +56,28 @@ class SharedCluster:
         settings = load_settings(self._kubeconfig)
         enter = self._resources.enter_async_context
         self.transport = await enter(Transport(settings, clock=self._clock, user_agent="poseidon-bench"))
-        self.watch: PodWatch = await enter(watching(self.transport, self._clock))
+        try:
+            await self.transport.get("/version")  # a watch would wait for ever for a server that is not there
+            self.watch: PodWatch = await enter(watching(self.transport, self._clock))
+        except BaseException:
+            await self._resources.aclose()
+            raise
         return self
 
     async def __aexit__(self, *_: object) -> None:
         try:
-            await self._remove(self._passing)
-            pods = {key: each for key, each in self._kept.items() if each.kind == "Pod"}
-            await self._remove(pods)
-            await self._remove(self._kept)
-            for namespace in self._namespaces:
-                await remove_namespace(self.transport, namespace)
+            if not self._ends:
+                await self._remove_all()
         finally:
             await self._resources.aclose()
+
+    async def _remove_all(self) -> None:
+        await self._remove(self._passing)
+        pods = {key: each for key, each in self._kept.items() if each.kind == "Pod"}
+        await self._remove(pods)
+        await self._remove(self._kept)
+        for namespace in self._namespaces:
+            await remove_namespace(self.transport, namespace)
 
     @property
     def nodes(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from dataclasses import replace
 
 import pytest
@@ -142,6 +143,51 @@ def test_a_namespace_can_be_made_and_removed_again_and_again(tmp_path):
     with cluster_in_thread() as cluster:
         write_kubeconfig(tmp_path / "kubeconfig", cluster.url)
         asyncio.run(use(tmp_path / "kubeconfig"))
+
+
+def test_a_namespace_is_removed_though_emptying_it_takes_longer_than_a_request_may(tmp_path):
+    asked = []
+
+    async def answer(reader, writer):
+        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        method, path, _ = head.split(" ", 2)
+        asked.append((method, path.partition("?")[0]))
+        if asked.count(("DELETE", "/api/v1/namespaces/bench/pods")) == 1:
+            await reader.read()  # the client goes without an answer
+        else:
+            status = "404 Not Found" if method == "GET" else "200 OK"
+            writer.write(f"HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{{}}".encode())
+        writer.close()
+
+    async def use():
+        server = await asyncio.start_server(answer, "127.0.0.1", 0)
+        async with server:
+            port = server.sockets[0].getsockname()[1]
+            write_kubeconfig(tmp_path / "kubeconfig", f"http://127.0.0.1:{port}")
+            settings = load_settings(tmp_path / "kubeconfig")
+            async with Transport(settings, clock=time.monotonic, timeout=0.5) as transport:
+                await remove_namespace(transport, "bench")
+
+    asyncio.run(use())
+    pods_path, path = "/api/v1/namespaces/bench/pods", "/api/v1/namespaces/bench"
+    assert asked == [("DELETE", pods_path), ("DELETE", pods_path), ("DELETE", path), ("GET", path)]
+
+
+def test_what_has_been_measured_is_printed_if_the_run_ends_early(tmp_path):
+    Results(tmp_path / "results.json").add(result())
+    write_kubeconfig(tmp_path / "kubeconfig", "http://127.0.0.1:1")
+    arguments = [
+        "--kubeconfig",
+        tmp_path / "kubeconfig",
+        "--save",
+        tmp_path / "results.json",
+        "--nodes",
+        "20",
+    ]
+    ended = CliRunner().invoke(main, ["head-to-head", *map(str, arguments)])
+    assert ended.exit_code == 1
+    assert "Bursts of up to 20 pods, 20 nodes" in ended.output
+    assert "Error: GET /version: Cannot connect to host 127.0.0.1:1" in ended.output
 
 
 def test_all_bursts_and_rates_can_be_made_for_any_size():
