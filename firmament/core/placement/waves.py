@@ -147,6 +147,9 @@ def most_per_machine(state: RuleState, cls: int, tasks: int, machines: int, *, f
 MOST = 2.0**53
 """More tasks than this no cell is said to take: far more than there are, and whole in floating point."""
 
+_MOST_SORTED = 32
+"""Sets of topologies by which machines are kept sorted: each takes 16 bytes per machine."""
+
 
 @dataclass(frozen=True, slots=True)
 class Share:
@@ -175,7 +178,11 @@ def coarse_topologies(rules: ClassRules, rule_set: RuleSet) -> list[Int64]:
     numbers += rules.attraction.counters if rules.attraction is not None else ()
     domains = [rule_set.counters[number].domain for number in numbers if rule_set.counters[number].coarse]
     domains += [each.key_domain for each in _spreads(rules) if rule_set.counters[each.counter].coarse]
-    distinct: dict[bytes, Int64] = {domain.tobytes(): domain for domain in domains}
+    # Most are one object, as rules share the domains of a topology.
+    several: dict[int, Int64] = {id(domain): domain for domain in domains}
+    if len(several) == 1:
+        return list(several.values())
+    distinct: dict[bytes, Int64] = {domain.tobytes(): domain for domain in several.values()}
     return list(distinct.values())
 
 
@@ -190,6 +197,7 @@ class CellShares:
         self._problem = residual.problem
         self.plan = board.rules.copy()
         self._planned: Float64 = np.zeros(residual.free.shape)
+        self._sorted: dict[tuple[int, ...], tuple[Int64, Int64]] = {}
         self._excluding, self._excluded = _mutual(residual.active().tolist(), board.rules.rules)
 
     def deal(self, cls: int, open_to: Bool, topologies: list[Int64]) -> list[Share]:
@@ -203,10 +211,7 @@ class CellShares:
             return [Share(machines, int(self._residual.remaining[cls].sum()))] if len(machines) else []
         if not len(machines):
             return []
-        keys = np.stack([domain[machines] for domain in topologies])
-        _, cell_of = np.unique(keys, axis=1, return_inverse=True)
-        order = np.argsort(cell_of, kind="stable")
-        cells = _Cells(machines[order], np.flatnonzero(np.diff(cell_of[order], prepend=-1)))
+        cells = self._list_cells(topologies, open_to)
         counts = self._counts(cls, cells)
         shares = [
             Share(cells.list_machines(cell), int(counts[cell])) for cell in np.flatnonzero(counts).tolist()
@@ -215,6 +220,21 @@ class CellShares:
         for share in shares:
             self._planned[:, share.machines] += (request * (share.count / len(share.machines)))[:, None]
         return shares
+
+    def _list_cells(self, topologies: list[Int64], open_to: Bool) -> _Cells:
+        """Return cells of the machines in ``open_to``; they are sorted once for classes with the same topologies."""
+        key = tuple(map(id, topologies))  # domains live as long as the rules
+        if key not in self._sorted:
+            if len(self._sorted) >= _MOST_SORTED:
+                self._sorted.clear()
+            order = np.lexsort(topologies[::-1])
+            begins = np.zeros(len(order), dtype=np.bool_)
+            for domain in topologies:
+                begins |= np.diff(domain[order], prepend=-2) != 0
+            self._sorted[key] = order, np.cumsum(begins)
+        order, cell_of = self._sorted[key]
+        kept = np.flatnonzero(open_to[order])
+        return _Cells(order[kept], np.flatnonzero(np.diff(cell_of[kept], prepend=-1)))
 
     def _counts(self, cls: int, cells: _Cells) -> Int64:
         """Return tasks per cell, dealt one by one (all that are left at once where nothing changes by placing

@@ -152,7 +152,7 @@ def _build_preferred(
         every &= compilation.domains_by_key.get(each.topology_key).domain >= 0
     return PreferredSpread(
         counter=number,
-        key_domain=np.where(every, topology.domain, -1),
+        key_domain=topology.domain if every.all() else np.where(every, topology.domain, -1),
         factor=float(np.log(domains + 2)),
         max_skew=rule.max_skew,
     )
