@@ -11,6 +11,7 @@ from benchmarks.commands.dashboard import dashboard
 from benchmarks.commands.drift import drift
 from benchmarks.commands.end_to_end import end_to_end
 from benchmarks.commands.everything import full, small
+from benchmarks.commands.expected_starts import expected_starts
 from benchmarks.commands.failover import failover
 from benchmarks.commands.fragmentation import fragmentation
 from benchmarks.commands.gangs import gangs
@@ -57,6 +58,7 @@ main.add_command(reschedule)
 main.add_command(drift)
 main.add_command(end_to_end)
 main.add_command(optimum)
+main.add_command(expected_starts)
 main.add_command(failover)
 main.add_command(fragmentation)
 main.add_command(gangs)

@@ -13,6 +13,7 @@ from benchmarks import report_models as models
 from benchmarks import report_processes as processes
 from benchmarks.charts import sections
 from benchmarks.drift import drift_sheets
+from benchmarks.expected_starts.measure import expected_starts_sheets
 from benchmarks.fragmentation.measure import fragmentation_sheets
 from benchmarks.lone_pod import lone_pod_sheets
 from benchmarks.report_head_to_head import head_to_head_sheets
@@ -66,6 +67,7 @@ KINDS: dict[str, Kind] = {
     "requests": Kind("Small requests", processes.requests_sheets),
     "dashboard": Kind("Dashboard", processes.dashboard_sheets),
     "observability": Kind("Metrics and traces", processes.observability_sheets),
+    "expected-starts": Kind("Expected starts", expected_starts_sheets),
     "memory": Kind("Memory", processes.memory_sheets),
 }
 """Every kind that commands emit, in the order of the document. Without an entry here a command cannot emit."""

@@ -16,7 +16,7 @@ from poseidon.configuration.document import BridgeConfiguration
 from poseidon.manifests.loader import Manifests
 from poseidon.offline.cluster import build
 from poseidon.simulate.engine import Clock
-from poseidon.simulate.forecast import DRAWS, forecast_starts
+from poseidon.simulate.forecast import DRAWS, MOST_WORK, forecast_starts
 from poseidon.simulate.observed import RunFamilies, learn_run_times, look_back, set_beginnings
 from poseidon.simulate.presentation import format_span
 from poseidon.simulate.scenario.document import ClusterPart, Scenario
@@ -25,12 +25,12 @@ from poseidon.simulate.workloads.columns import no_work
 
 HEADINGS = ("PENDING POD", "EXPECTED IN", "AT BEST", "AT WORST")
 HORIZON = 7 * 86400.0
-"""Seconds that are looked ahead."""
+"""Seconds that are looked ahead; fewer where that would take too long, as in a large cluster with too much work."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectedStart:
-    """When a pod is expected to get its node, in seconds from now; None: not within a week."""
+    """When a pod is expected to get its node, in seconds from now; None: not in the time that was looked ahead."""
 
     pod: str
     """``namespace/name``."""
@@ -40,17 +40,33 @@ class ExpectedStart:
     """When it starts in the future in which it starts first."""
     high: float | None
     """When it starts in the future in which it starts last."""
+    ahead: float
+    """Seconds that were looked ahead."""
 
     def as_json(self) -> dict[str, Any]:
         """Return it for programs."""
-        return {"pod": self.pod, "median": self.median, "low": self.low, "high": self.high}
+        return {
+            "pod": self.pod,
+            "median": self.median,
+            "low": self.low,
+            "high": self.high,
+            "lookedAhead": self.ahead,
+        }
 
     def describe(self) -> str:
         """Return it as a sentence."""
-        if self.median is None:
-            return "It is not expected to get a node within 7 days, if all goes on as it is."
-        span = f"between {_format(self.low)} and {_format(self.high)}"
-        return f"It is expected to get a node in {_format(self.median)} ({span})."
+        if self.low is None:
+            return f"It is not expected to get a node within {_format_ahead(self.ahead)}, if all goes on as it is."
+        best, median, worst = self.format_times()
+        return f"It is expected to get a node in {median} (between {best} and {worst})."
+
+    def format_times(self) -> tuple[str, str, str]:
+        """Return best, median and worst for people."""
+        beyond = f"over {_format_ahead(self.ahead)}"
+        best, median, worst = (
+            beyond if each is None else format_span(each) for each in (self.low, self.median, self.high)
+        )
+        return best, median, worst
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +85,21 @@ class ExpectedStarts:
     """Pods that came of late, as which others are expected to come."""
     window: float
     """Seconds in which they came."""
+    ahead: float
+    """Seconds that were looked ahead."""
 
     def as_json(self) -> list[dict[str, Any]]:
         """Return the starts for programs."""
         return [each.as_json() for each in self.starts]
 
 
-def expect_starts(manifests: Manifests, configuration: BridgeConfiguration, now: float) -> ExpectedStarts:
-    """Return when the pods that wait are expected to get nodes. Raises what ``build`` does."""
+def expect_starts(
+    manifests: Manifests, configuration: BridgeConfiguration, now: float, *, work: int = MOST_WORK
+) -> ExpectedStarts:
+    """Return when the pods that wait are expected to get nodes. Raises what ``build`` does.
+
+    ``work``: what may be spent, in the measure of ``MOST_WORK``.
+    """
     clock = Clock(now)
     cluster = build(manifests, configuration, now, clock=clock)
     scenario = Scenario(horizon=HORIZON, round_every=1.0, sample_every=HORIZON, cluster=ClusterPart())
@@ -86,9 +109,9 @@ def expect_starts(manifests: Manifests, configuration: BridgeConfiguration, now:
     run_times = learn_run_times(pods, manifests.pods, families, now)
     past = look_back(manifests, cluster, simulation, run_times, families, now)
     set_beginnings(simulation, pods, now)
-    found = forecast_starts(simulation, run_times, past, horizon=HORIZON)
+    found = forecast_starts(simulation, run_times, past, horizon=HORIZON, work=work)
     starts = [
-        ExpectedStart(simulation.uids[task], *(_round(each) for each in (median, low, high)))
+        ExpectedStart(simulation.uids[task], _round(median), _round(low), _round(high), round(found.ahead, 1))
         for task, median, low, high in zip(
             *(column.tolist() for column in (found.tasks, found.median, found.low, found.high)), strict=True
         )
@@ -100,7 +123,7 @@ def expect_starts(manifests: Manifests, configuration: BridgeConfiguration, now:
     )
     return ExpectedStarts(
         tuple(sorted(starts, key=lambda each: each.pod)), learnt, known - learnt, len(pods) - known,
-        len(past.template), past.window,
+        len(past.template), past.window, round(found.ahead, 1),
     )  # fmt: skip
 
 
@@ -110,9 +133,11 @@ def _round(value: float) -> float | None:
 
 def start_rows(found: ExpectedStarts) -> list[tuple[str, ...]]:
     """Return the rows of a table of expected starts."""
-    return [
-        (each.pod, *(_format(time) for time in (each.median, each.low, each.high))) for each in found.starts
-    ]
+    rows: list[tuple[str, ...]] = []
+    for each in found.starts:
+        best, median, worst = each.format_times()
+        rows.append((each.pod, median, best, worst))
+    return rows
 
 
 def start_lines(found: ExpectedStarts) -> list[str]:
@@ -128,5 +153,5 @@ def start_lines(found: ExpectedStarts) -> list[str]:
     ]
 
 
-def _format(time: float | None) -> str:
-    return "over 7 days" if time is None else format_span(time)
+def _format_ahead(seconds: float) -> str:
+    return "7 days" if seconds >= HORIZON else format_span(seconds)

@@ -15,18 +15,24 @@ from poseidon.simulate.checkpoint import from_bytes, to_bytes
 from poseidon.simulate.engine import Simulation
 from poseidon.simulate.past_arrivals import PastArrivals
 from poseidon.simulate.run_times import DrawnRuns, RunTimes
-from poseidon.simulate.tasks import TaskProgress
+from poseidon.simulate.tasks import TaskColumns, TaskProgress
 from poseidon.simulate.workloads.columns import ALONE, Float64, Int64, Work
 
 DRAWS = 20
 """Futures that are simulated. What happens then is between the first and the last of them in 19 of 21 cases."""
 ROUNDS_PER_DOUBLING = 16
 """Rounds are never further apart than one part in so many of the time that is looked ahead."""
+MOST_WORK = 10_000_000
+"""What may be spent on all futures: a round costs its nodes and its tasks that wait, and `ROUND_WORK`. That many take
+about a minute of one core.
+"""
+ROUND_WORK = 1000
+"""What a round costs beside its nodes and tasks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """When each of ``tasks`` is expected to get its node, in seconds from now; endless: not within the horizon."""
+    """When each of ``tasks`` is expected to get its node, in seconds from now; endless for not within ``ahead``."""
 
     tasks: Int64
     """Numbers of the tasks that wait."""
@@ -36,6 +42,18 @@ class Forecast:
     """When it starts in the future in which it starts first."""
     high: Float64
     """When it starts in the future in which it starts last."""
+    ahead: float
+    """Seconds that all futures have looked ahead, unless all tasks had begun by then."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Future:
+    """How one future went."""
+
+    starts: Float64
+    """Seconds until each task that waits has begun, endless for not."""
+    ahead: float
+    """Seconds that were looked ahead, endless where all have begun."""
 
 
 def forecast_starts(
@@ -46,20 +64,27 @@ def forecast_starts(
     horizon: float,
     seed: int = 1,
     draws: int = DRAWS,
+    work: int = MOST_WORK,
 ) -> Forecast:
     """Return when what waits now is expected to get its node; the simulation itself stays as it is.
 
-    ``past``: what came of late. ``horizon``: seconds that are looked ahead.
+    ``past``: what came of late. ``horizon``: seconds that are looked ahead at most; ``work``: what may be spent on all
+    futures, in the measure of ``MOST_WORK``, after which less is looked ahead.
     """
     waiting = simulation.tasks.find(TaskProgress.WAITING)
-    starts = np.full((draws, len(waiting)), np.inf)
+    futures = []
     if len(waiting):
         random = np.random.default_rng(seed)
         kept = to_bytes(simulation)
-        for draw in range(draws):
-            starts[draw] = _play(from_bytes(kept), run_times, past, waiting, horizon, random)
+        for _ in range(draws):
+            future = from_bytes(kept)
+            futures.append(_play(future, run_times, past, waiting, horizon, random, work // draws))
+    if not futures:
+        return Forecast(waiting, np.zeros(0), np.zeros(0), np.zeros(0), horizon)
+    starts = np.array([each.starts for each in futures])
     starts.sort(axis=0)
-    return Forecast(waiting, starts[(draws - 1) // 2], starts[0], starts[-1])
+    ahead = min(horizon, *(each.ahead for each in futures))
+    return Forecast(waiting, starts[(draws - 1) // 2], starts[0], starts[-1], ahead)
 
 
 def _play(
@@ -69,8 +94,9 @@ def _play(
     waiting: Int64,
     horizon: float,
     random: np.random.Generator,
-) -> Float64:
-    """Let one future happen; returns float64[N], seconds until each task that waits has begun."""
+    work: int,
+) -> _Future:
+    """Let one future happen, until all that waits has begun, or ``work`` is spent."""
     now, tasks = future.now, future.tasks
     runs = run_times.draw_future(random)
     coming, until = _draw_coming(future, runs, past, horizon, random)
@@ -79,16 +105,43 @@ def _play(
     future.horizon = now + until
     future.wakes = now
     finest = future.round_every
+    starts = np.full(len(waiting), np.inf)
+    over = tasks.state == TaskProgress.ENDED
+    spent = rounds = 0
 
-    def look_up(_moment: float) -> None:
-        """Make rounds rarer the further ahead they are: `ROUNDS_PER_DOUBLING` while the time from now doubles."""
-        doublings = math.log2(max((future.now - now) / (ROUNDS_PER_DOUBLING * finest), 1.0))
+    def look_up(moment: float) -> None:
+        """Note what has begun, and make rounds rarer the further ahead they are: `ROUNDS_PER_DOUBLING` while the time
+        from now doubles.
+        """
+        nonlocal over, spent, rounds
+        ended = tasks.state == TaskProgress.ENDED
+        _date_back(tasks, np.flatnonzero(ended & ~over), moment)
+        over = ended
+        begun = tasks.begun[waiting]
+        starts[:] = np.where(np.isinf(starts) & (begun >= now), begun - now, starts)
+        size = (
+            ROUND_WORK + int(future.machines.there.sum()) + int((tasks.state == TaskProgress.WAITING).sum())
+        )
+        spent += size * (future.record.rounds - rounds)
+        rounds = future.record.rounds
+        doublings = math.log2(max((moment - now) / (ROUNDS_PER_DOUBLING * finest), 1.0))
         future.round_every = finest * 2.0 ** math.floor(doublings)
 
-    future.run(note=look_up, stop=lambda: not (tasks.begun[waiting] < 0.0).any())
-    # Those that were evicted before have begun before: their next start counts.
-    begun = np.where(tasks.first_begun[waiting] >= now, tasks.first_begun[waiting], tasks.begun[waiting])
-    return np.where(begun >= now, begun - now, np.inf)
+    future.run(note=look_up, stop=lambda: spent > work or not np.isinf(starts).any())
+    if not np.isinf(starts).any():
+        return _Future(starts, np.inf)
+    return _Future(starts, future.now - now if spent > work else until)
+
+
+def _date_back(tasks: TaskColumns, ended: Int64, moment: float) -> None:
+    """Let tasks that a round of this moment has placed begin when others ended since the round before, on average.
+
+    Far ahead rounds are hours apart; were what was freed meanwhile to stay idle until the round, less would get done.
+    """
+    placed = np.flatnonzero((tasks.state == TaskProgress.RUNNING) & (tasks.begun == moment))
+    if len(placed) and len(ended):
+        freed = float(np.mean(tasks.begun[ended] + tasks.left[ended]))
+        tasks.begin_at(placed, np.clip(freed, tasks.work.arrival[placed], moment))
 
 
 def _draw_coming(

@@ -56,6 +56,14 @@ class TaskColumns:
             self.first_begun[task] = now
         heappush(self._ends, (now + float(self.left[task]), task, now))
 
+    def begin_at(self, tasks: Int64, begun: Float64) -> None:
+        """Let tasks that run have begun at other moments than those at which they were placed."""
+        for task, when in zip(tasks.tolist(), begun.tolist(), strict=True):
+            if self.first_begun[task] == self.begun[task]:
+                self.first_begun[task] = when
+            self.begun[task] = when
+            heappush(self._ends, (when + float(self.left[task]), task, when))
+
     def stand(self, task: int, machine: int, now: float) -> None:
         """Let a task run that has not waited, as somebody else has placed it."""
         self.place(task, machine, now)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,10 @@ import yaml
 from click.testing import CliRunner
 
 from poseidon.cli import main
+from poseidon.embedding import load_configuration
+from poseidon.manifests.loader import load_manifests
+from poseidon.simulate.expected_starts import expect_starts
+from poseidon.simulate.presentation import format_span
 from tests.poseidon.offline.objects import node, pod
 
 NOW = "2026-01-01T01:00:00Z"
@@ -137,3 +142,21 @@ def test_what_runs_for_ever_is_not_waited_for(tmp_path: Path) -> None:
     told = run(tmp_path, objects)
     assert "shop/waits    over 7 days   over 7 days   over 7 days" in told
     assert "Run times of pods: 0 as those of others that have ended, 0 as they state, 2 endless." in told
+
+
+def test_work_is_bounded_where_more_comes_than_can_be_done(tmp_path: Path) -> None:
+    came = [job_pod(number, 2 * number, "Succeeded") for number in range(25)]
+    running = [job_pod(number, 58, "Running") for number in (28, 29)]
+    behind = pod("waits", cpu=4, metadata={"creationTimestamp": "2026-01-01T00:59:00Z"})
+    objects = [node("n1", cpu=4), *came, *running, behind]
+    path = tmp_path / "cluster.yaml"
+    path.write_text(yaml.safe_dump_all(objects))
+    given = load_manifests([str(path)]), load_configuration(None), datetime.fromisoformat(NOW).timestamp()
+    (whole,), (cut,) = expect_starts(*given).starts, expect_starts(*given, work=500_000).starts
+    assert 60.0 < cut.ahead < whole.ahead <= 7 * 86400.0
+    for found, bounded in zip(
+        (whole.low, whole.median, whole.high), (cut.low, cut.median, cut.high), strict=True
+    ):
+        assert bounded in (None, found), "what is found within the bound is the same"
+    assert cut.high is None
+    assert f"over {format_span(cut.ahead)}" in cut.format_times()

@@ -1,0 +1,52 @@
+"""``expected-starts``: how good ``--when`` is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
+
+
+@click.command("expected-starts")
+@click.option(
+    "--only", default="", help="Only workloads whose name contains this: generated, parallel, openb."
+)
+@click.option(
+    "--hour", "hours", multiple=True, default=(8, 12, 16, 20, 24), show_default=True, type=click.IntRange(1, 60),
+    help="When is asked, after the beginning. Repeatable.",
+)  # fmt: skip
+@click.option("--seeds", default=1, show_default=True, type=click.IntRange(1, 100), help="Clusters of each.")
+@click.option(
+    "--scale", default=1.0, show_default=True, type=click.FloatRange(0.01, 4), help="Part of the nodes."
+)
+@click.option(
+    "--openb",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="A folder with openb's lists of nodes and pods; without, openb is left out.",
+)
+@OUTPUT
+@SAVE
+def expected_starts(
+    only: str,
+    hours: tuple[int, ...],
+    seeds: int,
+    scale: float,
+    openb: Path | None,
+    output: str,
+    save: Path | None,
+) -> None:
+    """Compare expected starts with those that came to be, in simulated clusters with nearly too much work.
+
+    The question is that of `poseidon plan --when`: it knows what the API server would, and nothing of what comes.
+    """
+    from benchmarks.expected_starts.measure import StartOptions, measure_starts
+    from benchmarks.expected_starts.workloads import WORKLOADS
+
+    chosen = tuple(name for name in WORKLOADS if only in name and (name != "openb" or openb is not None))
+    if not chosen:
+        raise click.BadParameter(
+            f"no workload has {only!r} in its name, or it is openb without --openb", param_hint="--only"
+        )
+    emit(measure_starts(StartOptions(chosen, hours, seeds, scale, openb), progress()), output, save)

@@ -1,0 +1,87 @@
+"""A simulated cluster at one moment, as its API server would describe it, and when what waits then got nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from poseidon.kube.api.metadata import timestamp
+from poseidon.kube.api.nodes import Node
+from poseidon.kube.api.pods import Pod
+from poseidon.manifests.loader import Manifests
+from poseidon.simulate.engine import Simulation
+from poseidon.simulate.past_arrivals import MOST_WINDOW
+from poseidon.simulate.tasks import TaskProgress
+from poseidon.simulate.workloads.columns import ALONE, Float64, Int64
+
+NAMESPACE = "default"
+GANG, GANG_SIZE = "gang.scheduling.koordinator.sh/name", "gang.scheduling.koordinator.sh/min-available"
+"""Annotations by which pods say that they go together."""
+
+
+def find_waiting(simulation: Simulation) -> Int64:
+    """Return the tasks that wait for their first node: int64, one of each gang."""
+    tasks = simulation.tasks
+    waiting = tasks.find(TaskProgress.WAITING)
+    waiting = waiting[tasks.first_begun[waiting] < 0.0]
+    gang = tasks.work.gang[waiting]
+    _, first = np.unique(np.where(gang == ALONE, -1 - waiting, gang), return_index=True)
+    return waiting[np.sort(first)]
+
+
+def name_of(task: int) -> str:
+    """Return what the pod of a task is called."""
+    return f"{NAMESPACE}/t{task}"
+
+
+def describe_cluster(simulation: Simulation, nodes: Sequence[Node]) -> Manifests:
+    """Return the nodes and pods of a simulation now: those that run or wait, and those that ended of late."""
+    tasks, now = simulation.tasks, simulation.now
+    ends = tasks.begun + tasks.left
+    ended_of_late = (tasks.state == TaskProgress.ENDED) & (ends >= now - MOST_WINDOW)
+    alive = (tasks.state == TaskProgress.WAITING) | (tasks.state == TaskProgress.RUNNING)
+    pods = tuple(_describe_pods(simulation, np.flatnonzero(alive | ended_of_late), ends))
+    return Manifests(tuple(nodes), (), pods, (), (), is_live=True)
+
+
+def _describe_pods(simulation: Simulation, which: Int64, ends: Float64) -> Iterator[Pod]:
+    tasks, begin = simulation.tasks, simulation.clock.begin
+    work = tasks.work
+    sizes = np.bincount(work.gang[work.gang >= 0]) if (work.gang >= 0).any() else np.zeros(0, dtype=np.int64)
+    for task in which.tolist():
+        template = work.templates[int(work.template[task])]
+        gang, state = int(work.gang[task]), int(tasks.state[task])
+        owner = f"{template.name}-{task if gang == ALONE else gang}"
+        annotations = dict(template.manifest.get("metadata", {}).get("annotations", {}))
+        if gang != ALONE:
+            annotations |= {GANG: owner, GANG_SIZE: str(int(sizes[gang]))}
+        metadata = {
+            **template.manifest.get("metadata", {}),
+            "name": f"t{task}",
+            "namespace": NAMESPACE,
+            "uid": name_of(task),
+            "annotations": annotations,
+            "creationTimestamp": timestamp(begin + float(work.arrival[task])),
+            "ownerReferences": [
+                {"apiVersion": "batch/v1", "kind": "Job", "name": owner, "uid": owner, "controller": True}
+            ],
+        }
+        spec, status = dict(template.manifest.get("spec", {})), {"phase": "Pending"}
+        if state != TaskProgress.WAITING:
+            status = _describe_run(begin, float(tasks.begun[task]), float(ends[task]), state)
+            if state == TaskProgress.RUNNING:
+                spec["nodeName"] = simulation.machines.names[int(tasks.machine[task])]
+        yield msgspec.convert({"metadata": metadata, "spec": spec, "status": status}, Pod, strict=False)
+
+
+def _describe_run(begin: float, begun: float, end: float, state: int) -> dict[str, Any]:
+    """Return the status of a pod that runs, or has ended."""
+    started = timestamp(begin + begun)
+    if state == TaskProgress.RUNNING:
+        return {"phase": "Running", "startTime": started}
+    terminated = {"startedAt": started, "finishedAt": timestamp(begin + end), "exitCode": 0}
+    containers = [{"name": "main", "state": {"terminated": terminated}}]
+    return {"phase": "Succeeded", "startTime": started, "containerStatuses": containers}
