@@ -128,7 +128,9 @@ class Generator(Section):
 class Trace(Section):
     """Work as it was recorded."""
 
-    format: Literal["openb", "swf", "azure-llm", "kueue"]
+    format: Literal[
+        "openb", "swf", "azure-llm", "kueue", "google-2011", "google-2019", "alibaba-2018", "philly", "helios"
+    ]
     """How the file is written."""
     path: str
     """The file, or the folder of openb, relative to the scenario."""

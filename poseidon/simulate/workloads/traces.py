@@ -12,6 +12,13 @@ import numpy as np
 
 from poseidon.simulate.scenario.document import Trace
 from poseidon.simulate.workloads.azure_llm import read_azure_llm
+from poseidon.simulate.workloads.clusters import (
+    read_alibaba,
+    read_google_2011,
+    read_google_2019,
+    read_helios,
+    read_philly,
+)
 from poseidon.simulate.workloads.columns import Work
 from poseidon.simulate.workloads.kueue import read_kueue
 from poseidon.simulate.workloads.openb import read_openb
@@ -30,7 +37,17 @@ class Recorded(NamedTuple):
 
 
 _READERS: Mapping[str, Callable[[Path, Trace], tuple[Work, tuple[dict[str, Any], ...]]]] = MappingProxyType(
-    {"openb": read_openb, "swf": read_swf, "azure-llm": read_azure_llm, "kueue": read_kueue}
+    {
+        "openb": read_openb,
+        "swf": read_swf,
+        "azure-llm": read_azure_llm,
+        "kueue": read_kueue,
+        "google-2011": read_google_2011,
+        "google-2019": read_google_2019,
+        "alibaba-2018": read_alibaba,
+        "philly": read_philly,
+        "helios": read_helios,
+    }
 )
 
 
