@@ -115,7 +115,7 @@ def _play(
         """
         nonlocal over, spent, rounds
         ended = tasks.state == TaskProgress.ENDED
-        _date_back(tasks, np.flatnonzero(ended & ~over), moment)
+        date_back(tasks, np.flatnonzero(ended & ~over), moment)
         over = ended
         begun = tasks.begun[waiting]
         starts[:] = np.where(np.isinf(starts) & (begun >= now), begun - now, starts)
@@ -133,7 +133,7 @@ def _play(
     return _Future(starts, future.now - now if spent > work else until)
 
 
-def _date_back(tasks: TaskColumns, ended: Int64, moment: float) -> None:
+def date_back(tasks: TaskColumns, ended: Int64, moment: float) -> None:
     """Let tasks that a round of this moment has placed begin when others ended since the round before, on average.
 
     Far ahead rounds are hours apart; were what was freed meanwhile to stay idle until the round, less would get done.

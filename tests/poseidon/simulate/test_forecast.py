@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from poseidon.simulate.forecast import date_back
 from poseidon.simulate.past_arrivals import MOST_TASKS, PastTask, gather_arrivals
 from poseidon.simulate.run_times import PastRuns, RunTimes
-from poseidon.simulate.workloads.columns import ALONE
+from poseidon.simulate.tasks import TaskColumns
+from poseidon.simulate.workloads.columns import ALONE, Work
 from tests.support.effort import examples
 
 TIMES = st.lists(st.integers(1, 12).map(float), max_size=12)
@@ -119,3 +121,17 @@ def test_a_future_is_cut_where_too_much_comes() -> None:
     assert len(found.arrival) == MOST_TASKS
     assert found.arrival[-1] <= found.until == pytest.approx(MOST_TASKS * 0.6, rel=0.2)
     assert len(gather_arrivals([], 3600.0).draw_future(60.0, np.random.default_rng(1)).arrival) == 0
+
+
+def test_what_a_rare_round_places_counts_from_when_room_was_freed() -> None:
+    template, alone = np.zeros(3, dtype=np.int64), np.full(3, ALONE)
+    tasks = TaskColumns(Work((), np.array([0.0, 0.0, 70.0]), np.array([40.0, 100.0, 100.0]), template, alone))
+    tasks.place(0, 0, 0.0)
+    assert tasks.take_ended(80.0) == [0]
+    tasks.place(1, 0, 80.0)
+    tasks.place(2, 1, 80.0)
+    date_back(tasks, np.array([0]), 80.0)
+    assert tasks.begun.tolist() == tasks.first_begun.tolist() == [0.0, 40.0, 70.0], "not before it came"
+    assert [tasks.next_end(), tasks.take_ended(200.0), tasks.next_end()] == [140.0, [1, 2], None]
+    date_back(tasks, np.array([1]), 200.0)
+    assert tasks.begun.tolist() == [0.0, 40.0, 70.0], "nothing was placed"
