@@ -12,7 +12,7 @@ from cost_models.arguments import Arguments
 from cost_models.devices.usable_shares import Room, UsualTasks
 from cost_models.interface import Float64, Int64, MachineColumns, ShapeBatch
 
-DRIVERS = ("gpu.nvidia.com", "gpu.amd.com", "gpu.intel.com", "hami.io")
+DRIVERS = ("gpu.nvidia.com", "gpu.amd.com", "gpu.intel.com", "hami.io", "gpu.koordinator.sh")
 """Whose devices count unless a configuration says otherwise."""
 RESOURCES = ("nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915", "gpu.intel.com/xe")
 """Which resources count unless a configuration says otherwise: whole devices, of which a node states the number."""

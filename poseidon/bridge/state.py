@@ -21,7 +21,7 @@ from poseidon.custom_records import CustomResource
 from poseidon.devices.records import DEVICE_CLASSES, DEVICE_SLICES
 from poseidon.disruption_budgets.records import budget_resource
 from poseidon.kube.api import kinds
-from poseidon.kube.api.devices import ResourceClaim
+from poseidon.kube.api.devices import NodeDeviceList, ResourceClaim
 from poseidon.kube.api.kinds import WatchedKind
 from poseidon.kube.api.metadata import KubeStruct
 from poseidon.kube.api.nodes import Namespace
@@ -117,6 +117,7 @@ class BridgeState(Stores):
             kinds.DEVICE_CLASS: self.first_records.taker(DEVICE_CLASSES, 0),
             kinds.RESOURCE_SLICE: self.first_records.taker(DEVICE_SLICES, 0),
             kinds.RESOURCE_CLAIM: self.device_claims_changed,
+            kinds.NODE_DEVICES: self.node_devices_changed,
             kinds.DAEMON_SET: self.daemon_sets_changed,
             **{kind: self.gangs.taker(name) for name, kind in GROUP_KINDS.items()},
             kinds.GROUP_MAP: self.gangs.group_maps_changed,
@@ -197,6 +198,12 @@ class BridgeState(Stores):
         self.devices.claims_changed(changes)
         self.device_effects.apply()
 
+    def node_devices_changed(self, changes: Sequence[Change[NodeDeviceList]]) -> None:
+        """Handle changes of objects that list the devices of nodes."""
+        if self.shared_gpus is not None and not self.shared_gpus.system.inventory:
+            self.shared_gpus.take_objects(changes)
+            self.device_effects.apply()
+
     def _apply_claims(self) -> None:
         """Carry on with claims of volumes and devices, after anything that may concern them."""
         if self.volume_effects.in_use:
@@ -215,6 +222,8 @@ class BridgeState(Stores):
         """Return whether it matters which objects of a kind in ``takers`` exist."""
         if kind in kinds.QUEUES:
             return self.queues is not None and self.queues.reads(kind)
+        if kind is kinds.NODE_DEVICES:
+            return self.shared_gpus is not None and not self.shared_gpus.system.inventory
         if kind is kinds.SERVICE:  # pods that only services keep apart would be told twice
             return self._services_matter
         return kind is not kinds.DAEMON_SET or self.classes.visibility.daemons

@@ -13,6 +13,7 @@ from poseidon.configuration.document import BridgeConfiguration
 from poseidon.custom_records import CustomRecords
 from poseidon.devices.records import FEATURES_RECORD, encode_features
 from poseidon.devices.shared_gpus import SharedGpus
+from poseidon.devices.sharing.systems import SYSTEMS
 from poseidon.devices.state import DeviceState
 from poseidon.group_trees.spec.trees import TreeArguments, trees_are_read
 from poseidon.kube.quarantine import Quarantine
@@ -81,8 +82,9 @@ class Stores:
         self.devices = DeviceState(configuration.devices, clock, wall)
         features = encode_features(configuration.devices.disabled_features)
         self.first_records.tell(FEATURES_RECORD, "devices", features)
-        shares = "hami" in configuration.devices.sharing
-        self.shared_gpus = SharedGpus(self.first_records, self.devices, wall) if shares else None
+        self.shared_gpus: SharedGpus | None = None
+        for name in configuration.devices.sharing:
+            self.shared_gpus = SharedGpus(SYSTEMS[name], self.first_records, self.devices, wall)
         self.bind_check = BindCheck(self.machines, self.requested, self.classes)
         self.tasks = PodRecords(self.machines, self.requested, self.bind_check, stories)
         self.refused_pods = RefusedPods(configuration.recovery, self.actions)

@@ -6,7 +6,6 @@ import logging
 from collections.abc import Sequence
 
 from poseidon.bridge.stores import Stores
-from poseidon.devices.hami import INVENTORY
 from poseidon.kube.api.nodes import Node
 from poseidon.kube.api.resource import Change
 from poseidon.nodes.machines import machine as machine_of
@@ -79,7 +78,7 @@ class WatchedNodes:
             stores.applications.members.node_changed(name, node.metadata.labels)
         stores.gangs.topology.trees.node_changed(name, node.metadata.labels)
         if stores.shared_gpus is not None:
-            stores.shared_gpus.put_node(name, node.metadata.annotations.get(INVENTORY, ""))
+            stores.shared_gpus.put_node(name, node.metadata.annotations)
         if stores.machines.put(uid, machine):
             stores.tasks.mark_node(name)
             stores.samples.mark(name)

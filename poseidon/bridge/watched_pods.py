@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from poseidon.bridge.stores import Stores
 from poseidon.devices.claims import NO_CLAIMS, DeviceResolution, device_claims_of
-from poseidon.devices.shared_gpus import without_gpus
+from poseidon.devices.shared_gpus import without_devices
 from poseidon.kube.api.nodes import PriorityClass, Service
 from poseidon.kube.api.pod_groups import ScaledOwner
 from poseidon.kube.api.pods import Pod, attachable_of
@@ -222,7 +222,7 @@ class WatchedPods:
         """Translate a pod by itself."""
         stores = self._stores
         if stores.shared_gpus is not None:
-            pod = without_gpus(pod)
+            pod = without_devices(pod, stores.shared_gpus.system)
         task = pod_translation.task(pod, stores.classes, self._priorities)
         if stores.classes.visibility.daemons:
             self._note_owner(uid, pod)

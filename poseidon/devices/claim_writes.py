@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from poseidon.devices.claims import DeviceClaim, list_devices
-from poseidon.devices.virtual_claims import build_patch, is_virtual
+from poseidon.devices.sharing.virtual_claims import build_patch, is_virtual
 from poseidon.kube.api.devices import Json
 from poseidon.kube.api.metadata import PodRef
 from poseidon.kube.write.device_claim_writer import DeviceClaimWrite, WriteEnd

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from poseidon.devices.hami import ALLOCATED
 from poseidon.devices.needs import ClaimNeed, DeviceNeeds
-from poseidon.devices.virtual_claims import is_virtual
+from poseidon.devices.sharing.systems import ALLOCATED
+from poseidon.devices.sharing.virtual_claims import is_virtual
 from poseidon.kube.api.devices import MOST_CONSUMERS, Json, ResourceClaim
 from poseidon.kube.api.pods import Pod
 from protos.firmament.v1 import scheduler_pb2 as pb
@@ -146,7 +146,7 @@ def find_tie(pod: Pod, needs: DeviceNeeds) -> str:
 
     Claims of its own do not: they go with it, and the pod that follows it gets others. ``needs``: as its class says.
     """
-    if ALLOCATED in pod.metadata.annotations:
+    if not pod.metadata.annotations.keys().isdisjoint(ALLOCATED):
         return "has parts of GPUs"
     if any(each.resource_claim_name is not None for each in pod.spec.resource_claims):
         return "has a claim of devices that others may use"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import Field
 
 from protos.conventions.configuration import PositiveDuration, Section
 
@@ -22,9 +24,9 @@ class DeviceOptions(Section):
     """The section ``devices``: ``bind_timeout`` (10 m) is how long a placed pod waits for claims and their drivers.
 
     ``disabled_features``: Kubernetes' feature gates that are off in the cluster; without it, all are on.
-    ``sharing``: whose parts of GPUs are read and given.
+    ``sharing``: whose parts of GPUs are read and given, at most one project.
     """
 
     bind_timeout: PositiveDuration = 600.0
     disabled_features: tuple[FeatureGate, ...] = ()
-    sharing: tuple[Literal["hami"], ...] = ()
+    sharing: Annotated[tuple[Literal["hami", "koordinator"], ...], Field(max_length=1)] = ()

@@ -1,4 +1,4 @@
-"""Nodes and pods of HAMi as slices and claims: what the solver is told of them, and whose turn it is on a node.
+"""Nodes and pods that share GPUs as slices and claims: what the solver is told of them, and whose turn it is.
 
 HAMi's device plugin is not told for which pod a kubelet asks. It takes the one that waits for it longest, so on a node
 one pod is bound after another: the next one when the plugin has said of the one before that it has its GPUs, or after
@@ -9,21 +9,29 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from poseidon.custom_records import CustomRecords
-from poseidon.devices import hami
+from poseidon.custom_records import CustomRecords, NameIndex
 from poseidon.devices.claims import PodDeviceClaim, write_json
-from poseidon.devices.hami import ALLOCATED, BIND_PHASE, BIND_TIME, NODE
 from poseidon.devices.records import CLASS_RECORD, SLICE_RECORD
+from poseidon.devices.sharing.hami import ALLOCATING, BIND_PHASE, BIND_TIME, NODE
+from poseidon.devices.sharing.node_devices import NodeDevices
+from poseidon.devices.sharing.systems import SharingSystem
+from poseidon.devices.sharing.virtual_claims import CONTAINERS, name_claim
 from poseidon.devices.state import DeviceState
-from poseidon.devices.virtual_claims import CONTAINERS, SUFFIX
-from poseidon.kube.api.devices import ClaimConsumer, ClaimMeta, Json, ResourceClaim, ResourceClaimStatus
+from poseidon.kube.api.devices import (
+    ClaimConsumer,
+    ClaimMeta,
+    Json,
+    NodeDeviceList,
+    ResourceClaim,
+    ResourceClaimStatus,
+)
 from poseidon.kube.api.metadata import OwnerReference, Resources
-from poseidon.kube.api.pods import Pod
+from poseidon.kube.api.pods import Container, Pod
 from poseidon.kube.api.resource import Change
 
 _log = logging.getLogger(__name__)
@@ -34,8 +42,10 @@ TURN_SECONDS = 300.0
 
 @dataclass(slots=True)
 class SharedGpus:
-    """What is known of GPUs that HAMi shares out."""
+    """What is known of the devices that a project shares out."""
 
+    system: SharingSystem
+    """The project."""
     records: CustomRecords
     """Records that the solver gets before tasks."""
     devices: DeviceState
@@ -43,35 +53,60 @@ class SharedGpus:
     wall: Callable[[], float]
     """Seconds since the epoch."""
     _inventory: dict[str, str] = field(default_factory=dict)
-    """By node: its annotation."""
+    """By node: the text that lists its devices."""
+    _slices: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """By node: the slices that the solver knows."""
+    _objects: NameIndex = field(default_factory=NameIndex)
+    """The nodes that have objects which list their devices."""
     _memories: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    """By node: what its GPUs have, in MiB."""
+    """By node: the memory of its GPUs."""
     _sizes: Counter[int] = field(default_factory=Counter)
-    """How many GPUs of all nodes have so many MiB."""
+    """How many GPUs of all nodes have so much memory."""
     _pods: dict[str, Pod] = field(default_factory=dict)
     """By uid: pods that ask for GPUs."""
     _turns: dict[str, tuple[str, float]] = field(default_factory=dict)
     """By node: the claim of the pod whose turn it is, and since when."""
 
     def __post_init__(self) -> None:
-        self.records.tell(CLASS_RECORD, hami.DRIVER, write_json(hami.CLASS_SPEC).encode())
-        self.devices.holds_back = self.holds_back
+        own = [{"cel": {"expression": self.system.selector}}]
+        self.records.tell(CLASS_RECORD, self.system.driver, write_json({"selectors": own}).encode())
+        if self.system.in_turn:
+            self.devices.holds_back = self.holds_back
 
     # --- nodes ---------------------------------------------------------------------------------------------
 
-    def put_node(self, name: str, text: str) -> None:
-        """Take the annotation of a node, "" if it has none."""
+    def put_node(self, name: str, annotations: Mapping[str, str]) -> None:
+        """Take a node as it is now."""
+        if key := self.system.inventory:
+            self._put_devices(name, annotations.get(key, ""))
+
+    def take_objects(self, changes: Sequence[Change[NodeDeviceList]]) -> None:
+        """Take objects that list the devices of the node of their name."""
+        for change in changes:
+            if change.object is not None:
+                name = change.object.metadata.name
+                self._objects.put(change.uid, name)
+                self._put_devices(name, write_json(change.object.spec))
+            elif name := self._objects.remove(change.uid):
+                self._put_devices(name, "")
+
+    def _put_devices(self, name: str, text: str) -> None:
         if self._inventory.get(name, "") == text:
             return
         self._inventory[name] = text
         try:
-            gpus = hami.read_inventory(text) if text else []
+            found = self.system.read_devices(name, text)
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
-            _log.warning('GPUs cannot be read node=%s defect="%s"', name, error)
-            gpus = []
-        payload = write_json(hami.describe_node(name, gpus)).encode() if gpus else None
-        self.records.tell(SLICE_RECORD, f"{hami.DRIVER}/{name}", payload)
-        former, now = self._memories.get(name, ()), tuple(gpu.memory for gpu in gpus)
+            _log.warning('devices cannot be read node=%s defect="%s"', name, error)
+            found = NodeDevices()
+        slices = {f"{each['driver']}/{name}": write_json(each).encode() for each in found.slices}
+        for key in self._slices.pop(name, ()):
+            if key not in slices:
+                self.records.tell(SLICE_RECORD, key, None)
+        for key, payload in slices.items():
+            self.records.tell(SLICE_RECORD, key, payload)
+        self._slices[name] = tuple(slices)
+        former, now = self._memories.get(name, ()), found.sizes
         self._memories[name] = now
         before = self._sizes.keys()
         self._sizes = self._sizes + Counter(now) - Counter(former)
@@ -81,67 +116,77 @@ class SharedGpus:
 
     def forget_node(self, name: str) -> None:
         """Forget a node that is gone."""
-        self.put_node(name, "")
-        for known in (self._inventory, self._memories, self._turns):
-            known.pop(name, None)
+        if self.system.inventory:
+            self._put_devices(name, "")
+            self._inventory.pop(name, None)
+            self._memories.pop(name, None)
+        self._turns.pop(name, None)
 
     # --- pods ----------------------------------------------------------------------------------------------
 
     def put_pod(self, uid: str, pod: Pod) -> tuple[PodDeviceClaim, ...]:
-        """Take a pod as it is now; returns the claim that stands for its GPUs, if it asks for any."""
-        if not hami.asks(pod):
+        """Take a pod as it is now; returns the claim that stands for its devices, if it asks for any."""
+        if not self.system.asks(pod):
             return ()
         self._pods[uid] = pod
-        key = self._tell_claim(uid, pod)
-        self._note_turn(key, pod)
-        return (PodDeviceClaim(hami.DRIVER, key, made=True),)
+        key, problem = self._name_claim(pod), ""
+        try:
+            self._tell_claim(uid, pod)
+        except ValueError as error:
+            problem = str(error)
+        if self.system.in_turn:
+            self._note_turn(key, pod)
+        return (PodDeviceClaim(self.system.driver, key, made=True, problem=problem),)
 
     def take_back(self, uid: str) -> None:
         """Forget a pod that is gone, or has finished: its GPUs are for others."""
         pod = self._pods.pop(uid, None)
         if pod is not None:
-            self.devices.claims_changed([Change(f"{uid}{SUFFIX}", None)])
-            self.end_turn(_name_claim(pod))
+            self.devices.claims_changed([Change(name_claim(uid, self.system.name), None)])
+            self.end_turn(self._name_claim(pod))
 
-    def _tell_claim(self, uid: str, pod: Pod) -> str:
+    def _name_claim(self, pod: Pod) -> str:
+        return f"{pod.metadata.namespace or 'default'}/{name_claim(pod.metadata.name, self.system.name)}"
+
+    def _tell_claim(self, uid: str, pod: Pod) -> None:
         claim = self._describe(uid, pod)
         self.devices.claims_changed([Change(claim.metadata.uid, claim)])
-        return _name_claim(pod)
 
     def _describe(self, uid: str, pod: Pod) -> ResourceClaim:
         metadata = pod.metadata
         owner = OwnerReference("v1", "Pod", metadata.name, uid, controller=True)
         return ResourceClaim(
             metadata=ClaimMeta(
-                name=f"{metadata.name}{SUFFIX}",
+                name=name_claim(metadata.name, self.system.name),
                 namespace=metadata.namespace or "default",
-                uid=f"{uid}{SUFFIX}",
+                uid=name_claim(uid, self.system.name),
                 resource_version=metadata.resource_version,
                 annotations={CONTAINERS: str(len(pod.spec.containers))},
                 owner_references=(owner,),
             ),
-            spec=hami.describe_claim(pod, sorted(self._sizes)),
+            spec=self.system.describe_claim(pod, sorted(self._sizes)),
             status=self._describe_status(uid, pod),
         )
 
     def _describe_status(self, uid: str, pod: Pod) -> ResourceClaimStatus:
         annotations = pod.metadata.annotations
-        text, node = annotations.get(ALLOCATED), pod.spec.node_name or annotations.get(NODE, "")
-        if not text or not node:
+        node = pod.spec.node_name or annotations.get(NODE, "")
+        key = self.system.allocated
+        if not annotations.get(key) or not node:
             return ResourceClaimStatus()
         try:
-            parts = hami.read_parts(text)
-        except ValueError as error:
-            _log.warning('GPUs of a pod cannot be read pod=%s defect="%s"', pod.metadata.name, error)
+            allocation = self.system.read_allocation(pod, uid, node)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            _log.warning('devices of a pod cannot be read pod=%s defect="%s"', pod.metadata.name, error)
             return ResourceClaimStatus()
         reserved = ClaimConsumer(resource="pods", name=pod.metadata.name, uid=uid)
-        return ResourceClaimStatus(hami.make_allocation(node, uid, parts), (reserved,))
+        return ResourceClaimStatus(allocation, (reserved,))
 
     # --- turns ---------------------------------------------------------------------------------------------
 
     def holds_back(self, key: str, allocation: Json) -> bool:
-        """Return whether a claim of HAMi must not be written yet; else it is its turn from now on."""
-        if not key.endswith(SUFFIX):
+        """Return whether a claim for annotations must not be written yet; else it is its turn from now on."""
+        if not key.endswith(name_claim("", self.system.name)):
             return False
         node = str(allocation["devices"]["results"][0]["pool"])
         holder, since = self._turns.get(node, ("", 0.0))
@@ -161,35 +206,37 @@ class SharedGpus:
     def _note_turn(self, key: str, pod: Pod) -> None:
         annotations = pod.metadata.annotations
         phase, node = annotations.get(BIND_PHASE, ""), pod.spec.node_name
-        if phase == hami.ALLOCATING and node:
+        if phase == ALLOCATING and node:
             began = annotations.get(BIND_TIME, "")
             since = float(began) if began.isdecimal() else self.wall()
             self._turns.setdefault(node, (key, since))
-        elif phase and phase != hami.ALLOCATING:
+        elif phase and phase != ALLOCATING:
             self.end_turn(key)
 
 
-def _name_claim(pod: Pod) -> str:
-    return f"{pod.metadata.namespace or 'default'}/{pod.metadata.name}{SUFFIX}"
-
-
-def without_gpus(pod: Pod) -> Pod:
+def without_devices(pod: Pod, system: SharingSystem) -> Pod:
     """Return a pod without the resources that its claim stands for."""
-    if not hami.asks(pod):
+    if not system.asks(pod):
         return pod
-    containers = tuple(
+    spec = replace(pod.spec, containers=_strip(pod.spec.containers, system))
+    if system.sums:
+        spec = replace(spec, init_containers=_strip(spec.init_containers, system))
+    return replace(pod, spec=spec)
+
+
+def _strip(containers: tuple[Container, ...], system: SharingSystem) -> tuple[Container, ...]:
+    return tuple(
         replace(
             each,
             resources=replace(
                 each.resources,
-                requests=_drop(each.resources.requests),
-                limits=_drop(each.resources.limits),
+                requests=_drop(each.resources.requests, system.resources),
+                limits=_drop(each.resources.limits, system.resources),
             ),
         )
-        for each in pod.spec.containers
+        for each in containers
     )
-    return replace(pod, spec=replace(pod.spec, containers=containers))
 
 
-def _drop(stated: Resources) -> Resources:
-    return {name: value for name, value in stated.items() if name not in hami.RESOURCES}
+def _drop(stated: Resources, names: frozenset[str]) -> Resources:
+    return {name: value for name, value in stated.items() if name not in names}

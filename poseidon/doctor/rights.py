@@ -51,7 +51,7 @@ BASE = frozenset().union(
 PREEMPTION = _rights("", "pods/eviction", "create") | _rights("", "pods", "delete")
 RECOVERY = _rights("", "pods", "get", "create") | _rights("", "pods/eviction", "create")
 TOPOLOGY = _to_follow("topology") | _rights("", "pods", "patch")
-GPU_SHARING = _rights("", "pods", "patch")
+GPU_SHARING = _to_follow("gpu-sharing") | _rights("", "pods", "patch")
 QUEUES = _to_follow("queues").union(
     *(_rights(resource.path.split("/")[2], resource.name, *_FOLLOW) for resource in QUEUED_OWNERS.values())
 )

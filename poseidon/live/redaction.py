@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from poseidon.app_network.good_state import LAST_GOOD as LAST_GOOD_SPEC
-from poseidon.devices.hami import ANNOTATIONS as HAMI_ANNOTATIONS
+from poseidon.devices.sharing.systems import ANNOTATIONS as SHARING_ANNOTATIONS
 from poseidon.group_trees.spec.groups import GROUP_KEYS
 from poseidon.group_trees.spec.keys import CONSTRAINTS_ANNOTATION, LAST_GOOD
 from poseidon.kube.api.storage import (
@@ -58,7 +58,7 @@ ANNOTATIONS: frozenset[str] = frozenset(
         WEIGHT,
         *BANDWIDTH_ANNOTATIONS,
         *FOREIGN_GANG_ANNOTATIONS,
-        *HAMI_ANNOTATIONS,
+        *SHARING_ANNOTATIONS,
         *NODE_ANNOTATIONS,
         *POD_ANNOTATIONS,
         *REFUSALS,
@@ -193,6 +193,6 @@ _BY_KIND: Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]] = MappingProx
         "ConfigMap": _of_group_map,
         "AppGroup": _of_custom_object,
         "NetworkTopology": _of_custom_object,
-        **dict.fromkeys(("DeviceClass", "ResourceClaim", "ResourceSlice"), _of_device_object),
+        **dict.fromkeys(("Device", "DeviceClass", "ResourceClaim", "ResourceSlice"), _of_device_object),
     }
 )

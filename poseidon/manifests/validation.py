@@ -5,7 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from poseidon.kube.api.devices import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
+from poseidon.kube.api.devices import (
+    DeviceClass,
+    NodeDeviceList,
+    ResourceClaim,
+    ResourceClaimTemplate,
+    ResourceSlice,
+)
 from poseidon.kube.api.metadata import KubeStruct, ObjectMeta, Resources, seconds
 from poseidon.kube.api.namespaces import LimitRange, ResourceQuota
 from poseidon.kube.api.nodes import Namespace, Node, PriorityClass, RuntimeClass, Service
@@ -45,7 +51,7 @@ STORAGE_KINDS = (
     CsiStorageCapacity,
     VolumeAttachment,
 )
-DEVICE_KINDS = (DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice)
+DEVICE_KINDS = (DeviceClass, NodeDeviceList, ResourceClaim, ResourceClaimTemplate, ResourceSlice)
 _BINDING_MODES = ("", "Immediate", "WaitForFirstConsumer")
 
 

@@ -201,7 +201,12 @@ def test_the_solver_has_no_credentials():
 def followed() -> set[tuple[str, str]]:
     """Group and plural of the collections that the bridge lists and watches."""
     queues = {kind.resource for kind in kinds.QUEUES}
-    of_components = {collections.APP_GROUPS, collections.NETWORK_TOPOLOGIES, *queues}
+    of_components = {
+        collections.APP_GROUPS,
+        collections.NETWORK_TOPOLOGIES,
+        collections.NODE_DEVICES,
+        *queues,
+    }
     values = [value for module in (collections, koordinator) for value in vars(module).values()]
     every = [each for each in (*values, *collections.SCALED_OWNERS.values()) if isinstance(each, Resource)]
     base = [each for each in every if each not in of_components and each.kind is not ConfigMap]

@@ -50,6 +50,7 @@ CONFIG = {
         "source": ["kueue", "volcano", "kai", "koordinator", "scheduler-plugins"],
         "admission": "poseidon",
     },
+    "devices": {"sharing": ["koordinator"]},
     "recovery": {"recreateBarePods": True},
     "utilisation": {"metricsServer": {"mode": "auto", "interval": "1s"}},
 }
@@ -109,6 +110,7 @@ DEFINITIONS = [
         definition(resource.path.removeprefix("/apis/").rpartition("/")[0], resource.name, kind)
         for kind, resource in QUEUED_OWNERS.items()
     ),
+    definition("scheduling.koordinator.sh/v1alpha1", "devices", "Device", cluster=True),
     definition("slo.koordinator.sh/v1alpha1", "nodemetrics", "NodeMetric", cluster=True),
     definition("appgroup.diktyo.x-k8s.io/v1alpha1", "appgroups", "AppGroup"),
     definition("networktopology.diktyo.x-k8s.io/v1alpha1", "networktopologies", "NetworkTopology"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from poseidon.kube.api.app_network import AppGroup, ConfigMap, NetworkTopology
-from poseidon.kube.api.devices import DeviceClass, ResourceClaim, ResourceSlice
+from poseidon.kube.api.devices import DeviceClass, NodeDeviceList, ResourceClaim, ResourceSlice
 from poseidon.kube.api.metrics import NodeMetric
 from poseidon.kube.api.node_topology import NodeResourceTopology
 from poseidon.kube.api.nodes import Namespace, Node, NodeOutline, PriorityClass, Service
@@ -73,6 +73,7 @@ VOLUME_ATTACHMENTS = Resource(
 DEVICE_CLASSES = Resource("deviceclasses", "/apis/resource.k8s.io/v1/deviceclasses", DeviceClass)
 RESOURCE_SLICES = Resource("resourceslices", "/apis/resource.k8s.io/v1/resourceslices", ResourceSlice)
 RESOURCE_CLAIMS = Resource("resourceclaims", "/apis/resource.k8s.io/v1/resourceclaims", ResourceClaim)
+NODE_DEVICES = Resource("devices", "/apis/scheduling.koordinator.sh/v1alpha1/devices", NodeDeviceList)
 
 POD_GROUPS = Resource("podgroups", "/apis/scheduling.x-k8s.io/v1alpha1/podgroups", PodGroup)
 SIGS_POD_GROUPS = Resource(

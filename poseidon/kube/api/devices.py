@@ -37,6 +37,13 @@ class ResourceSlice(KubeStruct, frozen=True):
     spec: Json = field(default_factory=dict)
 
 
+class NodeDeviceList(KubeStruct, frozen=True):
+    """scheduling.koordinator.sh/v1alpha1 Device: the devices of the node of its name."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: Json = field(default_factory=dict)
+
+
 class ClaimMeta(ObjectMeta, frozen=True):
     """Metadata of a claim."""
 

@@ -81,6 +81,9 @@ CLAIM = _make_kind(collections.CLAIMS, "PersistentVolumeClaim", verbs=_CHANGED)
 DEVICE_CLASS = _make_kind(collections.DEVICE_CLASSES, "DeviceClass", cluster_scoped=True)
 RESOURCE_SLICE = _make_kind(collections.RESOURCE_SLICES, "ResourceSlice", cluster_scoped=True)
 RESOURCE_CLAIM = _make_kind(collections.RESOURCE_CLAIMS, "ResourceClaim", verbs=("get", *_CHANGED))
+NODE_DEVICES = _make_kind(
+    collections.NODE_DEVICES, "Device", cluster_scoped=True, left_out=True, role="gpu-sharing"
+)
 DAEMON_SET = _make_kind(collections.DAEMON_SETS, "DaemonSet", struct=workloads.DaemonSet, bundled=False)
 POD_GROUP = _make_kind(collections.POD_GROUPS, "PodGroup", left_out=True)
 WORKLOAD = _make_kind(collections.WORKLOADS, "Workload", left_out=True)
@@ -174,6 +177,7 @@ BEFORE_PODS = (
     DEVICE_CLASS,
     RESOURCE_SLICE,
     RESOURCE_CLAIM,
+    NODE_DEVICES,
     # An unknown owner would count as one that does not exist.
     DAEMON_SET,
     # No pod should hear that its group does not exist before all groups are known.

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import poseidon
 from cost_models.registry import available, model_class
-from poseidon.devices.virtual_claims import CONTAINERS
+from poseidon.devices.sharing.virtual_claims import CONTAINERS
 from poseidon.kube.api.decoding import MalformedObjectError, decode_object
 from poseidon.kube.api.metadata import ObjectMeta
 from poseidon.kube.write.pod_recovery import _LAST_APPLIED

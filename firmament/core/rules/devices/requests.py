@@ -67,10 +67,21 @@ class AttributeConstraint:
     requests: tuple[str, ...]
     lists: bool = True
     """Whether attributes may have several values; else one that has is as good as absent."""
+    others: tuple[str, ...] = ()
+    """Requests whose devices have, together, just the values that those of ``requests`` have, and come after them. No
+    field of the API: claims that stand for annotations state it."""
 
     def covers(self, option: str) -> bool:
         """Return whether the devices of an option are meant."""
-        return not self.requests or option in self.requests or option.partition("/")[0] in self.requests
+        return not self.requests or _names(self.requests, option) or self.is_other(option)
+
+    def is_other(self, option: str) -> bool:
+        """Return whether the devices of an option are held against those of ``requests``."""
+        return _names(self.others, option)
+
+
+def _names(requests: tuple[str, ...], option: str) -> bool:
+    return option in requests or option.partition("/")[0] in requests
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -202,6 +213,9 @@ def _read_constraint(given: Mapping[str, Any], off: FeaturesOff) -> AttributeCon
         return AttributeConstraint(
             str(given["distinctAttribute"]), distinct=True, requests=requests, lists=lists
         )
+    if given.get("sameValues"):
+        others = tuple(map(str, given.get("others") or ()))
+        return AttributeConstraint(str(given["sameValues"]), distinct=False, requests=requests, others=others)
     raise BadDevicesError("a constraint is empty (unsupported constraint type?)")
 
 

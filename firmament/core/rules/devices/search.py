@@ -13,8 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from firmament.core.rules.devices.agreement import ConstraintState, add_device, find_allowed, is_kept
 from firmament.core.rules.devices.matching import Consumption, DeviceSelectors, find_consumption
-from firmament.core.rules.devices.plan import NO_VALUES, AttributeIndex, SearchPlan, Values
+from firmament.core.rules.devices.plan import AttributeIndex, SearchPlan
 from firmament.core.rules.devices.quantities import Amount
 from firmament.core.rules.devices.requests import MOST_RESULTS, PACKED, AttributeConstraint, ClaimSpec, Option
 from firmament.core.rules.devices.views import SeenDevice, ViewKind, list_bits
@@ -65,7 +66,7 @@ class _Search:
         self._shares: dict[int, dict[str, Amount]] = {place: dict(amounts) for place, amounts in use.shares}
         self._counters = list(use.counters)
         self._own = [0] * len(plan.claims)
-        self._states: list[list[Values | None]] = [[None] * len(each.constraints) for each in plan.claims]
+        self._states: list[list[ConstraintState]] = [[None] * len(each.constraints) for each in plan.claims]
         self.picks: list[list[Pick]] = [[] for _ in plan.claims]
         self._left = most_picks
         self._failed: set[Any] = set()
@@ -138,7 +139,7 @@ class _Search:
     def _pick(self, number: int, place: int, option: Option, left: int, start: int) -> bool:
         """Give ``left`` more devices, from ``start`` on, to an option, and satisfy the rest."""
         if not left:
-            return self._request(number, place + 1)
+            return self._is_kept(number, option) and self._request(number, place + 1)
         found = self._plan.candidates[option]
         open_to = self._own[number] if option.admin else self._taken
         faults = sum(1 << at for at in found.faults if not open_to >> at & 1 and at >= start)
@@ -175,7 +176,7 @@ class _Search:
                 break
             done.append((device, undo))
         else:
-            if self._request(number, place + 1):
+            if self._is_kept(number, option) and self._request(number, place + 1):
                 return True
         for device, undo in reversed(done):
             self._give_back(number, device, undo)
@@ -214,23 +215,20 @@ class _Search:
         """Return the devices (bits) that the claim's constraints leave to an option."""
         allowed = (1 << len(self._devices)) - 1
         for index, constraint, attribute in self._covering(number, option):
-            state = self._states[number][index]
-            if state is None or constraint.distinct:
-                having = 0
-                for devices in attribute.having.values():
-                    having |= devices
-                allowed &= having & ~attribute.any_of(state or NO_VALUES)
-            else:
-                allowed &= attribute.any_of(state)
+            allowed &= find_allowed(constraint, attribute, self._states[number][index], option.name)
         return allowed
 
     def _constrain(self, number: int, option: Option, device: int) -> None:
         for index, constraint, attribute in self._covering(number, option):
-            state, values = self._states[number][index], attribute.of[device]
-            if state is None:
-                self._states[number][index] = values
-            else:
-                self._states[number][index] = state | values if constraint.distinct else state & values
+            state = self._states[number][index]
+            self._states[number][index] = add_device(constraint, state, attribute.of[device], option.name)
+
+    def _is_kept(self, number: int, option: Option) -> bool:
+        """Return whether all constraints hold that depend on all devices of an option."""
+        return all(
+            is_kept(constraint, self._states[number][index], option.name)
+            for index, constraint, _ in self._covering(number, option)
+        )
 
     # --- taking and giving back ----------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from poseidon.devices.sharing.node_devices import NodeDevices
 from poseidon.kube.api.devices import Json
 from poseidon.kube.api.pods import Container, Pod
 from poseidon.kube.parsing import strict_json
@@ -27,9 +28,9 @@ COUNT, MEMORY, SHARE, CORES = (
     "nvidia.com/gpumem-percentage",
     "nvidia.com/gpucores",
 )
+SELECTOR = f'device.driver == "{DRIVER}"'
 RESOURCES = frozenset({COUNT, MEMORY, SHARE, CORES})
 """What pods state as limits, and nodes need not offer."""
-CLASS_SPEC: Json = {"selectors": [{"cel": {"expression": f'device.driver == "{DRIVER}"'}}]}
 _WHOLE = 1_000
 """What there is of each GPU for those that have all of its cores: one of them leaves nothing for others."""
 _TYPE = "NVIDIA"
@@ -109,8 +110,13 @@ def read_inventory(text: str) -> list[Gpu]:
     return found
 
 
-def describe_node(node: str, gpus: Sequence[Gpu]) -> Json:
-    """Return the spec of the slice of a node's GPUs."""
+def read_devices(node: str, text: str) -> NodeDevices:
+    """Return the GPUs of a node by its annotation; raises ``ValueError`` and what JSON of another form raises."""
+    gpus = read_inventory(text) if text else []
+    return NodeDevices((_describe_node(node, gpus),) if gpus else (), tuple(gpu.memory for gpu in gpus))
+
+
+def _describe_node(node: str, gpus: Sequence[Gpu]) -> Json:
     return {
         "driver": DRIVER,
         "nodeName": node,
@@ -251,6 +257,11 @@ def write_parts(parts: Iterable[Iterable[GpuPart]]) -> str:
         "".join(f"{each.id},{_TYPE},{each.memory},{each.cores}:" for each in container) + ";"
         for container in parts
     )
+
+
+def read_allocation(pod: Pod, uid: str, node: str) -> Json:
+    """Return what a pod's annotation says as the allocation of its claim; raises ``ValueError``."""
+    return make_allocation(node, uid, read_parts(pod.metadata.annotations[ALLOCATED]))
 
 
 def make_allocation(node: str, mark: str, parts: Sequence[Sequence[GpuPart]]) -> Json:

@@ -10,7 +10,7 @@ import yaml
 
 from poseidon.bridge.state import BridgeState
 from poseidon.configuration.document import BridgeConfiguration
-from poseidon.devices import hami
+from poseidon.devices.sharing import hami
 from poseidon.embedding import load_configuration
 from poseidon.kube.api.nodes import Node
 from poseidon.kube.api.pods import Pod

@@ -1,0 +1,1 @@
+"""Parts of GPUs as other projects have them: their inventories, requests and annotations as slices and claims."""

@@ -1,0 +1,118 @@
+"""Annotations by which pods say how Koordinator's devices are to be chosen for them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from poseidon.devices.sharing.koordinator.inventory import DOMAIN, GPU
+from poseidon.kube.parsing import strict_json
+
+HINT = "scheduling.koordinator.sh/device-allocate-hint"
+JOINT = "scheduling.koordinator.sh/device-joint-allocate"
+ANNOTATIONS = (HINT, JOINT)
+_LABELS = f'device.attributes["{DOMAIN}"].labels'
+_SCOPES = {
+    "": ("pcie", "numa", "any"),
+    "Node": ("pcie", "numa", "any"),
+    "NUMANode": ("pcie", "numa"),
+    "PCIe": ("pcie",),
+}
+"""By required scope: in which order several GPUs are looked for near each other."""
+_OPERATORS = {"In": "any", "NotIn": "none", "Exists": "present", "DoesNotExist": "absent"}
+
+
+class RequestError(ValueError):
+    """What a pod says of devices makes no sense, or is not given. The message is fit for a person."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceHints:
+    """What a pod says of its devices by type, and which types belong together."""
+
+    by_type: Mapping[str, Mapping[str, Any]]
+    joint: tuple[str, ...]
+    """The first one is chosen first, the others beside it."""
+    requires_same_switches: bool
+    """Whether the others have to be of the same PCIe switches; else they are if there are such."""
+
+    def _get(self, kind: str, name: str) -> str:
+        return str(self.by_type.get(kind, {}).get(name) or "")
+
+    def is_for_all(self, kind: str) -> bool:
+        """Return whether a pod wants its amount of every device."""
+        return self._get(kind, "allocateStrategy") == "ApplyForAll"
+
+    def counts(self, kind: str) -> bool:
+        """Return whether the amount that is requested is a number of devices."""
+        return self._get(kind, "allocateStrategy") == "RequestsAsCount"
+
+    def is_exclusive(self, kind: str) -> bool:
+        """Return whether nobody else may use a device."""
+        return self._get(kind, "exclusivePolicy") == "DeviceLevel"
+
+    def list_scopes(self) -> tuple[str, ...]:
+        """Return in which order several GPUs are looked for near each other; raises ``RequestError``."""
+        scope = self._get(GPU, "requiredTopologyScope")
+        if scope not in _SCOPES:
+            raise RequestError(
+                f"{HINT}: requiredTopologyScope {scope[:40]!r} is none of {', '.join(_SCOPES)[2:]}"
+            )
+        return _SCOPES[scope]
+
+    def list_selectors(self, kind: str) -> Iterator[str]:
+        """Yield expressions for the label selector of a type of devices."""
+        selector = self.by_type.get(kind, {}).get("selector") or {}
+        for key, value in (selector.get("matchLabels") or {}).items():
+            yield f"{json.dumps(f'{key}={value}')} in {_LABELS}"
+        for each in selector.get("matchExpressions") or ():
+            yield _describe_term(str(each["key"]), str(each["operator"]), each.get("values") or ())
+
+
+def read_hints(annotations: Mapping[str, str]) -> DeviceHints:
+    """Return what a pod's annotations say; raises ``RequestError`` for what cannot be read or is not given."""
+    by_type, joint = _load(annotations, HINT), _load(annotations, JOINT)
+    for kind, each in by_type.items():
+        if not isinstance(each, dict):
+            raise RequestError(f"{HINT}: what it says of {kind[:40]} is no object")
+        if each.get("vfSelector") is not None:
+            raise RequestError(f"{HINT}: vfSelector asks for virtual functions, which are not given")
+    types, scope = joint.get("deviceTypes") or [], joint.get("requiredScope") or ""
+    if not isinstance(types, list) or scope not in {"", "SamePCIe"}:
+        raise RequestError(f"{JOINT}: give deviceTypes as a list, and SamePCIe or nothing as requiredScope")
+    hints = DeviceHints(by_type, tuple(dict.fromkeys(map(str, types))), scope == "SamePCIe")
+    try:
+        for kind in by_type:
+            list(hints.list_selectors(kind))
+    except (KeyError, TypeError, AttributeError) as error:
+        raise RequestError(f"{HINT}: a selector cannot be read ({error})") from None
+    hints.list_scopes()
+    return hints
+
+
+def _load(annotations: Mapping[str, str], key: str) -> dict[str, Any]:
+    text = annotations.get(key, "")
+    try:
+        found = strict_json.loads(text) if text else {}
+    except ValueError as error:
+        raise RequestError(f"{key}: it is no JSON ({error})") from None
+    if not isinstance(found, dict):
+        raise RequestError(f"{key}: it is no object")
+    return found
+
+
+def _describe_term(key: str, operator: str, values: Any) -> str:
+    present = f"{json.dumps(key)} in {_LABELS}"
+    one = " || ".join(f"{json.dumps(f'{key}={each}')} in {_LABELS}" for each in values) or "false"
+    match operator:
+        case "In":
+            return one
+        case "NotIn":
+            return f"!({one})"
+        case "Exists":
+            return present
+        case "DoesNotExist":
+            return f"!({present})"
+    raise RequestError(f"{HINT}: operator {operator[:40]!r} is none of In, NotIn, Exists, DoesNotExist")

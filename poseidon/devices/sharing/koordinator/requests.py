@@ -1,0 +1,231 @@
+"""What pods want of Koordinator's devices, as claims: by the rules of its plugin ``DeviceShare``.
+
+A GPU is asked for in percent of its cores and in bytes or percent of its memory. What is the same for all sizes of GPUs
+is written once for each size, because an allocation counts both. Several GPUs come from one PCIe switch if they can,
+else from one NUMA node, else from anywhere.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from poseidon.devices.sharing.koordinator.hints import DeviceHints, RequestError, read_hints
+from poseidon.devices.sharing.koordinator.inventory import (
+    CORES,
+    DOMAIN,
+    FPGA,
+    GPU,
+    MEMORY,
+    NUMA,
+    PCIE,
+    RATIO,
+    RDMA,
+    name_driver,
+)
+from poseidon.kube.api.devices import Json
+from poseidon.kube.api.pods import Container, Pod
+from poseidon.kube.parsing.quantities import QuantityError, amount
+
+DRIVER = DOMAIN
+SELECTOR = f'device.driver.endsWith(".{DOMAIN}")'
+_PERCENT, _SHARED, _WHOLE = f"{DOMAIN}/gpu", f"{DOMAIN}/gpu.shared", "nvidia.com/gpu"
+_OF_GPUS = frozenset({_PERCENT, _SHARED, _WHOLE, CORES, MEMORY, RATIO})
+_OTHERS = {RDMA: f"{DOMAIN}/rdma", FPGA: f"{DOMAIN}/fpga"}
+RESOURCES = _OF_GPUS.union(_OTHERS.values())
+"""What pods state, and nodes need not offer."""
+_COMBINATIONS = frozenset(
+    map(
+        frozenset,
+        (
+            {_WHOLE},
+            {_PERCENT},
+            *(({memory} | more) for memory in (MEMORY, RATIO) for more in (set(), {CORES}, {_SHARED})),
+            *({memory, CORES, _SHARED} for memory in (MEMORY, RATIO)),
+        ),
+    )
+)
+"""Which resources of GPUs may be stated together."""
+
+
+@dataclass(slots=True)
+class _Wanted:
+    """What a pod wants of a type of devices. ``count`` 0: of all that match."""
+
+    count: int
+    amounts: dict[str, int]
+    """By our name of a capacity, of each device."""
+    selectors: list[Json] = field(default_factory=list)
+
+
+def asks(pod: Pod) -> bool:
+    """Return whether some container of a pod states devices."""
+    return any(
+        not RESOURCES.isdisjoint(stated)
+        for each in (*pod.spec.containers, *pod.spec.init_containers)
+        for stated in (each.resources.requests, each.resources.limits)
+    )
+
+
+def describe_claim(pod: Pod, sizes: Sequence[int]) -> Json:
+    """Return the spec of the claim that a pod's requests amount to; ``sizes``: memory of GPUs there, in bytes.
+
+    Raises ``RequestError`` for requests and annotations that Koordinator refuses, and for virtual functions, which are
+    not given.
+    """
+    stated = _add_up(pod)
+    hints = read_hints(pod.metadata.annotations)
+    wanted: dict[str, _Wanted] = {}
+    gpus = {name: each for name, each in stated.items() if name in _OF_GPUS}
+    if gpus:
+        wanted[GPU] = _read_gpus(gpus)
+    for kind, resource in _OTHERS.items():
+        if resource in stated:
+            wanted[kind] = _read_other(kind, resource, stated[resource], hints)
+    for kind, each in wanted.items():
+        texts = (f"device.driver == {json.dumps(name_driver(kind))}", *hints.list_selectors(kind))
+        each.selectors = [_select(text) for text in texts]
+    joint = [kind for kind in hints.joint if kind in wanted and not hints.is_for_all(kind)]
+    requests, constraints = [], []
+    for kind in (*joint, *(each for each in wanted if each not in joint)):
+        near = wanted[joint[0]].count if kind in joint[1:] else 0
+        options = (
+            _list_gpus(wanted[kind], sizes, hints) if kind == GPU else _list_others(wanted[kind], near, hints)
+        )
+        requests.append({"name": kind, "firstAvailable": options})
+        for scope, attribute in (("pcie", PCIE), ("numa", NUMA)):
+            names = [f"{kind}/{each['name']}" for each in options if each["name"].startswith(scope)]
+            if names:
+                constraints.append({"requests": names, "matchAttribute": attribute})
+        names = [f"{kind}/{each['name']}" for each in options if each["name"].startswith("near")]
+        if names:
+            constraints.append({"sameValues": PCIE, "requests": [joint[0]], "others": names})
+    return {"devices": {"requests": requests, "constraints": constraints}}
+
+
+# --- amounts ----------------------------------------------------------------------------------------------------------
+
+
+def _add_up(pod: Pod) -> dict[str, int]:
+    """Return what a pod states of devices: what its containers need together, at most at any time."""
+    running = Counter[str]()
+    peak = Counter[str]()
+    for each in pod.spec.init_containers:
+        own = _read_stated(each)
+        peak |= running + own
+        if each.restart_policy == "Always":
+            running += own
+    for each in pod.spec.containers:
+        running += _read_stated(each)
+    return dict(peak | running)
+
+
+def _read_stated(container: Container) -> Counter[str]:
+    stated = {**container.resources.limits, **container.resources.requests}
+    try:
+        return Counter({name: amount(name, stated[name]) for name in RESOURCES & stated.keys()})
+    except QuantityError as error:
+        raise RequestError(f"container {container.name}: {error}") from None
+
+
+def _read_gpus(stated: Mapping[str, int]) -> _Wanted:
+    """Return how many GPUs are wanted, and what of each."""
+    if frozenset(stated) not in _COMBINATIONS:
+        raise RequestError(f"invalid resource device requests: [{' '.join(sorted(stated))}]")
+    if _PERCENT in stated:
+        _check_percent(_PERCENT, stated[_PERCENT])
+    whole = stated.get(_WHOLE, 0) * 100 or stated.get(_PERCENT, 0)
+    cores, ratio = stated.get(CORES, whole), stated.get(RATIO, whole)
+    count = stated.get(_SHARED, 0)
+    if count:
+        for name, value in ((CORES, cores), (RATIO, ratio)):
+            if value % count or value // count > 100:
+                raise RequestError(f"invalid resource device requests: {name} {value} for {count} GPUs")
+    else:
+        for name, value in ((CORES, cores), (RATIO, ratio)):
+            _check_percent(name, value)
+        count = ratio // 100 if ratio > 100 else 1
+    return _Wanted(
+        count, {"cores": cores // count, "ratio": ratio // count, "memory": stated.get(MEMORY, 0) // count}
+    )
+
+
+def _read_other(kind: str, resource: str, value: int, hints: DeviceHints) -> _Wanted:
+    _check_percent(resource, value)
+    if value > 100:
+        return _Wanted(value // 100, {"share": 100})
+    if hints.is_for_all(kind):
+        return _Wanted(0, {"share": value})
+    if hints.counts(kind):
+        return _Wanted(value, {"share": 100 if hints.is_exclusive(kind) else 1})
+    return _Wanted(1, {"share": value})
+
+
+def _check_percent(resource: str, value: int) -> None:
+    if value > 100 and value % 100:
+        raise RequestError(f"invalid resource unit {resource}: {value}; give up to 100, or a multiple of 100")
+
+
+# --- requests ---------------------------------------------------------------------------------------------------------
+
+
+def _list_gpus(wanted: _Wanted, sizes: Sequence[int], hints: DeviceHints) -> list[Json]:
+    """Return the ways to get GPUs: by nearness, and by how much memory the GPUs have."""
+    return [
+        _describe_option(
+            f"{scope}{size}", wanted, amounts, [f'device.attributes["{DOMAIN}"].memory == {size}']
+        )
+        for scope in (hints.list_scopes() if wanted.count > 1 else ("any",))
+        for size in sizes
+        if (amounts := _convert(wanted.amounts, size)) is not None
+    ] or [_describe_option("none", wanted, {}, ["false"])]
+
+
+def _convert(amounts: Mapping[str, int], size: int) -> dict[str, int] | None:
+    """Return what is taken of a GPU of so much memory, in bytes and in percent; None if it has not as much.
+
+    Both are rounded down, as Koordinator rounds them.
+    """
+    memory, ratio = amounts["memory"], amounts["ratio"]
+    if not size or memory > size:
+        return None
+    if memory:
+        return {**amounts, "ratio": memory * 100 // size}
+    return {**amounts, "memory": ratio * size // 100}
+
+
+def _list_others(wanted: _Wanted, near: int, hints: DeviceHints) -> list[Json]:
+    """Return the ways to get devices of another type; ``near``: of the same PCIe switches as so many devices."""
+    counts = range(wanted.count, max(wanted.count, near) + 1) if near else ()
+    options = [
+        _describe_option(f"near{count}", _Wanted(count, wanted.amounts, wanted.selectors), wanted.amounts)
+        for count in counts
+    ]
+    if not near or not hints.requires_same_switches:
+        options.append(_describe_option("any", wanted, wanted.amounts))
+    return options
+
+
+def _describe_option(
+    name: str, wanted: _Wanted, amounts: Mapping[str, int], more: Iterable[str] = ()
+) -> Json:
+    count: dict[str, Any] = {"count": wanted.count} if wanted.count else {}
+    return {
+        "name": name,
+        "deviceClassName": DRIVER,
+        "allocationMode": "ExactCount" if wanted.count else "All",
+        **count,
+        "selectors": [*wanted.selectors, *_list_expressions(more)],
+        "capacity": {"requests": {key: str(value) for key, value in amounts.items()}},
+    }
+
+
+def _list_expressions(texts: Iterable[str]) -> Iterator[Json]:
+    return map(_select, texts)
+
+
+def _select(expression: str) -> Json:
+    return {"cel": {"expression": expression}}
