@@ -31,6 +31,8 @@ class ClaimProgress:
     """Pods that it is to be reserved for, by uid."""
     leaving: set[str] = field(default_factory=set)
     """Uids of pods that give it back."""
+    freeing: bool = False
+    """Whether its devices, which it has for no pod, are to be given back."""
     unsure: bool = False
     """Whether the last write failed without an answer, so that the claim has to be read before the next."""
     writing: DeviceClaimWrite | None = None
@@ -45,12 +47,12 @@ class ClaimProgress:
 
     def is_unknown_to(self, uid: str) -> bool:
         """Return whether a pod must not be placed before it is known what the claim has."""
-        return self.unsure or uid in self.leaving
+        return self.unsure or self.freeing or uid in self.leaving
 
     @property
     def is_over(self) -> bool:
         """Whether nothing is under way any more."""
-        return not (self.allocations or self.joining or self.leaving or self.writing)
+        return not (self.allocations or self.joining or self.leaving or self.writing or self.freeing)
 
 
 class ClaimWrites:
@@ -89,6 +91,7 @@ class ClaimWrites:
         """Have a claim reserved for a pod."""
         progress = self._begin(key)
         progress.leaving.discard(pod.uid)
+        progress.freeing = False
         progress.joining[pod.uid] = pod
         self.advance(key, now)
 
@@ -102,6 +105,12 @@ class ClaimWrites:
             progress.leaving.add(uid)
         elif uid not in progress.leaving:
             progress.allocations.pop(uid, None)
+        self.advance(key, now)
+
+    def free(self, key: str, now: float) -> None:
+        """Have the devices given back that a claim has for no pod."""
+        progress = self._begin(key)
+        progress.freeing = not progress.joining
         self.advance(key, now)
 
     def forget(self, key: str, uid: str) -> None:
@@ -122,6 +131,7 @@ class ClaimWrites:
             self._fail_all(key, progress, f'resourceclaim "{key.partition("/")[2]}" not found')
             progress.leaving.clear()
             progress.allocations.clear()
+            progress.freeing = False
             self._drop_if_over(key, progress)
             return
         self._note_shown(key, progress, claim)
@@ -206,6 +216,7 @@ class ClaimWrites:
         """Take in which pods have left, unless it is not sure what the claim is like."""
         if progress.unsure:
             return
+        progress.freeing = progress.freeing and bool(claim.allocation) and not claim.reserved
         for uid in progress.leaving.difference(claim.reserved):
             progress.allocations.pop(uid, None)
         progress.leaving.intersection_update(claim.reserved)
@@ -213,7 +224,7 @@ class ClaimWrites:
     def _write_next(self, progress: ClaimProgress, claim: DeviceClaim, now: float) -> None:
         join = tuple(pod for uid, pod in progress.joining.items() if not self._has(progress, claim, uid))
         leave = tuple(sorted(progress.leaving))
-        if not join and not leave:
+        if not join and not leave and not progress.freeing:
             return
         if progress.look_at is not None and progress.look_at > now and not join:
             return  # a write that failed is made again later

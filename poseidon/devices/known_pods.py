@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from poseidon.devices.claims import DeviceResolution, PodDeviceClaim
@@ -32,6 +33,34 @@ class PlacedPod:
     """Pods (uids) that are evicted for it: their devices may become its own."""
     blocked: set[str] = field(default_factory=set)
     """Claims that are to be written once claims of others have given their devices back."""
+
+
+class ClaimUsers:
+    """The pods (uids) that name each claim."""
+
+    def __init__(self) -> None:
+        self._by_claim: dict[str, dict[str, None]] = {}
+
+    def get(self, key: str) -> Collection[str]:
+        """Return the pods that name a claim."""
+        return self._by_claim.get(key, {})
+
+    def add(self, uid: str, claims: Iterable[PodDeviceClaim]) -> list[str]:
+        """Note what a pod names; returns the claims."""
+        keys = [each.key for each in claims if each.key]
+        for key in keys:
+            self._by_claim.setdefault(key, {})[uid] = None
+        return keys
+
+    def remove(self, uid: str, claims: Iterable[PodDeviceClaim]) -> list[str]:
+        """Forget what a pod has named; returns the claims."""
+        keys = [each.key for each in claims if each.key in self._by_claim]
+        for key in keys:
+            users = self._by_claim[key]
+            users.pop(uid, None)
+            if not users:
+                del self._by_claim[key]
+        return keys
 
 
 def is_older(found: ResourceClaim, known: ResourceClaim) -> bool:

@@ -20,7 +20,7 @@ from poseidon.devices.claims import (
 )
 from poseidon.devices.conditions import find_failed_device, has_conditions, is_ready
 from poseidon.devices.device_use import DeviceUse
-from poseidon.devices.known_pods import KnownPod, PlacedPod, is_older
+from poseidon.devices.known_pods import ClaimUsers, KnownPod, PlacedPod, is_older
 from poseidon.devices.options import DeviceOptions
 from poseidon.devices.records import encode_claim
 from poseidon.kube.api.devices import Json, ResourceClaim
@@ -44,7 +44,7 @@ class DeviceState:
         self._claims: dict[str, DeviceClaim] = {}
         self._names = NameIndex()
         self._pods: dict[str, KnownPod] = {}
-        self._users: dict[str, dict[str, None]] = {}
+        self._users = ClaimUsers()
         self._placements: dict[str, PlacedPod] = {}
         self._use = DeviceUse()
         self._writes = ClaimWrites(self._claims.get)
@@ -91,10 +91,7 @@ class DeviceState:
         else:
             resolution = self._resolve(uid, name, claims)
         self._pods[uid] = KnownPod(name, claims, place, resolution)
-        for each in claims:
-            if each.key:
-                self._users.setdefault(each.key, {})[uid] = None
-                self._changed[each.key] = None
+        self._changed.update(dict.fromkeys(self._users.add(uid, claims)))
         return resolution
 
     def remove_pod(self, uid: str) -> None:
@@ -179,18 +176,20 @@ class DeviceState:
 
     def note_unplaced(self, uid: str) -> bool:
         """Note that a pod has found no node. It may wait because of devices that nobody has who is placed:
-        each of those who have them gives them back once it finds no node. Returns whether some are given back.
+        each of those who have them gives them back once it finds no node. Of claims that are reserved for nobody,
+        they are given back at once, as kube-scheduler does. Returns whether some are given back.
         """
         pod = self._pods.get(uid)
         if pod is None or pod.place:
             return False
-        keys = [
-            claim.key
-            for each in pod.claims
-            if (claim := self._claims.get(each.key)) and claim.allocation and self._all_wait(claim.reserved)
-        ]
-        self._leave(uid, keys)
-        return bool(keys)
+        held = [found for each in pod.claims if (found := self._claims.get(each.key)) and found.allocation]
+        left = [each.key for each in held if each.reserved and self._all_wait(each.reserved)]
+        self._leave(uid, left)
+        freed = [each.key for each in held if not each.reserved and self._all_wait(self._users.get(each.key))]
+        for key in freed:
+            self._writes.free(key, self._clock())
+            self._note_use(key)
+        return bool(left or freed)
 
     def expire(self) -> None:
         """Give up placements that have taken too long, and look again at writes of which nothing was heard."""
@@ -278,7 +277,7 @@ class DeviceState:
     def _claim_changed(self, key: str) -> None:
         self._writes.advance(key, self._clock())
         self._note_use(key)
-        for uid in self._users.get(key, ()):
+        for uid in self._users.get(key):
             placement = self._placements.get(uid)
             if placement is not None and key in placement.waiting:
                 self._look_at_drivers(uid, placement)
@@ -286,7 +285,7 @@ class DeviceState:
     def _note_use(self, key: str) -> None:
         """Note that the devices of a claim, or those that it is to get, may have changed."""
         self._changed[key] = None
-        self._affected.update(dict.fromkeys(self._users.get(key, ())))
+        self._affected.update(dict.fromkeys(self._users.get(key)))
         claim, progress = self._claims.get(key), self._writes.get(key)
         allocation = claim.found.status.allocation if claim is not None else None
         if allocation is None and progress is not None:
@@ -391,10 +390,5 @@ class DeviceState:
 
     def _forget_users(self, uid: str) -> None:
         pod = self._pods.get(uid)
-        for each in pod.claims if pod is not None else ():
-            users = self._users.get(each.key)
-            if users is not None:
-                users.pop(uid, None)
-                self._changed[each.key] = None
-                if not users:
-                    del self._users[each.key]
+        if pod is not None:
+            self._changed.update(dict.fromkeys(self._users.remove(uid, pod.claims)))

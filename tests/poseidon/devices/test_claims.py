@@ -247,6 +247,49 @@ def test_devices_stay_with_a_placed_pod_that_shares_them():
     assert claims.state.take_writes() == []
 
 
+def test_devices_of_a_claim_that_is_reserved_for_nobody_are_given_back_if_its_pods_find_no_node():
+    left_over = claim("shared", given=allocation("d0"))
+    claims = Claims(left_over)
+    claims.put(with_claims(pod("a"), "shared"))
+    claims.put(with_claims(pod("b"), "shared"), place="n1")
+    assert not claims.state.note_unplaced("pod-a"), "the other is about to use it"
+    claims.state.move_pod("pod-b", "")
+    assert claims.state.note_unplaced("pod-a")
+    assert "being deallocated" in claims.put(with_claims(pod("a"), "shared")).waits
+    [write] = claims.state.take_writes()
+    assert build_status(left_over, write) == {"allocation": None, "reservedFor": None}
+    assert claims.state.note_unplaced("pod-a")
+    assert claims.state.take_writes() == [], "it is under way"
+    claims.state.note_written(WriteEnd(write, claim=claim("shared", version="2")))
+    assert claims.put(with_claims(pod("a"), "shared")).waits == ""
+    assert not claims.state.note_unplaced("pod-a")
+
+
+def test_devices_are_not_taken_from_whoever_has_come_meanwhile():
+    claims = Claims(claim("shared", given=allocation("d0")))
+    claims.put(with_claims(pod("a"), "shared"))
+    claims.state.note_unplaced("pod-a")
+    [write] = claims.state.take_writes()
+    taken = claim("shared", given=allocation("d0"), reserved=("other",), version="2")
+    assert build_status(taken, write) is None
+    claims.state.note_written(WriteEnd(write, claim=taken))
+    assert claims.state.take_writes() == []
+    assert claims.put(with_claims(pod("a"), "shared")).waits == ""
+
+
+def test_devices_that_could_not_be_given_back_are_given_back_later():
+    claims = Claims(claim("shared", given=allocation("d0")))
+    claims.put(with_claims(pod("a"), "shared"))
+    claims.state.note_unplaced("pod-a")
+    [write] = claims.state.take_writes()
+    claims.state.note_written(WriteEnd(write, "no answer", unsure=True))
+    assert claims.state.take_writes() == []
+    claims.now += 6.0
+    claims.state.expire()
+    [write] = claims.state.take_writes()
+    assert write.read_first
+
+
 def write(found, *, given=None, join=(), leave=()):
     return DeviceClaimWrite(
         found, given, tuple(PodRef(f"pod-{name}", "default", name) for name in join), leave

@@ -44,7 +44,8 @@ class Cluster:
         for index in range(pods):
             name = f"p{index}"
             if random.random() < 0.25:
-                self.put_claim(claim("shared"))
+                left = allocation("d0") if random.random() < 0.3 else None  # by whom, nobody knows
+                self.put_claim(claim("shared", given=left))
                 self.pods[name] = with_claims(pod_of_template(name), "shared")
             else:
                 self.pods[name] = pod_of_template(name)
