@@ -168,6 +168,19 @@ def test_a_refused_binding_is_tried_three_times_in_its_place_then_elsewhere():
     assert placed(core.run_round()) == {"g-0": "other"}  # a new place is kept as well
 
 
+def test_of_several_refused_bindings_the_one_that_is_due_first_says_when_the_next_round_is():
+    clock = Clock()
+    core = scheduler(machine("m"), CORE, gang(2), members("g-0", "g-1"), clock=clock)
+    core.run_round()
+    core.report([BindingReport("g-0", "m", bound=False, retry=True)])
+    clock.advance(0.75)
+    core.report([BindingReport("g-1", "m", bound=False, retry=True)])
+    assert core.next_round_in() == 0.25
+    clock.advance(0.25)
+    assert placed(core.run_round()) == {"g-0": "m"}
+    assert core.next_round_in() == 0.75
+
+
 def test_a_kept_place_is_not_given_to_others():
     core = scheduler(machine(cpu=2000), CORE, gang(2), members("g-0", "g-1"))
     core.run_round()
@@ -409,6 +422,26 @@ def test_what_a_failed_round_had_to_tell_is_told_by_the_next():
     clock.advance(1.0)
     core.open_round()  # and its solver fails
     assert placed(core.run_round()) == {"g-0": "m"}
+
+
+def test_the_state_of_a_gang_that_was_tried_in_vain_says_why_it_waits():
+    core = scheduler(machine(cpu=2000), CORE, gang(3), members(*uids("g", 3)))
+    result = core.run_round()
+    [state] = result.gangs
+    assert state.phase is GangPhase.WAITING
+    assert state.message.startswith("gang ns/g needs 3 places at once: 0/1 nodes are available")
+
+
+def test_nothing_is_told_of_a_gang_that_is_none_any_more_when_its_round_ends():
+    core = scheduler(machine(cpu=2000), CORE, gang(3), members(*uids("g", 3)))
+    opened = core.open_round()
+    placement = opened.solve()
+    core.apply([JobRemoved("g")])
+    assert core.close_round(opened, placement).gangs == ()
+    core.apply([gang(4)])
+    assert [state.message for state in core.run_round().gangs] == [
+        "gang ns/g waits for members: 3 of 4 exist"
+    ]
 
 
 def test_states_are_told_once():

@@ -71,6 +71,21 @@ def test_what_its_own_members_hold_counts_as_room():
     assert len(placed(core.run_round())) == 2
 
 
+def test_no_more_counts_than_a_machine_has_even_if_members_hold_more():
+    core = scheduler(
+        machine("m", cpu=4000),
+        machine("n", cpu=1000),
+        CORE,
+        gang(4, cpu=4000),
+        TasksBound("m", 1, ("g-0", "g-1", "g-2"), job="g"),
+        machine("m", cpu=2000),
+        members("g-3"),
+    )
+    result = core.run_round()
+    assert not placed(result)
+    assert messages(result)["g-3"].endswith("have too little room left of cpu")
+
+
 @pytest.mark.parametrize(("priority", "preempts", "gone"), [(10, True, 2), (0, True, 0), (10, False, 0)])
 def test_what_less_important_tasks_hold_counts_if_they_may_be_evicted(priority, preempts, gone):
     core = scheduler(

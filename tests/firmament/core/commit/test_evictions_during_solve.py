@@ -1,0 +1,135 @@
+"""Evictions decided in a round whose cluster changes meanwhile: what still holds takes effect, and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from firmament.core.events import (
+    ClassDefined,
+    Event,
+    JobDefined,
+    JobRemoved,
+    MachineRemoved,
+    TaskRemoved,
+    TasksBound,
+    TasksSubmitted,
+)
+from firmament.core.model import Job
+from firmament.core.results import DeltaKind, RoundResult
+from firmament.core.scheduler import Scheduler
+from tests.support.core import machine, scheduler, task_class, uids
+
+SMALL, LARGE, LEAVING = 1, 2, 3
+
+
+def crowded() -> Scheduler:
+    """Two full machines; the only place for ``guest`` is that of ``victim`` and of ``going``, which leaves already."""
+    return scheduler(
+        machine("m", cpu=3000),
+        machine("full", cpu=3000),
+        ClassDefined(SMALL, task_class(1000)),
+        ClassDefined(LARGE, task_class(2000)),
+        ClassDefined(LEAVING, task_class(1000, terminating=True)),
+        TasksBound("m", SMALL, ("victim",)),
+        TasksBound("m", LEAVING, ("going",)),
+        TasksBound("m", SMALL, ("important",), priority=20),
+        TasksBound("full", SMALL, uids("f", 3), priority=20),
+        TasksSubmitted(LARGE, ("guest",), priority=10),
+    )
+
+
+def close_after(core: Scheduler, *events: Event) -> RoundResult:
+    """Open a round that decides an eviction, apply events, and close it."""
+    opened = core.open_round()
+    placement = opened.solve()
+    assert len(placement.evictions) > 0
+    core.apply(events)
+    return core.close_round(opened, placement)
+
+
+def evicted(result: RoundResult) -> set[str]:
+    return {delta.uid for delta in result.deltas if delta.kind is DeltaKind.PREEMPT}
+
+
+def awaited(result: RoundResult) -> dict[str, set[str]]:
+    return {delta.uid: {*delta.depends_on} for delta in result.deltas if delta.kind is DeltaKind.PLACE}
+
+
+IRRELEVANT: dict[str, Event] = {
+    "a task comes": TasksSubmitted(SMALL, ("small",)),
+    "a full machine goes": MachineRemoved("full"),
+    "a full machine gets a label": machine("full", cpu=3000, labels={"zone": "a"}),
+    "the machine has more room": machine("m", cpu=3500),
+}
+
+
+@pytest.mark.parametrize("event", IRRELEVANT.values(), ids=IRRELEVANT)
+def test_what_does_not_matter_changes_nothing(event: Event):
+    result = close_after(crowded(), event)
+    assert evicted(result) == {"victim"}
+    assert awaited(result) == {"guest": {"victim", "going"}}
+
+
+def test_a_task_that_was_leaving_may_be_gone_by_then():
+    result = close_after(crowded(), TaskRemoved("going"))
+    assert evicted(result) == {"victim"}
+    assert awaited(result)["guest"] >= {"victim"}
+
+
+PREVENTING: dict[str, Event] = {
+    "the victim is gone": TaskRemoved("victim"),
+    "the victim has become as important": TasksBound("m", SMALL, ("victim",), priority=10),
+    "the victim leaves by itself": TasksBound("m", LEAVING, ("victim",)),
+    "the machine is gone": MachineRemoved("m"),
+    "the machine is cordoned": machine("m", cpu=3000, cordoned=True),
+    "the machine is smaller": machine("m", cpu=2999),
+    "somebody takes the room": TasksBound("m", SMALL, ("thief",), priority=20),
+    "the guest is gone": TaskRemoved("guest"),
+    "the guest has a place": TasksBound("full", LARGE, ("guest",), priority=10),
+    "the guest is less important": TasksSubmitted(LARGE, ("guest",), priority=0),
+    "the guest asks for something else": TasksSubmitted(SMALL, ("guest",), priority=10),
+}
+
+
+@pytest.mark.parametrize("event", PREVENTING.values(), ids=PREVENTING)
+def test_nobody_goes_for_what_is_no_longer_possible_or_needed(event: Event):
+    assert close_after(crowded(), event).deltas == ()
+
+
+def besieged() -> Scheduler:
+    """Two machines with a victim each, and a gang of two that needs both places."""
+    return scheduler(
+        *(machine(name, cpu=2000) for name in ("m", "n")),
+        ClassDefined(LARGE, task_class(2000)),
+        TasksBound("m", LARGE, ("v",)),
+        TasksBound("n", LARGE, ("w",)),
+        JobDefined(Job("gang", min_members=2)),
+        TasksSubmitted(LARGE, ("a", "b"), job="gang", priority=10),
+    )
+
+
+@pytest.mark.parametrize("event", [TasksSubmitted(LARGE, ("other",)), machine("m", cpu=2500)])
+def test_a_gang_comes_as_a_whole(event: Event):
+    result = close_after(besieged(), event)
+    assert evicted(result) == {"v", "w"}
+    assert awaited(result).keys() == {"a", "b"}
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        MachineRemoved("n"),
+        TasksBound("n", LARGE, ("w",), priority=10),
+        TaskRemoved("b"),
+        JobDefined(Job("gang", min_members=3)),
+    ],
+    ids=["a machine goes", "a victim stays", "a member goes", "it needs more"],
+)
+def test_or_not_at_all(event: Event):
+    assert close_after(besieged(), event).deltas == ()
+
+
+def test_members_of_what_is_no_gang_any_more_come_alone():
+    result = close_after(besieged(), JobRemoved("gang"), MachineRemoved("n"))
+    assert evicted(result) == {"v"}
+    assert len(awaited(result)) == 1

@@ -1,0 +1,98 @@
+"""Devices are given away when a round closes: by what is there then, to whole gangs or to none of their members."""
+
+from __future__ import annotations
+
+from firmament.core.events import ClassDefined, Event, JobDefined, TasksBound, TasksSubmitted
+from firmament.core.model import Job, TaskClaim
+from firmament.core.results import DeltaKind, RoundResult
+from firmament.core.scheduler import Scheduler
+from tests.firmament.core.rules.devices.test_rounds import with_claims
+from tests.support.core import Clock, machine, placed, scheduler
+from tests.support.devices import (
+    DRIVER,
+    claim_record,
+    claim_spec,
+    class_record,
+    device,
+    exactly,
+    list_devices,
+    own_claim,
+    slice_record,
+)
+
+ONE = ClassDefined(1, with_claims(own_claim(exactly("gpu", 1))))
+
+
+def cluster(clock: Clock, *events: Event) -> Scheduler:
+    """Two machines with a device each, and events."""
+    return scheduler(
+        class_record("gpu"),
+        *([machine(name), slice_record(name, [device("d0")])] for name in ("a", "b")),
+        ONE,
+        *events,
+        clock=clock,
+    )
+
+
+def holder(uid: str, on: str, priority: int = 0) -> list[Event]:
+    """A task that runs with the device of a machine."""
+    name, spec = f"ns/{uid}", claim_spec(exactly("gpu", 1))
+    results = [{"driver": DRIVER, "pool": on, "device": "d0", "request": "r"}]
+    number = 100 + sum(map(ord, uid))
+    return [
+        claim_record(name, spec, {"devices": {"results": results}}, uid),
+        ClassDefined(number, with_claims(TaskClaim("c", name))),
+        TasksBound(on, number, (uid,), priority=priority),
+    ]
+
+
+def close_after(core: Scheduler, events: list[Event]) -> RoundResult:
+    opened = core.open_round()
+    placement = opened.solve()
+    core.apply(events)
+    return core.close_round(opened, placement)
+
+
+def given(result: RoundResult) -> dict[str, list[tuple[str, str]]]:
+    """Devices by the task that gets them."""
+    return {
+        delta.uid: list_devices(delta.allocations[0].allocation)
+        for delta in result.deltas
+        if delta.kind is DeltaKind.PLACE
+    }
+
+
+def test_each_gets_devices_of_its_own():
+    result = close_after(cluster(Clock(), TasksSubmitted(1, ("x", "y"))), [])
+    assert {uid: [(placed(result)[uid], "d0")] for uid in ("x", "y")} == given(result)
+    assert {*placed(result).values()} == {"a", "b"}
+
+
+def test_who_comes_too_late_for_a_device_waits_and_is_tried_again():
+    clock = Clock()
+    core = cluster(clock, TasksSubmitted(1, ("x", "y")))
+    result = close_after(core, holder("thief", "a"))
+    assert [*placed(result).values()] == ["b"]
+    [late] = {"x", "y"} - placed(result).keys()
+    core.apply([machine("c"), slice_record("c", [device("d0")])])
+    clock.advance(60.0)
+    assert given(core.run_round()) == {late: [("c", "d0")]}
+
+
+def test_a_gang_of_which_one_comes_too_late_gets_nothing():
+    clock = Clock()
+    core = cluster(clock, JobDefined(Job("g", min_members=2)), TasksSubmitted(1, ("x", "y"), job="g"))
+    assert not placed(close_after(core, holder("thief", "a")))
+    core.apply([machine("c"), slice_record("c", [device("d0")])])
+    clock.advance(60.0)
+    found = given(core.run_round())
+    assert found.keys() == {"x", "y"}
+    assert sorted(found.values()) == [[("b", "d0")], [("c", "d0")]]
+
+
+def test_a_gang_gets_the_devices_of_those_it_has_evicted():
+    gang = [JobDefined(Job("g", min_members=2)), TasksSubmitted(1, ("x", "y"), job="g", priority=10)]
+    core = cluster(Clock(), *holder("v", "a"), *holder("w", "b"), *gang)
+    result = core.run_round()
+    assert {delta.uid for delta in result.deltas if delta.kind is DeltaKind.PREEMPT} == {"v", "w"}
+    assert sorted(given(result).values()) == [[("a", "d0")], [("b", "d0")]]
