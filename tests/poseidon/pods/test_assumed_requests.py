@@ -11,6 +11,7 @@ from tests.poseidon.pods.test_resources import SIDECAR
 CPU, MEMORY = 100, 200 * 2**20
 BOTH = {"cpu": CPU, "memory": MEMORY}
 NOTHING = requesting()
+MANY = {f"example.com/device-{number}": 1 for number in range(20)}
 ALL = requesting({"cpu": "1", "memory": "1Gi"})
 
 
@@ -33,6 +34,8 @@ ALL = requesting({"cpu": "1", "memory": "1Gi"})
         ({"containers": [NOTHING], "resources": {"limits": {"cpu": "2", "memory": "1Gi"}}}, {}),
         ({"containers": [NOTHING], "overhead": {"cpu": "5m"}}, BOTH),
         ({"containers": [requesting({"example.com/device": 1})]}, BOTH),
+        ({"containers": [requesting({**MANY, "cpu": "1"})]}, {"memory": MEMORY}),
+        ({"containers": [requesting(MANY, {"memory": "1Gi"})]}, {"cpu": CPU}),
     ],
 )
 def test_as_kube_scheduler_assumes(spec, assumed):

@@ -43,6 +43,12 @@ class TestPorts:
             (80, "TCP", "")
         ]
 
+    @pytest.mark.parametrize("number", [1, 65535])
+    def test_the_first_port_and_the_last_are_ports(self, number):
+        assert ports(containers=[with_ports({"containerPort": number, "hostPort": number})]) == [
+            (number, "TCP", "")
+        ]
+
     def test_one_number_may_serve_several_protocols_and_addresses(self):
         given = [HTTP, {**HTTP, "protocol": "UDP"}, {**HTTP, "hostIP": "10.0.0.1"}]
         assert len(ports(containers=[with_ports(*given)])) == 3

@@ -114,6 +114,15 @@ def test_what_a_deleted_pod_has_taught_stays():
     assert told(history) == {"etl": (1, 10.0)}
 
 
+def test_a_pod_that_was_deleted_counts_again_if_it_comes_back():
+    history = RuntimeHistory()
+    pod = finished(ended(10), program="p")
+    history.count_finished("a", pod)
+    history.forget_pod("a")
+    history.count_finished("a", pod)
+    assert told(history) == {"p": (2, 10.0)}
+
+
 def test_pods_without_program_or_times_teach_nothing():
     history = RuntimeHistory()
     history.count_finished("a", finished(ended(10)))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from poseidon.kube.parsing.defects import Defect
 from poseidon.testbed.controllers.node_rules import is_fit, is_reached
-from poseidon.volumes.matching import HOSTNAME, hosts, reaches, suits
+from poseidon.volumes.matching import HOSTNAME, holds, hosts, reaches, suits
 from poseidon.volumes.records import claim_record, volume_record
 from poseidon.volumes.requirements import volume_rules
 from tests.poseidon.volumes.objects import typed
@@ -51,6 +52,21 @@ def test_reach(terms, labels):
     named = hosts(rules)
     if found and named is not None:
         assert labels[HOSTNAME] in named
+
+
+@pytest.mark.parametrize(
+    ("operator", "value", "bound", "expected"),
+    [
+        *(("Gt", value, "5", value == "6") for value in ("4", "5", "6", "five")),
+        *(("Lt", value, "5", value == "4") for value in ("4", "5", "6", "five")),
+        ("Gt", "6", "five", False),
+        ("Lt", "-1", "0", True),
+    ],
+)
+def test_comparisons_are_of_integers_and_strict(operator, value, bound, expected):
+    assert holds(("a", operator, (bound,)), {"a": value}) is expected
+    assert not holds(("a", operator, (bound,)), {})
+    assert not holds(("a", operator, ()), {"a": value})
 
 
 MODES = st.sets(st.sampled_from(["ReadWriteOnce", "ReadOnlyMany"]), min_size=1).map(sorted).map(tuple)

@@ -289,6 +289,21 @@ def test_the_smallest_volume_that_fits_is_given_once(cluster):
     assert cluster.begin("r", "n1", 0.0) == ""
 
 
+def test_those_whose_volume_would_do_for_a_smaller_claim_are_told_of_the_first_such_claim(cluster):
+    cluster.volumes_changed([volume("v", storage_class="local", size="9Gi", at=(HOSTNAME, ["n1"]))])
+    cluster.claims_changed(
+        [claim("large", storage_class="local", size="5Gi"), claim("small", storage_class="local", size="1Gi")]
+    )
+    cluster.pod("p", "large")
+    cluster.affected()
+    before = cluster.requests("p")
+    cluster.pod("q", "small")
+    assert "p" in cluster.affected()
+    assert len(cluster.requests("p")) == len(before) + 1
+    cluster.pod("r", "small")
+    assert "p" not in cluster.affected()
+
+
 def test_a_pod_reserves_all_its_volumes_or_none(cluster):
     cluster.volumes_changed([volume("v", storage_class="local", at=(HOSTNAME, ["n1"]))])
     cluster.claims_changed([claim(name, storage_class="local") for name in ("c", "d", "e")])

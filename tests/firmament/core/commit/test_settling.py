@@ -25,13 +25,9 @@ ONE = ClassDefined(1, with_claims(own_claim(exactly("gpu", 1))))
 
 def cluster(clock: Clock, *events: Event) -> Scheduler:
     """Two machines with a device each, and events."""
-    return scheduler(
-        class_record("gpu"),
-        *([machine(name), slice_record(name, [device("d0")])] for name in ("a", "b")),
-        ONE,
-        *events,
-        clock=clock,
-    )
+    machines: list[Event] = [machine(name) for name in ("a", "b")]
+    devices = [slice_record(name, [device("d0")]) for name in ("a", "b")]
+    return scheduler(class_record("gpu"), machines, devices, ONE, *events, clock=clock)
 
 
 def holder(uid: str, on: str, priority: int = 0) -> list[Event]:
@@ -91,7 +87,10 @@ def test_a_gang_of_which_one_comes_too_late_gets_nothing():
 
 
 def test_a_gang_gets_the_devices_of_those_it_has_evicted():
-    gang = [JobDefined(Job("g", min_members=2)), TasksSubmitted(1, ("x", "y"), job="g", priority=10)]
+    gang: list[Event] = [
+        JobDefined(Job("g", min_members=2)),
+        TasksSubmitted(1, ("x", "y"), job="g", priority=10),
+    ]
     core = cluster(Clock(), *holder("v", "a"), *holder("w", "b"), *gang)
     result = core.run_round()
     assert {delta.uid for delta in result.deltas if delta.kind is DeltaKind.PREEMPT} == {"v", "w"}

@@ -156,3 +156,35 @@ def test_tasks_are_crowded_where_not_all_of_them_have_room(seed: int):
         assert found == (overfull or sitting > seats[at])
     again = limits.find_crowded(ints(*(cls for cls, _ in tasks)), ints(*(at for _, at in tasks)))
     assert again.tolist() == crowded.tolist(), "asking books nothing"
+
+
+@MANY
+@given(terms(links=False), spots, st.integers(0, KINDS))
+def test_what_one_more_task_costs_is_what_the_figure_grows_by(
+    pairs: PairTerms, where: list[tuple[int, int]], cls: int
+):
+    """On a machine without any task, as tasks on one machine cost each other nothing."""
+    rules = rules_of(pairs, [*range(KINDS), -1])
+    state = PairState(rules)
+    others = [(kind, at) for kind, at in where if at < MACHINES - 1]
+    for kind, at in others:
+        state.add(kind, at)
+    (cost,) = state.cost_at(cls, ints(MACHINES - 1)).tolist()
+    grown = 0.0 if cls == KINDS else total(pairs, [*others, (cls, MACHINES - 1)]) - total(pairs, others)
+    if pairs.both_ways or cls == KINDS:
+        assert cost == pytest.approx(grown * rules.units)
+    else:  # only what the task itself asks for
+        own = sum(
+            float(pairs.cost[pairs.domain[MACHINES - 1], pairs.domain[at]])
+            for source, target in zip(pairs.source.tolist(), pairs.target.tolist(), strict=True)
+            for kind, at in others
+            if (source, target) == (cls, kind)
+        )
+        assert cost == pytest.approx(own * rules.units)
+
+
+def test_a_ledger_takes_none_back_but_none_may_be_taken():
+    limits = ModelLimits((), (SeatLedger(ints(3), np.ones(1, dtype=np.bool_)),), ints(0))
+    limits.add(0, 0, 0)
+    with pytest.raises(ValueError, match="gives nothing back"):
+        limits.add(0, 0, -1)

@@ -9,13 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firmament.core.board.moving import MovingRoom
+from firmament.core.constraints.default_spread import SpreadTerms
 from firmament.core.events import ClassDefined
 from firmament.core.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem
 from firmament.core.ranks import SHORT, distinct, group_rows, order_by, places_in, rank, runs
-from firmament.core.search.moves.spread import even_shares
+from firmament.core.search.moves.spread import GroupCounts, even_shares
+from firmament.core.search.moves.spread_classes import spread_tasks
 from tests.firmament.core.placement.test_default_spread import core, in_zone, waiting
 from tests.support.core import placed, task_class
 from tests.support.tuning import PLACING
+
+GROUPS, MACHINES = 3, 4
+members = st.lists(st.tuples(st.integers(0, GROUPS - 1), st.integers(0, MACHINES - 1)), max_size=10)
 
 keys = st.lists(st.one_of(st.integers(-3, 3), st.integers(-2 * SHORT, 2 * SHORT)), max_size=30)
 
@@ -68,6 +73,61 @@ def test_even_shares_cost_least(data: st.DataObject):
 
     possible = [counts for counts in product(range(tasks + 1), repeat=domains) if sum(counts) == tasks]
     assert cost(tuple(shares)) == min(map(cost, possible))
+
+
+def apart(domain: list[int], residents: list[tuple[int, int]], group: list[int] | None = None) -> SpreadTerms:
+    """Terms of all groups, of which some tasks run already."""
+    pairs = np.array(residents, dtype=np.int64).reshape(-1, 2)
+    return SpreadTerms(
+        group=np.array(range(GROUPS) if group is None else group),
+        domain=np.array(domain),
+        machine_step=np.ones(GROUPS),
+        domain_step=np.ones(GROUPS),
+        resident_group=pairs[:, 0],
+        resident_machine=pairs[:, 1],
+    )
+
+
+@given(members, members, st.lists(st.integers(0, 2), min_size=MACHINES, max_size=MACHINES), st.booleans())
+def test_tasks_of_groups_are_counted_with_those_that_run(
+    moving: list[tuple[int, int]], running: list[tuple[int, int]], domain: list[int], as_table: bool
+):
+    group, machine = (np.array([pair[part] for pair in moving], dtype=np.int64) for part in (0, 1))
+    counts = GroupCounts(apart(domain, running), group, machine, 10**6 if as_table else 0)
+    every = np.array([*product(range(GROUPS), range(MACHINES))])
+    if moving or running:
+        assert counts.count_at(every[:, 0], every[:, 1]).tolist() == [
+            (moving + running).count((*pair,)) for pair in every.tolist()
+        ]
+    assert counts.there.tolist() == [(moving + running).count(pair) for pair in moving]
+    assert counts.before.tolist() == [
+        running.count(pair) + moving[:row].count(pair) for row, pair in enumerate(moving)
+    ]
+    assert counts.first_of_each(group, machine).tolist() == [
+        pair not in moving[:row] for row, pair in enumerate(moving)
+    ]
+    for each, where in product(range(GROUPS), range(max(domain) + 1)):
+        there = sum(one == each and domain[at] == where for one, at in moving + running)
+        assert counts.in_domain[each, where] == there
+
+
+def test_tasks_of_no_group_stay_where_they_are():
+    """Two of one group are apart afterwards; four of none stay together, although another machine is empty."""
+    problem = PlacementProblem(
+        counts=np.zeros((2, WAIT_BUCKETS), dtype=np.int64),
+        priority=np.zeros(2, dtype=np.int64),
+        shape=np.arange(2),
+        requests=np.ones((2, 1), dtype=np.int64),
+        feasible=np.ones((2, MACHINES), dtype=np.bool_),
+        cost=np.zeros((2, MACHINES), dtype=np.int32),
+        crowd=np.zeros(MACHINES, dtype=np.int64),
+        free=np.full((MACHINES, 1), 10, dtype=np.int64),
+        spread=apart([0] * MACHINES, [], group=[GROUPS - 1, -1]),
+    )
+    before = Assignments.of_tasks([(0, 0), (0, 0), *[(1, 1)] * 4])
+    after = [*spread_tasks(problem, before, PLACING.spread, []).entries()]
+    assert [each for each in after if each[0] == 1] == [(1, 1, 1)] * 4
+    assert [count for cls, _, count in after if cls == 0] == [1, 1]
 
 
 def test_a_domain_without_room_gets_nobody():

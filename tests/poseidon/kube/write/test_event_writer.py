@@ -114,3 +114,29 @@ async def test_a_namespace_that_is_going_away_is_no_fault(caplog):
         labels = {"kind": "event", "result": "obsolete"}
         assert registry.get_sample_value("poseidon_status_writes_total", labels) == 1
     assert not caplog.records
+
+
+async def test_a_failure_that_lasts_is_one_event_until_the_pod_is_bound_or_the_event_expires():
+    async with writing() as (cluster, writer, _):
+        for message in ("0/1 nodes are available.", "0/2 nodes are available.", "0/3 nodes are available."):
+            writer.say(POD, EventReason.FAILED_SCHEDULING, message)
+            await writer.wait_drained()
+        [event] = events(cluster)
+        assert (event["count"], event["message"]) == (3, "0/3 nodes are available.")
+        cluster.faults.add(Fault(f"{PATH}/.*", method="PATCH", times=1, code=404, reason="NotFound"))
+        writer.say(POD, EventReason.FAILED_SCHEDULING, "expired")
+        await writer.wait_drained()
+        assert sorted((each["message"], each["count"]) for each in events(cluster)) == [
+            ("0/3 nodes are available.", 3),
+            ("expired", 1),
+        ]
+        writer.write_scheduled(POD, "n1")
+        await writer.wait_drained()
+        writer.say(POD, EventReason.FAILED_SCHEDULING, "pending again")
+        await writer.wait_drained()
+        assert sorted((each["reason"], each["count"]) for each in events(cluster)) == [
+            ("FailedScheduling", 1),
+            ("FailedScheduling", 1),
+            ("FailedScheduling", 3),
+            ("Scheduled", 1),
+        ]

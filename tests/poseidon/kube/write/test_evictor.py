@@ -34,9 +34,13 @@ class Scene:
         self.cluster, self.transport = cluster, transport
         self.outcomes: asyncio.Queue[Any] = asyncio.Queue()
         self.registry = CollectorRegistry()
-        self.evictor = Evictor(
-            Environment(transport, KubeMetrics(self.registry), Random(1)), self.outcomes.put_nowait, QUICK
-        )
+        self.slept = []
+        environment = Environment(transport, KubeMetrics(self.registry), Random(1), sleep=self.sleep)
+        self.evictor = Evictor(environment, self.outcomes.put_nowait, QUICK)
+
+    async def sleep(self, seconds):
+        self.slept.append(seconds)
+        await asyncio.sleep(0)
 
     async def create(self, path, found):
         return msgspec.json.decode(await self.transport.post(path, msgspec.json.encode(found)))
@@ -136,7 +140,8 @@ async def test_a_server_in_trouble_is_asked_again():
         uid = await scene.running("a")
         fault = scene.cluster.faults.add(Fault(".*/eviction", times=2, code=503, reason="ServiceUnavailable"))
         assert (await scene.evict("a", uid)).refusal == ""
-        assert fault.hits == 2
+        assert fault.hits == len(scene.slept) == 2
+        assert min(scene.slept) > 0
         assert await scene.pods() == {}
 
 

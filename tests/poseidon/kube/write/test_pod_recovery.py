@@ -148,9 +148,10 @@ async def test_what_may_not_be_created_is_not_deleted():
 async def test_after_the_point_of_no_return_a_lasting_refusal_leaves_the_manifest_in_the_log(caplog):
     async with recovering() as scene:
         ref = scene.fail()
-        scene.cluster.faults.add(Fault(PATH, method="POST", skip=1, code=403, reason="Forbidden"))
+        fault = scene.cluster.faults.add(Fault(PATH, method="POST", skip=1, code=403, reason="Forbidden"))
         scene.recovery.recreate(ref, 1, 0.0)
         assert await scene.result() == "lost"
+        assert fault.hits == 60
         assert scene.pods() == []
     assert '"note":"kept"' in caplog.text
     assert "secret" not in caplog.text
