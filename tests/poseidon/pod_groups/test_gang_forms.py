@@ -184,3 +184,20 @@ def test_nothing_is_kept_of_gangs_that_are_gone():
     groups = scene.state.groups
     assert list(groups) == []
     assert not any((groups._of_source, groups._gang_pods, groups._of_job, groups._of_pod))
+
+
+def test_gangs_that_only_their_pods_describe_go_together_by_what_each_states():
+    scene = Scene()
+
+    def put(gang, count, least):
+        annotations = {"name": gang, "min-available": least, "groups": '["default/a", "default/b"]'}
+        named = {f"{KOORDINATOR}/{key}": text for key, text in annotations.items()}
+        scene.pods(*(present(pod(f"{gang}{at}", annotations=named)) for at in range(count)))
+
+    put("a", 2, "2")
+    assert scene.jobs() == {}
+    put("b", 3, "3")
+    [job] = set(scene.jobs().values())
+    assert scene.jobs().keys() == {"a0", "a1", "b0", "b1", "b2"}
+    assert scene.view.jobs[job].min_members == 5
+    assert not scene.view.jobs[job].disrupted_whole

@@ -43,3 +43,13 @@ def test_pods_are_counted_as_they_are_now(steps):
     assert len(waiting) == len(expected)
     assert waiting.counts == Counter(expected.values())
     assert sorted(waiting) == sorted(Named(uid, scheduler) for uid, scheduler in expected.items())
+
+
+def test_of_each_scheduler_the_first_pod_by_name_is_named():
+    waiting = WaitingMembers()
+    for name, scheduler in (("c", "two"), ("b", "one"), ("d", "two"), ("a", "one"), ("e", "one")):
+        waiting.put(f"uid-{name}", Named(f"ns/{name}", scheduler))
+    assert split_words(5, 1, waiting).startswith(
+        "its pods are for several schedulers (ns/a (one), ns/c (two)), none of which can place 5 of them together"
+    )
+    assert split_words(5, 2, waiting) == ""
