@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from firmament.core.events import ClassDefined, Event, JobDefined, TasksBound, TasksSubmitted
-from firmament.core.model import Job, TaskClaim
+from firmament.core.events import ClassDefined, Event, JobDefined, TasksSubmitted
+from firmament.core.model import Job
 from firmament.core.results import DeltaKind, RoundResult
 from firmament.core.scheduler import Scheduler
+from tests.firmament.core.rules.devices.test_preemption import holder
 from tests.firmament.core.rules.devices.test_rounds import with_claims
 from tests.support.core import Clock, machine, placed, scheduler
 from tests.support.devices import (
-    DRIVER,
-    claim_record,
-    claim_spec,
     class_record,
     device,
     exactly,
@@ -28,18 +26,6 @@ def cluster(clock: Clock, *events: Event) -> Scheduler:
     machines: list[Event] = [machine(name) for name in ("a", "b")]
     devices = [slice_record(name, [device("d0")]) for name in ("a", "b")]
     return scheduler(class_record("gpu"), machines, devices, ONE, *events, clock=clock)
-
-
-def holder(uid: str, on: str, priority: int = 0) -> list[Event]:
-    """A task that runs with the device of a machine."""
-    name, spec = f"ns/{uid}", claim_spec(exactly("gpu", 1))
-    results = [{"driver": DRIVER, "pool": on, "device": "d0", "request": "r"}]
-    number = 100 + sum(map(ord, uid))
-    return [
-        claim_record(name, spec, {"devices": {"results": results}}, uid),
-        ClassDefined(number, with_claims(TaskClaim("c", name))),
-        TasksBound(on, number, (uid,), priority=priority),
-    ]
 
 
 def close_after(core: Scheduler, events: list[Event]) -> RoundResult:
@@ -67,7 +53,7 @@ def test_each_gets_devices_of_its_own():
 def test_who_comes_too_late_for_a_device_waits_and_is_tried_again():
     clock = Clock()
     core = cluster(clock, TasksSubmitted(1, ("x", "y")))
-    result = close_after(core, holder("thief", "a"))
+    result = close_after(core, holder("thief", "a", "d0"))
     assert [*placed(result).values()] == ["b"]
     [late] = {"x", "y"} - placed(result).keys()
     core.apply([machine("c"), slice_record("c", [device("d0")])])
@@ -78,7 +64,7 @@ def test_who_comes_too_late_for_a_device_waits_and_is_tried_again():
 def test_a_gang_of_which_one_comes_too_late_gets_nothing():
     clock = Clock()
     core = cluster(clock, JobDefined(Job("g", min_members=2)), TasksSubmitted(1, ("x", "y"), job="g"))
-    assert not placed(close_after(core, holder("thief", "a")))
+    assert not placed(close_after(core, holder("thief", "a", "d0")))
     core.apply([machine("c"), slice_record("c", [device("d0")])])
     clock.advance(60.0)
     found = given(core.run_round())
@@ -91,7 +77,7 @@ def test_a_gang_gets_the_devices_of_those_it_has_evicted():
         JobDefined(Job("g", min_members=2)),
         TasksSubmitted(1, ("x", "y"), job="g", priority=10),
     ]
-    core = cluster(Clock(), *holder("v", "a"), *holder("w", "b"), *gang)
+    core = cluster(Clock(), *holder("v", "a", "d0"), *holder("w", "b", "d0"), *gang)
     result = core.run_round()
     assert {delta.uid for delta in result.deltas if delta.kind is DeltaKind.PREEMPT} == {"v", "w"}
     assert sorted(given(result).values()) == [[("a", "d0")], [("b", "d0")]]
