@@ -102,6 +102,7 @@ LAYOUTS: Mapping[type, Mapping[str, Layout]] = {
         "part_class": Layout("*", 0, "C"),
         "part_group": Layout("*", 0),
         "part_count": Layout("*", 0),
+        "part_to_come": Layout("*"),
         "held_group": Layout("*", 0),
         "held_machine": Layout("*", 0, "M"),
         "order": Layout("*", 0, "C"),
@@ -279,7 +280,7 @@ def _list_nested_faults(group: NestedGroup, labels: int) -> Iterator[str]:
     named = [key for keys in (*group.within, *group.rather_within) for key in keys]
     if any(not 0 <= key < labels for key in named):
         yield "topology.groups names labels out of range"
-    parts = (group.part_class, group.part_group, group.part_count)
+    parts = (group.part_class, group.part_group, group.part_count, group.part_to_come)
     if len({len(each) for each in parts}) > 1 or len(group.held_group) != len(group.held_machine):
         yield "topology.groups has parts or tasks that are not as many everywhere"
     if any((each >= count).any() for each in (group.part_group, group.held_group)):

@@ -343,6 +343,12 @@ class JobGroup:
     """Whether no two groups in it share a value of the labels that these name in ``within``."""
     disrupted_whole: bool = False
     """Whether evicting one of its tasks evicts all."""
+    expected: int = 0
+    """Tasks that it will have, 0 if nobody says. As long as none of them is on a machine, it looks for room for all."""
+    expected_alike: bool = False
+    """Whether the tasks that do not exist yet ask for what its tasks do: without room for all of them none is placed.
+    Otherwise domains with that room come first, and if there is none, others will do.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,6 +147,8 @@ def _job_groups(subject: str, messages: Iterable[pb.JobGroup]) -> tuple[JobGroup
             rather_within=tuple(message.rather_within),
             apart=message.apart,
             disrupted_whole=message.disrupted_whole,
+            expected=message.expected,
+            expected_alike=message.expected_alike,
         )
     return tuple(groups.values())
 

@@ -44,6 +44,10 @@ class GroupNode:
     """Whether no two groups in it share such a value."""
     disrupted_whole: bool = False
     """Whether evicting one of its pods evicts all."""
+    expected: int = 0
+    """Pods that it will have, 0 if nobody says."""
+    expected_alike: bool = False
+    """Whether those that do not exist yet ask for what the others do."""
 
     def to_proto(self) -> pb.JobGroup:
         """Return it as the protocol says it."""
@@ -55,6 +59,8 @@ class GroupNode:
             rather_within=self.rather_within,
             apart=self.apart,
             disrupted_whole=self.disrupted_whole,
+            expected=self.expected,
+            expected_alike=self.expected_alike,
         )
 
 

@@ -313,7 +313,7 @@ def of_owner(found: ScaledOwner, share: str) -> Demand:
     percent, problem = _percent(share)
     if problem:
         return Demand(problem=problem)
-    size = _size(found)
+    size = count_wanted(found)
     return Demand(percent * size // 100, size=size)
 
 
@@ -322,7 +322,7 @@ def of_whole_owner(found: ScaledOwner) -> Demand:
 
     A Job may state that fewer are enough (``kueue.x-k8s.io/job-min-parallelism``).
     """
-    size = _size(found)
+    size = count_wanted(found)
     stated = found.metadata.annotations.get(MIN_PARALLELISM)
     if stated is None:
         return Demand(size, size=size, disrupted_whole=True)
@@ -361,7 +361,7 @@ def _percent(share: str) -> tuple[int, str]:
     return int(found.group(1)), ""
 
 
-def _size(found: ScaledOwner) -> int:
+def count_wanted(found: ScaledOwner) -> int:
     """Return how many pods an owner is to have now. A Job's pods that have succeeded are not replaced."""
     spec = found.spec
     if spec.replicas is not None:

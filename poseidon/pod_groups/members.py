@@ -9,12 +9,14 @@ from poseidon.group_trees.status.members import choose_members, member_of
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.quarantine import Quarantine
 from poseidon.pod_groups.demands import Demand, Described, Known, Source
+from poseidon.pod_groups.exclusive import read_domain_part
 from poseidon.pod_groups.group import Group, GroupKey, group_key, new_group
 from poseidon.pod_groups.membership import (
     BUNDLE,
     COMPOSITE_POD_GROUP,
     KAI_POD_GROUP,
     KUEUE_POD_GROUP,
+    LEADER_WORKER_GROUP,
     NATIVE_POD_GROUP,
     NO_PART,
     POD_GANG,
@@ -25,6 +27,7 @@ from poseidon.pod_groups.membership import (
     Membership,
     ObjectKey,
     Progress,
+    find_domain_group,
     gang_key,
     get_placement_time,
     is_mirror,
@@ -46,6 +49,7 @@ _COUNTED_BY_POD = frozenset(
         VOLCANO_POD_GROUP,
         BUNDLE,
         KUEUE_POD_GROUP,
+        LEADER_WORKER_GROUP,
         COMPOSITE_POD_GROUP,
         KAI_POD_GROUP,
         POD_GANG,
@@ -157,7 +161,7 @@ class GroupMembers:
 
     def put_pod(self, uid: str, pod: Pod) -> Group | None:
         """Update one of our pods; return its group, None for a pod without one."""
-        member = None if is_mirror(pod) else membership(pod) or self.find_owner_gang(uid, pod)
+        member = None if is_mirror(pod) else self._find_group(uid, pod)
         self._leave_leaf(uid)
         if member is not None and member.source.kind in (SIGS_POD_GROUP, NATIVE_POD_GROUP):
             if member.source.kind == NATIVE_POD_GROUP:
@@ -194,6 +198,10 @@ class GroupMembers:
         self._count(group, uid, progress)
         return group
 
+    def _find_group(self, uid: str, pod: Pod) -> Membership | None:
+        """Return the group that a pod names, its owner's in a queue, or the one with which it goes to one domain."""
+        return membership(pod) or self.find_owner_gang(uid, pod) or find_domain_group(pod)
+
     def _leave_leaf(self, uid: str) -> None:
         leaf = self._leaf_of.pop(uid, None)
         if leaf is not None:
@@ -219,7 +227,8 @@ class GroupMembers:
             self._changed[key] = None
 
     def _take_part(self, uid: str, group: Group, pod: Pod) -> None:
-        part = part_in(pod, group.member)
+        by_domain = group.member.source.kind == LEADER_WORKER_GROUP
+        part = read_domain_part(pod) if by_domain else part_in(pod, group.member)
         if group.member.source.kind in (SIGS_POD_GROUP, BUNDLE):
             self._gang_pods[uid] = pod
         if group.parts.get(uid, NO_PART) != part:

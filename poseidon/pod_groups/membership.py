@@ -47,6 +47,18 @@ KUEUE_GROUP_LABEL = "kueue.x-k8s.io/pod-group-name"
 KUEUE_GROUP_SIZE = "kueue.x-k8s.io/pod-group-total-count"
 """Annotation with the number of pods of such a group."""
 
+JOB_SET_DOMAIN = "alpha.jobset.sigs.k8s.io/exclusive-topology"
+"""Annotation of a JobSet's pods: the label of which the pods of each Job share a value, and those of no other Job."""
+
+JOB_SET_BY_SELECTOR = "alpha.jobset.sigs.k8s.io/node-selector"
+"""Annotation of pods whose Jobs got their domains from somebody who labelled nodes."""
+
+LWS = "leaderworkerset.sigs.k8s.io"
+"""Prefix of what is said on the pods of LeaderWorkerSets."""
+
+LWS_DOMAIN, SUBGROUP_DOMAIN = f"{LWS}/exclusive-topology", f"{LWS}/subgroup-exclusive-topology"
+"""Annotations of theirs: the labels of which the pods of each group, or of each subgroup, share a value."""
+
 YUNIKORN_KEY = "yunikorn.apache.org/task-group-name"
 """Annotation with the name of a gang in the form of YuniKorn, which is not understood here."""
 
@@ -75,6 +87,8 @@ POD_GANG = "PodGang (scheduler.grove.io)"
 BUNDLE = "Gangs (gang.scheduling.koordinator.sh)"
 """Several gangs that go together; its parts are the gangs."""
 YUNIKORN = "Gang (yunikorn.apache.org)"
+LEADER_WORKER_GROUP = "Group (leaderworkerset.x-k8s.io)"
+"""A leader with its workers, described by their own annotations."""
 KUEUE_POD_GROUP = "Pod group (kueue.x-k8s.io)"
 """Described by its pods' own annotations."""
 TOPOLOGY_GROUP = "TopologyGroup"
@@ -93,20 +107,22 @@ class ObjectKey(NamedTuple):
 
 
 class Membership(NamedTuple):
-    """A pod's place in a group: ``source`` is the object that describes the group.
-
-    ``part`` names the group within the source ("": the source is one group), ``copy`` distinguishes replicas
-    of the part. ``share`` is the text of the annotation if that makes the group. ``gangs``: gangs that are
-    placed together, if they are several. ``whole``: all pods that an owner is to have go together, because the owner as
-    such is in a queue.
-    """
+    """A pod's place in a group."""
 
     source: ObjectKey
+    """The object that describes the group."""
     part: str = ""
+    """Name of the group within the source, "" where the source is one group."""
     copy: str = ""
+    """What tells replicas of the part apart."""
     share: str = ""
+    """Text of the annotation, if that makes the group."""
     gangs: tuple[str, ...] = ()
+    """Gangs that are placed together, if they are several."""
     whole: bool = False
+    """Whether all pods that an owner is to have go together, because the owner as such is in a queue."""
+    domain: str = ""
+    """Label of nodes of which all pods of an owner share a value."""
 
     @property
     def sources(self) -> tuple[ObjectKey, ...]:
@@ -136,11 +152,24 @@ class Membership(NamedTuple):
         return "/".join(part for part in parts if part)
 
 
+class DomainTerms(NamedTuple):
+    """What a pod of a LeaderWorkerSet states of its group, as text: ``size``, its pods; ``domain``, the label of nodes
+    of which all of them share a value; the same of the subgroups in it; and ``policy``, whether its leader is in one.
+    """
+
+    size: str = ""
+    domain: str = ""
+    subgroup_size: str = ""
+    subgroup_domain: str = ""
+    policy: str = ""
+
+
 class MemberPart(NamedTuple):
-    """A pod's part in its group: its ``role`` ("" for none), and what it states about the gang."""
+    """A pod's part in its group: its ``role`` ("" for none), and what it states about the gang or its domains."""
 
     role: str = ""
     terms: GangTerms = NO_TERMS
+    domains: DomainTerms = DomainTerms()
 
 
 NO_PART = MemberPart()
@@ -220,6 +249,21 @@ def _share(metadata: ObjectMeta, namespace: str) -> Membership | None:
     if share is None or owner is None:
         return None
     return Membership(ObjectKey(owner.kind, namespace, owner.name), share=share or '""')
+
+
+def find_domain_group(pod: Pod) -> Membership | None:
+    """Return the group with which a pod goes to one domain, None for none."""
+    metadata = pod.metadata
+    namespace, annotations, labels = metadata.namespace or "default", metadata.annotations, metadata.labels
+    domain, owner = annotations.get(JOB_SET_DOMAIN, ""), metadata.controller()
+    if domain and owner is not None and owner.kind == "Job" and JOB_SET_BY_SELECTOR not in annotations:
+        return Membership(ObjectKey("Job", namespace, owner.name), domain=domain)
+    if not (annotations.get(LWS_DOMAIN) or annotations.get(SUBGROUP_DOMAIN)):
+        return None
+    name, index = labels.get(f"{LWS}/name", ""), labels.get(f"{LWS}/group-index", "")
+    if not (name and index):
+        return None
+    return Membership(ObjectKey(LEADER_WORKER_GROUP, namespace, f"{name}-{index}"))
 
 
 def _of_others(metadata: ObjectMeta, namespace: str) -> Membership | None:

@@ -38,11 +38,13 @@ from poseidon.pod_groups.demands import (
     of_workload,
     share_problem,
 )
+from poseidon.pod_groups.exclusive import of_exclusive_job, of_leader_worker_group
 from poseidon.pod_groups.koordinator import gang_terms, list_bundled_gangs
 from poseidon.pod_groups.membership import (
     BUNDLE,
     COMPOSITE_POD_GROUP,
     KUEUE_POD_GROUP,
+    LEADER_WORKER_GROUP,
     NATIVE_POD_GROUP,
     POD_GROUP,
     SIGS_POD_GROUP,
@@ -187,6 +189,8 @@ class Sources:
         """Return what a group asks for; None while nothing describes it. ``stated``: what its pods say of it."""
         if member.gangs:
             return of_bundle({gang: self._of_gang(gang, stated) for gang in member.gangs})
+        if member.source.kind == LEADER_WORKER_GROUP:
+            return of_leader_worker_group(member.source.name, stated)
         entry = self._entry(member)
         if entry is None:
             by_pods = member.source.kind in (SIGS_POD_GROUP, KUEUE_POD_GROUP)
@@ -243,6 +247,8 @@ def _read(found: Known, member: Membership) -> Demand:
     if isinstance(found, Workload):
         return of_workload(found, member.part)
     assert isinstance(found, ScaledOwner)
+    if member.domain:
+        return of_exclusive_job(found, member.domain)
     return of_whole_owner(found) if member.whole else of_owner(found, member.share)
 
 

@@ -286,6 +286,8 @@ RULES: dict[tuple[str, str], Callable[[Object, Sequence[Object]], Iterator[str]]
     ("scheduling.x-k8s.io/v1alpha1", "PodGroup"): _nothing,
     ("grove.io/v1alpha1", "ClusterTopology"): _nothing,
     ("grove.io/v1alpha1", "PodCliqueSet"): _nothing,
+    ("jobset.x-k8s.io/v1alpha2", "JobSet"): _nothing,
+    ("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet"): _nothing,
     ("slo.koordinator.sh/v1alpha1", "NodeMetric"): _nothing,
     ("topology.node.k8s.io/v1alpha1", "NodeResourceTopology"): _nothing,
     ("topology.node.k8s.io/v1alpha2", "NodeResourceTopology"): _nothing,

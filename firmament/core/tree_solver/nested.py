@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from cost_models.interface import Int64
+from cost_models.interface import Bool, Int64
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,10 @@ class NestedGroup:
     """int64[P], group."""
     part_count: Int64
     """int64[P], waiting tasks."""
+    part_to_come: Bool
+    """bool[P], whether these tasks do not exist yet: room is found for them, but they are not placed. Such parts come
+    last.
+    """
     held_group: Int64
     """int64[H], group of each task that is on a machine already."""
     held_machine: Int64
@@ -73,6 +77,7 @@ class NestedGroup:
             self.apart,
             self.part_group.tobytes(),
             self.part_count.tobytes(),
+            self.part_to_come.tobytes(),
             self.held_group.tobytes(),
             self.held_machine.tobytes(),
         )

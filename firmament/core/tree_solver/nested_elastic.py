@@ -83,7 +83,7 @@ class ElasticSearch(NestedSearch):
                 where = where[self.domains.code[key][where] == code]
         for part in group.parts[number]:
             left = int(group.part_count[part] - placed[part])
-            if left:
+            if left and not group.part_to_come[part]:
                 placed[part] += self._fill_part(part, left, where, all_of_it=False)
         for child in group.children[number]:
             self._add_to(child, where, placed)

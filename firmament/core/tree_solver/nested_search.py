@@ -78,7 +78,9 @@ class NestedSearch:
         self._taken: list[tuple[int, Int64, Int64]] = []
         self._have = np.bincount(group.held_group, minlength=len(group.names)).tolist()
         self._whole = find_whole(group, self._have)
-        there = [sum(group.part_count[list(parts)].tolist()) for parts in group.parts]
+        # What is to come completes a group that has tasks; a group without any would be no help.
+        known = ~group.part_to_come
+        there = [sum(group.part_count[[*own]].tolist()) if known[[*own]].any() else 0 for own in group.parts]
         self._completable = find_whole(
             group, [held + more for held, more in zip(self._have, there, strict=True)]
         )
@@ -349,11 +351,12 @@ class NestedSearch:
         return np.lexsort((cost, waste, -slots))
 
     def collect(self) -> NestedPlaces:
-        """Return all places."""
+        """Return all places of tasks that exist."""
         if not self._taken:
             nothing = np.empty(0, dtype=np.int64)
             return NestedPlaces(nothing, nothing, nothing)
         part = np.concatenate([np.full(len(machines), part) for part, machines, _ in self._taken])
         machine = np.concatenate([machines for _, machines, _ in self._taken])
         count = np.concatenate([counts for _, _, counts in self._taken])
-        return NestedPlaces(part, machine, count)
+        known = ~self.group.part_to_come[part]
+        return NestedPlaces(part[known], machine[known], count[known])

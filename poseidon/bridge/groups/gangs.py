@@ -125,7 +125,7 @@ class Gangs:
 
     def translate(self, group: Group, task: Task) -> tuple[Task, str]:
         """Return a task with job and rank of its group, and why it has to wait ("": it need not)."""
-        if group.member.share or group.member.whole:
+        if group.member.share or group.member.whole or group.member.domain:
             self.wanted_kinds.add(group.member.source.kind)
         if task.job != group.job.id:
             task = replace(task, job=group.job.id)

@@ -64,6 +64,7 @@ def _pods_of(spec: Value, name: str, namespace: str, annotations: Value) -> Iter
                     "batch.kubernetes.io/job-name": job_name,
                     "job-name": job_name,
                 },
+                annotations={_EXCLUSIVE: topology} if topology else {},
                 index_label="batch.kubernetes.io/job-completion-index",
                 once=True,
             )

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from poseidon.manifests.workloads.exclusive import exclusively, group_key
 from poseidon.manifests.workloads.fields import Value, mapping, name_of, namespace_of, number, text
 from poseidon.manifests.workloads.pod_sets import Known, PodSet, number_names
+from poseidon.pod_groups.exclusive import find_subgroup
 
 _PREFIX = "leaderworkerset.sigs.k8s.io"
+_DOMAIN, _SUBGROUP_DOMAIN = f"{_PREFIX}/exclusive-topology", f"{_PREFIX}/subgroup-exclusive-topology"
 
 
 def read_leader_worker_set(value: Value, known: Known) -> Iterator[PodSet]:  # noqa: ARG001 - asked alike
@@ -18,30 +21,76 @@ def read_leader_worker_set(value: Value, known: Known) -> Iterator[PodSet]:  # n
     size = number(made, "size", default=1)
     worker = mapping(made, "workerTemplate")
     leader = mapping(made, "leaderTemplate") or worker
-    topology = text(value, "metadata", "annotations", f"{_PREFIX}/exclusive-topology")
+    stated = mapping(value, "metadata", "annotations")
+    domains = {key: given for key in (_DOMAIN, _SUBGROUP_DOMAIN) if (given := text(stated, key))}
+    policy = mapping(made, "subGroupPolicy")
+    subgroup_size = number(policy, "subGroupSize", default=0)
+    annotations = {f"{_PREFIX}/size": str(size), **domains}
+    excluded = text(policy, "subGroupPolicyType") == "LeaderExcluded"
+    if subgroup_size:
+        annotations[f"{_PREFIX}/subgroup-size"] = str(subgroup_size)
+        annotations[f"{_PREFIX}/subgroup-policy-type"] = text(
+            policy, "subGroupPolicyType", default="LeaderWorker"
+        )
     for group in range(number(spec, "replicas", default=1)):
         leader_name = f"{name}-{group}"
         key = group_key(namespace_of(value), leader_name)
         labels = {f"{_PREFIX}/group-key": key}
-        annotations = {f"{_PREFIX}/size": str(size)}
         marks = {f"{_PREFIX}/name": name, f"{_PREFIX}/group-index": str(group)}
+        inside_of = _Subgroups(leader_name, size, subgroup_size, domains.get(_SUBGROUP_DOMAIN, ""))
+        together = exclusively(leader, domains.get(_DOMAIN, ""), f"{_PREFIX}/group-key", key)
         if size:
+            own, more = inside_of.place(together, 0) if not excluded else (together, {})
             yield PodSet(
                 names=(leader_name,),
-                template=exclusively(leader, topology, f"{_PREFIX}/group-key", key),
+                template=own,
                 owner=("StatefulSet", name),
                 marks={**marks, f"{_PREFIX}/worker-index": "0"},
-                labels=labels,
+                labels={**labels, **more},
                 annotations=annotations,
             )
-        if size > 1:
+        together = exclusively(worker, domains.get(_DOMAIN, ""), f"{_PREFIX}/group-key", key)
+        for first, count in inside_of.list_workers():
+            own, more = inside_of.place(together, first)
             yield PodSet(
-                names=number_names(leader_name, size - 1, 1),
-                template=exclusively(worker, topology, f"{_PREFIX}/group-key", key),
+                names=number_names(leader_name, count, first),
+                template=own,
                 owner=("StatefulSet", leader_name),
-                marks=marks,
+                marks={**marks, **more},
                 labels=labels,
                 annotations={**annotations, f"{_PREFIX}/leader-name": leader_name},
                 index_label=f"{_PREFIX}/worker-index",
-                first_index=1,
+                first_index=first,
             )
+
+
+@dataclass(frozen=True, slots=True)
+class _Subgroups:
+    """The subgroups of a group of ``size`` pods: of ``each`` pods (0: there are none), each in a domain of its own."""
+
+    leader: str
+    size: int
+    each: int
+    domain: str
+
+    def list_workers(self) -> Iterator[tuple[int, int]]:
+        """Yield by subgroup the index of its first worker, and how many it has."""
+        first = 1
+        while first < self.size:
+            last = self.size
+            if self.each:
+                own = find_subgroup(first, self.size, self.each)
+                last = first + 1
+                while last < self.size and find_subgroup(last, self.size, self.each) == own:
+                    last += 1
+            yield first, last - first
+            first = last
+
+    def place(self, template: Value, index: int) -> tuple[Value, dict[str, str]]:
+        """Return a template and labels as the pod of this index in the group has them."""
+        if not self.each:
+            return template, {}
+        own = str(find_subgroup(index, self.size, self.each))
+        key = group_key(self.leader, own)
+        labels = {f"{_PREFIX}/subgroup-index": own, f"{_PREFIX}/subgroup-key": key}
+        return exclusively(template, self.domain, f"{_PREFIX}/subgroup-key", key), labels

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
@@ -10,7 +11,7 @@ from poseidon.kube.api.metadata import ObjectMeta, OwnerReference
 from poseidon.kube.api.pod_groups import ScaledOwner, ScaleSpec
 from poseidon.manifests.documents import Document
 from poseidon.manifests.workloads.fields import Value, mapping, number
-from poseidon.manifests.workloads.pod_sets import Known, PodSet
+from poseidon.manifests.workloads.pod_sets import Known, PodSet, Reference
 
 
 def read_metadata(value: Value) -> ObjectMeta:
@@ -54,7 +55,10 @@ def list_owners(
     size = count_pods(kind, document.value, listed)
     yield kind, ScaledOwner(metadata, ScaleSpec(replicas=size))
     reference = OwnerReference(document.api_version, kind, metadata.name, metadata.uid, controller=True)
-    for between in dict.fromkeys(each.owner for each in listed):
+    pods = Counter[Reference]()
+    for each in listed:
+        pods[each.owner] += len(each.names)
+    for between, count in pods.items():
         if between != (kind, metadata.name) and known.get(namespace, *between) is None:
             made = ObjectMeta(name=between[1], namespace=namespace, owner_references=(reference,))
-            yield between[0], ScaledOwner(made)
+            yield between[0], ScaledOwner(made, ScaleSpec(replicas=count))

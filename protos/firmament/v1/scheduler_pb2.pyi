@@ -1268,6 +1268,8 @@ class JobGroup(_message.Message):
     RATHER_WITHIN_FIELD_NUMBER: _builtins.int
     APART_FIELD_NUMBER: _builtins.int
     DISRUPTED_WHOLE_FIELD_NUMBER: _builtins.int
+    EXPECTED_FIELD_NUMBER: _builtins.int
+    EXPECTED_ALIKE_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """required, unique in the job; TaskClass.group names it"""
     parent: _builtins.str
@@ -1278,6 +1280,10 @@ class JobGroup(_message.Message):
     """no two groups in it share a value of the labels in their "within" """
     disrupted_whole: _builtins.bool
     """whoever evicts one of its tasks evicts all"""
+    expected: _builtins.int
+    """tasks that it will have; where none has a machine yet, there has to be room for so many"""
+    expected_alike: _builtins.bool
+    """those to come ask for what its tasks do: without room for all of them none is placed"""
     @_builtins.property
     def within(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """labels of machines: all tasks go to machines with one value of each"""
@@ -1296,10 +1302,12 @@ class JobGroup(_message.Message):
         rather_within: _abc.Iterable[_builtins.str] | None = ...,
         apart: _builtins.bool = ...,
         disrupted_whole: _builtins.bool = ...,
+        expected: _builtins.int = ...,
+        expected_alike: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["apart", b"apart", "disrupted_whole", b"disrupted_whole", "least", b"least", "name", b"name", "parent", b"parent", "rather_within", b"rather_within", "within", b"within"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["apart", b"apart", "disrupted_whole", b"disrupted_whole", "expected", b"expected", "expected_alike", b"expected_alike", "least", b"least", "name", b"name", "parent", b"parent", "rather_within", b"rather_within", "within", b"within"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -424,6 +424,42 @@ class TestWhatControllersAdd:
         }
         assert (requests["w-1"], requests["w-1-1"]) == ("2", "1")
 
+    def test_subgroups_of_leaders_and_workers_have_domains_of_their_own(self, load):
+        name = "leaderworkerset.sigs.k8s.io"
+        annotations = {f"{name}/exclusive-topology": "zone", f"{name}/subgroup-exclusive-topology": "rack"}
+        given = made(
+            "leaderworkerset.x-k8s.io/v1",
+            "LeaderWorkerSet",
+            metadata={"name": "w", "namespace": "shop", "annotations": annotations},
+            leaderWorkerTemplate={
+                "size": 5,
+                "subGroupPolicy": {"subGroupSize": 2},
+                "workerTemplate": template(),
+            },
+        )
+        loaded = load(given)
+        labels = {each.metadata.name: each.metadata.labels for each in loaded.pods}
+        assert {pod: found[f"{name}/subgroup-index"] for pod, found in labels.items()} == {
+            "w-0": "0",
+            "w-0-1": "0",
+            "w-0-2": "0",
+            "w-0-3": "1",
+            "w-0-4": "1",
+        }
+        assert len({found[f"{name}/subgroup-key"] for found in labels.values()}) == 2
+        terms = loaded.pods[-1].spec.affinity.pod_anti_affinity.required
+        assert [each.topology_key for each in terms] == ["zone", "rack"]
+        assert {each.metadata.annotations[f"{name}/subgroup-size"] for each in loaded.pods} == {"2"}
+
+    def test_a_leader_may_be_in_no_subgroup(self, load):
+        name = "leaderworkerset.sigs.k8s.io"
+        policy = {"subGroupSize": 2, "subGroupPolicyType": "LeaderExcluded"}
+        made_of = {"size": 5, "subGroupPolicy": policy, "workerTemplate": template()}
+        loaded = load(made("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", leaderWorkerTemplate=made_of))
+        assert f"{name}/subgroup-index" not in labels_of(loaded, "w-0")
+        found = [labels_of(loaded, f"w-0-{index}")[f"{name}/subgroup-index"] for index in range(1, 5)]
+        assert found == ["0", "0", "1", "1"]
+
     def test_a_volcano_job_is_a_gang(self, load):
         loaded = load(VOLCANO)
         (group,) = loaded.for_models

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Container, Sequence
 
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.core.model import Job
+from firmament.core.model import Job, JobGroup
 from firmament.core.rules.gangs.members import name_group, staying_members
 from firmament.core.state.cluster import Cluster
 from firmament.core.tree_solver.nested import NestedDomains, NestedGroup
@@ -50,19 +51,47 @@ def nest_groups(
     refused = ""
     if -1 in of_class:
         refused = "some of its pods are in no group of the tree"
+    begun = {*held_group}
+    to_come = {} if refused else _count_to_come(groups, begun, of_class, counts)
+    # What nothing is known of asks for what the first task does.
+    like = [
+        next((cls for cls, at in zip(classes, of_class, strict=True) if at == group), classes[0])
+        for group in to_come
+    ]
     return NestedGroup(
         name=job.name or job.id,
         names=tuple(each.name for each in groups),
         parent=np.array([number.get(each.parent, -1) for each in groups], dtype=np.int64),
-        least=np.array([each.least for each in groups], dtype=np.int64),
+        least=np.array([_count_least(each, number[each.name] in begun) for each in groups], dtype=np.int64),
         within=tuple(tuple(place_of[key] for key in each.within) for each in groups),
         rather_within=tuple(tuple(place_of[key] for key in each.rather_within) for each in groups),
         apart=tuple(each.apart for each in groups),
-        part_class=np.array(classes, dtype=np.int64),
-        part_group=np.array(of_class, dtype=np.int64),
-        part_count=np.array(counts, dtype=np.int64),
+        part_class=np.array([*classes, *like], dtype=np.int64),
+        part_group=np.array([*of_class, *to_come], dtype=np.int64),
+        part_count=np.array([*counts, *to_come.values()], dtype=np.int64),
+        part_to_come=np.repeat([False, True], [len(classes), len(to_come)]),
         held_group=np.array(held_group, dtype=np.int64)[known],
         held_machine=cluster.tasks.machine[held][known].astype(np.int64),
         order=np.repeat(np.array(classes, dtype=np.int64), counts),
         refused=refused,
     )
+
+
+def _count_least(group: JobGroup, begun: bool) -> int:
+    """Return how many tasks of a group go together: all that are expected, if they will ask for the same."""
+    return max(group.least, group.expected) if group.expected_alike and not begun else group.least
+
+
+def _count_to_come(
+    groups: Sequence[JobGroup], begun: Container[int], of_class: Sequence[int], counts: Sequence[int]
+) -> dict[int, int]:
+    """Return by number of group the tasks that it expects beside those that wait, as long as none is on a machine."""
+    if not of_class or not any(each.expected for each in groups):
+        return {}
+    waiting = Counter[int]()
+    for group, count in zip(of_class, counts, strict=True):
+        waiting[group] += count
+    more = {
+        number: each.expected - waiting[number] for number, each in enumerate(groups) if number not in begun
+    }
+    return {number: count for number, count in more.items() if count > 0}

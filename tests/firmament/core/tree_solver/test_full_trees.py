@@ -50,6 +50,7 @@ class FullTree:
             part_class=np.arange(len(self.tasks)),
             part_group=np.array([group for group, _, _ in self.tasks]),
             part_count=np.array([count for _, _, count in self.tasks]),
+            part_to_come=np.zeros(len(self.tasks), dtype=np.bool_),
             held_group=nothing,
             held_machine=nothing,
             order=nothing,

@@ -57,6 +57,7 @@ class Case:
             part_class=np.arange(len(part)),
             part_group=part[:, 0],
             part_count=part[:, 2],
+            part_to_come=np.zeros(len(part), dtype=np.bool_),
             held_group=nothing,
             held_machine=nothing,
             order=nothing,
