@@ -62,7 +62,7 @@ def nest_groups(
         name=job.name or job.id,
         names=tuple(each.name for each in groups),
         parent=np.array([number.get(each.parent, -1) for each in groups], dtype=np.int64),
-        least=np.array([_count_least(each, number[each.name] in begun) for each in groups], dtype=np.int64),
+        least=np.array([_count_least(each, at in begun) for at, each in enumerate(groups)], dtype=np.int64),
         within=tuple(tuple(place_of[key] for key in each.within) for each in groups),
         rather_within=tuple(tuple(place_of[key] for key in each.rather_within) for each in groups),
         apart=tuple(each.apart for each in groups),

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firmament.core.events import BindingReport, Event, TasksSubmitted
+from firmament.core.configuration import RoundOptions
+from firmament.core.events import BindingReport, ClassDefined, Event, TasksBound, TasksSubmitted
+from firmament.core.model import TaskClass
 from firmament.core.results import DeltaKind
 from tests.firmament.core.rules.gangs.test_trees_of_groups import (
     RACK,
@@ -19,7 +21,7 @@ from tests.firmament.core.rules.gangs.test_trees_of_groups import (
     racks,
     tree,
 )
-from tests.support.core import scheduler
+from tests.support.core import scheduler, tasks
 from tests.support.effort import examples
 
 
@@ -94,3 +96,26 @@ def test_tasks_of_a_kind_are_placed_if_and_only_if_all_have_room_in_one_rack(siz
     (rack,) = rack_of(placed, "all")
     assert len(placed) == waiting
     assert sizes[int(rack)] >= expected
+
+
+def test_it_evicts_for_what_is_there_alone_but_where_all_could_have_room():
+    core = scheduler(racks(2, 3), options=RoundOptions(preemption=True))
+    core.apply(tasks(9, *(f"low-{number}" for number in range(5)), content=TaskClass(requests=(("cpu", 1),))))
+    placed = [each for each in core.run_round().deltas if each.kind is DeltaKind.PLACE]
+    core.report([BindingReport(each.uid, each.machine, bound=True) for each in placed])
+    at = {each.uid: each.machine for each in placed}
+    core.apply(
+        [replace(each, priority=5) if isinstance(each, TasksSubmitted) else each for each in leader(3)]
+    )
+    (evicted,) = (each.uid for each in core.run_round().deltas if each.kind is DeltaKind.PREEMPT)
+    assert at[evicted].startswith("m-1-")
+
+
+def test_it_evicts_nobody_where_not_all_could_have_room():
+    core = scheduler(racks(2, 2), options=RoundOptions(preemption=True))
+    core.apply([ClassDefined(9, TaskClass(requests=(("cpu", 1),)))])
+    core.apply([TasksBound(f"m-{rack}-{n}", 9, (f"low-{rack}-{n}",)) for rack in range(2) for n in range(2)])
+    core.apply(
+        [replace(each, priority=5) if isinstance(each, TasksSubmitted) else each for each in leader(3)]
+    )
+    assert not core.run_round().deltas
