@@ -39,6 +39,8 @@ absent.
   are never lent.
 * ``weight`` (1): its share among those that borrow; ``fair`` (false): queues borrow in order of their shares.
 * ``order``: ``BestEffortFIFO`` (default) or ``StrictFIFO``.
+* ``whenCanBorrow``: ``MayStopSearch`` (default): a task takes the first of its flavors that is to be had, even if it
+  borrows there; ``TryNextFlavor``: rather a later one in which it borrows less.
 * ``preemption``: ``{"within": "Never" | "LowerPriority" | "LowerOrNewerEqualPriority", "reclaim": "Never" |
   "LowerPriority" | "Any", "borrow": {"policy": "Never" | "LowerPriority", "threshold": PRIORITY or null},
   "strategies": [STRATEGY, ...]}``, the strategies being one or both of ``LessThanOrEqualToFinalShare`` and

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from poseidon.kube.api.queues import ClusterQueue, Cohort, QueuePreemption, ResourceFlavor
+from poseidon.kube.api.queues import ClusterQueue, Cohort, FlavorFungibility, QueuePreemption, ResourceFlavor
 from poseidon.kube.parsing.defects import Defect, list_defects, shorten
 from poseidon.kube.parsing.label_syntax import label_defects
 from poseidon.pod_rules.label_selectors import requirements
@@ -14,8 +14,10 @@ from poseidon.queues.model import (
     BEST_EFFORT,
     LOWER_OR_NEWER,
     LOWER_PRIORITY,
+    MAY_STOP_SEARCH,
     NEVER,
     STRICT,
+    TRY_NEXT_FLAVOR,
     Flavor,
     PreemptionPolicies,
     QuotaNode,
@@ -135,6 +137,13 @@ def _read_queue(queue: ClusterQueue, flavors: Mapping[str, Flavor], *, fair: boo
     if spec.namespace_selector is not None:
         requirements(spec.namespace_selector, "spec.namespaceSelector", defects)
     order = _choose(spec.queueing_strategy, (BEST_EFFORT, STRICT), "spec.queueingStrategy", defects)
+    fungibility = spec.flavor_fungibility or FlavorFungibility()
+    when_can_borrow = _choose(
+        fungibility.when_can_borrow,
+        (MAY_STOP_SEARCH, TRY_NEXT_FLAVOR, "Borrow"),
+        "spec.flavorFungibility.whenCanBorrow",
+        defects,
+    )
     _choose(spec.stop_policy, ("None", *STOPPED), "spec.stopPolicy", defects)
     preemption = _read_preemption(spec.preemption or QueuePreemption(), defects)
     problem, reason = _find_problem(read, flavors)
@@ -152,6 +161,7 @@ def _read_queue(queue: ClusterQueue, flavors: Mapping[str, Flavor], *, fair: boo
         name_cohort(cohort) if cohort else "",
         weight=weight,
         order=order,
+        when_can_borrow=TRY_NEXT_FLAVOR if when_can_borrow == TRY_NEXT_FLAVOR else MAY_STOP_SEARCH,
         preemption=preemption,
         fair=fair,
         problem=problem,
@@ -234,10 +244,10 @@ def _list_ignored(queue: ClusterQueue) -> Iterator[str]:
     spec = queue.spec
     fungibility = spec.flavor_fungibility
     if fungibility is not None and (
-        fungibility.when_can_borrow not in ("", "MayStopSearch", "Borrow")
-        or fungibility.when_can_preempt not in ("", "TryNextFlavor")
-        or fungibility.preference
+        fungibility.when_can_preempt not in ("", TRY_NEXT_FLAVOR)
+        or fungibility.preference not in ("", "BorrowingOverPreemption")
     ):
-        yield "spec.flavorFungibility: is not honoured; all flavors are looked at together, the first is preferred"
+        what = "whenCanPreempt and preference are not honoured"
+        yield f"spec.flavorFungibility: {what}; pods are evicted only for who finds no place in any flavor"
     if spec.admission_scope is not None:
         yield "spec.admissionScope: is not honoured; what a queue has used in the past does not count"

@@ -24,6 +24,9 @@ Quotas: TypeAlias = Mapping[str, Mapping[str, int]]
 NEVER, LOWER_PRIORITY, LOWER_OR_NEWER, ANY = "Never", "LowerPriority", "LowerOrNewerEqualPriority", "Any"
 """Policies of preemption, by Kueue's names."""
 
+MAY_STOP_SEARCH, TRY_NEXT_FLAVOR = "MayStopSearch", "TryNextFlavor"
+"""What a pod does that would have to borrow in a flavor, by Kueue's names."""
+
 STRICT, BEST_EFFORT = "StrictFIFO", "BestEffortFIFO"
 """Orders within a queue, by Kueue's names."""
 
@@ -79,6 +82,8 @@ class QuotaNode:
     """Its share among its siblings."""
     order: str = BEST_EFFORT
     """How its pods follow one another."""
+    when_can_borrow: str = MAY_STOP_SEARCH
+    """Whether its pods borrow in a flavor before they try the next one."""
     preemption: PreemptionPolicies = NO_PREEMPTION
     """Which pods make way for its own."""
     fair: bool = False
@@ -109,6 +114,7 @@ class QuotaNode:
             "guarantee": _plain(self.guarantee),
             "weight": self.weight,
             "order": self.order,
+            "whenCanBorrow": self.when_can_borrow,
             "preemption": {
                 "within": self.preemption.within,
                 "reclaim": self.preemption.reclaim,

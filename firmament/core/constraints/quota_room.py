@@ -7,6 +7,7 @@ machine depends on the flavors of the machine alone: machines that the same flav
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 
@@ -87,6 +88,9 @@ class QuotaTerms:
     strategies: tuple[tuple[str, ...], ...] = ()
     """Where shares count, by which rules who borrows takes from who borrows more, one after another; N, or none in
     rounds that were saved before there were any: then nobody goes by shares."""
+    sparing: tuple[bool, ...] = ()
+    """By quota, whether its tasks rather take a later one of their flavors than borrow in an earlier one; N, or none
+    in rounds that were saved before there were any: then the first flavor with enough left is taken."""
 
     def find_nodes(self, shapes: Int64) -> Int64:
         """Return the quotas on which tasks of ``shapes`` draw, -1 for none: int64[A]."""
@@ -96,6 +100,10 @@ class QuotaTerms:
         """Return the quota that each of ``draws`` (int64[A], -1 for none) draws on, -1 for none: int64[A]."""
         node = np.array([*(draw.node for draw in self.draws), -1], dtype=np.int64)
         return node[draws]
+
+    def is_sparing(self, node: int) -> bool:
+        """Return whether tasks of a quota rather take a later flavor than borrow in an earlier one."""
+        return bool(self.sparing) and self.sparing[node]
 
     def find_contested(self) -> Bool:
         """Return bool[N]: quotas of trees in which any queue may evict others for quota."""
@@ -246,10 +254,9 @@ class QuotaRoom:
         if len(open_to) < 2:
             return [(place, count) for place in open_to]
         dealt = []
-        for place in open_to if count > 0 else reversed(open_to):
+        for place, most in self._list_room(draw, group, open_to, count):
             key = draw, kind, number, place
             taken = self.booked.get(key, 0)
-            most = self.units_in(self.terms.draws[draw], group, place) if count > 0 else 0
             part = min(count, most) if count > 0 else max(count, -taken)
             if part:
                 self.booked[key] = taken + part
@@ -260,6 +267,42 @@ class QuotaRoom:
             self.booked[key] = self.booked.get(key, 0) + count
             dealt.append((open_to[0], count))
         return dealt
+
+    def _list_room(
+        self, draw: int, group: DrawGroup, places: Sequence[int], count: int
+    ) -> Iterator[tuple[int, int]]:
+        """Yield flavors (by place) in the order in which tasks take them, or give them back, and how many find enough.
+
+        Where a quota is sparing, they take all that can be had without borrowing first, then what a quota further up
+        brings in, and so on: a flavor may come several times, each time for further tasks.
+        """
+        known, node = self.terms.draws[draw], self.terms.draws[draw].node
+        if count < 0:
+            yield from ((place, 0) for place in reversed(places))
+        elif not self.terms.is_sparing(node):
+            yield from ((place, self.units_in(known, group, place)) for place in places)
+        else:
+            given = dict.fromkeys(places, 0)
+            for level in range(len(self.use.list_path(node))):
+                for place in places:
+                    most = self.units_within(known, group, place, level)
+                    yield place, max(0, most - given[place])
+                    given[place] = max(most, given[place])
+
+    def units_within(self, draw: Draw, group: DrawGroup, place: int, level: int) -> int:
+        """Return how many more tasks find enough of a group in one flavor if no quota borrows above the ``level``-th.
+
+        Levels go up from the quota that the tasks draw on, which is 0.
+        """
+        path = self.use.list_path(draw.node)
+        units = self.units_in(draw, group, place)
+        for column, amount in zip(group.columns[place], group.amounts, strict=True):
+            spare = sum(
+                max(0, self.terms.tree.local.item(each, column) - self.use.used.item(each, column))
+                for each in path[:level]
+            )
+            units = min(units, max(0, self.use.get_own_left(path[level], column) + spare) // amount)
+        return units
 
     def limit_in_turn(self, shapes: Int64, machines: Int64, counts: Int64, standing: Int64) -> Int64:
         """Return ``counts`` (int64[A]) cut down to what quotas have room for if entries come in order of

@@ -2,8 +2,9 @@
 
 Classes take turns: those within their own quota first, then those that borrow, where shares count the least share
 first; of equals the more important, then who has waited longer. A class takes the first of its flavors in which there
-is quota and some machine has room. What it is given becomes a part of the class that may use the machines of the flavor
-alone; the flow says which of them. So a flow never proposes more than quotas let in.
+is quota and some machine has room; where its quota is sparing, the first of those in which it borrows least. What it is
+given becomes a part of the class that may use the machines of the flavor alone; the flow says which of them. So a flow
+never proposes more than quotas let in.
 """
 
 from __future__ import annotations
@@ -164,9 +165,12 @@ class _Dealing:
         return room
 
     def _find_cell(self, claim: _Claim) -> _Cell | None:
-        """Return the first cell in which there are quota and room for one more task."""
+        """Return the cell of which the next task takes: the first in which there are quota and room for one."""
         units = self._plan.units_by_kind(claim.draw)
-        return next((each for each in claim.cells if each.room > 0 and units[each.kinds[0]] > 0), None)
+        found = (each for each in claim.cells if each.room > 0 and units[each.kinds[0]] > 0)
+        if self._plan.terms.is_sparing(self._plan.terms.draws[claim.draw].node):
+            return min(found, key=lambda each: self._find_standing(claim, each).borrows, default=None)
+        return next(found, None)
 
     def _find_standing(self, claim: _Claim, cell: _Cell) -> QuotaStanding:
         return self._order.find_standing([(claim.draw, int(cell.kinds[0]), 1)])
@@ -174,10 +178,13 @@ class _Dealing:
     def _deal(self, claim: _Claim, cell: _Cell, standing: QuotaStanding) -> None:
         kind = int(cell.kinds[0])
         count = min(claim.left, cell.room, int(self._plan.units_by_kind(claim.draw)[kind]))
+        node = self._plan.terms.draws[claim.draw].node
         if not standing.borrows:
             count = self._count_own(claim, kind, count)
         elif standing.shares:
             count = 1 if self._single else max(1, count // 8)
+        if standing.borrows and self._plan.terms.is_sparing(node):
+            count = self._count_within(claim, kind, count, standing.borrows)
         self._plan.draw_on(claim.draw, kind, count)
         cell.dealt += count
         cell.room -= count
@@ -192,11 +199,15 @@ class _Dealing:
                 for column, amount in list_amounts(draw, terms.covers[kind])
             )
             return max(1, min([most, *left]))
+        return self._count_within(claim, kind, most, 0)
+
+    def _count_within(self, claim: _Claim, kind: int, most: int, height: int) -> int:
+        """Return how many tasks, at least one and at most so many, come without borrowing further up than that."""
         low, high = 1, most
         while low < high:
             middle = (low + high + 1) // 2
             borrows = self._order.find_standing([(claim.draw, kind, middle)]).borrows
-            low, high = (low, middle - 1) if borrows else (middle, high)
+            low, high = (low, middle - 1) if borrows > height else (middle, high)
         return low
 
 

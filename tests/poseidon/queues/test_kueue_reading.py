@@ -63,6 +63,7 @@ def test_the_record_says_what_the_queue_says():
             cohort="c",
             preemption=preemption,
             queueingStrategy="StrictFIFO",
+            flavorFungibility={"whenCanBorrow": "TryNextFlavor"},
             fairSharing={"weight": "500m"},
         ),
         cohort("c", quotas(cpu=1), parent="root"),
@@ -77,6 +78,7 @@ def test_the_record_says_what_the_queue_says():
         "guarantee": {},
         "weight": 0.5,
         "order": "StrictFIFO",
+        "whenCanBorrow": "TryNextFlavor",
         "preemption": {
             "within": "LowerOrNewerEqualPriority",
             "reclaim": "Any",
@@ -213,9 +215,9 @@ def test_a_faulty_cohort_stops_the_queues_below_it():
 
 def test_what_is_not_honoured_is_named():
     tree = read(
-        cluster_queue("a", flavorFungibility={"whenCanBorrow": "TryNextFlavor"}, admissionScope={}),
+        cluster_queue("a", flavorFungibility={"whenCanPreempt": "MayStopSearch"}, admissionScope={}),
         {**flavor("tas"), "spec": {"topologyName": "racks"}},
-        cluster_queue("plain", flavorFungibility={"whenCanBorrow": "MayStopSearch"}),
+        cluster_queue("plain", flavorFungibility={"whenCanBorrow": "TryNextFlavor"}),
     )
     assert tree.ignored.keys() == {"ClusterQueue/a", "ResourceFlavor/tas"}
     assert "spec.flavorFungibility" in tree.ignored["ClusterQueue/a"]

@@ -194,6 +194,7 @@ def build_terms(cluster: Cluster, contents: Sequence[TaskClass], without: int = 
         weight=np.array([quota.weight for quota in book.nodes], dtype=np.float64),
         fair=np.array([quota.fair for quota in book.nodes], dtype=np.bool_),
         strict=np.array([quota.strict for quota in book.nodes], dtype=np.bool_),
+        sparing=tuple(quota.sparing for quota in book.nodes),
         **_encode_policies([quota.preemption for quota in book.nodes]),
         kind=kind,
         covers=covers,

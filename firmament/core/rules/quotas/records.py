@@ -18,6 +18,7 @@ WITHIN = ("Never", "LowerPriority", "LowerOrNewerEqualPriority")
 RECLAIM = ("Never", "LowerPriority", "Any")
 BORROW = ("Never", "LowerPriority")
 STRATEGIES = ("LessThanOrEqualToFinalShare", "LessThanInitialShare")
+CAN_BORROW = ("MayStopSearch", "TryNextFlavor")
 ORDERS = ("BestEffortFIFO", "StrictFIFO")
 
 MOST_DEEP = 32
@@ -82,6 +83,8 @@ class StatedQuota:
     """Whether who borrows least comes first."""
     strict: bool = False
     """Whether its tasks come strictly one after another."""
+    sparing: bool = False
+    """Whether its tasks rather take a later flavor than borrow in an earlier one."""
     preemption: QuotaPreemption = QuotaPreemption()
     """Whom its tasks may evict for quota."""
     uncovered: bool = False
@@ -182,6 +185,7 @@ def _decode(name: str, parent: str, document: Mapping[str, Any]) -> StatedQuota:
         fair=document.get("fair", False) is True,
         strict=_choose(document, "order", ORDERS) == "StrictFIFO",
         preemption=_read_preemption(_object(document.get("preemption") or {})),
+        sparing=_choose(document, "whenCanBorrow", CAN_BORROW) == "TryNextFlavor",
         uncovered=_choose(document, "uncovered", ("refuse", "allow")) == "allow",
     )
 

@@ -99,6 +99,49 @@ def test_flavors_are_taken_in_order_and_with_the_machines_that_they_cover():
     assert sorted(where.values()) == ["reserved", "reserved", "spot"]
 
 
+@pytest.mark.parametrize("labelled", [True, False])
+@pytest.mark.parametrize(("policy", "borrowed"), [("MayStopSearch", 3000), ("TryNextFlavor", 1000)])
+def test_a_sparing_queue_takes_a_later_flavor_rather_than_borrow(policy: str, borrowed: int, labelled: bool):
+    """Own quota for two tasks in the first flavor and for two in the second; four more could be borrowed of each."""
+    names = {"first": {"kind": "first"}, "second": {"kind": "second"}} if labelled else {}
+    core = scheduler(
+        machine("a", cpu=8000, labels={"kind": "first"}),
+        machine("b", cpu=8000, labels={"kind": "second"}),
+        *(flavor(name, **names.get(name, {})) for name in ("first", "second")),
+        quota("cohort", {"first": {"cpu": 4000}, "second": {"cpu": 4000}}),
+        quota(
+            "team", {"first": {"cpu": 2000}, "second": {"cpu": 2000}}, parent="cohort", whenCanBorrow=policy
+        ),
+        tasks(1, *uids("t", 5), content=TEAM),
+    )
+    result = core.run_round()
+    assert len(placed(result)) == 5
+    (own,) = [each for each in result.queues if each.name == "team"]
+    used = {each.flavor: each.used for each in own.uses}
+    assert sum(each.borrowed for each in own.uses) == borrowed
+    assert used == ({"first": 5000, "second": 0} if borrowed == 3000 else {"first": 3000, "second": 2000})
+
+
+def test_a_sparing_queue_borrows_where_its_nearest_quota_has_enough():
+    core = scheduler(
+        machine("a", cpu=8000, labels={"kind": "first"}),
+        machine("b", cpu=8000, labels={"kind": "second"}),
+        flavor("first", kind="first"),
+        flavor("second", kind="second"),
+        quota("top", {"first": {"cpu": 4000}, "second": {"cpu": 4000}}),
+        quota("middle", {"second": {"cpu": 2000}}, parent="top"),
+        quota(
+            "team",
+            {"first": {"cpu": 0}, "second": {"cpu": 0}},
+            parent="middle",
+            whenCanBorrow="TryNextFlavor",
+        ),
+        tasks(1, *uids("t", 5), content=TEAM),
+    )
+    (own,) = [each for each in core.run_round().queues if each.name == "team"]
+    assert {each.flavor: each.used for each in own.uses} == {"first": 3000, "second": 2000}
+
+
 def test_quota_without_a_machine_does_not_keep_another_flavor_from_a_task():
     core = scheduler(
         machine("spot", labels={"kind": "spot"}),
