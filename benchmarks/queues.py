@@ -1,6 +1,6 @@
 """Rounds with queues, by the core alone.
 
-* *deep*: 10,000 queues in 100 cohorts with 100,000 pods that wait, and quota for some of them;
+* *deep*: 10,000 queues in 100 cohorts, each of a namespace of its own, with 100,000 pods that wait, and quota for some;
 * *wide*: 1,300 machines with 8 GPUs, 536 gangs that wait, and room for part of them;
 * *fill*: 4,000 pods of one GPU on 500 empty machines of 8;
 * *unschedulable*: a gang of 10 pods of 8 GPUs on 500 machines of which none is empty;
@@ -95,7 +95,8 @@ def draw_deep_queues(options: QueueOptions) -> list[Event]:
         cpu = int(rng.integers(1, 4)) * 500
         events.append(ClassDefined(number + 1, _pod(cpu=cpu, queue=f"queue-{number}")))
         uids = tuple(f"pod-{number}-{n}" for n in range(10))
-        events.append(TasksSubmitted(number + 1, uids, priority=int(rng.integers(0, 3))))
+        names = tuple(f"team-{number}/{each}" for each in uids)
+        events.append(TasksSubmitted(number + 1, uids, priority=int(rng.integers(0, 3)), names=names))
     return events
 
 

@@ -118,7 +118,9 @@ def _grow_quota(
         open_ended=open_ended,
         problem=problem,
         reason=("InvalidSpec" if queue.defects else "Stopped") if problem else "",
-        **by_flavor,
+        nominal=by_flavor.get("nominal", {}),
+        limit=by_flavor.get("limit", {}),
+        guarantee=by_flavor.get("guarantee", {}),
     )
 
 
