@@ -359,8 +359,8 @@ class Scheduler(ClusterQuestions):
     # --- rounds that fail ----------------------------------------------------------------------------------------
 
     def waiting_classes(self) -> list[TaskClass]:
-        """Return the classes of the tasks that the next round would try."""
-        return waiting_classes(self._cluster)
+        """Return the classes of the tasks that the next round of the last one's profile would try."""
+        return self._requeue.profiles.list_current(waiting_classes(self._cluster))
 
     def set_aside(self, contents: Sequence[TaskClass], why: str) -> None:
         """Let tasks of these classes take part in no round, and tell them ``why``, until the class is defined again."""

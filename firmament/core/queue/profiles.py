@@ -7,11 +7,12 @@ The order of importance holds all the same: nobody is placed before a more impor
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
 from cost_models.interface import Int64
+from firmament.core.model import TaskClass
 from firmament.core.state.cluster import Cluster
 
 BASE = ""
@@ -58,6 +59,11 @@ class ProfileChoice:
         self.current = self._names[chosen]
         self.put_off = int(np.count_nonzero(~takes))
         return waiting[takes] if self.put_off else waiting
+
+    def list_current(self, contents: Sequence[TaskClass]) -> list[TaskClass]:
+        """Return those of some classes that are of the last round's profile."""
+        current = self._number[self.current]
+        return [each for each in contents if self._number.get(each.profile, self._number[BASE]) == current]
 
     def _number_profiles(self, waiting: Int64) -> Int64:
         """Return int64[N]: the number of each task's profile."""

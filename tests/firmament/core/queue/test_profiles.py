@@ -131,6 +131,22 @@ def test_a_gang_of_two_profiles_goes_as_a_whole_by_that_of_its_most_important_me
     assert len(set(placed(result).values())) == 1
 
 
+def test_who_may_have_failed_a_round_is_of_its_profile():
+    """Rounds that only some classes take part in find out which of them lets rounds fail."""
+    core = of_profiles(
+        machines(2),
+        tasks(1, "a"),
+        tasks(2, "b", content=task_class(profile=FILL)),
+        tasks(3, "c", content=task_class(200, profile="unknown")),
+    )
+    core.open_round()
+    assert [dict(each.requests)["cpu"] for each in core.waiting_classes()] == [100, 200]
+    core.open_round()
+    assert [each.profile for each in core.waiting_classes()] == [FILL]
+    opened = core.open_round(frozenset(core.waiting_classes()))
+    assert set(placed(core.close_round(opened, opened.solve()))) == {"b"}
+
+
 def test_an_explanation_names_the_models_of_the_tasks_profile():
     core = of_profiles(machines(2), tasks(1, "a"), tasks(2, "b", content=task_class(profile=FILL)))
     models = {
