@@ -78,7 +78,7 @@ class Reservations:
             row_of[held.machine]
             for held in self.held
             if held.machine in row_of
-            and (held.cls != cls)
+            and (held.cls != cls or job)
             and priority <= held.priority
             and ends > held.starts
         }
@@ -200,6 +200,7 @@ class Reservations:
         pinned = list_pinned_rows(cluster, cls)
         if pinned is not None:
             usable &= np.isin(np.arange(len(machines)), pinned)
+        usable[self.gangs.list_rows(cluster)] = False
         for held in self.held:
             if held.machine in machines.row_of:
                 usable[machines.row_of[held.machine]] = False

@@ -1,8 +1,8 @@
 """EASY backfill: whoever passes a task or a gang for which machines are reserved does not delay it.
 
 An oracle of its own keeps the books of a random stream: who is on which machine, and until when at the latest. Before
-and after each round it works out when there is room for what is reserved; nobody who comes may make that later. Who is
-more important may, and a gang that has a reservation of its own: of two who wait for one machine only one can have it.
+and after each round it works out when there is room for what is reserved; nobody who comes may make that later, unless
+it is more important.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ class Stream:
         opened = self.core.open_round()
         reserved = self.list_reserved()
         came = placed(self.core.close_round(opened, opened.solve()))
-        now, kept = self.clock.now, {each.for_job for each in reserved if each.for_job}
+        now = self.clock.now
         for uid, at in came.items():
             task = self.known[uid]
             task.at, task.end = at, now + task.seconds if task.seconds else math.inf
@@ -150,11 +150,7 @@ class Stream:
             if any(self.known[uid].priority > each.priority for uid in came):
                 continue  # who is more important may take what is reserved
             others = [
-                uid
-                for uid, at in came.items()
-                if at in each.room
-                and self.known[uid].job not in kept
-                and not self.is_alike(uid, each.for_task)
+                uid for uid, at in came.items() if at in each.room and not self.is_alike(uid, each.for_task)
             ]
             if others:
                 self.passed += 1
