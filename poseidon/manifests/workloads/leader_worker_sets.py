@@ -1,4 +1,4 @@
-"""LeaderWorkerSet (leaderworkerset.x-k8s.io): groups of a leader and its workers."""
+"""LeaderWorkerSet (leaderworkerset.x-k8s.io): groups of a leader and its workers; DisaggregatedSet: several sets."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from poseidon.manifests.workloads.exclusive import exclusively, group_key
-from poseidon.manifests.workloads.fields import Value, mapping, name_of, namespace_of, number, text
+from poseidon.manifests.workloads.fields import Value, items, mapping, name_of, namespace_of, number, text
 from poseidon.manifests.workloads.pod_sets import Known, PodSet, number_names
 from poseidon.pod_groups.exclusive import find_subgroup
 
 _PREFIX = "leaderworkerset.sigs.k8s.io"
 _DOMAIN, _SUBGROUP_DOMAIN = f"{_PREFIX}/exclusive-topology", f"{_PREFIX}/subgroup-exclusive-topology"
+
+_ROLE = "disaggregatedset.x-k8s.io/role"
 
 
 def read_leader_worker_set(value: Value, known: Known) -> Iterator[PodSet]:  # noqa: ARG001 - asked alike
@@ -62,6 +64,27 @@ def read_leader_worker_set(value: Value, known: Known) -> Iterator[PodSet]:  # n
                 index_label=f"{_PREFIX}/worker-index",
                 first_index=first,
             )
+
+
+def read_disaggregated_set(value: Value, known: Known) -> Iterator[PodSet]:
+    """Yield the pods of the LeaderWorkerSet of each role and slice; those in the input are expanded by themselves."""
+    name, namespace = name_of(value), namespace_of(value)
+    made = {
+        text(each.value, "metadata", "labels", _ROLE)
+        for each in known.list_owned(namespace, ("DisaggregatedSet", name))
+        if each.kind == "LeaderWorkerSet"
+    }
+    for slice_number in range(number(value, "spec", "slices", default=1)):
+        for role in items(value, "spec", "roles"):
+            role_name = text(role, "name")
+            if role_name in made:
+                continue
+            metadata = {
+                "name": f"{name}-{slice_number}-{role_name}",
+                "namespace": namespace,
+                "annotations": mapping(role, "metadata", "annotations"),
+            }
+            yield from read_leader_worker_set({"metadata": metadata, "spec": mapping(role, "spec")}, known)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from poseidon.manifests.workloads.grove import read_pod_clique_set
 from poseidon.manifests.workloads.job_sets import read_job_set, read_train_job
 from poseidon.manifests.workloads.kubeflow import reader
 from poseidon.manifests.workloads.kueue import read_workload
-from poseidon.manifests.workloads.leader_worker_sets import read_leader_worker_set
+from poseidon.manifests.workloads.leader_worker_sets import read_disaggregated_set, read_leader_worker_set
 from poseidon.manifests.workloads.pod_sets import Known, PodGroupObject, PodSet
 from poseidon.manifests.workloads.present import PresentPods, is_leaving
 from poseidon.manifests.workloads.queued import list_owners, read_metadata, replace_value, resume
@@ -38,6 +38,7 @@ FAMILIES: Mapping[tuple[str, str], Reader] = {
     ("argoproj.io", "Rollout"): read_rollout,
     ("argoproj.io", "Workflow"): read_workflow,
     ("batch.volcano.sh", "Job"): read_volcano_job,
+    ("disaggregatedset.x-k8s.io", "DisaggregatedSet"): read_disaggregated_set,
     ("grove.io", "PodCliqueSet"): read_pod_clique_set,
     ("jobset.x-k8s.io", "JobSet"): read_job_set,
     ("kubeflow.org", "JAXJob"): reader("JAXJob", "jaxReplicaSpecs"),

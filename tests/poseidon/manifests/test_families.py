@@ -451,6 +451,46 @@ class TestWhatControllersAdd:
         assert [each.topology_key for each in terms] == ["zone", "rack"]
         assert {each.metadata.annotations[f"{name}/subgroup-size"] for each in loaded.pods} == {"2"}
 
+    def test_each_role_of_a_disaggregated_set_is_a_leader_worker_set(self, load):
+        name = "leaderworkerset.sigs.k8s.io"
+        annotations = {f"{name}/exclusive-topology": "rack"}
+        roles = [
+            {
+                "name": role,
+                "metadata": {"annotations": annotations},
+                "spec": {
+                    "replicas": count,
+                    "leaderWorkerTemplate": {"size": 2, "workerTemplate": template()},
+                },
+            }
+            for role, count in (("prefill", 2), ("decode", 1))
+        ]
+        given = made("disaggregatedset.x-k8s.io/v1", "DisaggregatedSet", roles=roles)
+        loaded = load(given)
+        assert names(loaded) == sorted(
+            f"w-0-{group}{member}"
+            for group in ("prefill-0", "prefill-1", "decode-0")
+            for member in ("", "-1")
+        )
+        assert {each.metadata.annotations[f"{name}/exclusive-topology"] for each in loaded.pods} == {"rack"}
+        owners = [
+            {"apiVersion": "x/v1", "kind": "DisaggregatedSet", "name": "w", "uid": "u", "controller": True}
+        ]
+        there = made(
+            "leaderworkerset.x-k8s.io/v1",
+            "LeaderWorkerSet",
+            metadata={
+                "name": "w-0-58f79fdb-decode",
+                "namespace": "shop",
+                "labels": {"disaggregatedset.x-k8s.io/role": "decode"},
+                "ownerReferences": owners,
+            },
+            **roles[1]["spec"],
+        )
+        expected = [each for each in names(loaded) if "decode" not in each]
+        expected += ["w-0-58f79fdb-decode-0", "w-0-58f79fdb-decode-0-1"]
+        assert names(load(given, there)) == sorted(expected)
+
     def test_a_leader_may_be_in_no_subgroup(self, load):
         name = "leaderworkerset.sigs.k8s.io"
         policy = {"subGroupSize": 2, "subGroupPolicyType": "LeaderExcluded"}
