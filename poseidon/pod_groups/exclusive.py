@@ -30,6 +30,13 @@ SIZE, SUBGROUP_SIZE, SUBGROUP_POLICY = f"{LWS}/size", f"{LWS}/subgroup-size", f"
 LEADER_EXCLUDED = "LeaderExcluded"
 """The policy by which the leader is in no subgroup."""
 
+MOST_PODS = 100_000
+"""Pods for which a group may look for room."""
+MOST_SUBGROUPS = 24
+"""Subgroups that are placed together. Each has affinities of its own, and of those a gang may have so many; the pods of
+more subgroups go by their affinities alone.
+"""
+
 LEADER = "leader"
 """The group of a leader that is in no subgroup."""
 
@@ -50,7 +57,7 @@ def of_exclusive_job(found: ScaledOwner, domain: str) -> Demand:
     fault = key_fault(domain)
     if fault:
         return Demand(problem=f"annotation {JOB_SET_DOMAIN}: {fault}")
-    size = count_wanted(found)
+    size = min(count_wanted(found), MOST_PODS)
     node = GroupNode(found.metadata.name, least=1, within=(domain,), expected=size, expected_alike=True)
     return Demand(1, size=size, nodes=(node,))
 
@@ -68,23 +75,30 @@ def of_leader_worker_group(name: str, stated: Collection[MemberPart]) -> Demand 
             return Demand(problem=f"annotation {key}: {fault}")
     for key, count in ((SIZE, terms.size), (SUBGROUP_SIZE, terms.subgroup_size)):
         wanted = key == SIZE or count or terms.subgroup_domain
-        if wanted and not (count.isascii() and count.isdecimal() and len(count) < 10 and int(count) >= 1):
+        if wanted and not _is_count(count):
             return Demand(
-                problem=f"annotation {key}: {shorten(repr(count))} is no number of pods; give 1 or more"
+                problem=f"annotation {key}: {shorten(repr(count))} is no number of pods; give 1 to {MOST_PODS:,}"
             )
     size, within = int(terms.size), (terms.domain,) if terms.domain else ()
     if not terms.subgroup_size:
         return Demand(1, size=size, nodes=(GroupNode(name, least=1, within=within, expected=size),))
+    each = int(terms.subgroup_size)
+    if find_subgroup(size - 1, size, each) >= MOST_SUBGROUPS:
+        return Demand(size=size)
     root = GroupNode(name, least=1, within=within, apart=bool(terms.subgroup_domain))
     inside_of = (terms.subgroup_domain,) if terms.subgroup_domain else ()
     alone = terms.policy == LEADER_EXCLUDED
-    sizes = _list_subgroups(size, int(terms.subgroup_size), alone=alone)
+    sizes = _list_subgroups(size, each, alone=alone)
     nodes = [GroupNode(LEADER, name, least=1)] if alone else []
     nodes += [
         GroupNode(_name_subgroup(str(index)), name, least=1, within=inside_of, expected=count)
         for index, count in enumerate(sizes)
     ]
     return Demand(1, size=size, nodes=(root, *nodes))
+
+
+def _is_count(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) < 10 and 1 <= int(text) <= MOST_PODS
 
 
 def _list_subgroups(size: int, each: int, *, alone: bool) -> list[int]:

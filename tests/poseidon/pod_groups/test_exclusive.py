@@ -118,6 +118,13 @@ def test_a_leader_that_is_in_no_subgroup_is_a_group_by_itself():
     assert [find_place(groups, uid) for uid in ("u0", "u1")] == ["leader", "subgroup 0"]
 
 
+def test_pods_of_very_many_subgroups_go_by_their_affinity_alone():
+    groups = Groups()
+    groups.put_pod("u0", worker(0, subgroup="0", size="100000", **SUBGROUPS))
+    assert list_nodes(groups, "u0") == []
+    assert find_place(groups, "u0") == ""
+
+
 @pytest.mark.parametrize(("size", "each"), [(4, 2), (5, 2), (6, 3), (7, 3), (1, 2), (8, 8), (9, 8)])
 def test_members_are_counted_off_as_the_controller_does(size, each):
     """Leader and workers are shared out evenly; if a leader is one too many, it joins the first subgroup."""
@@ -133,6 +140,10 @@ def test_members_are_counted_off_as_the_controller_does(size, each):
     ("pod", "words"),
     [
         (worker(0, size="none", exclusive_topology="rack"), f"{LWS}/size: 'none' is no number of pods"),
+        (
+            worker(0, size="999999999", exclusive_topology="rack"),
+            f"{LWS}/size: '999999999' is no number of pods",
+        ),
         (worker(0, size="4", exclusive_topology="a b"), f"annotation {LWS}/exclusive-topology: "),
         (
             worker(0, size="4", subgroup_exclusive_topology="rack"),
