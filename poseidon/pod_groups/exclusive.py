@@ -32,7 +32,7 @@ LEADER_EXCLUDED = "LeaderExcluded"
 
 MOST_PODS = 100_000
 """Pods for which a group may look for room."""
-MOST_SUBGROUPS = 24
+MOST_SUBGROUPS = 16
 """Subgroups that are placed together. Each has affinities of its own, and of those a gang may have so many; the pods of
 more subgroups go by their affinities alone.
 """

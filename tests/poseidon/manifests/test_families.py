@@ -454,7 +454,7 @@ class TestWhatControllersAdd:
     def test_each_role_of_a_disaggregated_set_is_a_leader_worker_set(self, load):
         name = "leaderworkerset.sigs.k8s.io"
         annotations = {f"{name}/exclusive-topology": "rack"}
-        roles = [
+        roles: list[Object] = [
             {
                 "name": role,
                 "metadata": {"annotations": annotations},
