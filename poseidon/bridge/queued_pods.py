@@ -18,14 +18,18 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 
 
 def move_queued_pods(stores: Stores, queues: QueueBook) -> None:
-    """Let changes of queues take effect on pods: which quota each draws on, and which have to wait."""
+    """Let changes of queues and of owners take effect on pods: the quota that each draws on, its priority, and whether
+    it has to wait.
+    """
     queues.settle()
     for uid in queues.take_moved():
         record = stores.tasks.get(uid)
         if record is None:
             continue
         quota, wait = queues.resolve(uid)
-        record.task = replace(record.task, traits=stores.classes.set_queue(record.task.traits, quota))
+        traits = stores.classes.set_queue(record.task.traits, quota)
+        priority = queues.priorities.find_rank(uid, record.task.priority)
+        record.task = replace(record.task, traits=traits, priority=priority)
         stores.tasks.hold(record, queue=wait)
         stores.tasks.mark(uid)
         stores.pending_reasons.consider_wait(record)

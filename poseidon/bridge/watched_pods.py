@@ -231,10 +231,8 @@ class WatchedPods:
             task = replace(task, spread=spread)
         if stores.queues is not None:
             quota, _ = stores.queues.join(uid, pod)
-            priority = stores.queues.find_priority(uid)
-            if priority is not None:
-                task = replace(task, priority=priority)
-            if stores.queues.find_lacking(uid) is not None or stores.queues.lacks_priority(uid):
+            task = replace(task, priority=stores.queues.priorities.rank(uid, task.priority))
+            if stores.queues.find_lacking(uid) is not None or stores.queues.priorities.lacks(uid):
                 self._without_owners[uid] = pod
             else:
                 self._without_owners.pop(uid, None)

@@ -13,7 +13,6 @@ from poseidon.kube.api.nodes import Namespace
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.queues import LocalQueue
 from poseidon.kube.api.resource import Change
-from poseidon.kube.parsing.defects import shorten
 from poseidon.kube.quarantine import Quarantine
 from poseidon.nodes.namespaces import labels_of
 from poseidon.pod_groups.membership import Membership, ObjectKey, kueue_group
@@ -41,6 +40,7 @@ from poseidon.queues.model import (
     QuotaTrees,
 )
 from poseidon.queues.options import QueueOptions, QueueSource
+from poseidon.queues.priorities import WorkloadPriorities
 from poseidon.queues.shelves import NOTHING, SHELVES, KueueShelf, NamedQuota, Shelf
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -75,8 +75,8 @@ class QueueBook:
         self._above: dict[str, tuple[OwnerKey, ...]] = {}
         self._below: defaultdict[OwnerKey, set[str]] = defaultdict(set)
         self._references: dict[str, QueueReference] = {}
-        self._priority_classes: dict[str, str] = {}
-        self._unranked: dict[str, None] = {}
+        self.priorities = WorkloadPriorities(self._list_priorities)
+        """Priorities of the workloads of pods."""
         self._pods: defaultdict[QueueReference, set[str]] = defaultdict(set)
         self._resolved: dict[QueueReference, NamedQuota] = {}
         self._moved: dict[str, None] = {}
@@ -139,15 +139,6 @@ class QueueBook:
         if self._claimants.get(uid) != claimant:
             self._refer(uid, claimant)
         return self.resolve(uid)
-
-    def find_priority(self, uid: str) -> int | None:
-        """Return the priority that a pod's workload states, None if it states none, or is in no queue of Kueue."""
-        return self._list_priorities().get(self._priority_classes.get(uid, ""))
-
-    def lacks_priority(self, uid: str) -> bool:
-        """Return whether a pod's workload names a WorkloadPriorityClass that does not exist."""
-        name = self._priority_classes.get(uid, "")
-        return bool(name) and name not in self._list_priorities()
 
     def _list_priorities(self) -> Mapping[str, int]:
         shelf = self._shelves.get("kueue")
@@ -244,6 +235,7 @@ class QueueBook:
     def forget_pod(self, uid: str) -> None:
         """Forget a pod; unknown ones are ignored."""
         self._leave(uid)
+        self.priorities.forget(uid)
         self._claimants.pop(uid, None)
         self._moved.pop(uid, None)
         self._regrouped.pop(uid, None)
@@ -253,12 +245,7 @@ class QueueBook:
         reference = self._references.get(uid)
         if reference is not None:
             found = self._resolve(reference)
-            if not found.problem and self.lacks_priority(uid):
-                self._unranked[uid] = None
-                name = shorten(self._priority_classes[uid])
-                problem = (
-                    f"queue: WorkloadPriorityClass {name} does not exist; create it, or name another one"
-                )
+            if not found.problem and (problem := self.priorities.explain_lack(uid)):
                 return NamedQuota(found.quota, problem)
             return found
         lacking = self.find_lacking(uid) if self.follows_owners else None
@@ -294,14 +281,13 @@ class QueueBook:
         if reference is not None:
             self._references[uid] = reference
             self._pods[reference].add(uid)
-            if reference.source in BY_OWNER and (name := find_priority_class(claimant, self._owners)):
-                self._priority_classes[uid] = name
+            if reference.source in BY_OWNER:
+                self.priorities.put(uid, find_priority_class(claimant, self._owners))
 
     def _leave(self, uid: str) -> None:
         for key in self._above.pop(uid, ()):
             _discard(self._below, key, uid)
-        self._priority_classes.pop(uid, None)
-        self._unranked.pop(uid, None)
+        self.priorities.put(uid, "")
         reference = self._references.pop(uid, None)
         if reference is not None and _discard(self._pods, reference, uid):
             self._resolved.pop(reference, None)
@@ -334,9 +320,7 @@ class QueueBook:
             with self._quarantine.attempt("queues", source):
                 self.trees[source] = self._shelves[source].read()
         self._tell_records()
-        ranked = [uid for uid in self._unranked if not self.lacks_priority(uid)]
-        for uid in ranked:
-            del self._unranked[uid]
+        ranked = self.priorities.take_found()
         self._moved.update(dict.fromkeys(ranked))
         self._regrouped.update(dict.fromkeys(ranked))
         former, self._resolved = self._resolved, {}

@@ -368,6 +368,30 @@ def test_a_pod_has_the_priority_of_its_owner_in_a_queue_as_soon_as_that_is_known
     assert (stage.queue_of(), priority_of(stage)) == ("ClusterQueue/team", 7)
 
 
+def test_a_change_of_the_priority_class_of_an_owner_reaches_pods_that_are_known():
+    stage = kueue().tell(workload_priority("high", 7), workload_priority("low", 3))
+
+    def label(name):
+        labels = {LABEL: "users"} | ({KUEUE_PRIORITY: name} if name else {})
+        metadata = ObjectMeta(name="j", namespace="shop", uid="Job-j", labels=labels)
+        stage.state.owner_taker("Job")([Change("Job-j", ScaledOwner(metadata))])
+
+    def found():
+        return stage.queue_of(), stage.wait_of(), priority_of(stage)
+
+    label("low")
+    stage.add(queued(queue="", owner=OwnerReference(kind="Job", name="j", uid="Job-j", controller=True)))
+    assert found() == ("ClusterQueue/team", "", 3)
+    label("high")
+    assert found() == ("ClusterQueue/team", "", 7)
+    label("")
+    assert found() == ("ClusterQueue/team", "", 0)
+    label("best")
+    assert "WorkloadPriorityClass best does not exist" in stage.wait_of()
+    stage.tell(workload_priority("best", 9))
+    assert found() == ("ClusterQueue/team", "", 9)
+
+
 def test_where_kueue_admits_its_priorities_do_not_count():
     stage = Stage(admission="kueue").tell(
         flavor(),
