@@ -35,14 +35,15 @@ class TaskKinds:
     requests: Int64
     """int64[T, K]: what a task asks for of each resource of the machines; pods: one."""
 
-    def add(self, more: TaskKinds) -> TaskKinds:
+    def add(self, more: Sequence[TaskKinds]) -> TaskKinds:
         """Return these kinds, and ``more`` after them."""
+        every = [self, *more]
         return TaskKinds(
-            (*self.names, *more.names),
-            (*self.classes, *more.classes),
-            (*self.priorities, *more.priorities),
-            (*self.spread, *more.spread),
-            np.concatenate([self.requests, more.requests]),
+            tuple(name for each in every for name in each.names),
+            tuple(message for each in every for message in each.classes),
+            tuple(priority for each in every for priority in each.priorities),
+            tuple(group for each in every for group in each.spread),
+            np.concatenate([each.requests for each in every]),
         )
 
 

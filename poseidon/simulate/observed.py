@@ -142,7 +142,7 @@ def _add_kinds(pods: Sequence[Pod], cluster: OfflineCluster, simulation: Simulat
     known = {
         (message.id, priority, spread): place for place, (message, priority, spread) in enumerate(columns)
     }
-    found = {}
+    found, new = {}, []
     for pod in pods:
         try:
             mine = translate_pods(
@@ -153,8 +153,9 @@ def _add_kinds(pods: Sequence[Pod], cluster: OfflineCluster, simulation: Simulat
         key = mine.classes[0].id, mine.priorities[0], mine.spread[0]
         if key not in known:
             known[key] = len(known)
-            simulation.kinds = simulation.kinds.add(mine)
+            new.append(mine)
         found[pod.metadata.uid] = known[key]
+    simulation.kinds = kinds.add(new)
     return found
 
 
