@@ -18,7 +18,7 @@ from cost_models.interface import Assessment, Bool, CostModel, Float64, Int64, M
 
 @dataclass(frozen=True, slots=True)
 class PairTerms:
-    """Pairs of kinds of tasks, over N kinds, P pairs, D domains of M machines and R links; read-only."""
+    """Pairs of kinds of tasks: N kinds, P pairs, D domains of M machines, R links. Read-only."""
 
     domain: Int64
     """int64[M], domain of each machine, 0 to D - 1."""

@@ -61,7 +61,7 @@ class ByTask(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """What a machine's joint row gets back when tasks leave it: for certain so much, no matter who else stays.
+    """What a machine's joint row gets back when tasks leave it: the amount that is certain, whoever else stays.
 
     Of each task that leaves, ``by_kind`` (int64[P], 0 or more) for its kind of ``MachineColumns.residents``, or
     ``by_task`` (0 or more) for its place in ``Load.assigned``; exactly one of them is given. The first ``owed``
@@ -288,7 +288,7 @@ class Assessment:
     """Texts for ``causes``."""
 
     def is_by_machine(self, machines: int) -> bool:
-        """Return whether there is a figure for each of so many machines, and nothing but such figures,
+        """Return whether the answer has a figure for each of ``machines`` machines, and nothing but such figures,
         verdicts and texts.
         """
         if self.raw.shape[1] != machines:

@@ -103,8 +103,8 @@ def check_joint(probe: Probe, answer: Assessment) -> None:
 
 
 def _check_occupied(probe: Probe, answer: Assessment, occupied: Bool) -> None:
-    """Check that occupied machines are refused, and rows that get something back hold the shapes that they
-    are refused to.
+    """Check that a model refuses its occupied machines, and that its rows which get something back hold the shapes
+    refused there.
     """
     full = (probe.shapes, probe.machines)
     probe.array("occupied", occupied, np.bool_, full)

@@ -21,7 +21,7 @@ _STATED_AT_MOST = 64
 
 
 class DeviceNames(NamedTuple):
-    """The arguments of a model that looks at devices: which drivers, and which resources that are devices."""
+    """The arguments of a model that looks at devices: drivers, and resources that are devices."""
 
     drivers: tuple[str, ...]
     resources: tuple[str, ...]

@@ -134,9 +134,9 @@ class CpuMem(BaseModel):
     def _compute_taken_after(
         self, needs: Int64, machines: MachineColumns, resource: str, added: int = 0
     ) -> Iterator[tuple[Float64, NDArray[np.uint16]]]:
-        """Return what is taken of a resource on each machine, in thousandths, once a task with each of
-        ``needs`` (int64[S, K]) is there: fourths of it, float64[M], and its floor, to which ``added`` is
-        added; at most 1000.
+        """Return what is taken of a resource on each machine with a further task of each of ``needs`` (int64[S, K]), in
+        thousandths, at most 1000: a fourth of the exact amount, float64[M], and the amount rounded down, to which
+        ``added`` is added.
 
         A machine without any of it counts as full. Shapes ask for few different amounts, so what is taken after each is
         computed once.

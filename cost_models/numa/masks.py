@@ -26,8 +26,7 @@ def _sets(zones: int) -> tuple[tuple[int, ...], ...]:
 
 
 def choose_sets(left: Int64, need: Int64, total: Int64, *, aligned_only: Bool) -> tuple[Bool, Bool]:
-    """Return the set of zones that each machine's kubelet takes for a request: bool[A] whether it admits it,
-    bool[A, Z].
+    """Return whether each machine's kubelet admits a request, bool[A], and the zones that it takes for it, bool[A, Z].
 
     ``left``: int64[R, A, Z], at least 0; ``need``: int64[R, A], 0 where nothing is aligned; ``total``: int64[R, A, Z];
     ``aligned_only``: bool[A], restricted and not best-effort. A request for nothing gets no zone.

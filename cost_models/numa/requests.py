@@ -129,7 +129,7 @@ def resources_of(pods: Sequence[PodRequests]) -> list[str]:
 def compile_requests(
     pods: Sequence[PodRequests], resources: tuple[str, ...], options: NumaOptions
 ) -> Requests:
-    """Put what pods ask for into columns over ``resources``, which must name all that they ask for."""
+    """Return the requests of pods as columns over ``resources``, which must name every resource that is requested."""
     units = [_units(pod, options) for pod in pods]
     amounts = _stack([each for each, _ in units], resources)
     init_amounts = _stack([init for _, init in units], resources)

@@ -131,8 +131,8 @@ def exclusive_amounts(requests: Requests) -> Int64:
 
 
 def _world_without_room(lacking: Int64, given: Int64, parts: Int64) -> bool:
-    """Return whether ``parts`` may have been where their going leaves every zone without room; True also if
-    it takes too long.
+    """Return whether ``parts`` may be in such zones that no zone has room once they are gone; also True if the search
+    takes too long.
 
     ``lacking``: int64[Z, r], what each zone lacks (0 or less for nothing); ``given``: int64[Z, r], what it has given
     away; ``parts``: int64[N, r]. A part that can have been nowhere gives nothing back.

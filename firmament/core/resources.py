@@ -172,7 +172,7 @@ class SaturatingSums:
         return left
 
     def clear(self, row: int) -> None:
-        """Let a row sum up to nothing."""
+        """Set the sums of a row to nothing."""
         self.cells[row] = 0
         self._beyond = {cell: total for cell, total in self._beyond.items() if cell[0] != row}
 

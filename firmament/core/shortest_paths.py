@@ -32,7 +32,7 @@ class ArcBlock:
         return cls(ends[order], others[order], lengths[order])
 
     def relax(self, distance: Lengths, beyond: Lengths) -> bool:
-        """Return shorten ``distance`` of the ends by what arcs and ``beyond`` (of the others) come to;
+        """Shorten the ``distance`` of arcs' ends to cost plus ``beyond`` (of the other ends) where that is less; return
         whether any fell.
 
         The two may be one array.

@@ -17,7 +17,7 @@ _STAGES = ("snapshot", "network", "solve", "admit")
 
 
 class _RoundMetrics:
-    """What rounds come to."""
+    """Metrics of rounds."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         counter, gauge = partial(Counter, registry=registry), partial(Gauge, registry=registry)

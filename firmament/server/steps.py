@@ -1,4 +1,6 @@
-"""Counts what has been applied of a driver's stream, so that a recording can say what a round was decided on."""
+"""Counts the steps of a driver's stream that have been applied, so that a recording can say after which of them a round
+was decided.
+"""
 
 from __future__ import annotations
 

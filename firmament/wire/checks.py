@@ -121,7 +121,7 @@ def parallel(subject: str, field: str, values: Sequence[object], count: int) -> 
 
 
 def each(decode: Decoder[T]) -> Decoder[tuple[T, ...]]:
-    """Return a decoder of a repeated field, of one of whose messages ``decode`` is."""
+    """Return a decoder of a repeated field, by ``decode``, which decodes one of its messages."""
 
     def decode_all(subject: str, field: str, messages: Iterable[Any]) -> tuple[T, ...]:
         return tuple(decode(subject, f"{field}[{index}]", message) for index, message in enumerate(messages))

@@ -105,7 +105,7 @@ _DECODERS = {**_FIELDS, **_RULES}
 
 
 class ClassLimit(NamedTuple):
-    """At most so many of something, which a person knows by this name."""
+    """How much a class may have of something: ``what``, in words for people."""
 
     what: str
     most: int

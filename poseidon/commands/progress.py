@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def show_progress() -> Iterator[Callable[[str], None]]:
-    """Yield what takes a text that says what is being done: it is shown on a terminal, and gone at the end.
+    """Yield a function that shows what is being done: it is shown on a terminal, and gone at the end.
 
     It goes to standard error, so that the output can be piped; where that is no terminal, nothing is shown.
     """

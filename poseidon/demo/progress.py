@@ -15,7 +15,7 @@ _LINE_SECONDS = 2.0
 
 
 class BarDisplay:
-    """A line for each stage that is done, and a live one with a bar for that which is going on."""
+    """Shows a line for each stage that is done, and a live line with a bar for the present one."""
 
     def __init__(self, console: Console) -> None:
         self._console = console

@@ -97,7 +97,7 @@ class PodTracker:
         return life is not None and bool(life.node)
 
     def has_bound_since(self, announced: int) -> bool:
-        """Return whether a pod is bound that is not among the first so many which were announced."""
+        """Return whether a pod is bound that is not among the first ``announced`` pods."""
         return any(life.node for life in islice(self._lives.values(), announced, None))
 
     @property

@@ -225,7 +225,7 @@ class DeviceState:
         return self._writes.take_writes()
 
     def take_affected(self) -> Iterator[tuple[str, DeviceResolution]]:
-        """Yield the pods whose claims mean something else for them now, once."""
+        """Yield the pods for which the meaning of their claims has changed, once."""
         affected, self._affected = self._affected, {}
         for uid in affected:
             pod = self._pods.get(uid)

@@ -1,4 +1,4 @@
-"""What checks come to."""
+"""The results of checks."""
 
 from __future__ import annotations
 

@@ -195,7 +195,7 @@ async def _attempt(name: str, make: Callable[[], Awaitable[bytes]]) -> Part:
 
 
 def archive(parts: Sequence[Part], moment: float) -> bytes:
-    """Return the parts as a compressed archive, with a file that says what is in it, and what could not be had."""
+    """Return the parts as a compressed archive, with a file that lists its content, and what could not be collected."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as tar:
         for part in (Part("README.txt", _read_me(parts)), *parts):

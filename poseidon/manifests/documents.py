@@ -207,7 +207,7 @@ class _Folder:
         self._tell()
 
     def _follow(self, known: list[Kustomization]) -> tuple[dict[Path, bytes], set[Path]]:
-        """Return what kustomizations make, by their files, and the files that are used up by that."""
+        """Return the objects that kustomizations make, by their files, and the files that these have read."""
         made: dict[Path, bytes] = {}
         used: set[Path] = set()
         for root in roots(known) if known and command() else ():

@@ -100,9 +100,7 @@ def _is_template(key: object, value: Any) -> bool:
 
 
 def pods_left_out(elsewhere: Sequence[Pod], of_others: Sequence[Pod]) -> Iterator[str]:
-    """Yield a line for pods that run on nodes which are not in the input, and one for those that wait for schedulers
-    that are not asked about.
-    """
+    """Yield a line for pods on nodes that are not in the input, and one for pods that wait for other schedulers."""
     if elsewhere:
         names = (get_qualified_name(pod.metadata) for pod in elsewhere)
         nodes = dict.fromkeys(repr(pod.spec.node_name) for pod in elsewhere)

@@ -50,7 +50,7 @@ class SampleBook:
         self._told.pop(node, None)
 
     def forget_told(self) -> None:
-        """Begin a stream: its solver knows no sample."""
+        """Forget what was sent, as a new stream begins: its solver knows no sample."""
         self._told.clear()
         self.changed = dict.fromkeys(node for samples in self._by_source.values() for node in samples)
 

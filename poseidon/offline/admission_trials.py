@@ -134,7 +134,7 @@ def _list_placed(cluster: OfflineCluster, plan: Plan) -> frozenset[str]:
 
 
 def _lower_requests(pod: Pod, requests: Mapping[str, int]) -> Pod | None:
-    """Return a pod that asks for so much, by asking for less in the container that asks for most; None for no way."""
+    """Return the pod with lower requests, in the container that requests most; None if that is not enough."""
     containers = list(pod.spec.containers)
     before = effective_requests(pod.spec, [])
     for resource, wanted in requests.items():

@@ -211,7 +211,7 @@ def find_request_change(
     requests: Sequence[Mapping[str, int]],
     lacks: Sequence[Sequence[QuotaLack]],
 ) -> AdmissionChange | None:
-    """Return the most that the pods of a workload may ask for, so that what is left is enough for all of them.
+    """Return the largest requests with which all pods of a workload would fit into what is left of the quota.
 
     ``requests``: what each pod asks for; where that differs nothing is proposed.
     """

@@ -95,7 +95,8 @@ class Visibility:
 
 
 def visible_to(needs: Collection[str], *, bandwidth: bool = False) -> Visibility:
-    """Return what the words by which a solver says what its models need ask for; see ``Welcome`` in the protocol.
+    """Return what the models of a solver need to see, by the words with which it says so; see ``Welcome`` in the
+    protocol.
 
     ``bandwidth``: annotations are requests.
     """

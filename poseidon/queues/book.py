@@ -241,7 +241,7 @@ class QueueBook:
         self._regrouped.pop(uid, None)
 
     def resolve(self, uid: str) -> NamedQuota:
-        """Return what a pod's queue comes to."""
+        """Return the quota that a pod's queue stands for, and why the pod has to wait."""
         reference = self._references.get(uid)
         if reference is not None:
             found = self._resolve(reference)

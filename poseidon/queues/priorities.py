@@ -44,7 +44,7 @@ class WorkloadPriorities:
         return bool(name) and name not in self._list_values()
 
     def explain_lack(self, uid: str) -> str:
-        """Return what is said of a pod that waits for a class, which is noted; "" if it waits for none."""
+        """Return the message of a pod that waits for its class, "" for other pods. Who waits is noted."""
         if not self.lacks(uid):
             return ""
         self._waiting[uid] = None

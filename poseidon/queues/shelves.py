@@ -100,7 +100,7 @@ class Shelf(Protocol):
         """The objects as they are now."""
 
     def read(self) -> QuotaTrees:
-        """Return what the objects come to. Call it after each change, before ``resolve``."""
+        """Return the quotas that the objects make. Call it after each change, before ``resolve``."""
 
     def resolve(self, reference: QueueReference, labels: Mapping[str, str]) -> NamedQuota:
         """Return what a name stands for; ``labels`` are those of the pod's namespace."""

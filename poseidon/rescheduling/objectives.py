@@ -150,7 +150,7 @@ def _make_room(standing: Standing, options: ObjectiveOptions) -> Choice:
 
 
 def _room_for(waiting: str, moved: str) -> str:
-    """Name the pod for which a pod moves, unless that pod is in a namespace whose names the owner must not see."""
+    """Name the pod that a pod makes room for, unless the owner must not see names of that namespace."""
     same = waiting.partition("/")[0] == moved.partition("/")[0]
     return f"makes room for {waiting}" if same else "makes room for a pod of another namespace"
 

@@ -63,7 +63,7 @@ def plan_moves(
 def _prove(
     found: Standing, chosen: Choice, at_once: int, *, freeing: bool
 ) -> tuple[Waves, tuple[str, ...], list[str]]:
-    """Return the moves that have their places in the order in which they are made, and the nodes that they free.
+    """Return the moves that find their places when they are made in this order, and the nodes that they free.
 
     A node of which one pod has none is not freed, and none of its pods moves. Pods go by ``namespace/name``.
     """

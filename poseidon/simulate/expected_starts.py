@@ -71,7 +71,7 @@ class ExpectedStart:
 
 @dataclass(frozen=True, slots=True)
 class ExpectedStarts:
-    """Of all pods that wait, and what is known of the run times of those that run or wait."""
+    """Expected starts of all waiting pods, and what is known of the run times of running and waiting ones."""
 
     starts: tuple[ExpectedStart, ...]
     """Of the pods, by name."""

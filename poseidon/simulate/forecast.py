@@ -147,7 +147,7 @@ def date_back(tasks: TaskColumns, ended: Int64, moment: float) -> None:
 def _draw_coming(
     future: Simulation, runs: DrawnRuns, past: PastArrivals, horizon: float, random: np.random.Generator
 ) -> tuple[Work, float]:
-    """Return tasks that come, each like one that came, and for how many seconds that is all that comes."""
+    """Return future tasks, each like a past one, and the seconds that they are drawn for."""
     found = past.draw_future(horizon, random)
     work = future.tasks.work
     drawn: dict[int, float] = {}

@@ -116,6 +116,6 @@ class SimulatedMachines:
         return self.describe(number)
 
     def cordon(self, number: int) -> pb.Event:
-        """Let nothing more come to a machine."""
+        """Cordon a machine: no further task comes to it."""
         self.open[number] = False
         return self.describe(number)

@@ -53,7 +53,8 @@ def find_family(pod: Pod) -> str:
 def learn_run_times(
     pods: Iterable[Pod], all_pods: Iterable[Pod], families: RunFamilies, now: float
 ) -> RunTimes:
-    """Return what those of ``all_pods`` that have ended, or that run, tell about the run times of ``pods``.
+    """Return the run times of ``pods``, learnt from all of ``all_pods`` that have ended or that run. ``now``: seconds
+    since the epoch.
 
     ``now``: seconds since the epoch.
     """

@@ -15,7 +15,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 
 
 class Record:
-    """Points every so many seconds, and sums.
+    """Points of time series at equal intervals, and sums.
 
     ``weights``: float64[T], how large a part of all tasks each kind is; fragmentation is an expectation over them.
     """
@@ -95,7 +95,7 @@ def _count_used(tasks: TaskColumns, machines: SimulatedMachines, requests: Int64
 
 
 def measure_fragmentation(free: Int64, requests: Int64, weights: Float64, column: int) -> float:
-    """Return which part of what is free of a resource is on nodes that a task of the work does not fit on.
+    """Return the part of a resource's free amount that is on nodes where a task of the workload does not fit.
 
     An expectation over the kinds of tasks, as the fragmentation of Weng et al., "Beware of Fragmentation" (USENIX ATC
     2023), section 3, for any resource. ``free``: int64[M, K]; ``requests``: int64[T, K]; ``weights``: float64[T], which

@@ -54,7 +54,8 @@ class PastRuns:
     """float64[R]: seconds that each had run when its end would first have been seen, at most ``age``."""
 
     def estimate(self, weights: Float64 | None = None) -> KnownRuns:
-        """Return how long their like run; ``weights``: float64[R], above 0, how much each counts, None for equally.
+        """Return how long tasks of this family run; ``weights``: float64[R], above 0, how much each counts, None for
+        equally.
 
         Of short runs that are known of a few only, while most were seen later, the product would make too much: ends at
         which less than the root of all were under way count only if nobody is seen later (after Lai and Ying,
@@ -72,7 +73,7 @@ class PastRuns:
         return KnownRuns(seconds, np.asarray(1.0 - lasting, dtype=np.float64))
 
     def draw_estimate(self, random: np.random.Generator) -> KnownRuns:
-        """Return how long their like run in one future."""
+        """Return how long tasks of this family run in one drawn future."""
         return self.estimate(random.exponential(size=len(self.age)) + 1e-9)
 
 

@@ -72,7 +72,7 @@ def assemble(
     clock: Clock,
     recorded: Work,
 ) -> Simulation:
-    """Return a simulation of a cluster that is read already, with work that arrives beside that of the scenario.
+    """Return a simulation of a cluster that has been read, with further work beside that of the scenario.
 
     Raises ``ValueError``.
     """

@@ -93,7 +93,7 @@ class AttachedVolumes:
         return Counter(attachments(each.driver) for each in self._find_unknown(node))
 
     def not_needed(self, node: str, keys: Iterable[str]) -> Counter[str]:
-        """Return what a pod with these claims and disks need not find free on its machine, by resource.
+        """Return, by resource, what need not be free on its machine for a pod with these claims and disks.
 
         Volumes that are attached there already, and as many as pods that are gone have left attached for a while.
         """

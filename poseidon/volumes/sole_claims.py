@@ -35,7 +35,7 @@ def leaves_claims(pod: User, rivals: Rivals) -> bool:
 
 
 def list_contested(pod: User, rivals: Rivals) -> set[str]:
-    """Return the claims of which a pod that has a place may have to make way for a more important one; each says so."""
+    """Return the claims that a pod contests with others: either has a place, and the other is more important."""
     return {
         key
         for key, rival in rivals

@@ -257,7 +257,7 @@ class VolumeState:
         return self._attached.list_named(node)
 
     def count_shared(self, uid: str) -> Counter[str]:
-        """Return what a placed pod need not find free on its machine, by resource."""
+        """Return, by resource, what need not be free for a placed pod, as others on its machine use it too."""
         pod = self._pods.get(uid)
         return self._attached.not_needed(pod.place, {each.key for each in pod.claims}) if pod else Counter()
 

@@ -159,8 +159,8 @@ class Board:
             self.fix_pairs(placed)
 
     def remaining_problem(self, counts: Int64) -> PlacementProblem:
-        """Return the problem of so many tasks (int64[C, WAIT_BUCKETS]) in what is left: it begins where the
-        board stands.
+        """Return the problem of placing ``counts`` tasks (int64[C, WAIT_BUCKETS]) in the room that is left: it begins
+        where the board stands.
 
         Pairs are those of the board's problem, without who has come since.
         """

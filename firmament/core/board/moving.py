@@ -53,7 +53,7 @@ class MovingRoom:
         return fit if self._feasible.all() else fit & self._feasible[shapes].all(axis=0)
 
     def _has_left(self, amounts: Int64) -> Bool:
-        """Return bool[M]: machines with so much left of each requested resource, int64[K', 1]."""
+        """Return bool[M]: machines that have the amount left of each requested resource; amounts are int64[K', 1]."""
         return np.asarray((self._residual.free[self._requested] >= amounts).all(axis=0))
 
     def move(self, shapes: Int64, sources: Int64, targets: Int64) -> None:

@@ -77,7 +77,7 @@ class EvictionCheck:
     # --- what holds together -------------------------------------------------------------------------------------
 
     def _drop_companions(self, dropped: Bool, by_machine: dict[int, list[int]]) -> None:
-        """Drop what was decided for the same machines, and what counts on the same victims, as what is dropped."""
+        """Drop decisions that go with dropped ones: for the same machines, or counting on the same victims."""
         while True:
             before = int(dropped.sum())
             lost = {victim for index in np.flatnonzero(dropped).tolist() for victim in self._counts_on(index)}

@@ -58,7 +58,9 @@ def _settle(
     preemption: PreemptionProblem,
     kept: list[tuple[PreemptionDecision, int]],
 ) -> tuple[list[tuple[PreemptionDecision, int]], dict[str, tuple[ClaimAllocation, ...]], Int64]:
-    """Settle what those who come get; returns the decisions that hold, what tasks get by uid, and who got nothing."""
+    """Give devices to the tasks that come; returns the decisions that hold, the devices of tasks by uid, and the tasks
+    without devices.
+    """
     tasks, rows = cluster.tasks, cluster.machines.row_of
     leaving = [
         frozenset(tasks.uid[int(preemption.row[victim])] for victim in {*each.evicts, *each.awaits})
@@ -150,7 +152,7 @@ def _carry_out(
 
 
 def _gangs(snapshot: Snapshot, kept: Sequence[tuple[PreemptionDecision, int]]) -> list[list[int]]:
-    """Return indices of those who come and belong to one gang, gang by gang, where there are several."""
+    """Return the indices of incoming tasks by gang, for gangs of which several tasks come."""
     members: dict[int, list[int]] = {}
     if len(snapshot.gangs):
         for index, (each, _) in enumerate(kept):

@@ -54,7 +54,8 @@ def settle_assumed(
 def settle_guests(
     cluster: Cluster, tasks: Sequence[int], machines: Sequence[int], leaving: Sequence[frozenset[str]]
 ) -> list[tuple[ClaimAllocation, ...] | None]:
-    """Return what tasks (rows) get that are about to come to machines (rows); None for each that gets too little.
+    """Return the devices that each task (row) gets on the machine (row) that it is about to come to; None if it gets
+    too few.
 
     ``leaving``: the tasks (uids) that each waits for: what they have comes back before. A task that does not come after
     all gives back what it has got with ``cluster.devices.withdraw``.

@@ -74,7 +74,7 @@ class PairRules:
         return (self.compute_figure(classes, machines, counts) - self.compute_figure()) * self.units
 
     def compute_figure(self, classes: Int64 = _NONE, machines: Int64 = _NONE, counts: Int64 = _NONE) -> float:
-        """Return what all pairs of tasks on machines come to, in the model's unit, with ``counts[i]`` tasks of
+        """Return the sum over all pairs of tasks on machines, in the model's unit, with ``counts[i]`` tasks of
         ``classes[i]`` on ``machines[i]`` as well.
         """
         then = self.add_residents(np.repeat(classes, counts), np.repeat(machines, counts))

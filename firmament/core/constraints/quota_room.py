@@ -165,7 +165,7 @@ class QuotaRoom:
         return found
 
     def restrict_draws(self, most: dict[int, int]) -> None:
-        """Let at most so many tasks of each draw come from now on."""
+        """Limit how many further tasks of each draw may come."""
         self.most = most
         self.known_units.clear()
 
@@ -248,7 +248,9 @@ class QuotaRoom:
                     self.use.add(self.terms.draws[draw].node, column, amount * tasks)
 
     def _deal_out(self, draw: int, kind: int, number: int, count: int) -> list[tuple[int, int]]:
-        """Return of which flavors (by place) so many tasks take, or give back; none where none covers the machine."""
+        """Return the flavors (by place) that ``count`` tasks take from, or give back to; none where no flavor covers
+        the machine.
+        """
         group = self.terms.draws[draw].groups[number]
         open_to = [place for place, flavor in enumerate(group.flavors) if self.terms.covers[kind, flavor]]
         if len(open_to) < 2:

@@ -90,7 +90,7 @@ class Waiting:
         return replace(alone(own, index), job=""), [each for each in others if each.uids]
 
     def _kinds(self, uids: Sequence[str]) -> Iterator[list[TasksSubmitted]]:
-        """Yield for each class of the tasks what was submitted of it, and for each gang; in the order of the tasks."""
+        """Yield what was submitted of each class of the tasks, and of each gang, in the order of the tasks."""
         event_of = {uid: each for each in self.submitted for uid in each.uids}
         seen: set[str | int] = set()
         for event in (event_of[uid] for uid in uids if uid in event_of):

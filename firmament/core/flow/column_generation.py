@@ -72,14 +72,14 @@ class GenerationOptions:
     """Up to this many arcs that contradict the prices, the flow is repaired without a solve."""
 
     def base(self, classes: int, likely: int) -> int:
-        """Return columns that each of so many classes gets beside those for its tasks; ``likely``: how many
-        machines are.
+        """Return the columns that each of ``classes`` classes gets beside those for its tasks; ``likely``: how many
+        machines are likely.
         """
         shared = max(self.base_total // max(1, classes), likely // self.machines_each)
         return min(self.base_most, max(self.base_least, shared))
 
     def rate(self, tasks: int) -> float:
-        """Return samples per task in each direction, if so many tasks wait in all."""
+        """Return samples per task in each direction, for ``tasks`` waiting tasks in all."""
         return max(self.samples, min(self.samples_most, self.sampled / (2 * max(1, tasks))))
 
 

@@ -32,7 +32,7 @@ class Pricer(Protocol[Flow, Missing]):
 
 
 def generate_columns(pricer: Pricer[Flow, Missing], flow: Flow, iterations: int) -> tuple[Flow, bool]:
-    """Return the last flow after at most so many pricings, and whether it is proved optimal for all columns.
+    """Return the last flow after at most ``iterations`` pricings, and whether it is proved optimal for all columns.
 
     Raises what the solver raises.
     """

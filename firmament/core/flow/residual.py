@@ -286,9 +286,7 @@ def _in_order(residual: Residual, proposed: Assignments) -> tuple[Assignments, I
 
 
 def _size(residual: Residual, proposed: Assignments) -> Float64:
-    """Return float64[A]: share that one task takes of what is free on the machine, of the resource of which
-    it takes most.
-    """
+    """Return float64[A]: the largest share, over all resources, that one task takes of what is free on the machine."""
     shapes = residual.problem.shape[proposed.cls]
     share = np.zeros(len(shapes))
     for requests, free in zip(residual.problem.requests.T, residual.free, strict=True):

@@ -73,8 +73,8 @@ def placement_cost(problem: PlacementProblem, placed: Assignments) -> int:
 
 
 def network_cost(problem: PlacementProblem, placed: Assignments) -> int:
-    """Return the part of ``placement_cost`` that is on arcs, which is what a flow's cost bounds: without
-    pairs and sizes.
+    """Return the cost on arcs: ``placement_cost`` without pairs and sizes. A flow's cost is a bound for this part
+    alone.
     """
     return compute_charged_cost(problem, placed) + pending_cost(problem, placed)
 
@@ -111,7 +111,8 @@ def gap_of(problem: PlacementProblem, placed: Placed, classes: Sequence[Sequence
 
 
 def flow_bound(outcome: FlowOutcome, counts: Int64, classes: Sequence[Sequence[int]] | None) -> int:
-    """Return what so many tasks of each class (int64[C]) cost on arcs at least, by a certified flow; 0: nothing known.
+    """Return the least that ``counts`` tasks of each class (int64[C]) cost on arcs, by a certified flow; 0 if nothing
+    is known.
 
     ``classes`` as of ``gap_of``.
     """

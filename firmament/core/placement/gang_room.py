@@ -110,7 +110,7 @@ def _by_lack(problem: PlacementProblem, gang: int, search: RoomSearch) -> Int64:
 
 
 def _place_on(alone: PlacementProblem, gang: int, machines: Int64, means: Means) -> Assignments | None:
-    """Return places for all that a gang needs on some machines (rows), None if there are not so many."""
+    """Return places for all tasks that a gang needs on some machines (rows), None if there are too few."""
     feasible = np.zeros_like(alone.feasible)
     feasible[:, machines] = alone.feasible[:, machines]
     placed = place(replace(alone, feasible=feasible), means).assignments

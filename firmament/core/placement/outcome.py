@@ -101,7 +101,7 @@ class StageFigures:
 
 @dataclass(frozen=True, slots=True)
 class FirstFlow:
-    """The flow over all that wait, which bounds what any placement costs.
+    """The flow over all waiting tasks. No placement costs less on arcs.
 
     ``alike``: what its network's machine rows stand for, if merged; ``classes``: the classes that each class of its
     network stands for, None: itself.
@@ -141,7 +141,7 @@ class Placed:
         )
 
     def replace_assignments(self, assignments: Assignments, seconds: float = 0.0) -> Placed:
-        """Return the same with other ``assignments``, which took so many seconds of admission more."""
+        """Return the same with other ``assignments``; ``seconds`` are added to the time of admission."""
         return replace(
             self, assignments=assignments, figures=self.figures + StageFigures(admit_seconds=seconds)
         )

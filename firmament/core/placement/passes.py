@@ -71,8 +71,7 @@ def solve_in_turn(
     most: int,
     worth: int,
 ) -> list[Placed]:
-    """Return what at most so many turns have placed, of which each solves a flow over what those before have
-    left.
+    """Return the placements of up to ``most`` turns. Each turn solves a flow over what the turns before it have left.
 
     ``propose_next`` is told whether it is the first turn, and says what a flow would place; ``admit_some`` books what
     holds of that in ``residual``, and returns it. A turn that proposes nothing as nothing fits (no ``last`` flow), or

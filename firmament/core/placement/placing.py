@@ -93,7 +93,7 @@ def _drop_gangs(problem: PlacementProblem, rejected: Bool, withheld: Bool) -> Pl
 
 
 def _together(problem: PlacementProblem, means: Means) -> Placed:
-    """Place all at once; places that gangs would get too few of are left empty."""
+    """Place all tasks together. An incomplete gang gets nothing: the places found for it stay empty."""
     bundle = merge_classes(problem)
     placed, _ = place_by_priority(bundle.problem, means)
     return replace(placed, assignments=bundle.dealt_out(placed.assignments), about=bundle)

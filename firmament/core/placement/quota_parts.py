@@ -191,7 +191,7 @@ class _Dealing:
         claim.left -= count
 
     def _count_own(self, claim: _Claim, kind: int, most: int) -> int:
-        """Return how many tasks, at least one and at most so many, come without borrowing."""
+        """Return how many tasks fit without borrowing, at least one and at most ``most``."""
         draw, terms = self._plan.terms.draws[claim.draw], self._plan.terms
         if all(int(terms.covers[kind, list(group.flavors)].sum()) == 1 for group in draw.groups):
             left = (

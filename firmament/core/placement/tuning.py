@@ -20,7 +20,7 @@ from firmament.core.search.tuning import (
 
 @dataclass(frozen=True, slots=True)
 class PlacementTuning:
-    """All of it, with that of the flow."""
+    """Tuning of all stages of placement, with that of the flow."""
 
     flow: FlowTuning = field(default_factory=FlowTuning)
     """Tuning of the flow."""

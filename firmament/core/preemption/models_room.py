@@ -110,7 +110,7 @@ class KeptRooms:
         return found
 
     def _takes_several(self, cls: int) -> bool:
-        """Return whether several tasks such as one of a class may come to a machine for others."""
+        """Return whether a machine may take several tasks of a class for which others go."""
         everywhere = np.arange(self._problem.machines)
         of = np.repeat(self._map_to_ledgers(cls), len(everywhere))
         return all(
@@ -119,7 +119,7 @@ class KeptRooms:
         )
 
     def shares(self, cls: int) -> bool:
-        """Return whether tasks of a class take what several that come to a machine for others share."""
+        """Return whether a class takes of what several incoming tasks share, also on different machines."""
         shape = int(self._map_to_ledgers(cls)[0])
         return any(
             isinstance(opening, SharedOpening) and opening.concerns(shape)
@@ -131,7 +131,7 @@ class KeptRooms:
         return machine in self.guests and self.shares(cls)
 
     def add_guest(self, cls: int, machine: int) -> None:
-        """Note that a task of a class comes to a machine for others."""
+        """Note that a task of a class comes to a machine in place of others."""
         self.guests.setdefault(machine, []).append(cls)
 
     def opens(self, cls: int, machine: int, gone: Iterable[int]) -> bool:

@@ -275,7 +275,7 @@ class PreemptionState:
         return bool(((lost > self.spare) & (lost > 0) & ~self.find_whole_gangs(cls)).any())
 
     def few(self, tasks: int) -> bool:
-        """Return whether so many tasks on the machines there are leave time to look closer."""
+        """Return whether tasks and machines are so few that there is time for a closer look."""
         return tasks <= self.tuning.few_tasks and self.problem.machines <= self.tuning.few_machines
 
     @property

@@ -53,7 +53,7 @@ class _Choice:
 
 
 class QuotaReclaim:
-    """Finds victims for those who lack quota; ``state`` moves on as places are given."""
+    """Finds victims for tasks that lack quota; ``state`` moves on as places are given."""
 
     def __init__(self, state: PreemptionState) -> None:
         self.state = state
@@ -275,7 +275,9 @@ class QuotaReclaim:
         return None
 
     def _list_sets(self, choice: _Choice, everybody: list[int]) -> Iterator[list[int]]:
-        """Yield all sets of candidates, gangs as wholes, the best first; size by size where nothing comes before."""
+        """Yield all sets of candidates, gangs as wholes, the best first. Where larger sets are never better, smaller
+        ones come first, so that the larger need not be listed.
+        """
         by_size = len(everybody) == len(choice.candidates) and not self.state.count_beyond(everybody)
         by_size = by_size and all(self._keeps_gangs([each]) for each in everybody)
         seen: set[frozenset[int]] = set()

@@ -127,8 +127,8 @@ class ShareRule:
         *,
         lenient: bool,
     ) -> list[Sequence[int]]:
-        """Return those of ``victims``, tasks or whole gangs in the order in which those of one queue go, that shares
-        let go, in the order in which they do.
+        """Return the ``victims`` that may go by fair shares, in the order in which they go. ``victims`` are tasks or
+        whole gangs, in the order within their queue.
 
         ``quotas``: with the newcomer in its place; ``book`` books who goes in it (-1), or stays after all. ``lenient``:
         who does not go by the first of two strategies is looked at again by the second.

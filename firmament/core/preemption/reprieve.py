@@ -162,9 +162,7 @@ def _add_gangs(now: PreemptionState, victims: list[int]) -> tuple[int, ...]:
 
 
 def _list_awaited(now: PreemptionState, machine: int) -> list[int]:
-    """Return the tasks that leave a machine anyway and whose room or absence is needed by those who got a
-    place there.
-    """
+    """Return the tasks that leave a machine anyway and must be gone before those who got a place there fit."""
     preemption = now.preemption
     guests = now.guests.get(machine, [])
     span = range(int(now.first[machine]), int(now.first[machine + 1]))
@@ -181,9 +179,7 @@ def _list_awaited(now: PreemptionState, machine: int) -> list[int]:
 
 
 def _list_awaited_elsewhere(now: PreemptionState, machine: int, guests: list[int]) -> set[int]:
-    """Return tasks that leave other machines and that keep ``guests`` out of a domain which the machine is
-    in.
-    """
+    """Return tasks that leave other machines of the domain, and that exclude ``guests`` from it until then."""
     state, preemption = now.state, now.preemption
     numbers = {each.counter for cls in guests for each in now.rules(cls).exclusions}
     found = set()

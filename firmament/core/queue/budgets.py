@@ -298,7 +298,7 @@ class Budgets:
         return np.isin(waiting, np.concatenate(taken))
 
     def _take_ordinary(self, rows: Int64, most: int) -> tuple[Int64, int]:
-        """Return those of the tasks (rows) of ordinary classes that so many looks are enough for, and what is left.
+        """Return the tasks (rows) of ordinary classes that ``most`` looks suffice for, and the looks that are left.
 
         The second figure is what is left of two budgets, independent of ``most``.
         """
@@ -319,7 +319,7 @@ class Budgets:
         return np.concatenate(taken), in_all - used
 
     def _take_expensive(self, rows: Int64, ordinary: Int64, most: int) -> list[Int64]:
-        """Return those of the tasks (rows) that so many looks are enough for beside ``ordinary`` ones; at least one."""
+        """Return the tasks (rows) that ``most`` looks suffice for beside ``ordinary`` ones; at least one."""
         tasks = self._cluster.tasks
         present = np.zeros(len(self._looks), dtype=np.bool_)
         present[tasks.cls[ordinary]] = True

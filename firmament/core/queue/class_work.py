@@ -142,11 +142,11 @@ class Unit:
     """Whether all must be tried together."""
 
     def work(self, count: int) -> int:
-        """Return the looks for so many of the tasks, at least one."""
+        """Return the looks that ``count`` of the tasks take, at least one."""
         return self.looks + int((count - 1) * self.per_task)
 
     def affordable(self, most: int) -> int:
-        """Return how many of the tasks may be tried with so many looks; of a gang all or none."""
+        """Return how many of the tasks ``most`` looks suffice for; of a gang all or none."""
         count = len(self.rows)
         if self.work(count) <= most:
             return count

@@ -176,7 +176,7 @@ def _at_ease(cluster: Cluster, rows: Int64) -> Bool:
 
 
 def _settle(cluster: Cluster, snapshot: Snapshot, stayed: Iterable[int]) -> list[Delta]:
-    """Return placements of tasks (rows) on their present machines, because no victim has to leave for them any more."""
+    """Return placements on their present machines of tasks (rows) for which no victim has to leave any more."""
     tasks = cluster.tasks
     rows = np.array(list(stayed), dtype=np.int64)
     if not len(rows):

@@ -167,7 +167,7 @@ def _list_allowed(cluster: Cluster, takers: dict[int, Int64]) -> list[int]:
 
 
 class QueueingHints:
-    """Classes to which something that has happened may open a machine, wherever that machine is.
+    """Classes whose tasks may fit on some machine after something that has happened.
 
     Required rules count, pairs that a model knows, and constraints that models have: where a task with partners comes
     or leaves, another may find its limits kept, or room on a link. Preferences keep nobody waiting. Ports give no hint:

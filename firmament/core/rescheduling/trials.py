@@ -140,7 +140,7 @@ class Trials(TrialCluster):
     def _places_on_emptied(
         self, waiting: Sequence[TasksSubmitted], machines: Sequence[str]
     ) -> dict[str, str]:
-        """Return which tasks that wait would get which of some emptied machines, if these took tasks."""
+        """Return, by waiting task, the emptied machine that it would get if these machines took tasks."""
         coming = [uid for each in waiting for uid in each.uids]
         self._scheduler.apply([*(MachineUpserted(self._machines[name]) for name in machines), *waiting])
         found: dict[str, str] = {}
@@ -315,12 +315,12 @@ class Trials(TrialCluster):
         return [replace(self._tasks[uid], machine=name) for uid, name in places.items()]
 
     def _place(self, wanted: int) -> Mapping[str, str] | None:
-        """Return places for all tasks that were submitted, so many, by uid; None if some find none."""
+        """Return a place for each of the ``wanted`` tasks that were submitted, by uid; None if one finds none."""
         found = self._place_some(wanted)
         return found if len(found) == wanted else None
 
     def _place_some(self, wanted: int) -> Mapping[str, str]:
-        """Return places for those that find one."""
+        """Return places for the tasks that find one."""
         found: dict[str, str] = {}
         for deltas in run_rounds(self._scheduler) if wanted else ():
             if any(delta.kind is not DeltaKind.PLACE for delta in deltas):
@@ -343,7 +343,7 @@ def _by_rank(waiting: Sequence[TasksSubmitted], below: int) -> list[TasksSubmitt
 
 
 def _first(waiting: Sequence[TasksSubmitted], count: int | None) -> list[TasksSubmitted]:
-    """Return the first so many of some tasks; None: all."""
+    """Return the first ``count`` of some tasks; None: all."""
     found, left = [], sum(len(each.uids) for each in waiting) if count is None else count
     for each in waiting:
         uids = each.uids[:left]

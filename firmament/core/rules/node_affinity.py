@@ -78,7 +78,7 @@ def mark_selected(content: TaskClass) -> Hashable:
 
 
 def _correct_label(standing: ChangedMachine) -> Iterator[CureProposal]:
-    """Yield a label that is asked for, and that no machine has, is meant to be one that this machine has."""
+    """Yield a requested label that no machine has, replaced by a similar label of this machine."""
     for content, rule, before, after in _correct(
         standing.content, standing.machine.labels, standing.levels.values
     ):

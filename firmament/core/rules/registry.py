@@ -296,7 +296,7 @@ def list_ruled(cluster: Cluster) -> list[int]:
 
 
 def list_stating_rules(cluster: Cluster, rules: NodeRules) -> list[int]:
-    """Return the rows of the classes that state anything that rules go by beside what all classes state, ascending."""
+    """Return rows of the classes that state something for rules beyond what every class states, ascending."""
     return cluster.classes.list_stating((*rules.stated_fields, *_STATED))
 
 
@@ -327,7 +327,7 @@ def constraint_behind(reason: AnyReason) -> str:
 
 
 def name_constraints_of_gang(contents: Iterable[TaskClass], job: str) -> Mapping[str, str]:
-    """Return what constraints are called that a gang has as a gang, by what ``constraint_behind`` calls them.
+    """Return the names of a gang's own constraints, by the names that ``constraint_behind`` has for them.
 
     ``contents``: the classes of its tasks; ``job``: its id. Constraints that need no other words are left out.
     """

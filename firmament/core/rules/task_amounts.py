@@ -53,8 +53,8 @@ def add_spared(cluster: Cluster, shape: int, free: Int64) -> Int64:
 
 
 def net_requests(cluster: Cluster, classes: Int64, machines: Int64) -> Int64:
-    """Return int64[N, K]: what tasks of ``classes[i]`` ask of ``machines[i]`` (rows, -1 for none), less what
-    they need not.
+    """Return int64[N, K]: what tasks of ``classes[i]`` request of ``machines[i]`` (rows, -1 for none), without the part
+    that rules spare them there.
     """
     wanted, _ = cluster.demand_of(classes)
     for cls in np.unique(classes).tolist():

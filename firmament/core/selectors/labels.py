@@ -44,7 +44,7 @@ class Codes(Generic[Value]):
         return len(self.by_code)
 
     def join(self, value: Value, count: int = 1) -> int:
-        """Note that so many more have a value; returns its number."""
+        """Note that ``count`` more rows have a value; returns its number."""
         if value == self.by_code[ABSENT]:
             return ABSENT
         code = self.values.get(value)
@@ -89,7 +89,7 @@ class CodedColumn(Codes[Value]):
         self.leave(former)
 
     def fit(self, rows: int) -> None:
-        """Make room for so many rows; those that were never set have nothing."""
+        """Make room for ``rows`` rows; rows that were never set have no labels."""
         if rows > len(self.codes):
             more = np.zeros(max(rows, 2 * len(self.codes)) - len(self.codes), dtype=np.int32)
             self.codes = np.concatenate([self.codes, more])

@@ -151,8 +151,8 @@ def _room_search(
     assessed: RoundAssessment,
     problem: PlacementProblem,
 ) -> RoomSearch | None:
-    """Return the gangs for which room is sought, and what machines will have left once the tasks that are expected to
-    end have ended.
+    """Return the gangs that need room, and what machines will have left once all tasks that are expected to end have
+    ended.
     """
     gang_reservations = context.reservations.gangs
     due = gang_reservations.due

@@ -57,7 +57,7 @@ class DirtySet:
 
     @property
     def any_machine(self) -> bool:
-        """Whether something may fit anywhere that did not before."""
+        """Whether a task may fit on some machine where it did not fit before."""
         return self.everywhere or bool(self.machines)
 
     def clear(self) -> None:

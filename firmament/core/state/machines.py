@@ -324,7 +324,7 @@ class MachineTable:
         self.changes.touch_all(rows)
 
     def book_new(self, rows: Int64, requests: Int64, first: int) -> None:
-        """Add what tasks that are there request of resources that have had no columns before.
+        """Add to the used amounts what present tasks request of resources that have just got columns.
 
         ``rows``: int64[N], where they are; ``requests``: int64[N, K - ``first``], of columns from ``first`` on.
         """

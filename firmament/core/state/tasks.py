@@ -210,7 +210,7 @@ class TaskTable:
 
     @property
     def any_unschedulable(self) -> bool:
-        """Whether a task waits that is not tried; those refused for good are not meant."""
+        """Whether some waiting task is not tried at present. Tasks that are refused for good do not count."""
         return len(self.list_unschedulable()) > 0
 
     def list_unschedulable(self) -> Int64:

@@ -188,7 +188,7 @@ def assign(
 def _cheapest(
     count: int, number: int, weights: Sequence[Mapping[int, int]], must: Sequence[bool]
 ) -> list[int]:
-    """Return all counts alike: the children that have to be used, then the cheapest."""
+    """Return the same for all counts: the children that have to be used, then the cheapest ones."""
     able = sorted(
         (not must[child], each[count], child) for child, each in enumerate(weights) if count in each
     )

@@ -85,7 +85,7 @@ class NestedGroup:
 
 @dataclass(frozen=True)
 class LinkedGroup(NestedGroup):
-    """A tree with what follows of it, which is found when it is first asked for."""
+    """A tree, and what follows from it, which is computed when it is first asked for."""
 
     @classmethod
     def link(cls, group: NestedGroup) -> LinkedGroup:

@@ -22,7 +22,7 @@ def sum_by_shape(group: LinkedGroup, shape_of: Sequence[int], counts: Sequence[i
 
 
 def find_whole(group: LinkedGroup, have: Sequence[int]) -> list[bool]:
-    """Return by group whether it has what it needs, with so many tasks of its own in each."""
+    """Return by group whether it has what it needs, with ``have`` tasks of its own in each."""
     whole = [False] * len(group.names)
     for number in reversed(range(len(whole))):
         inside = group.children[number]

@@ -11,7 +11,7 @@ from firmament.core.tree_solver.nested_search import NestedSearch
 
 
 class ElasticSearch(NestedSearch):
-    """A search that begins with what the groups need, or with places that another search has found."""
+    """A search that starts from the least that groups need, or from places that another search has found."""
 
     def is_elastic(self) -> bool:
         """Return whether the groups need less than all tasks."""

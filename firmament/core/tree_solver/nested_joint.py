@@ -31,7 +31,7 @@ SHRINK = 0.985
 
 
 class JointPacking:
-    """A packing of one tree, of so many tasks of each part (``counts``), on ``room``, which is booked.
+    """A packing of one tree, with ``counts`` tasks of each part, on ``room``, where it is booked.
 
     ``is_certain``: if nothing was found, there is nothing to be found.
     """
@@ -59,7 +59,7 @@ class JointPacking:
         self._solved: dict[Hashable, tuple[Booked | None, bool]] = {}
 
     def pack_all(self) -> Booked | None:
-        """Return places for all of it, booked; or None, and nothing is booked."""
+        """Return places for all tasks, which are booked; or None, and book nothing."""
         roots = [(root, 0) for root in self._group.roots]
         return self._solve_items(roots, np.arange(self._room.slots.shape[1]))
 

@@ -80,8 +80,8 @@ class NestedProblem:
         return search.search((0, *ORDERS), least=True)
 
     def _pack(self, search: ElasticSearch, steps: SearchSteps, counts: Sequence[int]) -> tuple[bool, bool]:
-        """Place so many tasks of each part; returns whether that was found, and booked, and if not whether there are
-        no such places for certain.
+        """Place ``counts`` tasks of each part; returns whether places were found and booked, and if not, whether it is
+        certain that there are none.
         """
         effort = Effort(min(EFFORT, steps.left))
         given, certain = effort.left, False

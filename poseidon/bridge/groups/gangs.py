@@ -124,7 +124,7 @@ class Gangs:
         self.topology.pod_gone(uid)
 
     def translate(self, group: Group, task: Task) -> tuple[Task, str]:
-        """Return a task with job and rank of its group, and why it has to wait ("": it need not)."""
+        """Return a task with job and rank of its group, and why it has to wait, "" if it does not."""
         if group.member.share or group.member.whole or group.member.domain:
             self.wanted_kinds.add(group.member.source.kind)
         if task.job != group.job.id:

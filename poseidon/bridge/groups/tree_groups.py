@@ -239,7 +239,7 @@ class TopologyGroups:
         return remarks_on(spec, self.trees.tree().levels) if self.tree_is_read else [_OFF]
 
     def _look_at_maps(self, names: Iterable[GroupName]) -> None:
-        """Write what is new of the groups that ConfigMaps describe, and into those that are ignored."""
+        """Write what is new of groups into their ConfigMaps, and into ConfigMaps that are ignored that they are."""
         for name in sorted(names):
             self._look(self._job_of(name))
             for described, text in self._maps.list_ignored(name):

@@ -174,7 +174,7 @@ class GroupLife:
         self._retries.clear()
 
     def _release(self, members: Mapping[str, Member]) -> None:
-        """Count one more time that those without a node are to be placed, or were without anybody noticing."""
+        """Count one more attempt to place the members without a node, also one that went unnoticed."""
         for uid, each in members.items():
             former = read_number(each.labels.get(RETRIES_LABEL, ""))
             if uid not in self._retries and former is not None:

@@ -63,7 +63,7 @@ FAMILIES: Mapping[tuple[str, str], Reader] = {
 
 @dataclass(slots=True)
 class Families:
-    """What the objects of other projects come to."""
+    """Which pods the objects of other projects stand for."""
 
     pods: list[Pod] = field(default_factory=list)
     """Pods that are still to be created."""

@@ -34,7 +34,7 @@ class Staying:
 
 @dataclass(frozen=True, slots=True)
 class Hot:
-    """A node of which, by its last report, so many percent of a resource are in use."""
+    """A node that uses much of a resource: ``percent``, by its last report."""
 
     node: str
     resource: str

@@ -122,7 +122,7 @@ def _of_group(pod: Pod, step: CureStep) -> CureStep | None:
 
 
 def _kind_of(step: CureStep) -> str:
-    """Return what rule a step is about, without the label that it goes by."""
+    """Return the rule that a step is about, without the label in its name."""
     return step.subject.partition(" by ")[0]
 
 

@@ -188,7 +188,7 @@ class Listening:
         self.address: tuple[str, int] = str(host), int(port)
 
     async def close(self) -> None:
-        """Listen no longer, and let requests under way come to their ends for a moment."""
+        """Stop listening, and give requests under way a moment to end."""
         self._sockets.close()
         await self._runner.cleanup()
         self._watch.cancel()

@@ -31,7 +31,7 @@ class Limits:
 
 
 class Gate:
-    """Lets so many in at a time."""
+    """Lets a limited number of requests in at a time."""
 
     def __init__(self, most: int) -> None:
         self._most = most

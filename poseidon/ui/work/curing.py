@@ -50,7 +50,7 @@ def _as_json(cure: Cure) -> dict[str, Any]:
 
 
 def _others(cure: Cure) -> str:
-    """Say what a cure costs those that run, and who would get the place first."""
+    """Say what a cure does to running pods, or which waiting pod would get the place first."""
     if cure.rival:
         return f"{cure.rival} waits, too, and would get this place first"
     if not cure.moves:

@@ -77,7 +77,7 @@ def describe(now: PreemptionState, problem: CoverProblem, victims: Bool) -> Bund
 
 
 def _count_over(now: PreemptionState, problem: CoverProblem, victims: Bool, others: AlsoEvicted) -> Int64:
-    """Return int64[R]: how many of those that go some budget does not allow, see ``PreemptionState.count_beyond``."""
+    """Return int64[R]: how many of the victims are beyond some budget, see ``PreemptionState.count_beyond``."""
     rows, budgets = len(problem.rows), len(now.allowed)
     if not budgets:
         return np.zeros(rows, dtype=np.int64)
@@ -102,8 +102,7 @@ def _budgets_of_kinds(now: PreemptionState) -> Int64:
 
 
 def _find_protected(now: PreemptionState, problem: CoverProblem, going: Int64) -> Bool:
-    """Return bool[R, J]: tasks whose budgets do not allow them to go once those before them in the order of ``going``
-    have gone.
+    """Return bool[R, J]: tasks that budgets protect once the tasks before them in the order of ``going`` have gone.
 
     Who is better reprieved early, that is; what a bundle exceeds is counted in the end. kube-scheduler lets the most
     important use up budgets, so that of two that one budget covers the more important one may have to go.

@@ -101,7 +101,7 @@ class MoveProblem:
         return np.searchsorted(keys, rows * self.machines + machines)
 
     def crowding(self, tasks: Int64) -> Int64:
-        """Return int64[M]: units that so many tasks (int64[M]) on each machine add for one another."""
+        """Return int64[M]: units that the tasks on each machine (int64[M]) add for one another."""
         return self.crowd * staircase(tasks, self.step)
 
     def marginal(self, machines: Int64, before: Int64) -> Int64:
@@ -241,7 +241,7 @@ class MoveColumns:
     group: Int64
 
     def merge(self, other: MoveColumns, groups: int) -> MoveColumns:
-        """Return these and those of another; there are so many ``groups``."""
+        """Return these columns and those of another value; ``groups``: how many groups there are."""
         keys = np.union1d(self.row * groups + self.group, other.row * groups + other.group)
         return MoveColumns(keys // groups, keys % groups)
 

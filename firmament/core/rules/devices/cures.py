@@ -15,7 +15,7 @@ _MOST_ASKED = 32
 
 
 def propose_fewer_devices(standing: ChangedMachine) -> Iterator[CureProposal]:
-    """Yield the task with a request of one of its own claims for fewer devices, the most of them first."""
+    """Yield the task with fewer devices in a request of one of its own claims, the largest number first."""
     for place, claim in enumerate(standing.content.claims):
         for number, name, count in _list_counts(claim):
             for fewer in _list_fewer(count):

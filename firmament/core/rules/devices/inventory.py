@@ -132,7 +132,7 @@ _NO_COUNTER = ("", {"value": 0})
 
 
 def read_slice(name: str, payload: bytes, off: FeaturesOff = NOTHING_OFF) -> Slice:
-    """Return what a record says, without what features that are ``off`` would be for; raises ``BadDevicesError``."""
+    """Return what a record says, without the parts that belong to features in ``off``; raises ``BadDevicesError``."""
     try:
         spec = drop_from_slice(json.loads(payload), off)
         pool = spec["pool"]

@@ -30,7 +30,9 @@ NOTHING_GIVEN: GivenAway = (frozenset(), {})
 
 
 class NamedClaim(NamedTuple):
-    """A claim that exists, of a shape. ``machines``: bool[M], where it is allocated for; None: it is not yet."""
+    """A claim that exists already, with the shape that uses it. ``machines``: bool[M], machines that reach its devices;
+    None if it is not allocated yet.
+    """
 
     name: str
     spec: ClaimSpec
@@ -251,7 +253,7 @@ class DeviceLedger:
         return Served(machine, demand, names, picks)
 
     def _give_away(self, machine: int, picks: Picks) -> None:
-        """Note who has what of pools that several machines see, and look at these machines anew."""
+        """Note who has which devices of pools that several machines share, and evaluate these machines anew."""
         view = self.views[machine]
         touched: set[PoolName] = set()
         for pick in (pick for claim in picks for pick in claim if not pick.option.admin):

@@ -379,7 +379,7 @@ def count_plainly(
 
 
 def _count_sets(times: Sequence[int], size: int) -> int:
-    """Return how many sets of ``size`` different things there are, of each of which there are so many ``times``."""
+    """Return the number of sets of ``size`` different things, if each thing is there so many ``times``."""
     if size == 1:
         return sum(times)
     least, most = 0, sum(times) // size

@@ -73,7 +73,9 @@ class Compilation:
         self._exclusions.setdefault(row, {})[key] = exclusion
 
     def exclude_on_machines(self, found: set[tuple[tuple[int, ...], int]], reason: Reason) -> None:
-        """Let no task of a class onto machines on which others are: (rows of these, row of the class)."""
+        """Keep the tasks of a class off machines with tasks of some other classes. ``found``: pairs of the rows of
+        these and the row of the class.
+        """
         machines = self.domains_by_key.single
         for others, row in sorted(found):
             self.exclude(

@@ -63,7 +63,9 @@ class LimitRule(ABC):
 
     @abstractmethod
     def limit(self, cluster: Cluster, demand: RoundDemand, free: Int64) -> tuple[Int64, Sequence[JointRows]]:
-        """Return what machines offer (int64[M, K], ``free`` itself if no more), and the rows that limit it."""
+        """Return what machines offer, and the rows that limit it. Offers are int64[M, K]: ``free``, with columns of the
+        rule's own if it has any.
+        """
 
     def spare(self, cluster: Cluster, shape: int, rows: Int64) -> Int64 | None:  # noqa: ARG002
         """Return what a task of a shape need not ask of machines (rows) after all; None: nothing.

@@ -97,7 +97,7 @@ class NodeRule(ABC):
         return VERSIONED_FIELDS.issuperset(self.reads_of_machine)
 
     def key(self, machines: MachineTable, shape: TaskClass) -> Hashable:  # noqa: ARG002  # for those who need it
-        """Return what of a shape the answer depends on, if that is less than the fields that the rule reads.
+        """Return the part of a shape that the answer depends on, if that is less than the fields that the rule reads.
 
         None: it is these fields. Shapes with one key share an answer.
         """

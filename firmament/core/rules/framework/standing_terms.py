@@ -1,4 +1,4 @@
-"""Puts together what the terms of classes that only stand on machines mean for the classes that wait.
+"""Compiles what terms of classes without waiting tasks, which only stand on machines, mean for waiting classes.
 
 Such tasks neither come nor go in a round. So it makes no difference which of their terms keeps a waiting class out of a
 domain, or draws it there. One counter per waiting class and topology stands for all of them: thousands of terms that

@@ -54,7 +54,7 @@ class AskedTask(NamedTuple):
 
 
 class TaskVerdict(NamedTuple):
-    """What a model says of one task that knows more than single tasks."""
+    """What a model that looks at several tasks together says of one of them."""
 
     model: CostModel
     answer: Assessment

@@ -49,7 +49,7 @@ def constraint_of(cls: pb.FlowClass) -> str:
 
 
 def list_rejections(cls: pb.FlowClass) -> list[pb.ReasonCount]:
-    """Return machines by what kept off those that wait, what matters most first.
+    """Return machines by the reason that kept waiting tasks off them, the most important first.
 
     Solvers of older releases tell only of the beginning of the round; of that, what most machines said comes first.
     """
