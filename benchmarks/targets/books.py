@@ -64,14 +64,14 @@ class Books:
         state = self._state
         # What pods refer to comes first.
         self._take: dict[str, Callable[[Sequence[Change[Any]]], None]] = {
-            "Namespace": state.namespaces_changed,
-            "PriorityClass": state.priority_classes_changed,
-            "StorageClass": state.storage_classes_changed,
-            "CSINode": state.csi_nodes_changed,
-            "CSIDriver": state.csi_drivers_changed,
-            "CSIStorageCapacity": state.storage_capacities_changed,
-            "PersistentVolume": state.volumes_changed,
-            "PersistentVolumeClaim": state.claims_changed,
+            "Namespace": state.takers[kinds.NAMESPACE],
+            "PriorityClass": state.takers[kinds.PRIORITY_CLASS],
+            "StorageClass": state.takers[kinds.STORAGE_CLASS],
+            "CSINode": state.takers[kinds.CSI_NODE],
+            "CSIDriver": state.takers[kinds.CSI_DRIVER],
+            "CSIStorageCapacity": state.takers[kinds.STORAGE_CAPACITY],
+            "PersistentVolume": state.takers[kinds.VOLUME],
+            "PersistentVolumeClaim": state.takers[kinds.CLAIM],
             "Node": state.nodes_changed,
             "PodGroup": state.takers[kinds.NATIVE_POD_GROUP],
             "Pod": state.pods_changed,
@@ -161,7 +161,7 @@ class Books:
         """Add the label that every namespace has to those without an object of their own."""
         for name in sorted(names - self._namespaces):
             labels = {"kubernetes.io/metadata.name": name}
-            self._state.namespaces_changed(
+            self._state.takers[kinds.NAMESPACE](
                 [Change(name, Namespace(metadata=ObjectMeta(name=name, labels=labels)))]
             )
         self._namespaces |= names

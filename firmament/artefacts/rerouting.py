@@ -169,9 +169,7 @@ def _add_cheapest(residual: ResidualGraph, tail: int, head: int, cost: int) -> N
 
 
 def _read_moves(graph: Graph, cycle: list[int]) -> list[ReroutedTask]:
-    """Return the tasks that change places along a cycle of nodes, which begins and ends with the class that
-    is asked about.
-    """
+    """Return the tasks that change places along a cycle of nodes, which begins and ends with the class in question."""
 
     def name(node: int) -> str:
         known = graph.nodes[node]

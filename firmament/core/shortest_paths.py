@@ -32,8 +32,8 @@ class ArcBlock:
         return cls(ends[order], others[order], lengths[order])
 
     def relax(self, distance: Lengths, beyond: Lengths) -> bool:
-        """Shorten the ``distance`` of arcs' ends to cost plus ``beyond`` (of the other ends) where that is less; return
-        whether any fell.
+        """Return whether any ``distance`` became shorter, each by the shortest way over one arc and ``beyond`` of its
+        other end.
 
         The two may be one array.
         """
@@ -48,8 +48,8 @@ class ArcBlock:
 
 
 def shorten(distance: Lengths, blocks: list[ArcBlock], most_sweeps: int) -> bool:
-    """Return relax blocks in turn until nothing becomes shorter; False if ``most_sweeps`` are not enough for
-    that.
+    """Return whether nothing becomes shorter any more once blocks have been relaxed in turn, ``most_sweeps`` times at
+    most.
 
     ``distance``: int[N], of each node to begin with; written to.
     """

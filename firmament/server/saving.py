@@ -5,13 +5,13 @@ its own encodes and writes, and never holds a round up.
 from __future__ import annotations
 
 import logging
-import queue
 import re
 import shutil
 import threading
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
+from queue import Full, Queue
 from typing import TYPE_CHECKING
 
 import firmament
@@ -101,7 +101,7 @@ class ArtefactWriter:
             "firmament": firmament.__version__,
             **{name: version(name) for name in ("ortools", "numpy")},
         }
-        self._queue: queue.Queue[RoundRecord | None] = queue.Queue(WAITING_ROUNDS)
+        self._queue: Queue[RoundRecord | None] = Queue(WAITING_ROUNDS)
         self._left_out = 0
         self._told: set[str] = set()
         self._lock = threading.Lock()
@@ -112,7 +112,7 @@ class ArtefactWriter:
         """Have a round saved, soon; returns at once. Callable from any thread."""
         try:
             self._queue.put_nowait(record)
-        except queue.Full:
+        except Full:
             self._note_failure("Full", "rounds come faster than they can be saved")
 
     def idle(self) -> bool:
@@ -125,7 +125,7 @@ class ArtefactWriter:
             return
         try:
             self._queue.put(None, timeout=seconds)
-        except queue.Full:
+        except Full:
             return
         self._thread.join(seconds)
         if self._left_out:

@@ -48,9 +48,9 @@ class BridgeState(Stores):
     at, which tells pods apart, in the words of ``Welcome``. ``clock`` is monotonic. ``quarantine`` takes objects whose
     handling fails: only that one object is set aside. ``stories`` are told each step of each pod. Not thread-safe.
 
-    What ends in ``_changed`` takes objects of a kind as they are now. ``refusal`` and ``eviction_ended`` are what the
-    binder asks, and what has become of an eviction; ``claim_refused``: a write that begins the binding of a claim has
-    failed for good, or counts as done if no reason is given.
+    ``takers`` take objects of a kind as they are now; those of nodes and pods are attributes, too. ``refusal`` and
+    ``eviction_ended`` are what the binder asks, and what has become of an eviction; ``claim_refused``: a write that
+    begins the binding of a claim has failed for good, or counts as done if no reason is given.
     """
 
     def __init__(
@@ -79,19 +79,7 @@ class BridgeState(Stores):
         if self.resumptions is not None:
             self.resumptions.connect(self._pods.take_changes, self._pods.is_ours)
         self._nodes = WatchedNodes(self)
-        volumes = self.volumes
         self.nodes_changed = self._refresh_claims_after(self._nodes.take_changes)
-        self.claims_changed = self._refresh_claims_after(volumes.claims_changed)
-        self.volumes_changed = self._refresh_claims_after(volumes.volumes_changed)
-        self.storage_classes_changed = self._refresh_claims_after(volumes.storage_classes_changed)
-        self.csi_nodes_changed = self._refresh_claims_after(volumes.csi_nodes_changed)
-        self.csi_drivers_changed = self._refresh_claims_after(volumes.csi_drivers_changed)
-        self.storage_capacities_changed = self._refresh_claims_after(volumes.storage_capacities_changed)
-        self.volume_attachments_changed = self._refresh_claims_after(volumes.volume_attachments_changed)
-        self.priority_classes_changed = self._pods.take_priority_classes
-        self.daemon_sets_changed = self._pods.take_daemon_sets
-        self.services_changed = self._pods.take_services
-        self.namespaces_changed = self._take_namespaces
         self.pods_changed = self._pods.take_changes
         self.offer = self._pods.offer
         self.refusal = self.placements.refusal
@@ -102,23 +90,24 @@ class BridgeState(Stores):
         """Receivers of the objects of each kind, for pods and for kinds that are loaded before pods."""
 
     def _list_takers(self) -> dict[WatchedKind, Callable[[Sequence[Change[Any]]], None]]:
+        volumes = self.volumes
         return {
             kinds.NODE: self.nodes_changed,
-            kinds.PRIORITY_CLASS: self.priority_classes_changed,
-            kinds.NAMESPACE: self.namespaces_changed,
-            kinds.SERVICE: self.services_changed,
-            kinds.STORAGE_CLASS: self.storage_classes_changed,
-            kinds.CSI_NODE: self.csi_nodes_changed,
-            kinds.CSI_DRIVER: self.csi_drivers_changed,
-            kinds.STORAGE_CAPACITY: self.storage_capacities_changed,
-            kinds.VOLUME_ATTACHMENT: self.volume_attachments_changed,
-            kinds.VOLUME: self.volumes_changed,
-            kinds.CLAIM: self.claims_changed,
+            kinds.PRIORITY_CLASS: self._pods.take_priority_classes,
+            kinds.NAMESPACE: self._take_namespaces,
+            kinds.SERVICE: self._pods.take_services,
+            kinds.STORAGE_CLASS: self._refresh_claims_after(volumes.storage_classes_changed),
+            kinds.CSI_NODE: self._refresh_claims_after(volumes.csi_nodes_changed),
+            kinds.CSI_DRIVER: self._refresh_claims_after(volumes.csi_drivers_changed),
+            kinds.STORAGE_CAPACITY: self._refresh_claims_after(volumes.storage_capacities_changed),
+            kinds.VOLUME_ATTACHMENT: self._refresh_claims_after(volumes.volume_attachments_changed),
+            kinds.VOLUME: self._refresh_claims_after(volumes.volumes_changed),
+            kinds.CLAIM: self._refresh_claims_after(volumes.claims_changed),
             kinds.DEVICE_CLASS: self.first_records.taker(DEVICE_CLASSES, 0),
             kinds.RESOURCE_SLICE: self.first_records.taker(DEVICE_SLICES, 0),
             kinds.RESOURCE_CLAIM: self.device_claims_changed,
             kinds.NODE_DEVICES: self.node_devices_changed,
-            kinds.DAEMON_SET: self.daemon_sets_changed,
+            kinds.DAEMON_SET: self._pods.take_daemon_sets,
             **{kind: self.gangs.taker(name) for name, kind in GROUP_KINDS.items()},
             kinds.GROUP_MAP: self.gangs.group_maps_changed,
             **{kind: self._queue_taker(kind) for kind in kinds.QUEUES},
@@ -128,7 +117,7 @@ class BridgeState(Stores):
     def _refresh_claims_after(
         self, take: Callable[[Sequence[Change[T]]], None]
     ) -> Callable[[Sequence[Change[T]]], None]:
-        """Return what takes changes that may concern the pods that use claims."""
+        """Return a function that takes changes by ``take``, then lets them take effect on pods that use claims."""
 
         def take_changes(changes: Sequence[Change[T]]) -> None:
             take(changes)

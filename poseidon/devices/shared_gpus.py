@@ -185,7 +185,7 @@ class SharedGpus:
     # --- turns ---------------------------------------------------------------------------------------------
 
     def holds_back(self, key: str, allocation: Json) -> bool:
-        """Return whether a claim for annotations must not be written yet. If it may, it has its node's turn from now on."""
+        """Return whether a claim for annotations must not be written yet; if it may, its turn begins now."""
         if not key.endswith(name_claim("", self.system.name)):
             return False
         node = str(allocation["devices"]["results"][0]["pool"])

@@ -78,7 +78,7 @@ class EvictionReview:
         self._evicts = evicts
         self._takes_quota = takes_quota
 
-    def find_refused(self, asked: Asked) -> dict[str, Verdict]:
+    def list_staying(self, asked: Asked) -> dict[str, Verdict]:
         """Return the victims (uids) that have to stay, and why. All victims must be known pods on the expected
         nodes."""
         inquiry = _Inquiry(self._tasks, self._gangs, asked, self._evicts, self._takes_quota)

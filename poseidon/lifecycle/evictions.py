@@ -68,7 +68,7 @@ class Evictions:
                 places.append(delta)
             elif delta.kind == pb.Delta.PLACE and self.tasks.get(delta.task) is not None:
                 unmade.add(delta.task)
-        verdicts = self.review.find_refused(Asked(victims, places, frozenset(unmade)))
+        verdicts = self.review.list_staying(Asked(victims, places, frozenset(unmade)))
         return [(victims.pop(uid), verdict) for uid, verdict in verdicts.items()]
 
     def messages(self, result: pb.RoundResult, victims: Mapping[str, pb.Delta]) -> dict[str, str]:

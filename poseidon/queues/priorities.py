@@ -29,7 +29,7 @@ class WorkloadPriorities:
         self.put(uid, "")
         self._own.pop(uid, None)
 
-    def rank(self, uid: str, own: int) -> int:
+    def rank_pod(self, uid: str, own: int) -> int:
         """Return the priority of a pod whose ``own`` is this: its workload's, if that states one."""
         self._own[uid] = own
         return self.find_rank(uid, own)

@@ -116,6 +116,6 @@ class SimulatedMachines:
         return self.describe(number)
 
     def cordon(self, number: int) -> pb.Event:
-        """Cordon a machine: no further task comes to it."""
+        """Close a machine to further tasks."""
         self.open[number] = False
         return self.describe(number)

@@ -83,7 +83,6 @@ PROTOCOLS: Final = {
     "build": "puts an object together out of its parts",
     "compile": "turns rules as they are stated into what a round asks",
     "find": "returns what matches, None if nothing does",
-    "find_refused": "returns where something is refused, as truth values",
     "join": "returns several parts as one",
     "score": "returns how good machines are",
     "withdraw": "takes back what was said or asked before",

@@ -45,7 +45,6 @@ ELSEWHERE: dict[str, dict[str, str]] = {
     "tree_groups": {
         "firmament/core/rules/gangs/lifecycle.py": "holds back members beyond the size of a group"
     },
-    "quotas": {"firmament/server/saving.py": "a queue between threads"},
 }
 """By the file of a rule, who else names its fields or reasons, and why."""
 

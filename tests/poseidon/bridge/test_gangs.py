@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from poseidon.kube.api import kinds
 from poseidon.kube.api.metadata import ObjectMeta
 from poseidon.kube.api.nodes import PriorityClass
 from poseidon.kube.api.resource import Change
@@ -217,7 +218,7 @@ def test_a_pod_of_an_unknown_priority_class_waits_for_it(scene):
     assert set(scene.view.tasks) == {"pod-b"}
     [said] = scene.actions(AnnounceUnschedulable)
     assert said.message.startswith("spec.priorityClassName: no PriorityClass 'urgent' exists; create it")
-    scene.state.priority_classes_changed(
+    scene.state.takers[kinds.PRIORITY_CLASS](
         [Change("u", PriorityClass(ObjectMeta(name="urgent", uid="u"), 7, preemption_policy="Never"))]
     )
     scene.sync()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from poseidon.kube.api import kinds
 from poseidon.kube.api.metadata import ObjectMeta
 from poseidon.kube.api.nodes import PriorityClass
 from poseidon.kube.api.pod_groups import PodGroupSpec, SigsPodGroup, VolcanoPodGroup, VolcanoPodGroupSpec
@@ -142,7 +143,7 @@ def test_a_priority_class_that_comes_later_counts():
     scene.pods(present(volcano_pod("a")))
     assert scene.stated("pod-a") is None
     assert "no PriorityClass 'high'" in scene.said()[0][2]
-    scene.state.priority_classes_changed(
+    scene.state.takers[kinds.PRIORITY_CLASS](
         [Change("c", PriorityClass(metadata=ObjectMeta(name="high"), value=7))]
     )
     assert scene.stated("pod-a") == 7

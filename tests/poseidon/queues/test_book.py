@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from poseidon.bridge.state import BridgeState
 from poseidon.configuration.document import BridgeConfiguration
+from poseidon.kube.api import kinds
 from poseidon.kube.api.decoding import convert_object
 from poseidon.kube.api.kinds import BY_NAME
 from poseidon.kube.api.metadata import ObjectMeta, OwnerReference
@@ -70,7 +71,7 @@ class Stage:
 
     def name_namespace(self, name, **labels):
         metadata = ObjectMeta(name=name, uid=f"namespace-{name}", labels=labels)
-        self.state.namespaces_changed([Change(metadata.uid, Namespace(metadata=metadata))])
+        self.state.takers[kinds.NAMESPACE]([Change(metadata.uid, Namespace(metadata=metadata))])
 
     def own(self, kind, name, queue="", above=None, namespace="shop"):
         metadata = ObjectMeta(

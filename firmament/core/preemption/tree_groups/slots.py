@@ -45,9 +45,7 @@ class LeafSlots:
         return np.where(self.open, np.minimum(fitting, self._most), self._kept.slots(victims, fitting > 0))
 
     def _by_models(self, cls: int, leaves: Int64) -> Int64:
-        """Return int64[L]: tasks that limits, ledgers, and being kept apart from their like let in, by
-        themselves.
-        """
+        """Return int64[L]: tasks that limits, ledgers, and rules between alike tasks let in, each taken by itself."""
         problem = self._now.problem
         shape = int(problem.shape[cls])
         shapes = np.full(len(leaves), shape)

@@ -113,11 +113,11 @@ def join_texts(spend: Spend, parts: Any, *mark: Any) -> str:
 def convert_ascii(change: Callable[[str], str]) -> Callable[..., str]:
     """Return the function that changes the ASCII characters of a text."""
 
-    def convert(spend: Spend, text: Any) -> str:
+    def change_each(spend: Spend, text: Any) -> str:
         spend(1 + len(check_text(text, "lowerAscii")) // 10)
         return "".join([change(c) if c.isascii() else c for c in text])
 
-    return convert
+    return change_each
 
 
 def trim_text(spend: Spend, text: Any) -> str:
