@@ -61,11 +61,6 @@ class StandingState:
         found = self._classes.get(number)
         return None if found is None else found.task_class
 
-    def find_job(self, job: str) -> pb.Job | None:
-        """Return a job by its id, None if it is not defined."""
-        found = self._jobs.get(job)
-        return None if found is None else found.job
-
     def note_sent(self, message: pb.ClientMessage, at: float) -> None:
         """Follow a message of the driver, sent ``at`` so many seconds since the epoch."""
         body = message.WhichOneof("body")

@@ -118,12 +118,6 @@ class NamespaceTurns(Generic[T]):
             return None
         return max(0.0, min(each.not_before for each in self._waiting.values()) - self._clock())
 
-    def hand_on_all(self) -> None:
-        """Hand on all that waits."""
-        for name in list(self._waiting):
-            while name in self._waiting:
-                self._hand_on_piece(name)
-
     def charge(self, change: Change[T], took: float) -> None:
         """Note that a change was handed on elsewhere, and took so many seconds."""
         self._charge(self._find(change), 1, took, self._clock())
