@@ -18,6 +18,7 @@ from benchmarks.commands.gangs import gangs
 from benchmarks.commands.head_to_head import head_to_head
 from benchmarks.commands.hostile import hostile
 from benchmarks.commands.judge import controllers, judge
+from benchmarks.commands.lifetimes import lifetimes
 from benchmarks.commands.limits import growth, memory, optimum
 from benchmarks.commands.load import load
 from benchmarks.commands.lone_pod import lone_pod
@@ -61,6 +62,7 @@ main.add_command(optimum)
 main.add_command(expected_starts)
 main.add_command(failover)
 main.add_command(fragmentation)
+main.add_command(lifetimes)
 main.add_command(gangs)
 main.add_command(growth)
 main.add_command(head_to_head)

@@ -15,6 +15,7 @@ from benchmarks.charts import sections
 from benchmarks.drift import drift_sheets
 from benchmarks.expected_starts.measure import expected_starts_sheets
 from benchmarks.fragmentation.measure import fragmentation_sheets
+from benchmarks.lifetimes import lifetimes_sheets
 from benchmarks.lone_pod import lone_pod_sheets
 from benchmarks.report_head_to_head import head_to_head_sheets
 from benchmarks.report_trees import trees_sheets
@@ -47,6 +48,7 @@ KINDS: dict[str, Kind] = {
     "hostile": Kind("Hostile pods", core.hostile_sheets),
     "hostile-processes": Kind("Hostile pods, both programs", processes.hostile_sheets),
     "fragmentation": Kind("GPUs given away", fragmentation_sheets),
+    "lifetimes": Kind("Nodes that stay empty", lifetimes_sheets),
     "gangs": Kind("Gangs", models.gangs_sheets),
     "trees": Kind("Trees of groups", trees_sheets),
     "queues": Kind("Queues", models.queues_sheets),

@@ -1,14 +1,15 @@
 """What a pod runs, by a name that its like will bear again, and how long programs have run, as records for models.
 
 That is learnt from pods that succeeded. A record of kind ``RuntimeHistory`` bears the program's name and
-``{"count": 12, "meanSeconds": 41.5}``.
+``{"count": 12, "meanSeconds": 41.5, "runs": [[38.1, 9], [53.8, 3]]}``; ``runs``: how many took about so long.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from poseidon.kube.api.metadata import seconds
 from poseidon.kube.api.pods import Pod
@@ -29,6 +30,12 @@ MOST_PROGRAMS = 10_000
 
 WORTH_TELLING = 0.05
 """Smallest change of a mean that the solver gets, as a fraction of the last one sent."""
+
+TOLD_AT_LEAST = 4
+"""Growth of the number of runs that the solver gets, whatever the mean."""
+
+STEPS_PER_OCTAVE = 4
+"""Run times are rounded up to so many steps between a number of seconds and its double."""
 
 
 def program(pod: Pod) -> str:
@@ -68,14 +75,29 @@ def runtime(pod: Pod) -> float | None:
 class _Program:
     count: int = 0
     total: float = 0.0
+    runs: dict[int, int] = field(default_factory=dict)
     told: float | None = None
+    told_count: int = 0
 
     @property
     def mean(self) -> float:
         return self.total / self.count
 
+    def add(self, seconds: float) -> None:
+        step = math.ceil(math.log2(max(seconds, 1.0)) * STEPS_PER_OCTAVE)
+        self.count += 1
+        self.total += seconds
+        self.runs[step] = self.runs.get(step, 0) + 1
+
     def worth_telling(self) -> bool:
-        return self.told is None or abs(self.mean - self.told) > WORTH_TELLING * self.told
+        if self.told is None or self.count >= TOLD_AT_LEAST * self.told_count:
+            return True
+        return abs(self.mean - self.told) > WORTH_TELLING * self.told
+
+    def describe(self) -> bytes:
+        runs = [[round(2.0 ** (step / STEPS_PER_OCTAVE), 1), self.runs[step]] for step in sorted(self.runs)]
+        found = {"count": self.count, "meanSeconds": round(self.mean, 3), "runs": runs}
+        return json.dumps(found).encode()
 
 
 class RuntimeHistory:
@@ -99,10 +121,13 @@ class RuntimeHistory:
         if not name or seconds is None:
             return
         self._counted.add(uid)
+        self.count_run(name, seconds)
+
+    def count_run(self, name: str, seconds: float) -> None:
+        """Count a run of a program."""
         entry = self._programs.pop(name, None) or _Program()
         self._programs[name] = entry  # the last to end stands last
-        entry.count += 1
-        entry.total += seconds
+        entry.add(seconds)
         if entry.worth_telling():
             self.changed[name] = None
         if len(self._programs) > self._most:
@@ -131,8 +156,7 @@ class RuntimeHistory:
             if entry is None:
                 events.append(pb.Event(record_removed=key))
                 continue
-            entry.told = entry.mean
-            payload = json.dumps({"count": entry.count, "meanSeconds": round(entry.mean, 3)})
-            events.append(pb.Event(record=pb.Record(key=key, payload=payload.encode())))
+            entry.told, entry.told_count = entry.mean, entry.count
+            events.append(pb.Event(record=pb.Record(key=key, payload=entry.describe())))
         self.changed.clear()
         return events

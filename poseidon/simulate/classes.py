@@ -11,6 +11,7 @@ import numpy as np
 
 from poseidon.bridge.state import BridgeState
 from poseidon.kube.api.pods import Pod
+from poseidon.pods.programs import PROGRAM
 from poseidon.pods.tasks import task
 from poseidon.simulate.workloads.columns import Int64, WorkTemplate
 from protos.firmament.v1 import scheduler_pb2 as pb
@@ -65,10 +66,15 @@ def translate_templates(
 ) -> TaskKinds:
     """Translate templates as the bridge does pods; all of them are known before any class is numbered.
 
-    Raises ``TemplateError`` for one that no pod could be made of.
+    Where models read what pods run, a template is a program of its name, unless it names another. Raises
+    ``TemplateError`` for one that no pod could be made of.
     """
     names = [each.name for each in templates]
-    return translate_pods(names, [decode_template(each) for each in templates], state, resources)
+    pods = [decode_template(each) for each in templates]
+    if state.classes.visibility.programs:
+        for pod in pods:
+            pod.metadata.annotations.setdefault(PROGRAM, pod.metadata.name)
+    return translate_pods(names, pods, state, resources)
 
 
 def translate_pods(

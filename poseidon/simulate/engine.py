@@ -22,6 +22,7 @@ from poseidon.simulate.events import NodeChange, NodeChanges, NodeEvents
 from poseidon.simulate.nodes import SimulatedMachines
 from poseidon.simulate.record import Record
 from poseidon.simulate.tasks import TaskColumns, TaskProgress
+from poseidon.simulate.told_runs import ToldRuns
 from poseidon.simulate.workloads.columns import ALONE, Int64, Work
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -88,6 +89,8 @@ class Simulation:
     """Lines for people."""
     script: Script | None = None
     """What happens beside arrivals and ends, None for nothing."""
+    told_runs: ToldRuns | None = None
+    """What the solver is told about run times, None where no model reads it."""
     _defined: set[int] = field(default_factory=set)
     """Numbers of the classes that the solver knows."""
     _number_of: dict[str, int] = field(default_factory=dict)
@@ -159,6 +162,9 @@ class Simulation:
         ended = self.tasks.take_ended(self.now)
         events = [pb.Event(task_removed=self.uid(task)) for task in ended]
         events += self._dissolve_gangs(ended)
+        if self.told_runs is not None:
+            runs = zip(self.tasks.work.template[ended].tolist(), self.tasks.left[ended].tolist(), strict=True)
+            events += self.told_runs.take_ended(self.kinds, runs)
         if self.script is not None:
             events += self.script.happen(self.now, self)
         changes = self.node_events.take(self.now, self.machines, self.tasks, self.kinds)

@@ -16,6 +16,7 @@ from poseidon.kube.parsing.defects import Defect
 from poseidon.manifests.loader import ManifestError, Manifests, load_manifests
 from poseidon.nodes.machines import machine
 from poseidon.offline.cluster import OfflineCluster, build
+from poseidon.pods.programs import KIND as HISTORY
 from poseidon.pods.resources import amounts
 from poseidon.pods.tasks import workload_of
 from poseidon.simulate.classes import TaskKinds, TemplateError, request_row, translate_templates
@@ -25,6 +26,7 @@ from poseidon.simulate.nodes import PoolError, SimulatedMachines, check_pool, no
 from poseidon.simulate.record import Record
 from poseidon.simulate.scenario.document import Generator, NodePool, Scenario
 from poseidon.simulate.tasks import TaskColumns
+from poseidon.simulate.told_runs import ToldRuns
 from poseidon.simulate.workloads.columns import ALONE, Work, no_work
 from poseidon.simulate.workloads.generator import generate, template_of
 from poseidon.simulate.workloads.traces import Recorded, TraceError, read_trace
@@ -96,12 +98,14 @@ def assemble(
     events = NodeEvents(
         pools, _members(pools, machines), scenario.cluster.failures, scenario.cluster.drains, random
     )
+    reads_runs = HISTORY in cluster.state.classes.visibility.records
     simulation = Simulation(
         cluster.scheduler, clock, machines, kinds, tasks,
         uids=dict(enumerate(uid for uid, _, _ in standing)),
         jobs={place: job for place, (_, job, _) in enumerate(standing) if job},
         node_events=events, record=record, horizon=scenario.horizon, round_every=scenario.round_every,
         keeps_work=scenario.restart == "where-it-was", arrived=len(standing), warnings=list(cluster.warnings),
+        told_runs=ToldRuns(scenario.run_times, scenario.seed) if reads_runs else None,
     )  # fmt: skip
     for place, (_, _, where) in enumerate(standing):
         if where:

@@ -176,6 +176,8 @@ class Scenario(Section):
     """The scheduler's configuration, relative to the scenario; None: the defaults."""
     restart: Literal["anew", "where-it-was"] = "anew"
     """Whether what was evicted, or was on a node that failed, has lost its work."""
+    run_times: Literal["learnt", "random"] = "learnt"
+    """What models are told about run times: what tasks of the same kind took, or times that are drawn and wrong."""
     cluster: ClusterPart
     """The cluster at the beginning."""
     workload: WorkPart = WorkPart()

@@ -158,3 +158,24 @@ def test_programs_are_remembered_in_bounds():
     assert told(history) == {"two": None, "three": (1, 10.0)}
     history.count_finished("u4", finished(ended(20), program="two"))
     assert told(history) == {"one": None, "two": (1, 20.0)}
+
+
+def test_a_record_says_how_many_runs_took_about_how_long():
+    history = RuntimeHistory()
+    for uid, second in enumerate((10, 10, 11, 40)):
+        history.count_finished(str(uid), finished(ended(second), program="etl"))
+    history.count_run("etl", 0.2)
+    (event,) = history.take_events()
+    runs = json.loads(event.record.payload)["runs"]
+    assert runs == [[1.0, 1], [11.3, 3], [45.3, 1]]
+
+
+def test_many_more_runs_are_told_though_the_mean_is_the_same():
+    history = RuntimeHistory()
+    history.count_run("etl", 10.0)
+    assert told(history) == {"etl": (1, 10.0)}
+    history.count_run("etl", 10.0)
+    history.count_run("etl", 10.0)
+    assert told(history) == {}
+    history.count_run("etl", 10.0)
+    assert told(history) == {"etl": (4, 10.0)}

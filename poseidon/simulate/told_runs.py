@@ -1,0 +1,42 @@
+"""What the solver of a simulation is told about run times: what a bridge would have learnt by then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from poseidon.pods.programs import PROGRAM, RuntimeHistory
+from poseidon.simulate.classes import TaskKinds
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+Telling: TypeAlias = Literal["learnt", "random"]
+LEAST, MOST = 60.0, 7 * 86_400.0
+"""Seconds between which random run times are drawn, evenly by their logarithms."""
+
+
+class ToldRuns:
+    """Run times by program, as records for the models of the solver.
+
+    ``random``: every run of a program is told to have taken the same time, which has been drawn for the program.
+    """
+
+    def __init__(self, telling: Telling, seed: int) -> None:
+        self._history = RuntimeHistory()
+        self._random = np.random.default_rng(seed) if telling == "random" else None
+        self._drawn: dict[str, float] = {}
+
+    def take_ended(self, kinds: TaskKinds, ended: Iterable[tuple[int, float]]) -> list[pb.Event]:
+        """Count tasks that have ended, by kind and seconds; returns what the solver has not been told yet."""
+        for kind, seconds in ended:
+            if name := kinds.classes[kind].annotations.get(PROGRAM, ""):
+                self._history.count_run(name, self._distort(name, seconds))
+        return self._history.take_events()
+
+    def _distort(self, name: str, seconds: float) -> float:
+        if self._random is None:
+            return seconds
+        if name not in self._drawn:
+            self._drawn[name] = float(LEAST * (MOST / LEAST) ** self._random.random())
+        return self._drawn[name]

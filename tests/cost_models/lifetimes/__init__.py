@@ -1,0 +1,1 @@
+"""Expected ends of tasks, and of machines."""
