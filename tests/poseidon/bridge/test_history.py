@@ -40,18 +40,18 @@ def test_finished_pods_become_records():
     state.nodes_changed([present(node("n1"))])
     state.pods_changed([present(completed("a", minutes=1))])
     view.apply(state.snapshot())
-    assert known(view) == {"etl": {"count": 1, "meanSeconds": 60.0}}
+    assert known(view) == {"etl": {"count": 1, "meanSeconds": 60.0, "runs": [[64.0, 1]]}}
 
     running = pod("b", node="n1", phase="Running")
     state.pods_changed([present(running)])
     state.pods_changed([present(completed("b", minutes=3)), present(completed("b", minutes=3))])
     view.apply(state.take_events())
-    assert known(view) == {"etl": {"count": 2, "meanSeconds": 120.0}}
+    assert known(view) == {"etl": {"count": 2, "meanSeconds": 120.0, "runs": [[64.0, 1], [181.0, 1]]}}
 
     state.pods_changed([gone(running), gone(completed("a", minutes=1))])
     view = SolverView()
     view.apply(state.snapshot())
-    assert known(view) == {"etl": {"count": 2, "meanSeconds": 120.0}}
+    assert known(view) == {"etl": {"count": 2, "meanSeconds": 120.0, "runs": [[64.0, 1], [181.0, 1]]}}
     assert view.tasks == {}
 
 
