@@ -31,6 +31,7 @@ from benchmarks.commands.relieve import relieve
 from benchmarks.commands.report import report
 from benchmarks.commands.requests import requests
 from benchmarks.commands.reschedule import reschedule
+from benchmarks.commands.shards import shards
 from benchmarks.commands.start import start
 from benchmarks.commands.sweep import sweep
 from benchmarks.commands.throughput import policies, throughput
@@ -63,6 +64,7 @@ main.add_command(expected_starts)
 main.add_command(failover)
 main.add_command(fragmentation)
 main.add_command(lifetimes)
+main.add_command(shards)
 main.add_command(gangs)
 main.add_command(growth)
 main.add_command(head_to_head)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.shards import find_losses
 from benchmarks.sheets import Report
 from poseidon.live.figures import STAGES
 from poseidon.ui.report import BarChart, Chart, LineChart, Section, StackChart
@@ -36,6 +37,7 @@ def sections(reports: Sequence[Report]) -> dict[str, Section]:
             "How many times slower others are, of the largest comparison",
             _comparison(comparisons),
         ),
+        "shards": ("More cost than by one solver, over the number of solvers", _losses(reports)),
         "head-to-head": ("Creation to binding over arrivals", _arrivals(reports)),
     }
     return {name: Section(title, chart) for name, (title, chart) in drawn.items() if chart is not None}
@@ -55,6 +57,19 @@ def _arrivals(reports: Sequence[Report]) -> Chart | None:
     rates = sorted({rate for points in lines.values() for rate in points})
     series = {label: [points.get(rate) for rate in rates] for label, points in lines.items()}
     return LineChart("Pods per second", "milliseconds", rates, series, logarithmic=True) if lines else None
+
+
+def _losses(reports: Sequence[Report]) -> Chart | None:
+    """Draw a line per size of a cluster and load."""
+    lines = {
+        f"{report['options']['nodes']:,} nodes, {100 * load:.0f} % load": losses
+        for report in reports
+        if report["kind"] == "shards"
+        for load, losses in find_losses(report).items()
+    }
+    counts = sorted({count for losses in lines.values() for count in losses})
+    series = {label: [losses.get(count) for count in counts] for label, losses in lines.items()}
+    return LineChart("solvers", "% more cost", [float(each) for each in counts], series) if lines else None
 
 
 def _throughput(parts: Sequence[Part]) -> Chart | None:

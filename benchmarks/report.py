@@ -19,6 +19,7 @@ from benchmarks.lifetimes import lifetimes_sheets
 from benchmarks.lone_pod import lone_pod_sheets
 from benchmarks.report_head_to_head import head_to_head_sheets
 from benchmarks.report_trees import trees_sheets
+from benchmarks.shards import shards_sheets
 from benchmarks.sheets import Report, Sheet, markdown
 from poseidon.ui.report import PageReport, Section, Table, report_page
 
@@ -48,6 +49,7 @@ KINDS: dict[str, Kind] = {
     "hostile": Kind("Hostile pods", core.hostile_sheets),
     "hostile-processes": Kind("Hostile pods, both programs", processes.hostile_sheets),
     "fragmentation": Kind("GPUs given away", fragmentation_sheets),
+    "shards": Kind("Several solvers", shards_sheets),
     "lifetimes": Kind("Nodes that stay empty", lifetimes_sheets),
     "gangs": Kind("Gangs", models.gangs_sheets),
     "trees": Kind("Trees of groups", trees_sheets),
