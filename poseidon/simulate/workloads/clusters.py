@@ -174,7 +174,7 @@ def read_philly(path: Path, part: Trace) -> tuple[Work, tuple[dict[str, Any], ..
             if not isinstance(job, dict):
                 raise ValueError(f"entry {place}: is no job")  # noqa: TRY004  # a fault of the file
             attempts = [
-                each for each in job.get("attempts") or () if each.get("start_time") and each.get("end_time")
+                each for each in job.get("attempts") or () if _has_times(each)
             ]
             if not attempts:
                 continue
@@ -187,6 +187,11 @@ def read_philly(path: Path, part: Trace) -> tuple[Work, tuple[dict[str, Any], ..
 
     with _open_text(path) as file:
         return gather_jobs(sorted(read(file), key=lambda job: job.came), part.first)
+
+
+def _has_times(attempt: Mapping[str, Any]) -> bool:
+    """Return whether an attempt of Philly's says when it began and ended; some say "None"."""
+    return all(attempt.get(key) not in (None, "", "None") for key in ("start_time", "end_time"))
 
 
 class _Event(NamedTuple):

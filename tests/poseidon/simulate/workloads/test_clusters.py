@@ -63,6 +63,8 @@ PHILLY = [
              "detail": [{"ip": "m1", "gpus": ["gpu0"]}]},
             {"start_time": "2017-10-03 11:00:00", "end_time": "2017-10-03 11:10:00",
              "detail": [{"ip": "m1", "gpus": ["gpu0", "gpu1"]}, {"ip": "m2", "gpus": ["gpu3"]}]},
+            {"start_time": "2017-10-03 12:00:00", "end_time": "None",
+             "detail": [{"ip": "m1", "gpus": ["gpu0"]}]},
         ],
     },
     {"status": "Killed", "vc": "v", "jobid": "b", "user": "u", "submitted_time": "2017-10-03 10:00:00", "attempts": []},
