@@ -17,7 +17,7 @@ from protos.conventions.configuration_file import ConfigurationError
 
 ROOT = Path(__file__).resolve().parents[3]
 HEADER = "apiVersion: firmament.io/v1alpha1\nkind: SchedulerConfiguration\n"
-BOTH = {"apiVersion", "kind", "costModels", "gangs", "podTopologySpread"}
+BOTH = {"apiVersion", "kind", "costModels", "gangs", "podTopologySpread", "profiles"}
 ALONE = """
 import sys
 class Refusing:
