@@ -1,4 +1,4 @@
-"""Constraints between tasks that a model of a package of its own adds to those of Kubernetes, in all that a round does.
+"""Constraints between tasks that a cost model adds to those of Kubernetes.
 
 Whether the places of other tasks allow one more task on a machine is asked in many places: when a flow is admitted, in
 waves, for gangs, when tasks are evicted, when a round is closed after events, and in explanations. A constraint answers

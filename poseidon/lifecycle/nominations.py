@@ -305,7 +305,7 @@ class KeptPlaces:
         self._old[task.uid] = _OldPlace(here, room_record(pod, here, task.priority), kept.until)
 
     def _end_unused(self, uid: str, now: float) -> None:
-        """End a place for which no replacement came; its namespace has none on that node for as long as it was kept."""
+        """End a kept place for which no replacement came. Its namespace keeps none on that node for as long again."""
         kept = self._kept.get(uid)
         if kept is None:
             return

@@ -106,7 +106,9 @@ class AttachedVolumes:
         return found
 
     def list_named(self, node: str) -> tuple[str, ...]:
-        """Return the volumes attached to a machine that classes name: those of several pods, and those left there."""
+        """Return the volumes attached to a machine that are known by name: those that several pods use, and those left
+        there.
+        """
         found = {each.volume for each in self._find_unknown(node) if self._users_of(each.volume)}
         for key in self._holders.list_claims(node):
             attached = self.volume_of(key) if self._users.has_several(key) else None

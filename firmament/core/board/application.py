@@ -103,7 +103,9 @@ class PairBoard:
         self._on_machine[kind, machine] += count
 
     def violations(self) -> int:
-        """Return kinds and domains with tasks whose limits would not let one of them in again; links aside."""
+        """Return in how many domains, over all kinds, tasks exceed limits: one of them could not come in again. Links
+        do not count.
+        """
         found = 0
         for kind in range(len(self.app.kinds)):
             refused = self._algebra.find_refused(kind, self._in_domain)

@@ -94,7 +94,7 @@ class QuotaOrder:
         self._height = _measure_heights(room.terms)
 
     def go_on(self, room: QuotaRoom) -> QuotaOrder:
-        """Return what compares by another room; this one itself where that is of the same quotas."""
+        """Return an order that compares by another room; this one, brought up to date, if the quotas are the same."""
         if room.terms.tree is not self._room.terms.tree:
             return QuotaOrder(room)
         self._room = room

@@ -127,7 +127,7 @@ class ClassRules:
 
     @property
     def soft(self) -> bool:
-        """Whether where other tasks are has a say in what a machine costs."""
+        """Whether the cost of a machine depends on where other tasks are."""
         return bool(self.inclinations or self.soft_spreadings)
 
     @property

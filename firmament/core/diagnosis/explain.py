@@ -83,7 +83,7 @@ def explain(context: RoundContext, uid: str, now: float) -> Explanation:
 def _limits(
     joint: Sequence[JointRows], ledgers: Sequence[Ledger], quotas: QuotaTerms | None = None
 ) -> list[tuple[AnyReason, Bool]]:
-    """Return what models' limits, and quotas, refuse the one task of a assessment."""
+    """Return what limits of models, and quotas, refuse to the one task of an assessment."""
     return ModelLimits(joint, ledgers, np.zeros(1, dtype=np.int64), quotas).refusals(0)
 
 
@@ -145,7 +145,7 @@ def _model_verdicts(
 
 
 def _scarcity(assessed: RoundAssessment, configuration: CoreConfiguration) -> SoftCost | None:
-    """Return what machines with scarce resources cost the one task of a assessment, as one of its preferred
+    """Return what machines with scarce resources cost the one task of an assessment, as one of its preferred
     rules.
     """
     if configuration.scarce is None:

@@ -299,7 +299,7 @@ class Trials(TrialCluster):
         )
 
     def _find_open(self) -> MachineSets:
-        """Ask which machines take tasks by the rules about machines; before any is emptied."""
+        """Return which machines the node rules open to each class. Call it before any machine is emptied."""
         one_of = self._one_of_each_class()
         found = self._scheduler.find_open_machines([*one_of.values()], [*self._machines])
         numbers: dict[int, int] = {}

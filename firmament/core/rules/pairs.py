@@ -1,4 +1,4 @@
-"""The pairs of tasks of a round, as the model that knows them tells: what it costs where both are, and what it may."""
+"""Pairs of tasks of a round, as a cost model states them: what a pair costs by where both tasks are, and its limits."""
 
 from __future__ import annotations
 

@@ -209,9 +209,7 @@ def residents(cluster: Cluster, *, without: int = -1) -> Residents:
 
 
 def on_machines(cluster: Cluster, without: int = -1) -> Int64:
-    """Return rows of the tasks that are on machines, ascending, except for one: those that models see, in
-    that order.
-    """
+    """Return rows of the tasks on machines as models see them: ascending, ``without`` one of them."""
     tasks = cluster.tasks
     on = np.flatnonzero(tasks.machine[: len(tasks.uid)] >= 0)
     return on[on != without] if without >= 0 else on

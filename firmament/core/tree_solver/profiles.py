@@ -148,7 +148,7 @@ def _move(holder: list[int], came: Mapping[int, int], child: int, place: int) ->
 
 
 def _by_table(used: Sequence[tuple[int, bool]], units: int, pack: bool, total: int) -> tuple[int, ...]:
-    """Return the best profile, whatever the sets.
+    """Return the best profile for any sets of counts, also where quicker ways do not apply.
 
     A profile is a number with a digit per count: how often that occurs. Comparing profiles is comparing such numbers,
     and they add up, so a table over (used children, pods so far) finds the best one child by child, in children x

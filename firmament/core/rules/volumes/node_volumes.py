@@ -37,7 +37,7 @@ class _Reach(NodeRule):
 
 
 class VolumeRestrictions(_Reach):
-    """A volume that only one task may use is closed to this one as long as another task has it."""
+    """Closes machines to a task whose volume only one task may use, as long as another task has it."""
 
     name = "VolumeRestrictions"
     reasons = (Reason.CLAIM_IN_USE,)
