@@ -173,9 +173,7 @@ def read_philly(path: Path, part: Trace) -> tuple[Work, tuple[dict[str, Any], ..
         for place, job in enumerate(jobs, start=1):
             if not isinstance(job, dict):
                 raise ValueError(f"entry {place}: is no job")  # noqa: TRY004  # a fault of the file
-            attempts = [
-                each for each in job.get("attempts") or () if _has_times(each)
-            ]
+            attempts = [each for each in job.get("attempts") or () if _has_times(each)]
             if not attempts:
                 continue
             begun, ended = (_read_time(place, attempts[-1][key]) for key in ("start_time", "end_time"))
