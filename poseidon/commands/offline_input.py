@@ -100,7 +100,7 @@ class Source:
 
         async def read() -> Manifests:
             async with transport:
-                return await read_cluster(transport)
+                return await read_cluster(transport, suspended=configuration.queues.enforces("kueue"))
 
         gc.set_threshold(50_000, 20, 50)
         with live_faults(transport):

@@ -7,14 +7,25 @@ rest is used.
 
 from __future__ import annotations
 
+from typing import Any
+
+import msgspec
+
+from poseidon.kube.api.collections import QUEUED_JOBS
+from poseidon.kube.client.errors import KubeError
 from poseidon.kube.client.transport import Transport
 from poseidon.live.bundle import collections_held
 from poseidon.manifests.documents import Document
 from poseidon.manifests.loader import Manifests, build_live_manifests
 
+_PAGE = 500
 
-async def read_cluster(transport: Transport) -> Manifests:
-    """Return what placement sees of a cluster. Raises ``KubeError`` if its server does not answer at all."""
+
+async def read_cluster(transport: Transport, *, suspended: bool = False) -> Manifests:
+    """Return what placement sees of a cluster. Raises ``KubeError`` if its server does not answer at all.
+
+    ``suspended``: with the pods that suspended Jobs in queues would have.
+    """
     await transport.get("/version")
     documents: list[Document] = []
     left_out: list[str] = []
@@ -25,4 +36,24 @@ async def read_cluster(transport: Transport) -> Manifests:
         documents.extend(
             Document("", each["apiVersion"], each["kind"], each, held=True) for each in held.objects
         )
+    if suspended:
+        try:
+            documents.extend(
+                Document("", "batch/v1", "Job", each, held=True)
+                for each in await _list_suspended_jobs(transport)
+            )
+        except KubeError as error:
+            left_out.append(f"suspended Jobs cannot be listed: {error}")
     return build_live_manifests(documents, left_out)
+
+
+async def _list_suspended_jobs(transport: Transport) -> list[dict[str, Any]]:
+    """Return the suspended Jobs as they are; all others have their pods already."""
+    found, more = list[dict[str, Any]](), {"limit": str(_PAGE)}
+    while True:
+        answer = await transport.get(QUEUED_JOBS.path, QUEUED_JOBS.query(**more))
+        page = msgspec.json.decode(answer)
+        found += [each for each in page["items"] if each.get("spec", {}).get("suspend") is True]
+        if not page["metadata"].get("continue"):
+            return found
+        more["continue"] = page["metadata"]["continue"]

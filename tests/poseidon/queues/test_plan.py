@@ -244,5 +244,14 @@ async def test_queues_of_a_live_cluster_are_shown(tmp_path):
         told = await asyncio.to_thread(CliRunner().invoke, main, asked)
         assert told.exit_code == 0, told.output
         assert "nominalQuota 3 instead of 2 for cpu of flavor default (ClusterQueue team)" in told.stdout
+        held = job(3, "held")
+        held["metadata"]["namespace"], held["spec"]["suspend"] = "default", True
+        create_object(s.operations, held)
+        shown = await asyncio.to_thread(CliRunner().invoke, main, [*words, *reach])
+        (team_queue,) = json.loads(shown.stdout)["queues"]
+        assert team_queue["waiting"] == 2, "a pod, and a suspended Job as a whole"
+        asked = ["explain", "--workload", "default/Job/held", "--config", str(settings), *reach]
+        told = await asyncio.to_thread(CliRunner().invoke, main, asked)
+        assert "It asks for 3 of cpu of flavor default" in told.stdout, told.output
         both = CliRunner().invoke(main, [*words, *reach, "-f", str(settings)])
         assert (both.exit_code, "leave -f away" in both.stderr) == (2, True)
