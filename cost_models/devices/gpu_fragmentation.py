@@ -5,7 +5,9 @@ devices grows least. Different here:
 
 * usual tasks are those that the cluster has, waiting and on machines, and not those of a trace; at most 64 shapes;
 * all resources count, memory and pods too, and every rule about machines, not the model of GPUs alone;
-* within a node the devices with the least left that have enough are taken; the original tries each of them.
+* within a node the devices with the least left that have enough are taken; the original tries each of them;
+* the original places one task after another. A round charges each as if it came first, so in a small round the second
+  task on a machine costs more (`GROWTH`): else several would go where each alone loses least, and together more.
 """
 
 from __future__ import annotations
@@ -28,6 +30,12 @@ from cost_models.interface import (
 )
 
 
+GROWTH = 1.0
+"""How many devices more each further task of a round costs on a machine."""
+FEW_PER_MACHINE = 2
+"""Tasks of a round per machine with devices up to which that holds: of more, many have to share machines anyway."""
+
+
 class GpuFragmentation(BaseModel):
     """Charges a task for the devices that usual tasks can no longer use once it is there."""
 
@@ -40,14 +48,21 @@ class GpuFragmentation(BaseModel):
         self.needs = Needs(devices=drivers, typical=True)
 
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
-        """Return the usable share of devices that is lost, in devices: float64[S, M]; 0 on machines without any."""
+        """Return the usable share of devices that is lost, in devices: float64[S, M]; 0 on machines without any.
+
+        In a small round, machines with devices have a growth of `GROWTH`.
+        """
         raw = np.zeros((shapes.count, machines.count))
+        growth = None
         typical = shapes.typical
         view = see_devices(machines, self._resources)
         if typical is not None and typical.count and len(view.rows) and shapes.count:
             usual = view.describe_usual(typical)
             raw[:, view.rows] = find_losses(view, shapes, usual)
-        return Assessment(raw=raw)
+            if shapes.counts.sum() <= FEW_PER_MACHINE * len(view.rows):
+                growth = np.zeros(machines.count)
+                growth[view.rows] = GROWTH
+        return Assessment(raw=raw, growth=growth)
 
 
 def find_losses(view: DeviceView, shapes: ShapeBatch, usual: UsualTasks) -> Float64:

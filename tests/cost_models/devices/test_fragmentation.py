@@ -111,6 +111,14 @@ def test_devices_that_nodes_only_count_are_whole_ones():
     assert GpuPacking().assess(columns, ask).raw[0].tolist() == [4.0, 1.0, 2.0]
 
 
+@pytest.mark.parametrize(("tasks", "grows"), [(3, True), (4, True), (5, False)])
+def test_in_small_rounds_a_second_task_on_a_machine_with_devices_costs_more(tasks: int, grows: bool):
+    usual = show_pods([Pod(1, 1, 300)], [tasks])
+    nodes = show_nodes([Node(8, (1000,)), Node(8), Node(8, (1000, 1000))])
+    growth = GpuFragmentation().assess(nodes, show_pods([Pod(1, 1, 300)], [tasks], usual)).growth
+    assert (None if growth is None else growth.tolist()) == ([1.0, 0.0, 1.0] if grows else None)
+
+
 # --- in rounds --------------------------------------------------------------------------------------------------------
 
 
