@@ -29,7 +29,6 @@ from cost_models.interface import (
     ShapeBatch,
 )
 
-
 GROWTH = 1.0
 """How many devices more each further task of a round costs on a machine."""
 FEW_PER_MACHINE = 2

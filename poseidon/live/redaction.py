@@ -24,6 +24,7 @@ from poseidon.lifecycle.recovery import RECREATIONS
 from poseidon.manifests.controllers.volumes import PROVISIONED_BY
 from poseidon.offline.evictability import REFUSALS, SAFE_VOLUMES
 from poseidon.pod_groups.demands import MIN_PARALLELISM
+from poseidon.pod_groups.exclusive import ANNOTATIONS as EXCLUSIVE_ANNOTATIONS
 from poseidon.pod_groups.membership import (
     FOREIGN_GANG_ANNOTATIONS,
     GANG_ANNOTATION,
@@ -57,6 +58,7 @@ ANNOTATIONS: frozenset[str] = frozenset(
         SELECTED_NODE,
         WEIGHT,
         *BANDWIDTH_ANNOTATIONS,
+        *EXCLUSIVE_ANNOTATIONS,
         *FOREIGN_GANG_ANNOTATIONS,
         *SHARING_ANNOTATIONS,
         *NODE_ANNOTATIONS,

@@ -27,6 +27,8 @@ SUBGROUP_INDEX = f"{LWS}/subgroup-index"
 """Label of a LeaderWorkerSet's pods."""
 SIZE, SUBGROUP_SIZE, SUBGROUP_POLICY = f"{LWS}/size", f"{LWS}/subgroup-size", f"{LWS}/subgroup-policy-type"
 """Annotations of theirs."""
+ANNOTATIONS = (JOB_SET_DOMAIN, LWS_DOMAIN, SUBGROUP_DOMAIN, SIZE, SUBGROUP_SIZE, SUBGROUP_POLICY)
+"""All annotations by which pods say what of their group has a domain of its own."""
 LEADER_EXCLUDED = "LeaderExcluded"
 """The policy by which the leader is in no subgroup."""
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from poseidon.manifests.workloads.exclusive import exclusively, group_key
 from poseidon.manifests.workloads.fields import Value, items, mapping, name_of, namespace_of, number, text
 from poseidon.manifests.workloads.pod_sets import Known, PodSet, number_names
-from poseidon.pod_groups.exclusive import find_subgroup
+from poseidon.pod_groups.exclusive import SIZE, SUBGROUP_POLICY, SUBGROUP_SIZE, find_subgroup
 
 _PREFIX = "leaderworkerset.sigs.k8s.io"
 _DOMAIN, _SUBGROUP_DOMAIN = f"{_PREFIX}/exclusive-topology", f"{_PREFIX}/subgroup-exclusive-topology"
@@ -27,13 +27,11 @@ def read_leader_worker_set(value: Value, known: Known) -> Iterator[PodSet]:  # n
     domains = {key: given for key in (_DOMAIN, _SUBGROUP_DOMAIN) if (given := text(stated, key))}
     policy = mapping(made, "subGroupPolicy")
     subgroup_size = number(policy, "subGroupSize", default=0)
-    annotations = {f"{_PREFIX}/size": str(size), **domains}
+    annotations = {SIZE: str(size), **domains}
     excluded = text(policy, "subGroupPolicyType") == "LeaderExcluded"
     if subgroup_size:
-        annotations[f"{_PREFIX}/subgroup-size"] = str(subgroup_size)
-        annotations[f"{_PREFIX}/subgroup-policy-type"] = text(
-            policy, "subGroupPolicyType", default="LeaderWorker"
-        )
+        annotations[SUBGROUP_SIZE] = str(subgroup_size)
+        annotations[SUBGROUP_POLICY] = text(policy, "subGroupPolicyType", default="LeaderWorker")
     for group in range(number(spec, "replicas", default=1)):
         leader_name = f"{name}-{group}"
         key = group_key(namespace_of(value), leader_name)
