@@ -33,6 +33,7 @@ from poseidon.pod_groups.membership import (
 )
 from poseidon.pods.estimates import NODE_ANNOTATIONS, POD_ANNOTATIONS
 from poseidon.pods.resources import BANDWIDTH_ANNOTATIONS
+from poseidon.pods.templates import KAI_GPU_PARTS
 from poseidon.pods.visibility import ANNOTATION_PREFIX
 from poseidon.queues.claims import KUEUE_QUEUE, VOLCANO_QUEUES
 from poseidon.queues.elastic_quotas import NAMESPACES, WEIGHT
@@ -59,6 +60,7 @@ ANNOTATIONS: frozenset[str] = frozenset(
         WEIGHT,
         *BANDWIDTH_ANNOTATIONS,
         *EXCLUSIVE_ANNOTATIONS,
+        *KAI_GPU_PARTS,
         *FOREIGN_GANG_ANNOTATIONS,
         *SHARING_ANNOTATIONS,
         *NODE_ANNOTATIONS,

@@ -15,6 +15,7 @@ from poseidon.kube.parsing.label_syntax import key_fault
 from poseidon.pod_groups.composites import GroupNode
 from poseidon.pod_groups.demands import Demand, count_wanted
 from poseidon.pod_groups.membership import (
+    JOB_SET_BY_SELECTOR,
     JOB_SET_DOMAIN,
     LWS,
     LWS_DOMAIN,
@@ -27,7 +28,10 @@ SUBGROUP_INDEX = f"{LWS}/subgroup-index"
 """Label of a LeaderWorkerSet's pods."""
 SIZE, SUBGROUP_SIZE, SUBGROUP_POLICY = f"{LWS}/size", f"{LWS}/subgroup-size", f"{LWS}/subgroup-policy-type"
 """Annotations of theirs."""
-ANNOTATIONS = (JOB_SET_DOMAIN, LWS_DOMAIN, SUBGROUP_DOMAIN, SIZE, SUBGROUP_SIZE, SUBGROUP_POLICY)
+ANNOTATIONS = (
+    *(JOB_SET_BY_SELECTOR, JOB_SET_DOMAIN, LWS_DOMAIN),
+    *(SUBGROUP_DOMAIN, SIZE, SUBGROUP_SIZE, SUBGROUP_POLICY),
+)
 """All annotations by which pods say what of their group has a domain of its own."""
 LEADER_EXCLUDED = "LeaderExcluded"
 """The policy by which the leader is in no subgroup."""

@@ -42,6 +42,9 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 NEVER = "Never"
 """The preemption policy of pods that wait rather than evict others."""
 
+KAI_GPU_PARTS = ("gpu-fraction", "gpu-memory")
+"""Annotations of KAI. No resource stands for what they ask for: a pod with one would share a GPU uncounted."""
+
 _SOURCE_CACHE_LIMIT = 50_000
 
 
@@ -69,6 +72,8 @@ class ClassSource(Struct, frozen=True, gc=False, omit_defaults=True):
     """After how many seconds it has ended at the latest; 0: not known."""
     profile: str
     """The scheduler that it names, "" if its pods are placed as all others."""
+    gpu_part: str
+    """The annotation by which it asks KAI for a part of a GPU, "" for none."""
 
 
 def class_source(
@@ -88,6 +93,7 @@ def class_source(
         daemon=daemon and visibility.daemons,
         run_seconds=find_run_seconds(pod),
         profile=spec.scheduler_name if spec.scheduler_name in visibility.profiles else "",
+        gpu_part=next((key for key in KAI_GPU_PARTS if pod.metadata.annotations.get(key)), ""),
     )
 
 
@@ -124,6 +130,9 @@ def describe(source: ClassSource, visibility: Visibility) -> tuple[pb.TaskClass,
     defects: list[Defect] = []
     if not spec.containers:
         defects.append(Defect("spec.containers", "empty; a pod needs at least one container"))
+    if source.gpu_part:
+        problem = "parts of GPUs are not given as in KAI; ask for whole GPUs, or for parts as HAMi or Koordinator does"
+        defects.append(Defect(f"metadata.annotations[{source.gpu_part}]", problem))
     requests = effective_requests(spec, defects)
     if visibility.bandwidth:
         requests = add_annotated_bandwidth(requests, source.metadata.annotations)

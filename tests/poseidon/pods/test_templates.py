@@ -115,6 +115,14 @@ def test_pods_that_differ_otherwise_share_one(field):
     assert table.intern(make({})) == table.intern(make({field: SHARED[field]}))
 
 
+@pytest.mark.parametrize("key", ["gpu-fraction", "gpu-memory"])
+def test_a_pod_that_asks_for_a_part_of_a_gpu_as_in_kai_waits_and_says_so(key):
+    table = TemplateTable(Visibility(), lambda _: False)
+    asking, other = (table.intern(make({}, annotations={key: value})).plain for value in ("0.5", ""))
+    assert f"metadata.annotations[{key}]: parts of GPUs" in asking.message.invalid
+    assert not other.message.invalid
+
+
 _FIELDS = {
     field: st.sampled_from([value, *_DETAILS.get(field, ())]) for field, value in {**SPLIT, **SHARED}.items()
 }
@@ -125,7 +133,7 @@ _METADATA = st.fixed_dictionaries(
         "namespace": st.sampled_from("ab"),
         "labels": st.dictionaries(st.sampled_from(["app", "v"]), st.sampled_from("12"), max_size=2),
         "annotations": st.dictionaries(
-            st.sampled_from(["note", "firmament.io/x", "kubernetes.io/egress-bandwidth"]),
+            st.sampled_from(["note", "firmament.io/x", "kubernetes.io/egress-bandwidth", "gpu-fraction"]),
             st.sampled_from(["1M", "2M"]),
             max_size=2,
         ),

@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
 from poseidon.bridge.state import BridgeState
@@ -369,7 +370,8 @@ def test_a_pod_has_the_priority_of_its_owner_in_a_queue_as_soon_as_that_is_known
     assert (stage.queue_of(), priority_of(stage)) == ("ClusterQueue/team", 7)
 
 
-def test_a_change_of_the_priority_class_of_an_owner_reaches_pods_that_are_known():
+@pytest.mark.parametrize("node", ["", "n1"])
+def test_a_change_of_the_priority_class_of_an_owner_reaches_pods_that_are_known(node):
     stage = kueue().tell(workload_priority("high", 7), workload_priority("low", 3))
 
     def label(name):
@@ -381,14 +383,16 @@ def test_a_change_of_the_priority_class_of_an_owner_reaches_pods_that_are_known(
         return stage.queue_of(), stage.wait_of(), priority_of(stage)
 
     label("low")
-    stage.add(queued(queue="", owner=OwnerReference(kind="Job", name="j", uid="Job-j", controller=True)))
+    known = queued(queue="", owner=OwnerReference(kind="Job", name="j", uid="Job-j", controller=True))
+    stage.add(replace(known, spec=replace(known.spec, node_name=node)))
     assert found() == ("ClusterQueue/team", "", 3)
     label("high")
     assert found() == ("ClusterQueue/team", "", 7)
     label("")
     assert found() == ("ClusterQueue/team", "", 0)
     label("best")
-    assert "WorkloadPriorityClass best does not exist" in stage.wait_of()
+    if not node:
+        assert "WorkloadPriorityClass best does not exist" in stage.wait_of()
     stage.tell(workload_priority("best", 9))
     assert found() == ("ClusterQueue/team", "", 9)
 
