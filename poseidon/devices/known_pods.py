@@ -46,15 +46,15 @@ class ClaimUsers:
         return self._by_claim.get(key, {})
 
     def add(self, uid: str, claims: Iterable[PodDeviceClaim]) -> list[str]:
-        """Note what a pod names; returns the claims."""
-        keys = [each.key for each in claims if each.key]
+        """Note what a pod names; returns the claims, each once."""
+        keys = list({each.key: None for each in claims if each.key})
         for key in keys:
             self._by_claim.setdefault(key, {})[uid] = None
         return keys
 
     def remove(self, uid: str, claims: Iterable[PodDeviceClaim]) -> list[str]:
-        """Forget what a pod has named; returns the claims."""
-        keys = [each.key for each in claims if each.key in self._by_claim]
+        """Forget what a pod has named; returns the claims, each once."""
+        keys = list({each.key: None for each in claims if each.key in self._by_claim})
         for key in keys:
             users = self._by_claim[key]
             users.pop(uid, None)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from msgspec.structs import replace
@@ -112,7 +113,8 @@ class SharedGpus:
         self._sizes = self._sizes + Counter(now) - Counter(former)
         if self._sizes.keys() != before:
             for uid, pod in self._pods.items():
-                self._tell_claim(uid, pod)
+                with suppress(ValueError):  # its pod has been told what is wrong, and concerns nobody else
+                    self._tell_claim(uid, pod)
 
     def forget_node(self, name: str) -> None:
         """Forget a node that is gone."""

@@ -289,6 +289,7 @@ RULES: dict[tuple[str, str], Callable[[Object, Sequence[Object]], Iterator[str]]
     ("jobset.x-k8s.io/v1alpha2", "JobSet"): _nothing,
     ("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet"): _nothing,
     ("slo.koordinator.sh/v1alpha1", "NodeMetric"): _nothing,
+    ("scheduling.koordinator.sh/v1alpha1", "Device"): _nothing,
     ("topology.node.k8s.io/v1alpha1", "NodeResourceTopology"): _nothing,
     ("topology.node.k8s.io/v1alpha2", "NodeResourceTopology"): _nothing,
 }

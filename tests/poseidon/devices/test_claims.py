@@ -80,6 +80,14 @@ def test_a_pod_waits_for_its_claims_in_the_words_of_kube_scheduler(found, words)
     assert claims.put(pod_of_template("web")).waits == words
 
 
+def test_a_pod_that_names_a_claim_twice_goes_like_any_other():
+    claims = Claims(claim("shared"))
+    twice = with_claims(pod("web"), "shared", "shared")
+    claims.put(twice)
+    claims.state.remove_pod(twice.metadata.uid)
+    assert claims.put(with_claims(pod("web"), "shared")).needs == (ClaimNeed("shared", "default/shared"),)
+
+
 def test_a_pod_is_told_when_its_claim_comes():
     claims = Claims()
     assert claims.put(pod_of_template("web")).waits

@@ -58,6 +58,7 @@ _OF_STRUCTS = {
     "DeviceClass": ("resource.k8s.io/v1", "DeviceClass"),
     "ResourceClaim": ("resource.k8s.io/v1", "ResourceClaim"),
     "ResourceSlice": ("resource.k8s.io/v1", "ResourceSlice"),
+    "NodeDeviceList": ("scheduling.koordinator.sh/v1alpha1", "Device"),
     "ResourceFlavor": ("kueue.x-k8s.io/v1beta2", "ResourceFlavor"),
     "Cohort": ("kueue.x-k8s.io/v1beta2", "Cohort"),
     "ClusterQueue": ("kueue.x-k8s.io/v1beta2", "ClusterQueue"),

@@ -9,13 +9,16 @@ import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from poseidon.bridge.state import BridgeState
 from poseidon.configuration.document import BridgeConfiguration
 from poseidon.devices.sharing.koordinator.results import ALLOCATED
 from poseidon.embedding import load_configuration
 from poseidon.kube.api import kinds
+from poseidon.kube.api.decoding import convert_object
 from poseidon.kube.api.devices import NodeDeviceList
+from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.resource import Change
 from poseidon.manifests.loader import load_manifests
 from poseidon.offline.plan import make_plan
@@ -254,6 +257,21 @@ def test_the_bridge_follows_device_objects_only_where_they_matter():
         state = BridgeState(BridgeConfiguration.model_validate({"devices": {"sharing": [sharing]}}))
         assert state.follows(kinds.NODE_DEVICES) is follows
     assert not BridgeState().follows(kinds.NODE_DEVICES)
+
+
+def test_a_pod_whose_request_makes_no_sense_does_not_hide_devices_that_come_later():
+    state = BridgeState(BridgeConfiguration.model_validate({"devices": {"sharing": ["koordinator"]}}))
+    for name, percent in (("bad", 150), ("good", 50)):
+        made = convert_object(pod(name, gpu=percent), Pod)
+        spec, metadata = replace(made.spec, scheduler_name="poseidon"), replace(made.metadata, uid=name)
+        state.pods_changed([Change(name, replace(made, metadata=metadata, spec=spec))])
+    state.takers[kinds.NODE_DEVICES]([Change("d", convert_object(node(gpu(0))[1], NodeDeviceList))])
+    told = {
+        (event.record.key.kind, event.record.key.name)
+        for event in state.snapshot()
+        if event.HasField("record")
+    }
+    assert ("DeviceSlice", "gpu.koordinator.sh/n1") in told
 
 
 def test_devices_of_a_deleted_object_are_gone():
