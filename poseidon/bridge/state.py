@@ -189,7 +189,7 @@ class BridgeState(Stores):
 
     def node_devices_changed(self, changes: Sequence[Change[NodeDeviceList]]) -> None:
         """Handle changes of objects that list the devices of nodes."""
-        if self.shared_gpus is not None and not self.shared_gpus.system.inventory:
+        if self.shared_gpus is not None and self.shared_gpus.reads_objects:
             self.shared_gpus.take_objects(changes)
             self.device_effects.apply()
 
@@ -212,7 +212,7 @@ class BridgeState(Stores):
         if kind in kinds.QUEUES:
             return self.queues is not None and self.queues.reads(kind)
         if kind is kinds.NODE_DEVICES:
-            return self.shared_gpus is not None and not self.shared_gpus.system.inventory
+            return self.shared_gpus is not None and self.shared_gpus.reads_objects
         if kind is kinds.SERVICE:  # pods that only services keep apart would be told twice
             return self._services_matter
         return kind is not kinds.DAEMON_SET or self.classes.visibility.daemons

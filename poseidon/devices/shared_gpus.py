@@ -74,6 +74,11 @@ class SharedGpus:
         if self.system.in_turn:
             self.devices.holds_back = self.holds_back
 
+    @property
+    def reads_objects(self) -> bool:
+        """Whether objects of their own list the devices of nodes, and no annotations."""
+        return not self.system.inventory
+
     # --- nodes ---------------------------------------------------------------------------------------------
 
     def put_node(self, name: str, annotations: Mapping[str, str]) -> None:

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from poseidon.devices.sharing.node_devices import NodeDevices
+from poseidon.devices.sharing.node_devices import NodeDevices, build_allocation, build_slice
 from poseidon.kube.api.devices import Json
 from poseidon.kube.api.pods import Container, Pod
 from poseidon.kube.parsing import strict_json
@@ -117,34 +117,30 @@ def read_devices(node: str, text: str) -> NodeDevices:
 
 
 def _describe_node(node: str, gpus: Sequence[Gpu]) -> Json:
-    return {
-        "driver": DRIVER,
-        "nodeName": node,
-        "pool": {"name": node, "generation": 1, "resourceSliceCount": 1},
-        "devices": [
-            {
-                "name": gpu.id,
-                "allowMultipleAllocations": True,
-                "attributes": {
-                    "uuid": {"string": gpu.id},
-                    "type": {"string": gpu.model.upper()},
-                    "mode": {"string": gpu.mode},
-                    "numa": {"int": gpu.numa},
-                    "memory": {"int": gpu.memory},
-                },
-                "capacity": {
-                    name: {"value": str(value)}
-                    for name, value in {
-                        "slots": gpu.slots,
-                        "memory": gpu.memory,
-                        "cores": gpu.cores,
-                        "whole": _WHOLE,
-                    }.items()
-                },
-            }
-            for gpu in gpus
-        ],
-    }
+    devices: list[Json] = [
+        {
+            "name": gpu.id,
+            "allowMultipleAllocations": True,
+            "attributes": {
+                "uuid": {"string": gpu.id},
+                "type": {"string": gpu.model.upper()},
+                "mode": {"string": gpu.mode},
+                "numa": {"int": gpu.numa},
+                "memory": {"int": gpu.memory},
+            },
+            "capacity": {
+                name: {"value": str(value)}
+                for name, value in {
+                    "slots": gpu.slots,
+                    "memory": gpu.memory,
+                    "cores": gpu.cores,
+                    "whole": _WHOLE,
+                }.items()
+            },
+        }
+        for gpu in gpus
+    ]
+    return build_slice(DRIVER, node, devices)
 
 
 # --- pods -------------------------------------------------------------------------------------------------------------
@@ -283,8 +279,7 @@ def make_allocation(node: str, mark: str, parts: Sequence[Sequence[GpuPart]]) ->
         for number, container in enumerate(parts)
         for place, part in enumerate(container)
     ]
-    terms = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}]
-    return {"devices": {"results": results}, "nodeSelector": {"nodeSelectorTerms": terms}}
+    return build_allocation(node, results)
 
 
 def list_parts(allocation: Json, containers: int) -> list[list[GpuPart]]:

@@ -1,7 +1,8 @@
-"""What a node has of devices that pods share."""
+"""Slices and allocations of devices that pods share, in the form that all projects have in common."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from poseidon.kube.api.devices import Json
@@ -14,3 +15,19 @@ class NodeDevices(NamedTuple):
     """Their specs, each of another driver."""
     sizes: tuple[int, ...] = ()
     """The memory of each GPU, in the unit of its project."""
+
+
+def build_slice(driver: str, node: str, devices: Sequence[Json]) -> Json:
+    """Return the spec of a slice that has all devices of a driver on a node."""
+    return {
+        "driver": driver,
+        "nodeName": node,
+        "pool": {"name": node, "generation": 1, "resourceSliceCount": 1},
+        "devices": list(devices),
+    }
+
+
+def build_allocation(node: str, results: Sequence[Json]) -> Json:
+    """Return the allocation of a claim whose devices are on one node; ``results``: one entry per device."""
+    terms = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}]
+    return {"devices": {"results": list(results)}, "nodeSelector": {"nodeSelectorTerms": terms}}

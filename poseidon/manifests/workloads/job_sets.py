@@ -20,9 +20,9 @@ from poseidon.manifests.workloads.fields import (
     text,
 )
 from poseidon.manifests.workloads.pod_sets import Known, PodGroupObject, PodSet, number_names
+from poseidon.pod_groups.membership import JOB_SET_DOMAIN
 
 _PREFIX = "jobset.sigs.k8s.io"
-_EXCLUSIVE = "alpha.jobset.sigs.k8s.io/exclusive-topology"
 _STEP = "trainer.kubeflow.org/trainjob-ancestor-step"
 _TRAINER = "trainer"
 _NODE = "node"
@@ -40,7 +40,7 @@ def _pods_of(spec: Value, name: str, namespace: str, annotations: Value) -> Iter
     for replicated in items(spec, "replicatedJobs"):
         part, job = text(replicated, "name"), mapping(replicated, "template", "spec")
         own = mapping(replicated, "template", "metadata", "annotations")
-        topology = text({**annotations, **own}, _EXCLUSIVE)
+        topology = text({**annotations, **own}, JOB_SET_DOMAIN)
         parallel = number(job, "parallelism", default=1)
         pods = min(parallel, number(job, "completions", default=parallel))
         jobs = number(replicated, "replicas", default=1)
@@ -64,7 +64,7 @@ def _pods_of(spec: Value, name: str, namespace: str, annotations: Value) -> Iter
                     "batch.kubernetes.io/job-name": job_name,
                     "job-name": job_name,
                 },
-                annotations={_EXCLUSIVE: topology} if topology else {},
+                annotations={JOB_SET_DOMAIN: topology} if topology else {},
                 index_label="batch.kubernetes.io/job-completion-index",
                 once=True,
             )

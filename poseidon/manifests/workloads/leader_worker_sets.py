@@ -9,9 +9,7 @@ from poseidon.manifests.workloads.exclusive import exclusively, group_key
 from poseidon.manifests.workloads.fields import Value, items, mapping, name_of, namespace_of, number, text
 from poseidon.manifests.workloads.pod_sets import Known, PodSet, number_names
 from poseidon.pod_groups.exclusive import SIZE, SUBGROUP_POLICY, SUBGROUP_SIZE, find_subgroup
-
-_PREFIX = "leaderworkerset.sigs.k8s.io"
-_DOMAIN, _SUBGROUP_DOMAIN = f"{_PREFIX}/exclusive-topology", f"{_PREFIX}/subgroup-exclusive-topology"
+from poseidon.pod_groups.membership import LWS, LWS_DOMAIN, SUBGROUP_DOMAIN
 
 _ROLE = "disaggregatedset.x-k8s.io/role"
 
@@ -24,7 +22,7 @@ def read_leader_worker_set(value: Value, known: Known) -> Iterator[PodSet]:  # n
     worker = mapping(made, "workerTemplate")
     leader = mapping(made, "leaderTemplate") or worker
     stated = mapping(value, "metadata", "annotations")
-    domains = {key: given for key in (_DOMAIN, _SUBGROUP_DOMAIN) if (given := text(stated, key))}
+    domains = {key: given for key in (LWS_DOMAIN, SUBGROUP_DOMAIN) if (given := text(stated, key))}
     policy = mapping(made, "subGroupPolicy")
     subgroup_size = number(policy, "subGroupSize", default=0)
     annotations = {SIZE: str(size), **domains}
@@ -35,21 +33,21 @@ def read_leader_worker_set(value: Value, known: Known) -> Iterator[PodSet]:  # n
     for group in range(number(spec, "replicas", default=1)):
         leader_name = f"{name}-{group}"
         key = group_key(namespace_of(value), leader_name)
-        labels = {f"{_PREFIX}/group-key": key}
-        marks = {f"{_PREFIX}/name": name, f"{_PREFIX}/group-index": str(group)}
-        inside_of = _Subgroups(leader_name, size, subgroup_size, domains.get(_SUBGROUP_DOMAIN, ""))
-        together = exclusively(leader, domains.get(_DOMAIN, ""), f"{_PREFIX}/group-key", key)
+        labels = {f"{LWS}/group-key": key}
+        marks = {f"{LWS}/name": name, f"{LWS}/group-index": str(group)}
+        inside_of = _Subgroups(leader_name, size, subgroup_size, domains.get(SUBGROUP_DOMAIN, ""))
+        together = exclusively(leader, domains.get(LWS_DOMAIN, ""), f"{LWS}/group-key", key)
         if size:
             own, more = inside_of.place(together, 0) if not excluded else (together, {})
             yield PodSet(
                 names=(leader_name,),
                 template=own,
                 owner=("StatefulSet", name),
-                marks={**marks, f"{_PREFIX}/worker-index": "0"},
+                marks={**marks, f"{LWS}/worker-index": "0"},
                 labels={**labels, **more},
                 annotations=annotations,
             )
-        together = exclusively(worker, domains.get(_DOMAIN, ""), f"{_PREFIX}/group-key", key)
+        together = exclusively(worker, domains.get(LWS_DOMAIN, ""), f"{LWS}/group-key", key)
         for first, count in inside_of.list_workers():
             own, more = inside_of.place(together, first)
             yield PodSet(
@@ -58,8 +56,8 @@ def read_leader_worker_set(value: Value, known: Known) -> Iterator[PodSet]:  # n
                 owner=("StatefulSet", leader_name),
                 marks={**marks, **more},
                 labels=labels,
-                annotations={**annotations, f"{_PREFIX}/leader-name": leader_name},
-                index_label=f"{_PREFIX}/worker-index",
+                annotations={**annotations, f"{LWS}/leader-name": leader_name},
+                index_label=f"{LWS}/worker-index",
                 first_index=first,
             )
 
@@ -113,5 +111,5 @@ class _Subgroups:
             return template, {}
         own = str(find_subgroup(index, self.size, self.each))
         key = group_key(self.leader, own)
-        labels = {f"{_PREFIX}/subgroup-index": own, f"{_PREFIX}/subgroup-key": key}
-        return exclusively(template, self.domain, f"{_PREFIX}/subgroup-key", key), labels
+        labels = {f"{LWS}/subgroup-index": own, f"{LWS}/subgroup-key": key}
+        return exclusively(template, self.domain, f"{LWS}/subgroup-key", key), labels

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from poseidon.devices.sharing.node_devices import NodeDevices
+from poseidon.devices.sharing.node_devices import NodeDevices, build_slice
 from poseidon.kube.api.devices import Json
 from poseidon.kube.parsing import strict_json
 from poseidon.kube.parsing.quantities import amount
@@ -53,17 +53,10 @@ def describe_node(node: str, text: str) -> NodeDevices:
         found[kind][device["name"]] = device
         if kind == GPU:
             sizes.append(int(device["attributes"][f"{DOMAIN}/memory"]["int"]))
-    slices = tuple(_describe_slice(node, kind, list(each.values())) for kind, each in found.items() if each)
+    slices = tuple(
+        build_slice(name_driver(kind), node, list(each.values())) for kind, each in found.items() if each
+    )
     return NodeDevices(slices, tuple(sizes))
-
-
-def _describe_slice(node: str, kind: str, devices: list[Json]) -> Json:
-    return {
-        "driver": name_driver(kind),
-        "nodeName": node,
-        "pool": {"name": node, "generation": 1, "resourceSliceCount": 1},
-        "devices": devices,
-    }
 
 
 def _describe_device(kind: str, given: _Found) -> Json:

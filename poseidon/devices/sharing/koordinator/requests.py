@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -218,13 +218,9 @@ def _describe_option(
         "deviceClassName": DRIVER,
         "allocationMode": "ExactCount" if wanted.count else "All",
         **count,
-        "selectors": [*wanted.selectors, *_list_expressions(more)],
+        "selectors": [*wanted.selectors, *map(_select, more)],
         "capacity": {"requests": {key: str(value) for key, value in amounts.items()}},
     }
-
-
-def _list_expressions(texts: Iterable[str]) -> Iterator[Json]:
-    return map(_select, texts)
 
 
 def _select(expression: str) -> Json:

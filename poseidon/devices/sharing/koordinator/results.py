@@ -14,6 +14,7 @@ from poseidon.devices.sharing.koordinator.inventory import (
     name_device,
     name_driver,
 )
+from poseidon.devices.sharing.node_devices import build_allocation
 from poseidon.kube.api.devices import Json
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.parsing import strict_json
@@ -43,8 +44,7 @@ def read_allocation(pod: Pod, uid: str, node: str) -> Json:
                     },
                 }
             )
-    terms = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}]
-    return {"devices": {"results": results}, "nodeSelector": {"nodeSelectorTerms": terms}}
+    return build_allocation(node, results)
 
 
 def annotate(allocation: Json, _containers: int, _now: float) -> dict[str, str]:
