@@ -53,11 +53,17 @@ class Profiles:
     def divide(self, cluster: Cluster, rows: Iterable[int]) -> list[list[int]]:
         """Return tasks (rows) by profile, in order of its name; those of a profile in the order given."""
         found: dict[str, list[int]] = {}
-        tasks, classes = cluster.tasks, cluster.classes.rows
         for row in rows:
-            name = classes[int(tasks.cls[row])].content.profile
-            found.setdefault(name if name in self._by_name else BASE, []).append(row)
+            found.setdefault(self._name_profile(cluster, row), []).append(row)
         return [found[name] for name in sorted(found)]
+
+    def find_profile(self, cluster: Cluster, row: int) -> PlacementProfile:
+        """Return the profile of a task (row)."""
+        return self._by_name[self._name_profile(cluster, row)]
+
+    def _name_profile(self, cluster: Cluster, row: int) -> str:
+        name = cluster.classes.rows[int(cluster.tasks.cls[row])].content.profile
+        return name if name in self._by_name else BASE
 
     def rest(self) -> None:
         """Give back memory that only makes rounds faster."""

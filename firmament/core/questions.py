@@ -94,6 +94,4 @@ class ClusterQuestions:
 
     def _find_context(self, uid: str) -> RoundContext:
         """Return what a round of a known task begins with."""
-        cluster = self._cluster
-        row = int(cluster.tasks.cls[cluster.tasks.row_of[uid]])
-        return self._profiles[cluster.classes.rows[row].content.profile].context
+        return self._profiles.find_profile(self._cluster, self._cluster.tasks.row_of[uid]).context

@@ -129,28 +129,34 @@ def argument_faults(document: Mapping[str, Any]) -> Iterator[str]:
     }
     for kind, name in _HEEDED.items():
         first: tuple[str, Section] | None = None
-        for where, holder in places.items():
-            for each in _list(holder.get("costModels")):
-                args = (
-                    each.get("args", {}) if isinstance(each, Mapping) and each.get("name") == name else None
-                )
-                if not isinstance(args, Mapping):
-                    continue
-                faults = list(_faults(kind, args))
-                yield from (f"{where}: {name}: {fault}" for fault in faults)
-                if faults:
-                    continue
-                read = _read(kind, args)
-                first = first or (where, read)
-                if read != first[1]:
-                    what = "args name other objects than those in"
-                    yield f"{where}: {name}: {what} {first[0]}; write the same"
+        for where, args in _list_arguments(places, name):
+            faults = list(_faults(kind, args))
+            yield from (f"{where}: {name}: {fault}" for fault in faults)
+            if faults:
+                continue
+            read = _read(kind, args)
+            first = first or (where, read)
+            if read != first[1]:
+                what = "args name other objects than those in"
+                yield f"{where}: {name}: {what} {first[0]}; write the same"
     names = document.get("schedulerNames", ["poseidon"])
     known = [names] if isinstance(names, str) else _list(names)
     for at, each in enumerate(profiles):
         own = each.get("schedulerName")
         if isinstance(own, str) and own not in known and _ANY not in known:
             yield f"profiles[{at}].schedulerName: {own} is not among schedulerNames; add it there"
+
+
+def _list_arguments(
+    places: Mapping[str, Mapping[str, Any]], model: str
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield where a cost model stands in parts of a document, and its arguments there."""
+    for where, part in places.items():
+        for each in _list(part.get("costModels")):
+            if isinstance(each, Mapping) and each.get("name") == model:
+                args = each.get("args", {})
+                if isinstance(args, Mapping):
+                    yield where, args
 
 
 def _list(value: object) -> list[Any]:

@@ -202,7 +202,7 @@ class _Dealing:
         return self._count_within(claim, kind, most, 0)
 
     def _count_within(self, claim: _Claim, kind: int, most: int, height: int) -> int:
-        """Return how many tasks, at least one and at most so many, come without borrowing further up than that."""
+        """Return how many tasks, at least one and at most ``most``, fit without borrowing above level ``height``."""
         low, high = 1, most
         while low < high:
             middle = (low + high + 1) // 2
