@@ -8,6 +8,7 @@ import _signal  # type: ignore[import-not-found]  # what signal is made of, with
 import _socket
 import marshal
 import posix
+import select
 import sys
 
 SIGNALS = (_signal.SIGHUP, _signal.SIGINT, _signal.SIGQUIT, _signal.SIGTERM, _signal.SIGUSR1, _signal.SIGUSR2)
@@ -56,8 +57,17 @@ orders.sendmsg([order], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, rights)])
 process = int(orders.recv(100))
 for each in numbers:
     posix.close(each)  # who waits for their end waits for the other process
+# A signal that comes just before a call waits until that returns. So wait for signals too.
+signalled, signals = _socket.socketpair()
+signals.setblocking(False)
+_signal.set_wakeup_fd(signals.fileno())
 for each in early:
     posix.kill(process, each)
+waiting = select.poll()
+waiting.register(orders, select.POLLIN)
+waiting.register(signalled, select.POLLIN)
+while all(each != orders.fileno() for each, _ in waiting.poll()):
+    signalled.recv(100)
 answer = orders.recv(100)
 status = int(answer) if answer else 1
 if status < 0:

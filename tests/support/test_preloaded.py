@@ -28,7 +28,8 @@ number, *kept = preloaded.start(command, {}, (2, 2))
 print(number, flush=True)
 sys.stdin.read()
 """
-WAITING = "import os, time; print(os.getpid(), flush=True); time.sleep(600)"
+WAITING = "import os, time; print(os.getpid(), flush=True)\nwhile True: time.sleep(0.05)"
+"""A signal that comes just before a sleep waits for its end, so these are short."""
 
 
 async def test_it_ends_with_the_status_of_its_program(tmp_path):
