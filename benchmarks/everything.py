@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from benchmarks.comparing import comparators, compare
 from benchmarks.declarative.loading import Workload, load_workload
 from benchmarks.environment import environment
-from benchmarks.growth import measure_growth
 from benchmarks.measuring import MeasureOptions, Stage, measure_workload
-from benchmarks.optimum import measure_optimum
+from benchmarks.quality.comparing import comparators, compare
+from benchmarks.quality.optimum import measure_optimum
+from benchmarks.rounds.growth import measure_growth
 
 RULES = (
     "anti-affinity",

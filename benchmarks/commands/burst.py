@@ -25,7 +25,7 @@ def burst(nodes: int, pods: int, seeds: int, only: str, output: str, save: Path 
     that use exactly what is estimated, or less; with noise; with metrics missing for a tenth of the nodes and stale for
     another. Ten pods per node of the default sizes fill nodes to about a half.
     """
-    from benchmarks.bursts import measure_bursts, standard_bursts
+    from benchmarks.bursts.chosen_bursts import measure_bursts, standard_bursts
     from benchmarks.environment import environment
 
     chosen = {label: each for label, each in standard_bursts(nodes, pods).items() if only in label}

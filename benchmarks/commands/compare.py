@@ -47,11 +47,11 @@ def compare(
 
     Rules between pods are not known to the comparators; use workloads without them.
     """
-    from benchmarks import comparing
     from benchmarks.comparators.original_firmament import CPU_MEM, OriginalFirmament
     from benchmarks.declarative.loading import WorkloadError, load_workload
     from benchmarks.environment import environment
-    from benchmarks.tables import print_comparison
+    from benchmarks.quality import comparing
+    from benchmarks.reports.tables import print_comparison
 
     known = list(comparing.comparators())
     unknown = sorted(set(names) - set(known))

@@ -28,6 +28,6 @@ def consolidate(output: str, save: Path | None, **options: Any) -> None:
     """Count machines emptied with as many moves as a search of prefixes takes, and with any number, on random
     clusters.
     """
-    from benchmarks.consolidation import ConsolidationOptions, measure_consolidation
+    from benchmarks.quality.consolidation import ConsolidationOptions, measure_consolidation
 
     emit(measure_consolidation(ConsolidationOptions(**options), progress=progress()), output, save)

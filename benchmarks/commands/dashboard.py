@@ -21,6 +21,6 @@ from benchmarks.commands.options import OUTPUT, SAVE, SEED, emit, progress
 @SAVE
 def dashboard(output: str, save: Path | None, **options: Any) -> None:
     """Measure rounds with the dashboard's page open and without, in turn, and with many browsers at a time."""
-    from benchmarks.dashboard import DashboardOptions, measure_dashboard
+    from benchmarks.processes.dashboard import DashboardOptions, measure_dashboard
 
     emit(measure_dashboard(DashboardOptions(**options), progress=progress()), output, save)

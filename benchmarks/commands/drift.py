@@ -34,7 +34,7 @@ def drift(
     The commit is checked out beside this tree, and removed afterwards. Each release saves what it found to
     benchmarks/results, where small steps add up to what is seen.
     """
-    from benchmarks.drift import BASE, DriftError, measure_drift
+    from benchmarks.rounds.drift import BASE, DriftError, measure_drift
 
     try:
         report = measure_drift(

@@ -41,8 +41,8 @@ def end_to_end(output: str, save: Path | None, **options: Any) -> None:
     """Measure from creation to binding: both processes against an API server, verified by what the API server
     says.
     """
-    from benchmarks.end_to_end import EndToEndOptions, run_end_to_end
     from benchmarks.environment import environment
+    from benchmarks.processes.end_to_end import EndToEndOptions, run_end_to_end
     from poseidon.testbed.harness.child import ChildDiedError
 
     try:

@@ -69,8 +69,8 @@ def _run(plan: Plan, name: str, save: Path | None, seed: int) -> None:
 
 
 async def _show_all(plan: Plan, name: str, save: Path | None, seed: int) -> None:
-    from benchmarks import tables
     from benchmarks.everything import measure_everything
+    from benchmarks.reports import tables
 
     show: dict[str, Callable[[dict[str, Any], Console], None]] = {
         "workloads": tables.print_workloads,

@@ -55,8 +55,8 @@ def failover(output: str, save: Path | None, **options: Any) -> None:
     steady load.
     """
     from benchmarks.environment import environment
-    from benchmarks.failover import run_failover
-    from benchmarks.failover_processes import FailoverOptions
+    from benchmarks.processes.failover import run_failover
+    from benchmarks.processes.failover_processes import FailoverOptions
     from poseidon.testbed.harness.child import ChildDiedError
 
     try:

@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
-from benchmarks.hostile_groups import GROUP_SHAPES
-from benchmarks.hostile_pods import SHAPES
+from benchmarks.hostile.groups import GROUP_SHAPES
+from benchmarks.hostile.pods import SHAPES
 
 
 @click.command()
@@ -73,8 +73,8 @@ def hostile(
 
     With --processes in seconds of the clock. Ends with status 1 if that is more than the promised bound.
     """
-    from benchmarks.hostile import HostileOptions, run_hostile
-    from benchmarks.hostile_processes import FEW, run_processes
+    from benchmarks.hostile.delays import HostileOptions, run_hostile
+    from benchmarks.hostile.processes import FEW, run_processes
 
     if processes and (groups := [each for each in shapes if each in GROUP_SHAPES]):
         raise click.UsageError(f"--processes measures pods, no groups: {groups[0]}")

@@ -30,6 +30,6 @@ def lifetimes(output: str, save: Path | None, **options: Any) -> None:
     """Count nodes that stay empty in simulated days, with the overlay lifetimes, without it, and with wrong run
     times.
     """
-    from benchmarks.lifetimes import LifetimesOptions, measure_lifetimes
+    from benchmarks.quality.lifetimes import LifetimesOptions, measure_lifetimes
 
     emit(measure_lifetimes(LifetimesOptions(**options), progress=progress()), output, save)

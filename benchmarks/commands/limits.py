@@ -27,8 +27,8 @@ from benchmarks.commands.options import OUTPUT, PARAM, SAVE, SEED, emit, parse_p
 @SAVE
 def optimum(instances: int, family: str, seconds: float, seed: int, output: str, save: Path | None) -> None:
     """Compare tasks placed with those that CP-SAT can place, on small instances with more work than room."""
-    from benchmarks.optimum import measure_optimum
-    from benchmarks.tables import print_optimum
+    from benchmarks.quality.optimum import measure_optimum
+    from benchmarks.reports.tables import print_optimum
 
     report = measure_optimum(instances, family, seed=seed, seconds=seconds, progress=progress())
     emit(report, output, save, print_optimum)
@@ -59,8 +59,8 @@ def growth(
     """Return how much longer a round takes with ten times the nodes, the pods, or the classes, and with which
     exponent it grows.
     """
-    from benchmarks.growth import measure_growth, measure_memory_growth
-    from benchmarks.tables import print_growth
+    from benchmarks.reports.tables import print_growth
+    from benchmarks.rounds.growth import measure_growth, measure_memory_growth
     from poseidon.testbed.harness.child import ChildDiedError
 
     params = {"nodes": nodes, "pods": pods, "classes": classes}
@@ -83,8 +83,8 @@ def growth(
 @SAVE
 def memory(params: tuple[str, ...], seed: int, timeout: float, output: str, save: Path | None) -> None:
     """Measure resident memory of solver and bridge over 2,000 rounds of churn, end to end; takes minutes."""
-    from benchmarks.memory import measure_memory
-    from benchmarks.tables import print_memory
+    from benchmarks.processes.memory import measure_memory
+    from benchmarks.reports.tables import print_memory
     from benchmarks.targets.base import TargetError
 
     given = parse_params(params)

@@ -24,7 +24,7 @@ def lone_pod(*, nodes: int, pods: int, rate: int, simulated: bool, output: str, 
     """
     from benchmarks.head_to_head.arenas import ArenaOptions
     from benchmarks.judge.control_plane import ControlPlaneError, binaries
-    from benchmarks.lone_pod import LonePodOptions, measure_lone_pod
+    from benchmarks.processes.lone_pod import LonePodOptions, measure_lone_pod
     from benchmarks.targets.base import TargetError
     from poseidon.kube.client.errors import KubeError
     from poseidon.testbed.harness.child import ChildDiedError

@@ -35,6 +35,6 @@ def network(output: str, save: Path | None, **options: Any) -> None:
     """Compare the network cost of random applications, jointly and pod by pod in six orders; and pods per
     second.
     """
-    from benchmarks.network import NetworkOptions, measure_network
+    from benchmarks.quality.network import NetworkOptions, measure_network
 
     emit(measure_network(NetworkOptions(**options), progress=progress()), output, save)

@@ -25,6 +25,6 @@ def observability(output: str, save: Path | None, **options: Any) -> None:
     """Return what metrics and traces cost: rounds, and both processes end to end, with both and with neither
     in turn.
     """
-    from benchmarks.observability import ObservabilityOptions, measure_observability
+    from benchmarks.processes.observability import ObservabilityOptions, measure_observability
 
     emit(measure_observability(ObservabilityOptions(**options), progress=progress()), output, save)

@@ -10,9 +10,9 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from benchmarks.report import KINDS
-from benchmarks.sheets import Report, print_sheets
-from benchmarks.tables import print_environment
+from benchmarks.reports.report import KINDS
+from benchmarks.reports.sheets import Report, print_sheets
+from benchmarks.reports.tables import print_environment
 
 Show = Callable[[Report, Console], None]
 

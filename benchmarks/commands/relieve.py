@@ -22,6 +22,6 @@ from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
 @SAVE
 def relieve(output: str, save: Path | None, **options: Any) -> None:
     """Count hot machines after moves off them, and the moves."""
-    from benchmarks.relief import ReliefOptions, measure_relief
+    from benchmarks.quality.relief import ReliefOptions, measure_relief
 
     emit(measure_relief(ReliefOptions(**options), progress=progress()), output, save)

@@ -26,8 +26,8 @@ def report(paths: tuple[Path, ...], plots: Path | None, page: Path | None, kind:
 
     The status is 1 if some results are of an unknown kind; these are named, and the others rendered.
     """
-    from benchmarks.plots import PlottingUnavailableError, draw_all
-    from benchmarks.report import ResultError, as_page, load_results, render, unknown
+    from benchmarks.reports.plots import PlottingUnavailableError, draw_all
+    from benchmarks.reports.report import ResultError, as_page, load_results, render, unknown
 
     try:
         results = load_results(paths or [RESULTS])

@@ -19,7 +19,7 @@ from benchmarks.commands.options import OUTPUT, SAVE, emit
 @SAVE
 def requests(count: int, in_flight: int, runs: int, output: str, save: Path | None) -> None:
     """Measure processor time per posted binding, with the connections for writes and with a full HTTP client."""
-    from benchmarks.requests import measure_requests
+    from benchmarks.processes.requests import measure_requests
     from benchmarks.targets.base import TargetError
     from poseidon.testbed.harness.child import ChildDiedError
 

@@ -34,8 +34,8 @@ def reschedule(output: str, save: Path | None, **options: Any) -> None:
     """Measure a round of everything that runs: which moves pay, the frontier of all numbers of moves, and
     their bounds.
     """
-    from benchmarks.beside import measure_beside
-    from benchmarks.rescheduling import ReschedulingOptions, measure_rescheduling
+    from benchmarks.quality.rescheduling import ReschedulingOptions, measure_rescheduling
+    from benchmarks.rounds.beside import measure_beside
 
     asked, say = ReschedulingOptions(**options), progress()
     found = measure_rescheduling(asked, progress=say)

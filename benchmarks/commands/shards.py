@@ -35,6 +35,6 @@ from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
 @SAVE
 def shards(output: str, save: Path | None, **options: Any) -> None:
     """Place tasks by several solvers that share a cluster, and compare costs with those of one."""
-    from benchmarks.shards import ShardsOptions, measure_shards
+    from benchmarks.quality.shards import ShardsOptions, measure_shards
 
     emit(measure_shards(ShardsOptions(**options), progress=progress()), output, save)

@@ -29,7 +29,7 @@ def start(output: str, save: Path | None, **options: Any) -> None:
     """Return how long bridge and solver take to know a cluster, and what memory they need for it; on the
     simulated cluster.
     """
-    from benchmarks.start import StartOptions, run_start
+    from benchmarks.processes.start import StartOptions, run_start
     from poseidon.testbed.harness.child import ChildDiedError
 
     try:

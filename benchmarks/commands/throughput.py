@@ -80,8 +80,8 @@ def throughput(
     on the networks of the round, each solved from nothing and at its true costs. With several rounds the later ones
     have a line of their own.
     """
+    from benchmarks.rounds.throughput import ThroughputOptions, measure
     from benchmarks.scenario import Scenario
-    from benchmarks.throughput import ThroughputOptions, measure
 
     if 0 < owners < classes:
         raise click.BadParameter(f"{owners} owners cannot have {classes} classes", param_hint="--owners")
@@ -112,7 +112,7 @@ def policies(
     save: Path | None,
 ) -> None:
     """Measure tasks placed per second under each base policy, snapshot to deltas, by the core alone."""
-    from benchmarks.policies import list_installed, measure_policies
+    from benchmarks.rounds.policies import list_installed, measure_policies
     from benchmarks.scenario import Scenario
 
     unknown = sorted(set(policy) - set(list_installed()))
@@ -128,7 +128,7 @@ def policies(
 
 def print_throughput(report: dict[str, Any], console: Console) -> None:
     """Print one line per scenario, two with later rounds: rates, time, ratios, certificate."""
-    from benchmarks.tables import print_environment
+    from benchmarks.reports.tables import print_environment
 
     table = Table(
         title="Placements per second (medians); a whole round to OR-Tools within it, and to OR-Tools alone"

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.quality import placement_quality
+from benchmarks.quality.placement_quality import placement_quality
 from cost_models.interface import Int64
 from firmament.core.configuration import WeightedModel
 from firmament.core.flow.problem import Assignments, PlacementProblem

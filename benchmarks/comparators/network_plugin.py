@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmarks.network_applications import CPU, MEMORY, Application, Site
+from benchmarks.quality.network_applications import CPU, MEMORY, Application, Site
 from cost_models.interface import Bool, Float64, Int64
 
 

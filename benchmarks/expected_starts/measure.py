@@ -21,7 +21,7 @@ import numpy as np
 from benchmarks.environment import environment
 from benchmarks.expected_starts.truth import describe_cluster, find_waiting, name_of
 from benchmarks.expected_starts.workloads import WORKLOADS, Size
-from benchmarks.sheets import NOTHING, Report, Sheet
+from benchmarks.reports.sheets import NOTHING, Report, Sheet
 from poseidon.embedding import load_configuration
 from poseidon.kube.api.nodes import Node
 from poseidon.manifests.loader import Manifests

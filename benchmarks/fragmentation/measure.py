@@ -12,7 +12,7 @@ from benchmarks.fragmentation.bound import bound_given
 from benchmarks.fragmentation.greedy import place_greedily
 from benchmarks.fragmentation.rounds import place_in_rounds
 from benchmarks.fragmentation.trace import draw_arrivals, list_variants
-from benchmarks.sheets import Report, Sheet
+from benchmarks.reports.sheets import Report, Sheet
 
 WAYS = {"bestFit": "best fit", "fgd": "FGD", "rounds": "this scheduler", "bound": "bound"}
 """Figures of a run, and what tables call them."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks.plots import draw_all
-from benchmarks.report import render
-from benchmarks.sheets import Report
+from benchmarks.reports.plots import draw_all
+from benchmarks.reports.report import render
+from benchmarks.reports.sheets import Report
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 BEGIN = "<!-- head-to-head: written by `python -m benchmarks head-to-head --document` -->\n"

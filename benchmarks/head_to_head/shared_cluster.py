@@ -10,7 +10,8 @@ from typing import Self
 
 import msgspec
 
-from benchmarks.cluster_objects import (
+from benchmarks.declarative.templates import Manifest
+from benchmarks.processes.cluster_objects import (
     create_object,
     delete_object,
     delete_pod,
@@ -18,7 +19,6 @@ from benchmarks.cluster_objects import (
     in_parallel,
     remove_namespace,
 )
-from benchmarks.declarative.templates import Manifest
 from benchmarks.targets.base import TargetError
 from benchmarks.targets.watching import PodWatch, watching
 from poseidon.demo.tracker import PodName

@@ -6,12 +6,12 @@ import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from benchmarks.cluster_objects import in_parallel
 from benchmarks.declarative.templates import Manifest
 from benchmarks.head_to_head.shared_cluster import SharedCluster
+from benchmarks.processes.cluster_objects import in_parallel
+from benchmarks.processes.usage import UsageSampler
 from benchmarks.targets.base import Figures, TargetError
 from benchmarks.targets.schedulers import SchedulerUnderTest
-from benchmarks.usage import UsageSampler
 from poseidon.demo.tracker import PodName
 
 _FEW = 64

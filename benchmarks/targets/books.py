@@ -10,8 +10,8 @@ import msgspec
 from msgspec.structs import replace
 
 from benchmarks.declarative.templates import Manifest
+from benchmarks.quality.verification import count_broken_rules
 from benchmarks.targets.base import TargetError
-from benchmarks.verification import count_broken_rules
 from poseidon.bridge.state import BridgeState
 from poseidon.demo.tracker import PodName
 from poseidon.kube.api import kinds

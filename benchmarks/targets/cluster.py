@@ -11,7 +11,8 @@ from typing import Self
 
 import msgspec
 
-from benchmarks.cluster_objects import (
+from benchmarks.declarative.templates import CLUSTER_SCOPED, Manifest
+from benchmarks.processes.cluster_objects import (
     create_object,
     delete_object,
     delete_pod,
@@ -19,12 +20,11 @@ from benchmarks.cluster_objects import (
     in_parallel,
     remove_namespace,
 )
-from benchmarks.declarative.templates import CLUSTER_SCOPED, Manifest
-from benchmarks.scheduled_events import await_scheduled_events
+from benchmarks.processes.scheduled_events import await_scheduled_events
+from benchmarks.processes.usage import UsageSampler, stack_roots
 from benchmarks.targets.base import Figures, TargetError
 from benchmarks.targets.schedulers import SchedulerUnderTest
 from benchmarks.targets.watching import watching
-from benchmarks.usage import UsageSampler, stack_roots
 from poseidon.demo.seeding import BULK_PATH
 from poseidon.demo.tracker import PodName
 from poseidon.demo.verification import read_occupancy

@@ -20,8 +20,8 @@ from poseidon.kube.quarantine import Quarantine
 from poseidon.lifecycle.actions import Action
 from poseidon.lifecycle.bind_check import BindCheck, Requested
 from poseidon.lifecycle.device_effects import DeviceEffects
-from poseidon.lifecycle.eviction_review import EvictionRate, EvictionReview, GangView
-from poseidon.lifecycle.evictions import Evictions
+from poseidon.lifecycle.evictions.evictions import Evictions
+from poseidon.lifecycle.evictions.review import EvictionRate, EvictionReview, GangView
 from poseidon.lifecycle.jobs import Jobs
 from poseidon.lifecycle.nominations import KeptPlaces, MoveOptions, Nominations
 from poseidon.lifecycle.pending_bindings import PendingBindings

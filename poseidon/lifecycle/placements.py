@@ -13,7 +13,7 @@ from poseidon.kube.write.binder import BindOutcome, BindResult
 from poseidon.kube.write.evictor import EvictionOutcome
 from poseidon.lifecycle.actions import Action, AnnouncePreempted, AnnounceScheduled
 from poseidon.lifecycle.bind_check import BindCheck
-from poseidon.lifecycle.evictions import Evictions
+from poseidon.lifecycle.evictions.evictions import Evictions
 from poseidon.lifecycle.pending_bindings import PendingBindings
 from poseidon.lifecycle.pending_reasons import PendingReasons
 from poseidon.lifecycle.phases import UNDER_WAY, UNPLACED, Event, Phase, PodRecord

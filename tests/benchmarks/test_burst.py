@@ -15,12 +15,12 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from benchmarks.__main__ import main
-from benchmarks.burst import Outcome, run_burst
-from benchmarks.burst_scenario import EXACTLY, HALF, Burst
-from benchmarks.bursts import DEVIATION, HEAVY, standard_bursts, summaries
-from benchmarks.levelling import Batch, level
-from benchmarks.report_models import burst_sheets
-from benchmarks.sheets import print_sheets
+from benchmarks.bursts.burst import Outcome, run_burst
+from benchmarks.bursts.chosen_bursts import DEVIATION, HEAVY, standard_bursts, summaries
+from benchmarks.bursts.levelling import Batch, level
+from benchmarks.bursts.scenario import EXACTLY, HALF, Burst
+from benchmarks.reports.models import burst_sheets
+from benchmarks.reports.sheets import print_sheets
 
 BURST = Burst(nodes=100, pods=1000, seed=2, profile=EXACTLY)
 DARK = replace(BURST, missing=0.1, stale=0.1)

@@ -15,11 +15,11 @@ from benchmarks.comparators.base import Contest, NotMeasuredError
 from benchmarks.comparators.exact import draw_overloaded_instance, most_tasks
 from benchmarks.comparators.networks import network_comparators, solve_per_task
 from benchmarks.comparators.pod_by_pod import machines_to_find
-from benchmarks.comparing import LargestRound, comparators, compare
 from benchmarks.declarative.loading import load_workload
 from benchmarks.declarative.runner import Runner
-from benchmarks.optimum import measure_optimum
-from benchmarks.quality import check_fits, placement_quality
+from benchmarks.quality.comparing import LargestRound, comparators, compare
+from benchmarks.quality.optimum import measure_optimum
+from benchmarks.quality.placement_quality import check_fits, placement_quality
 from benchmarks.targets.algorithm import AlgorithmTarget
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.flow.problem import Assignments

@@ -7,8 +7,8 @@ import tempfile
 
 import pytest
 
-from benchmarks.drift import ROOT, DriftError, drift_sheets, measure_drift
-from benchmarks.sheets import markdown
+from benchmarks.reports.sheets import markdown
+from benchmarks.rounds.drift import ROOT, DriftError, drift_sheets, measure_drift
 
 
 def worktrees() -> str:

@@ -9,8 +9,8 @@ import pytest
 from benchmarks.algorithm import run_events
 from benchmarks.declarative.loading import load_workload
 from benchmarks.declarative.runner import Runner
-from benchmarks.growth import PROCESSES, measure_growth, measure_memory_growth
-from benchmarks.report_core import growth_sheets
+from benchmarks.reports.core import growth_sheets
+from benchmarks.rounds.growth import PROCESSES, measure_growth, measure_memory_growth
 from benchmarks.targets.algorithm import AlgorithmTarget
 from benchmarks.targets.base import TargetError
 from benchmarks.targets.told import ToldEvents

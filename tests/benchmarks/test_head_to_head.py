@@ -11,7 +11,6 @@ import pytest
 from click.testing import CliRunner
 
 from benchmarks.__main__ import main
-from benchmarks.cluster_objects import ensure_empty_namespace, remove_namespace
 from benchmarks.declarative.loading import WorkloadError, load_workload
 from benchmarks.declarative.templates import Manifest
 from benchmarks.head_to_head.arenas import ArenaOptions
@@ -20,7 +19,8 @@ from benchmarks.head_to_head.document import BEGIN, DOCS, END, DocumentError, in
 from benchmarks.head_to_head.results import Results
 from benchmarks.head_to_head.session import CLIENT, KUBE, OURS, HeadToHeadOptions, run_head_to_head
 from benchmarks.head_to_head.shared_cluster import SharedCluster
-from benchmarks.report_head_to_head import head_to_head_sheets
+from benchmarks.processes.cluster_objects import ensure_empty_namespace, remove_namespace
+from benchmarks.reports.head_to_head import head_to_head_sheets
 from poseidon.kube.api.collections import NAMESPACES, NODES, PODS
 from poseidon.kube.client.settings import load_settings
 from poseidon.kube.client.transport import Transport

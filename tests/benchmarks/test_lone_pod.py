@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from benchmarks.__main__ import main
-from benchmarks.lone_pod import STAGES
+from benchmarks.processes.lone_pod import STAGES
 
 
 def test_parts_of_a_pods_time_add_up(tmp_path):

@@ -11,8 +11,8 @@ from benchmarks.comparators.network_plugin import (
     total_cost,
     violations,
 )
-from benchmarks.network import NetworkOptions, measure_network, place_jointly
-from benchmarks.network_applications import Application, Site, random_application, random_site
+from benchmarks.quality.network import NetworkOptions, measure_network, place_jointly
+from benchmarks.quality.network_applications import Application, Site, random_application, random_site
 from poseidon.app_network.spec.ordering import ALGORITHMS
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from benchmarks.comparators.original_firmament import OriginalFirmament
 from benchmarks.comparators.original_messages import messages
-from benchmarks.comparing import compare
 from benchmarks.declarative.loading import load_workload
+from benchmarks.quality.comparing import compare
 from tests.benchmarks.workload_files import content, measured, nodes, pods, write
 
 SERVICE = Path(__file__).with_name("first_fit_service.py")

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from benchmarks.__main__ import main
-from benchmarks.policies import list_installed, policy_events
+from benchmarks.rounds.policies import list_installed, policy_events
 from benchmarks.scenario import Scenario
 from firmament.core.events import ClassDefined, MachineUpserted
 

@@ -12,9 +12,9 @@ from rich.console import Console
 
 from benchmarks.__main__ import main
 from benchmarks.commands.options import emit
-from benchmarks.memory import drift
-from benchmarks.report import ResultError, load_results, render
-from benchmarks.sheets import Sheet, markdown, markdown_table, print_sheets
+from benchmarks.processes.memory import drift
+from benchmarks.reports.report import ResultError, load_results, render
+from benchmarks.reports.sheets import Sheet, markdown, markdown_table, print_sheets
 from benchmarks.targets.base import thin, thin_curve
 
 ENVIRONMENT = {

@@ -6,8 +6,8 @@ import shutil
 
 import pytest
 
-from benchmarks.report import render
-from benchmarks.requests import measure_requests
+from benchmarks.processes.requests import measure_requests
+from benchmarks.reports.report import render
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the server's certificate")

@@ -14,8 +14,8 @@ from click.testing import CliRunner
 import benchmarks
 from benchmarks.__main__ import main
 from benchmarks.judge.verdicts import Finding, SeedResult, Told, summary
-from benchmarks.report import KINDS
-from benchmarks.sheets import markdown
+from benchmarks.reports.report import KINDS
+from benchmarks.reports.sheets import markdown
 
 TINY = {
     "burst": ["--nodes", "10", "--pods", "60", "--seeds", "1", "--only", "exactly the estimate: default"],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.shards import ShardsOptions, find_losses, measure_shards
+from benchmarks.quality.shards import ShardsOptions, find_losses, measure_shards
 
 
 @pytest.mark.parametrize("load", [0.3, 1.0])

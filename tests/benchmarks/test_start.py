@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from benchmarks.report import render
-from benchmarks.start import StartOptions, run_start
+from benchmarks.processes.start import StartOptions, run_start
+from benchmarks.reports.report import render
 
 
 def test_a_small_cluster():

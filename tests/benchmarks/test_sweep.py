@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks import sweep
-from benchmarks.report_core import sweep_sheets
+from benchmarks.reports.core import sweep_sheets
+from benchmarks.rounds import sweep
+from benchmarks.rounds.sweep import FACTOR, Series, measure_sweep, series, sizes
 from benchmarks.scenario import Scenario
-from benchmarks.sweep import FACTOR, Series, measure_sweep, series, sizes
 
 SERIES = Series("tasks", "tasks", 4, 64, (15, 31), lambda size: Scenario(10, size, 1))
 

@@ -11,10 +11,10 @@ from click.testing import CliRunner
 
 from benchmarks.__main__ import main
 from benchmarks.algorithm import run_bursts
-from benchmarks.bare import RecordingSolver, bare_seconds
-from benchmarks.report import load_results, render
+from benchmarks.reports.report import load_results, render
+from benchmarks.rounds.bare import RecordingSolver, bare_seconds
+from benchmarks.rounds.throughput import ThroughputOptions, measure
 from benchmarks.scenario import Scenario, machine_events, next_burst, task_events
-from benchmarks.throughput import ThroughputOptions, measure
 from firmament.core.configuration import CoreConfiguration, RoundOptions
 from firmament.core.events import ClassDefined, TasksSubmitted
 from firmament.core.flow.column_generation import GenerationOptions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.verification import count_broken_rules
+from benchmarks.quality.verification import count_broken_rules
 
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 

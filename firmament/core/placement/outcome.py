@@ -10,7 +10,7 @@ from firmament.core.flow.problem import Assignments
 from firmament.core.flow.reduction import AlikeMachines, Bundled
 from firmament.core.placement.tuning import PlacementTuning
 from firmament.core.search.driver import SearchLog
-from firmament.core.tree_solver.nested_search import SearchSteps
+from firmament.core.tree_solver.nested.search import SearchSteps
 from firmament.solvers.base import Solver
 
 ROUND_STEPS = 60_000

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.tree_solver.nested import NO_DOMAINS, NestedDomains, NestedGroup
+from firmament.core.tree_solver.nested.trees import NO_DOMAINS, NestedDomains, NestedGroup
 from firmament.core.tree_solver.solver import ExactSolver
 from firmament.core.tree_solver.tree import Rule, Tree
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from benchmarks.hostile_pods import SHAPES, Room, hostile_pod
+from benchmarks.hostile.pods import SHAPES, Room, hostile_pod
 from firmament.wire import classes as solver
 from poseidon.kube.api.pods import Pod
 from poseidon.pod_rules.limits import LIMITS

@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
-from benchmarks.end_to_end import EndToEndOptions, run_end_to_end
-from benchmarks.hostile import HostileOptions
-from benchmarks.hostile_processes import run_processes
-from benchmarks.report_processes import end_to_end_sheets, hostile_sheets
+from benchmarks.hostile.delays import HostileOptions
+from benchmarks.hostile.processes import run_processes
+from benchmarks.processes.end_to_end import EndToEndOptions, run_end_to_end
+from benchmarks.reports.processes import end_to_end_sheets, hostile_sheets
 from poseidon.testbed.kubeconfig import write_kubeconfig
 from poseidon.testbed.objects.resources import NAMESPACES, NODES, PODS
 from poseidon.testbed.seeding import create_nodes

@@ -9,10 +9,10 @@ import numpy as np
 from cost_models.interface import Int64
 from firmament.core.board.board import Board
 from firmament.core.flow.problem import Assignments
-from firmament.core.tree_solver.nested import LinkedGroup, NestedDomains, NestedGroup
-from firmament.core.tree_solver.nested_room import NestedRoom
-from firmament.core.tree_solver.nested_search import Hints, NestedPlaces
-from firmament.core.tree_solver.nested_solver import NestedProblem
+from firmament.core.tree_solver.nested.room import NestedRoom
+from firmament.core.tree_solver.nested.search import Hints, NestedPlaces
+from firmament.core.tree_solver.nested.solver import NestedProblem
+from firmament.core.tree_solver.nested.trees import LinkedGroup, NestedDomains, NestedGroup
 
 
 class KeptRoom:

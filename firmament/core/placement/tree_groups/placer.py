@@ -18,8 +18,8 @@ from firmament.core.flow.residual import admit
 from firmament.core.placement.outcome import Means
 from firmament.core.placement.tree_groups.nested_placer import KeptRoom, assign, bounds_by_requests, pose
 from firmament.core.tree_solver.groups import GroupTerms, TreeGroup
-from firmament.core.tree_solver.nested import NestedGroup
-from firmament.core.tree_solver.nested_solver import solve_nested
+from firmament.core.tree_solver.nested.solver import solve_nested
+from firmament.core.tree_solver.nested.trees import NestedGroup
 from firmament.core.tree_solver.tree import Shortage
 from firmament.solvers.base import Solver
 

@@ -23,10 +23,10 @@ from firmament.core.preemption.problem import PreemptionDecision
 from firmament.core.preemption.tree_groups.slots import LeafSlots
 from firmament.core.ranks import counting
 from firmament.core.tree_solver.groups import AnyGroup, GroupTerms, TreeGroup
-from firmament.core.tree_solver.nested import LinkedGroup, NestedGroup
-from firmament.core.tree_solver.nested_room import NestedRoom
-from firmament.core.tree_solver.nested_search import NestedPlaces, SearchSteps
-from firmament.core.tree_solver.nested_solver import NestedProblem, solve_nested
+from firmament.core.tree_solver.nested.room import NestedRoom
+from firmament.core.tree_solver.nested.search import NestedPlaces, SearchSteps
+from firmament.core.tree_solver.nested.solver import NestedProblem, solve_nested
+from firmament.core.tree_solver.nested.trees import LinkedGroup, NestedGroup
 from firmament.core.tree_solver.tree import Shortage
 from firmament.solvers.base import Solver
 

@@ -34,7 +34,7 @@ from firmament.core.state.cluster import Cluster
 from firmament.core.state.pending_evictions import PendingEvictions
 from firmament.core.state.tasks import TaskPhase
 from firmament.core.state.waiting import hold_back, tell
-from firmament.core.tree_solver.group_counts import explain_missing
+from firmament.core.tree_solver.nested.lacking import explain_missing
 
 
 class GangOptions(Protocol):

@@ -24,7 +24,7 @@ from firmament.core.results import Delta, DeltaKind, Unscheduled
 from firmament.core.state import transitions, waiting
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase
-from firmament.core.tree_solver.group_counts import count_missing, explain_incomplete, list_whole
+from firmament.core.tree_solver.nested.lacking import count_missing, explain_incomplete, list_whole
 
 
 def lacking(cluster: Cluster, job: Job) -> int:

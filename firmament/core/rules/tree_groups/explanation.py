@@ -14,7 +14,7 @@ from firmament.core.flow.problem import PlacementProblem
 from firmament.core.reasons import AnyReason, by_limit, format_number
 from firmament.core.rules.framework.task_verdict import AskedTask, TaskVerdict
 from firmament.core.tree_solver.groups import TreeGroup
-from firmament.core.tree_solver.nested import NestedGroup
+from firmament.core.tree_solver.nested.trees import NestedGroup
 
 
 def find_outside(problem: PlacementProblem, cls: int) -> list[tuple[AnyReason, Bool]]:

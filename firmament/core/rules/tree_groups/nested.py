@@ -11,7 +11,7 @@ from cost_models.interface import Int64
 from firmament.core.model import Job, JobGroup
 from firmament.core.rules.gangs.members import name_group, staying_members
 from firmament.core.state.cluster import Cluster
-from firmament.core.tree_solver.nested import NestedDomains, NestedGroup
+from firmament.core.tree_solver.nested.trees import NestedDomains, NestedGroup
 
 
 def list_labels(jobs: Sequence[Job]) -> list[str]:

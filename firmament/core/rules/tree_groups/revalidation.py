@@ -15,7 +15,7 @@ from firmament.core.rules.tree_groups.compilation import rules_of
 from firmament.core.rules.tree_groups.nested import list_labels, nest_groups
 from firmament.core.state.cluster import Cluster
 from firmament.core.tree_solver.groups import GroupTerms, TreeGroup
-from firmament.core.tree_solver.nested import NestedGroup
+from firmament.core.tree_solver.nested.trees import NestedGroup
 
 
 @dataclass(frozen=True, slots=True)

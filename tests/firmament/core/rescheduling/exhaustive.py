@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations
 
-from benchmarks.consolidation import Running
+from benchmarks.quality.consolidation import Running
 
 
 def exhaustively(running: Running) -> tuple[int, int]:

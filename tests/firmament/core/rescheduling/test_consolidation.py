@@ -7,7 +7,7 @@ from statistics import median
 
 import pytest
 
-from benchmarks.consolidation import Running, by_prefix, random_cluster, search, trials_of
+from benchmarks.quality.consolidation import Running, by_prefix, random_cluster, search, trials_of
 from firmament.core.rescheduling.consolidation import consolidate
 from tests.firmament.core.rescheduling.exhaustive import exhaustively
 from tests.support.effort import examples

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.consolidation import Running, random_cluster
+from benchmarks.quality.consolidation import Running, random_cluster
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.events import ClassDefined, Event, MachineUpserted, TaskRemoved, TasksBound
 from firmament.core.model import Machine, TaskClass, TaskSelector, TaskTerm

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from random import Random
 
-from benchmarks.consolidation import Amounts, Running, random_cluster, trials_of
+from benchmarks.quality.consolidation import Amounts, Running, random_cluster, trials_of
 from firmament.core.events import ClassDefined, TasksSubmitted
 from firmament.core.model import TaskClass
 from firmament.core.reasons import lacks_only_room

@@ -1,0 +1,1 @@
+"""Bursts of pods on nodes whose measured use comes late."""

@@ -1,0 +1,1 @@
+"""How much one tenant's most expensive pods delay those of others."""

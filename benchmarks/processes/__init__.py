@@ -1,0 +1,1 @@
+"""Both programs as processes, against an API server."""

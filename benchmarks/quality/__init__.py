@@ -1,0 +1,1 @@
+"""How good placements are, beside what other ways of placing reach."""

@@ -1,0 +1,102 @@
+"""Saved results as pictures; needs matplotlib, which the extra ``bench`` installs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.reports.charts import sections
+from poseidon.ui.report import BarChart, Chart, LineChart, StackChart
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+
+
+class PlottingUnavailableError(Exception):
+    """matplotlib is not installed; the text says how to get it."""
+
+
+def draw_all(reports: Sequence[dict[str, Any]], folder: Path, kind: str = "svg") -> list[Path]:
+    """Draw what the results allow into ``folder``; returns the files. Raises ``PlottingUnavailableError``."""
+    try:
+        import matplotlib as mpl
+
+        mpl.use("Agg")
+        # Equal results give equal files.
+        mpl.rcParams["svg.hashsalt"] = "benchmarks"
+        import matplotlib.pyplot as plt
+    except ImportError:
+        raise PlottingUnavailableError(
+            "plots need matplotlib; install it with: pip install 'poseidon-firmament[bench]'"
+        ) from None
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for name, section in sections(reports).items():
+        assert section.chart is not None
+        figure, axes = plt.subplots(figsize=(8, 4.5), layout="constrained")
+        axes.set_title(section.title, fontsize="medium")
+        _draw(axes, section.chart)
+        path = folder / f"{name}.{kind}"
+        figure.savefig(path, metadata={"Date": None} if kind == "svg" else None)
+        written.append(path)
+        plt.close(figure)
+    return written
+
+
+def _draw(axes: Axes, chart: Chart) -> None:
+    match chart:
+        case LineChart():
+            _lines(axes, chart)
+        case BarChart():
+            _bars(axes, chart)
+        case StackChart():
+            _stacks(axes, chart)
+
+
+def _lines(axes: Axes, chart: LineChart) -> None:
+    for label, values in chart.series.items():
+        known = [(at, value) for at, value in zip(chart.at, values, strict=True) if value is not None]
+        few = len(known) < 20
+        axes.plot([at for at, _ in known], [value for _, value in known], "o-" if few else "-", label=label)
+    if chart.logarithmic:
+        axes.set(xscale="log", yscale="log")
+        _write_numbers_plainly(axes.yaxis)
+        _write_numbers_plainly(axes.xaxis)
+    if len(chart.at) < 10:  # few enough to be named one by one
+        axes.set_xticks(chart.at, [f"{at:,g}" for at in chart.at])
+        axes.set_xticks([], minor=True)
+    axes.set(xlabel=chart.across.lower(), ylabel=chart.unit)
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize="small")
+
+
+def _bars(axes: Axes, chart: BarChart) -> None:
+    axes.barh([label for label, _, _ in chart.items], [value for _, value, _ in chart.items])
+    for row, (_, value, text) in enumerate(chart.items):
+        axes.text(value, row, f" {text}", va="center", fontsize="small")
+    if chart.logarithmic:
+        axes.set_xscale("log")
+        _write_numbers_plainly(axes.xaxis)
+
+
+def _write_numbers_plainly(axis: Axis) -> None:
+    """Write 20 and 2,000 at a logarithmic axis, and not powers of ten; between powers at 2 and 5 times them alone."""
+    from matplotlib.ticker import FuncFormatter, LogLocator
+
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+    axis.set_minor_formatter(FuncFormatter(lambda *_: ""))
+
+
+def _stacks(axes: Axes, chart: StackChart) -> None:
+    bottom = [0.0] * len(chart.items)
+    for number, name in enumerate(chart.names):
+        part = [values[number] or 0.0 for _, values, _ in chart.items]
+        axes.bar(range(len(part)), part, bottom=bottom, label=name)
+        bottom = [below + each for below, each in zip(bottom, part, strict=True)]
+    labels = [label.replace(", ", "\n") for label, _, _ in chart.items]
+    axes.set_xticks(range(len(labels)), labels, rotation=60, fontsize="x-small", ha="right")
+    axes.set(ylabel="percent")
+    axes.legend(fontsize="small")

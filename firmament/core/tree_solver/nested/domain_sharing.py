@@ -1,0 +1,122 @@
+"""The terms on which groups share the domains of a label: what each group asks for, and what each domain has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import gcd
+from typing import TypeAlias
+
+import numpy as np
+
+from cost_models.interface import Bool, Float64, Int64
+from firmament.core.tree_solver.nested.domain_choice import DomainChoice
+from firmament.core.tree_solver.nested.room import NestedRoom
+from firmament.core.tree_solver.nested.trees import LinkedGroup, NestedDomains
+
+Item: TypeAlias = tuple[int, int]
+"""A group, and how many of its labels are settled."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """I items that each need one of D domains, K resources."""
+
+    items: Sequence[Item]
+    """The groups."""
+    bound: tuple[bool, ...]
+    """By item whether this is the very label that it needs a domain of, and not a finer one."""
+    machines: Sequence[Int64]
+    """By domain its machines."""
+    shapes: list[int]
+    """Shapes of the tasks."""
+    amount: Int64
+    """int64[I, K], what each item asks for in all."""
+    free: Int64
+    """int64[D, K], as much of what is free as tasks of these shapes could use."""
+    able: Bool
+    """bool[I, D], domains that may take an item by itself."""
+    apart: Int64
+    """int64[I], items of one number other than -1 take different domains."""
+
+    def pose_choice(self, random: np.random.Generator) -> DomainChoice:
+        """Return the choice of domains, in parts of what the largest domain has of each resource."""
+        asked = self.amount.any(axis=0)
+        scale = np.maximum(self.free.max(axis=0, initial=0), 1)[asked]
+        demand: Float64 = self.amount[:, asked] / scale
+        return DomainChoice(demand, self.free[:, asked] / scale, self.able, self.apart, random)
+
+
+def describe_sharing(
+    group: LinkedGroup,
+    domains: NestedDomains,
+    room: NestedRoom,
+    demand: Sequence[Mapping[int, int]],
+    items: Sequence[Item],
+    bound: Sequence[bool],
+    key: int,
+    where: Int64,
+) -> Sharing:
+    """Return the terms on which items share the domains of a label on machines ``where``.
+
+    ``demand``: by group its tasks by shape; ``bound``: as in `Sharing`.
+    """
+    codes = domains.code[key][where]
+    values = np.unique(codes[codes >= 0])
+    machines = [where[codes == value] for value in values.tolist()]
+    shapes = sorted({shape for number, _ in items for shape in demand[number]})
+    counts = np.array(
+        [[demand[number].get(shape, 0) for shape in shapes] for number, _ in items], dtype=np.int64
+    )
+    unit = [gcd(*room.requests[shapes, column].tolist()) for column in range(room.requests.shape[1])]
+    steps = np.maximum(np.array(unit, dtype=np.int64), 1)[:, None]
+    free = [(np.maximum(room.free[:, rows], 0) // steps * steps).sum(axis=1) for rows in machines]
+    able: Bool = np.ones((len(items), len(machines)), dtype=np.bool_)
+    distinct, of_item = np.unique(counts, axis=0, return_inverse=True)
+    for place, rows in enumerate(machines):
+        slots = room.slots[shapes][:, rows]
+        fits = [bool((np.minimum(slots, most[:, None]).sum(axis=1) >= most).all()) for most in distinct]
+        able[:, place] = np.array(fits, dtype=np.bool_)[of_item.reshape(-1)]
+    code_of = {value: place for place, value in enumerate(values.tolist())}
+    _keep_where_held(group, domains, items, bound, key, able, code_of)
+    parents = [int(group.parent[number]) for number, _ in items]
+    apart = [
+        parent if parent >= 0 and group.apart[parent] and own else -1
+        for parent, own in zip(parents, bound, strict=True)
+    ]
+    return Sharing(
+        items=items,
+        bound=tuple(bound),
+        machines=machines,
+        shapes=shapes,
+        amount=counts @ room.requests[shapes],
+        free=np.array(free, dtype=np.int64).reshape(len(machines), room.requests.shape[1]),
+        able=able,
+        apart=np.array(apart, dtype=np.int64),
+    )
+
+
+def _keep_where_held(
+    group: LinkedGroup,
+    domains: NestedDomains,
+    items: Sequence[Item],
+    bound: Sequence[bool],
+    key: int,
+    able: Bool,
+    code_of: Mapping[int, int],
+) -> None:
+    """Close the domains to items that run in another one already, or from whose groups they are to be apart."""
+    code = domains.code[key]
+    for index, (number, _) in enumerate(items):
+        held = code[list(group.held[number])]
+        held = held[held >= 0]
+        if bound[index] and len(held):
+            only = code_of.get(int(np.bincount(held).argmax()), -1)
+            able[index] &= np.arange(able.shape[1]) == only
+        parent = int(group.parent[number])
+        if parent < 0 or not group.apart[parent]:
+            continue
+        for sibling in group.children[parent]:
+            if sibling != number:
+                taken = np.unique(code[list(group.held[sibling])]).tolist()
+                able[index, [code_of[each] for each in taken if each in code_of]] = False

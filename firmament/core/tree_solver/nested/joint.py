@@ -1,0 +1,240 @@
+"""Places all groups that share a domain together: domains for those that need one, then each domain by itself.
+
+What is to be placed on some machines is a set of items: groups that still need one domain of some label, and tasks. The
+groups get domains by what these have in all (`DomainChoice`); then each domain with its groups is a problem of its own,
+down to tasks on single machines. If one cannot be solved, it counts as smaller, and the groups choose again. If that
+leads nowhere, all ways are gone through by patterns: which kinds of groups each domain gets. What is found for a domain
+holds for all that are alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+import numpy as np
+
+from cost_models.interface import Int64
+from firmament.core.tree_solver.nested.counts import sum_by_shape
+from firmament.core.tree_solver.nested.domain_sharing import Item, Sharing, describe_sharing
+from firmament.core.tree_solver.nested.kinds import describe_domain, list_parts, number_kinds
+from firmament.core.tree_solver.nested.pattern_search import Bins, Effort, fill_bins
+from firmament.core.tree_solver.nested.room import NestedRoom
+from firmament.core.tree_solver.nested.task_packing import Booked, TaskPacking
+from firmament.core.tree_solver.nested.trees import LinkedGroup, NestedDomains
+
+CHOICES = 24
+"""Choices of domains for one set of groups."""
+FIRST_CHOICES = 3
+"""Choices that are tried before all ways are gone through."""
+SHRINK = 0.985
+"""What is left of the room of a domain whose groups did not fit it."""
+
+
+class JointPacking:
+    """A packing of one tree, with ``counts`` tasks of each part, on ``room``, where it is booked.
+
+    ``is_certain``: if nothing was found, there is nothing to be found.
+    """
+
+    def __init__(
+        self,
+        group: LinkedGroup,
+        domains: NestedDomains,
+        room: NestedRoom,
+        shape_of: Sequence[int],
+        counts: Sequence[int],
+        effort: Effort,
+        *,
+        wishes: bool,
+    ) -> None:
+        self.is_certain = True
+        self._group, self._domains, self._room = group, domains, room
+        self._shape_of, self._effort = shape_of, effort
+        wish = group.rather_within if wishes else [()] * len(group.names)
+        self._keys = [(*hard, *soft[:1]) for hard, soft in zip(group.within, wish, strict=True)]
+        self._random = np.random.default_rng(len(group.names))
+        self._demand = sum_by_shape(group, shape_of, counts)
+        self._kinds = number_kinds(group, self._keys, shape_of, counts)
+        self._packing = TaskPacking(room, shape_of, counts, effort)
+        self._solved: dict[Hashable, tuple[Booked | None, bool]] = {}
+
+    def pack_all(self) -> Booked | None:
+        """Return places for all tasks, which are booked; or None, and book nothing."""
+        roots = [(root, 0) for root in self._group.roots]
+        return self._solve_items(roots, np.arange(self._room.slots.shape[1]))
+
+    # --- sets of items -------------------------------------------------------------------------------------------
+
+    def _solve_items(self, items: Sequence[Item], where: Int64) -> Booked | None:
+        bound, parts = self._unfold(items)
+        self._effort.left -= 1 + len(bound)
+        if not bound:
+            return self._pack(parts, where)
+        key = self._find_coarsest(bound, where)
+        now = [
+            item for item in bound if self._next(item) == key or self._lies_in(self._next(item), key, where)
+        ]
+        later = [item for item in bound if item not in now]
+        mark = self._room.mark()
+        found = self._share_out(now, key, where)
+        if found is None:
+            return None
+        rest = self._solve_items([*later], where) if later else []
+        more = self._pack(parts, where) if rest is not None and parts else []
+        if rest is None or more is None:
+            self.is_certain = False  # other domains for the first ones could leave room for these
+            self._room.undo(mark)
+            return None
+        return found + rest + more
+
+    def _pack(self, parts: Sequence[int], where: Int64) -> Booked | None:
+        found, certain = self._packing.pack(parts, where)
+        self.is_certain &= certain
+        return found
+
+    def _unfold(self, items: Sequence[Item]) -> tuple[list[Item], list[int]]:
+        """Return the groups that need a domain of some label, and the parts whose tasks may go anywhere."""
+        bound: list[Item] = []
+        parts: list[int] = []
+        todo = list(items)
+        while todo:
+            number, settled = todo.pop()
+            if not self._demand[number] or not any(self._demand[number].values()):
+                continue
+            if settled < len(self._keys[number]):
+                bound.append((number, settled))
+            elif self._group.children[number]:
+                todo += [(child, 0) for child in self._group.children[number]]
+            else:
+                parts += self._group.parts[number]
+        return sorted(bound), parts
+
+    def _next(self, item: Item) -> int:
+        return self._keys[item[0]][item[1]]
+
+    def _find_coarsest(self, bound: Sequence[Item], where: Int64) -> int:
+        keys = sorted({self._next(item) for item in bound})
+        sizes = [len(np.unique(self._domains.code[key][where])) for key in keys]
+        return keys[int(np.argmin(sizes))]
+
+    def _lies_in(self, fine: int, coarse: int, where: Int64) -> bool:
+        """Return whether each domain of one label lies in one of another."""
+        small, large = self._domains.code[fine][where], self._domains.code[coarse][where]
+        known = small >= 0
+        pairs = np.unique(np.stack([small[known], large[known]]), axis=1)
+        return len(pairs[0]) == len(np.unique(pairs[0])) and bool((pairs[1] >= 0).all())
+
+    # --- groups to domains ---------------------------------------------------------------------------------------
+
+    def _share_out(self, items: Sequence[Item], key: int, where: Int64) -> Booked | None:
+        """Give each item a domain of a label, and solve these; all or nothing."""
+        bound = [self._next(item) == key for item in items]
+        sharing = describe_sharing(
+            self._group, self._domains, self._room, self._demand, items, bound, key, where
+        )
+        if not sharing.able.any(axis=1).all():
+            return None
+        looks = [
+            describe_domain(self._domains, self._room, sharing.shapes, rows) for rows in sharing.machines
+        ]
+        choice = sharing.pose_choice(self._random)
+        for turn in range(CHOICES):
+            if turn == FIRST_CHOICES:
+                found, certain = self._share_by_patterns(sharing, looks)
+                if found is not None or certain:
+                    return found
+            if self._effort.left <= 0:
+                break
+            order = None
+            if turn % 4 == 3:
+                noise = self._random.uniform(0.5, 1.5, len(items))
+                order = np.argsort(-choice.demand.max(axis=1) * noise, kind="stable")
+            at = choice.choose_domains(60 + 6 * len(items), order)
+            if at is None:
+                continue
+            inside = {domain: np.flatnonzero(at == domain).tolist() for domain in np.unique(at).tolist()}
+            failed = [
+                domain
+                for domain in inside
+                if self._solve_domain(sharing, looks, domain, inside[domain])[0] is None
+            ]
+            if not failed:
+                return self._book(sharing, looks, inside)
+            choice.room[failed] *= SHRINK
+        self.is_certain = False
+        return None
+
+    def _share_by_patterns(self, sharing: Sharing, looks: Sequence[Hashable]) -> tuple[Booked | None, bool]:
+        """Return places for all items, booked; or None, and whether there are none for certain."""
+        members: dict[Hashable, list[int]] = {}
+        for index, (number, settled) in enumerate(sharing.items):
+            own = self._kinds[number], settled, sharing.apart[index], sharing.able[index].tobytes()
+            members.setdefault(own, []).append(index)
+        groups = sorted(members.values(), key=lambda inside: -int(sharing.amount[inside[0]].sum()))
+        first = [inside[0] for inside in groups]
+        counts = np.array([len(inside) for inside in groups], dtype=np.int64)
+        bins = Bins(
+            free=sharing.free.T,
+            requests=sharing.amount[first],
+            counts=counts,
+            most=sharing.able[first] * counts[:, None],
+            look=looks,
+            apart=sharing.apart[first],
+        )
+
+        def is_right(domain: int, pattern: Int64) -> tuple[bool, bool]:
+            inside = [each for at, number in enumerate(pattern.tolist()) for each in groups[at][:number]]
+            found, certain = self._solve_domain(sharing, looks, domain, inside)
+            return found is not None, certain
+
+        filling = fill_bins(bins, self._effort, np.random.default_rng(len(first)), is_right)
+        if filling.patterns is None:
+            return None, filling.certain
+        given = [0] * len(groups)
+        inside: dict[int, list[int]] = {}
+        for domain, pattern in filling.patterns:
+            for at, number in enumerate(pattern.tolist()):
+                if number:
+                    inside.setdefault(domain, []).extend(groups[at][given[at] : given[at] + number])
+                    given[at] += number
+        return self._book(sharing, looks, inside), True
+
+    def _solve_domain(
+        self, sharing: Sharing, looks: Sequence[Hashable], domain: int, inside: Sequence[int]
+    ) -> tuple[Booked | None, bool]:
+        """Return places for items in a domain, by number in it and among the items' parts, with nothing booked; or
+        None, and whether there are none for certain.
+        """
+        items, machines = self._order(sharing, inside), sharing.machines[domain]
+        key = looks[domain], tuple((self._kinds[number], settled, own) for number, settled, own in items)
+        if key not in self._solved:
+            before, self.is_certain = self.is_certain, True
+            mark = self._room.mark()
+            found = self._solve_items([(number, settled + own) for number, settled, own in items], machines)
+            self._room.undo(mark)
+            if found is not None:
+                parts = [part for number, *_ in items for part in list_parts(self._group, number)]
+                place_of = {part: place for place, part in enumerate(parts)}
+                found = [
+                    (place_of[part], np.searchsorted(machines, rows), counts) for part, rows, counts in found
+                ]
+            self._solved[key] = found, self.is_certain
+            self.is_certain = before
+        return self._solved[key]
+
+    def _order(self, sharing: Sharing, inside: Sequence[int]) -> list[tuple[int, int, bool]]:
+        """Return items by kind: groups, how many of their labels are settled, and whether one more will be."""
+        items = [(*sharing.items[index], sharing.bound[index]) for index in inside]
+        return sorted(items, key=lambda item: (self._kinds[item[0]], item))
+
+    def _book(self, sharing: Sharing, looks: Sequence[Hashable], inside: dict[int, list[int]]) -> Booked:
+        """Return what was found for items in domains, booked."""
+        booked: Booked = []
+        for domain, indexes in inside.items():
+            found, _ = self._solve_domain(sharing, looks, domain, indexes)
+            items, machines = self._order(sharing, indexes), sharing.machines[domain]
+            parts = [part for number, *_ in items for part in list_parts(self._group, number)]
+            booked += [(parts[place], machines[rows], counts) for place, rows, counts in found or []]
+        for part, rows, counts in booked:
+            self._room.take(self._shape_of[part], rows, counts)
+        return booked

@@ -1,0 +1,1 @@
+"""Evictions that the solver asks for: reviewed first, then begun and withdrawn."""
