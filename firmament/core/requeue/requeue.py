@@ -95,15 +95,17 @@ class Requeue:
             waiting = np.append(waiting, self.moves.call(cluster))
         if self.set_aside.why or only is not None:
             waiting = self.set_aside.choose(cluster, waiting, only)
+        called = waiting
         if cluster.promises.others.by_uid:
             waiting = foremost(cluster, waiting)
         if self.profiles.several:
-            called, waiting = waiting, self.profiles.choose_profile(waiting)
-            if self.profiles.put_off and self.evictions.under_way:
-                self.moves.call_later(np.setdiff1d(called, waiting))
+            waiting = self.profiles.choose_profile(waiting)
+        if only is None:
+            waiting = self.budgets.choose(waiting)
+        if self.evictions.under_way and len(waiting) < len(called):
+            self.moves.call_later(np.setdiff1d(called, waiting))
         if only is not None:
             return waiting
-        waiting = self.budgets.choose(waiting)
         for job, why in self.budgets.too_large.items():
             self.gangs.refuse(cluster, job, why)
         self.budgets.too_large.clear()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -15,10 +16,12 @@ from firmament.core.events import (
     Event,
     JobDefined,
     MachineRemoved,
+    RecordUpserted,
     TaskRemoved,
     TasksSubmitted,
 )
 from firmament.core.model import HostPort, Job, TaskSelector, TaskTerm
+from firmament.core.record_kinds import FOREIGN_NOMINATION_RECORD
 from firmament.core.results import Delta, DeltaKind, RoundResult
 from firmament.core.scheduler import Scheduler
 from tests.firmament.core.preemption.test_preemption import running, wanted
@@ -333,3 +336,20 @@ def test_models_are_asked_and_one_that_refuses_is_not_asked_again():
     assert made.run_round().deltas == ()  # n is refused, and on m the model has a say of its own
     assert made.next_round_in() is None
     assert states(made)["p"] == ("ASSUMED", "m")
+
+
+def test_one_that_a_round_must_leave_out_takes_the_room_in_the_next():
+    """As room that another scheduler keeps separates it from those that are more important."""
+    made = waiting()
+    kept = {"machine": "far", "priority": 50, "requests": {"cpu": 100}}
+    made.apply(
+        [
+            machine("far", cpu=200),
+            RecordUpserted(FOREIGN_NOMINATION_RECORD, "theirs", json.dumps(kept).encode()),
+            machine("n", cpu=2500),
+            *tasks(9, "above", content=task_class(100), priority=90),
+        ]
+    )
+    assert moves(made.run_round()) == {"above": ("n", ())}
+    assert made.next_round_in() == 0
+    assert moves(made.run_round()) == {"p": ("n", ())}
