@@ -199,8 +199,12 @@ class GroupMembers:
         return group
 
     def _find_group(self, uid: str, pod: Pod) -> Membership | None:
-        """Return the group that a pod names, its owner's in a queue, or the one with which it goes to one domain."""
-        return membership(pod) or self.find_owner_gang(uid, pod) or find_domain_group(pod)
+        """Return the group that a pod names, the one with which it goes to one domain, or its owner's in a queue.
+
+        Most pods of a group with a domain are created once its first one has a node. So it cannot wait for its owner's
+        others.
+        """
+        return membership(pod) or find_domain_group(pod) or self.find_owner_gang(uid, pod)
 
     def _leave_leaf(self, uid: str) -> None:
         leaf = self._leaf_of.pop(uid, None)

@@ -13,6 +13,7 @@ from poseidon.cli import main
 from poseidon.kube.api.metadata import ObjectMeta, OwnerReference
 from poseidon.kube.api.pod_groups import ScaledOwner, ScaleSpec
 from poseidon.kube.api.resource import Change
+from poseidon.pod_groups.membership import JOB_SET_DOMAIN
 from tests.poseidon.offline.objects import node, pod
 from tests.poseidon.queues.objects import LABEL, cluster_queue, flavor, local_queue, quotas
 from tests.poseidon.queues.test_book import kueue, queued
@@ -190,3 +191,23 @@ def test_a_job_that_comes_to_be_known_after_its_pods():
     running = replace(pods[0], spec=replace(pods[0].spec, node_name="n1"))
     stage.add(running)
     assert stage.queue_of("p0") == "ClusterQueue/team"
+
+
+def test_the_first_pod_of_a_group_with_a_domain_does_not_wait_for_those_that_follow_it():
+    """The controller of a JobSet with an exclusive topology creates them once it has a node."""
+    stage = kueue()
+    stage.state.queues.follows_owners = True
+    job_set = ObjectMeta(name="j", namespace="shop", uid="JobSet-j", labels={LABEL: "users"})
+    above = OwnerReference(kind="JobSet", name="j", uid="JobSet-j", controller=True)
+    metadata = ObjectMeta(name="j-w-0", namespace="shop", uid="Job-w", owner_references=(above,))
+    stage.state.owner_taker("JobSet")([Change("JobSet-j", ScaledOwner(job_set, ScaleSpec(replicas=4)))])
+    job_of_it = ScaledOwner(metadata, ScaleSpec(parallelism=4, completions=4))
+    stage.state.owner_taker("Job")([Change("Job-w", job_of_it)])
+    controller = OwnerReference(kind="Job", name="j-w-0", uid="Job-w", controller=True)
+    first = queued("p0", queue="", owner=controller)
+    stage.add(replace(first, metadata=replace(first.metadata, annotations={JOB_SET_DOMAIN: "rack"})))
+    assert stage.queue_of("p0") == "ClusterQueue/team"
+    assert stage.wait_of("p0") == ""
+    (group,) = stage.state.gangs.groups
+    found = stage.state.gangs.groups.job(group)
+    assert (found.min_members, [each.expected for each in found.groups]) == (1, [4])

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from firmament.core.events import ClassDefined, RecordRemoved, TaskRemoved, TasksBound
+from firmament.core.events import (
+    ClassDefined,
+    JobDefined,
+    RecordRemoved,
+    TaskRemoved,
+    TasksBound,
+    TasksSubmitted,
+)
+from firmament.core.model import Job, JobGroup
 from firmament.core.record_kinds import QUOTA_RECORD
 from tests.firmament.core.rules.quotas.quota_scene import flavor, quota
 from tests.support.core import machine, messages, placed, scheduler, task_class, tasks, uids
@@ -186,3 +194,15 @@ def test_tasks_that_ask_for_nothing_need_no_quota():
         tasks(1, *uids("t", 3), content=task_class(0, queue="team")),
     )
     assert len(placed(core.run_round())) == 3
+
+
+@pytest.mark.parametrize(("cpu", "comes"), [(3000, {}), (4000, {"first": "a"})])
+def test_who_expects_others_alike_waits_for_quota_for_all_of_them(cpu: int, comes: dict[str, str]):
+    group = JobGroup("w", least=1, within=("rack",), expected=4, expected_alike=True)
+    core = scheduler(
+        [machine("a", cpu=8000, labels={"rack": "r"})],
+        [flavor("any"), quota("team", {"any": {"cpu": cpu}})],
+        [JobDefined(Job("w", size=4, min_members=1, groups=(group,)))],
+        [ClassDefined(1, task_class(1000, queue="team", group="w")), TasksSubmitted(1, ("first",), job="w")],
+    )
+    assert placed(core.run_round()) == comes
