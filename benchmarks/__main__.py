@@ -8,6 +8,7 @@ from benchmarks.commands.burst import burst
 from benchmarks.commands.compare import compare
 from benchmarks.commands.consolidate import consolidate
 from benchmarks.commands.dashboard import dashboard
+from benchmarks.commands.device_failover import device_failover
 from benchmarks.commands.drift import drift
 from benchmarks.commands.end_to_end import end_to_end
 from benchmarks.commands.everything import full, small
@@ -57,6 +58,7 @@ main.add_command(compare)
 main.add_command(consolidate)
 main.add_command(relieve)
 main.add_command(reschedule)
+main.add_command(device_failover)
 main.add_command(drift)
 main.add_command(end_to_end)
 main.add_command(optimum)

@@ -20,8 +20,11 @@ _LEFT_OUT = (
     "node-ipam-controller",
     "persistentvolume-binder-controller",
 )
-_CONTROLLERS = ",".join(("*", *(f"-{name}" for name in _LEFT_OUT)))
-"""All but those that look after kubelets, which are not there, and after claims, which are bound already."""
+
+
+def list_controllers() -> str:
+    """Return all controllers but those that look after kubelets, which are not there, and after volumes' claims."""
+    return ",".join(("*", *(f"-{name}" for name in _LEFT_OUT)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,7 @@ async def open_arena(options: ArenaOptions, folder: Path) -> AsyncGenerator[Aren
     else:
         assert options.binaries is not None
         wanted = ControlPlaneOptions(
-            controllers=_CONTROLLERS,
+            controllers=list_controllers(),
             scheduler=False,
             features=GATES,
             runtime="scheduling.k8s.io/v1alpha2=true",

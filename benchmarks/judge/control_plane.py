@@ -126,6 +126,7 @@ class ControlPlane:
             "kube-controller-manager",
             *(f"--kubeconfig={self.kubeconfig}", "--use-service-account-credentials=false"),
             *("--leader-elect=false", "--secure-port=0", f"--controllers={self._options.controllers}"),
+            *("--kube-api-qps=5000", "--kube-api-burst=5000"),
             *([f"--feature-gates={','.join(self._options.features)}"] if self._options.features else []),
             f"--service-account-private-key-file={self._folder / 'sa.key'}",
             *("--node-monitor-period=1s", "--node-monitor-grace-period=6s", "--node-eviction-rate=10"),

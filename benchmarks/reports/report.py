@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.device_failover.measure import device_failover_sheets
 from benchmarks.expected_starts.measure import expected_starts_sheets
 from benchmarks.fragmentation.measure import fragmentation_sheets
 from benchmarks.processes.lone_pod import lone_pod_sheets
@@ -65,6 +66,7 @@ KINDS: dict[str, Kind] = {
     "head-to-head": Kind("Head to head with kube-scheduler", head_to_head_sheets),
     "lone-pod": Kind("A pod that comes alone", lone_pod_sheets),
     "failover": Kind("Failover", processes.failover_sheets),
+    "device-failover": Kind("Devices while processes are killed", device_failover_sheets),
     "start": Kind("Start", processes.start_sheets),
     "requests": Kind("Small requests", processes.requests_sheets),
     "dashboard": Kind("Dashboard", processes.dashboard_sheets),

@@ -214,7 +214,7 @@ class Operations:
         wanted.check(resource.qualified, current)
         before = decode(current)
         if status:
-            obj = strategies.prepare_status_update(obj, before)
+            obj = strategies.prepare_status_update(resource, obj, before)
         else:
             strategies.prepare_update(resource, obj, before)
         collection = self.store.collection(resource.collection)

@@ -147,11 +147,33 @@ def prepare_update(resource: ResourceType, obj: Object, before: Object) -> None:
         obj["metadata"]["generation"] = before["metadata"]["generation"] + 1
 
 
-def prepare_status_update(obj: Object, before: Object) -> Object:
+def prepare_status_update(resource: ResourceType, obj: Object, before: Object) -> Object:
     """Return ``before`` with the status of ``obj``: a write to the status subresource changes nothing else."""
     result = dict(before)
     _carry(result, obj, "status")
+    if resource.kind == "ResourceClaim":
+        _drop_reports_of_devices(result, before)
     return result
+
+
+def _drop_reports_of_devices(claim: Object, before: Object) -> None:
+    """Drop what drivers have said of devices that a claim has no more, as kube-apiserver does."""
+    status = claim.get("status") or {}
+    gone = _list_devices(before.get("status") or {}) - _list_devices(status)
+    left = [each for each in status.get("devices") or () if _name_device(each) not in gone]
+    if len(left) < len(status.get("devices") or ()):
+        claim["status"] = {key: value for key, value in status.items() if key != "devices"}
+        if left:
+            claim["status"]["devices"] = left
+
+
+def _list_devices(status: Object) -> set[tuple[object, ...]]:
+    devices = (status.get("allocation") or {}).get("devices") or {}
+    return {_name_device(each) for each in devices.get("results") or ()}
+
+
+def _name_device(each: Object) -> tuple[object, ...]:
+    return tuple(each.get(part) for part in ("driver", "pool", "device", "shareID"))
 
 
 def _get_desired_state(obj: Object) -> Object:

@@ -114,6 +114,14 @@ def test_a_driver_fulfils_binding_conditions(devices):
     assert [(each["type"], each["status"]) for each in said["conditions"]] == [("Ready", "True")]
 
 
+def test_what_a_driver_has_said_of_a_device_goes_with_the_device(devices):
+    devices.create(device_claim("c"), pod_with_device("p", claim="c"))
+    devices.give("c", "device-0", "p", bindingConditions=["Ready"])
+    status = {"allocation": None, "reservedFor": None}
+    devices.operations.patch(devices.resource, "default", "c", MERGE_PATCH, {"status": status}, status=True)
+    assert not devices.claims()["c"]["status"].get("devices")
+
+
 def test_a_device_that_two_claims_have_is_noted(devices):
     devices.create(device_claim("a"), device_claim("b"), pod("p"))
     devices.give("a", "device-0", "p")
