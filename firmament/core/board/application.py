@@ -84,7 +84,7 @@ class PairBoard:
         self._book(index, machine, 1)
         self.cost += cost
 
-    def take_up(self, index: int, machine: int) -> float:
+    def withdraw(self, index: int, machine: int) -> float:
         """Take one task of a class off a machine again; returns what it was charged there."""
         self._book(index, machine, -1)
         cost = float(self._charge(index, int(self.app.kind[index]))[machine])

@@ -1,1 +1,1 @@
-"""Evicts less important tasks so that others get places: chooses which tasks leave, and for which."""
+"""Evicts less important tasks so that waiting tasks get places: chooses victims, and which task each makes room for."""

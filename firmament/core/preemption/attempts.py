@@ -1,12 +1,12 @@
-"""Preemption: gives places to tasks that found none, by evicting less important ones.
+"""Preemption: gives places to tasks that found none, by evicting less important tasks.
 
-Priority by priority from the top; of each, gangs come first, each as a whole or not at all. How places are found is in
-``stages``; for groups with rules over a tree, in ``tree_groups``.
+Priorities are handled from the highest to the lowest; within a priority, gangs come first, each as a whole or not at
+all. ``stages`` finds the places; ``tree_groups`` does so for groups with rules over a tree.
 
-Tasks choose their victims one after another, by what each needs. What is best for one may use up a budget or a gang
-that others could have made better use of. So where budgets were exceeded, or more go than come, the stages are run
-again from the beginning under some restriction, and the best outcome counts: more tasks placed, budgets exceeded by
-less, less important victims, fewer of them.
+Tasks choose their victims one after another. The best choice for one task may use up a disruption budget or a gang
+that later tasks need more. So if a budget was exceeded, or if more tasks leave than come, the stages run again from
+the beginning under a restriction (`VictimConstraint`), and the best outcome counts: more tasks placed, budgets exceeded
+by less, less important victims, fewer victims.
 """
 
 from __future__ import annotations
@@ -37,28 +37,29 @@ def preempt(
     shortages: MutableMapping[int, str],
     tuning: PreemptionTuning,
 ) -> tuple[PreemptionDecision, ...]:
-    """Return places for tasks that ``placed`` leaves without one, in order of decision; the longest waiting
-    of a class first.
+    """Return the places found for tasks that ``placed`` leaves without one, in order of decision.
 
-    ``shortages``: by gang, why groups found no place; what evicting would not change is added to that.
-    Deterministic for equal arguments. Raises ``SolverError``; after a time-out what has been decided stands.
+    Within a class, the task that has waited longest comes first.
+
+    ``shortages``: by gang, why a group found no place; updated where preemption could not help either.
+    Deterministic for equal arguments. Raises ``SolverError``; after a time-out, what was decided so far is returned.
     """
     now = PreemptionState(problem, preemption, placed, tuning)
     able = (now.remaining > 0) & preemption.may
-    # Of applications only some take part: each workload is a class of its own.
+    # Only the most important classes in pairs are tried: each workload of an application is a class of its own.
     paired = np.flatnonzero(able & problem.pairs.find_paired(problem.classes))
     first = np.lexsort((paired, -preemption.priority[paired]))
     able[paired[first][tuning.most_paired :]] = False
     gang, need = _whole_gangs(problem, placed)
     served = {*problem.gang[placed.cls].tolist()} if len(problem.gang) else set()
-    attempts = Attempts(Stages(now, solver, time_limit), tuning.attempts)
+    attempts = AttemptSearch(Stages(now, solver, time_limit), tuning.attempts)
     for priority in np.unique(preemption.priority[able])[::-1].tolist():
         band = able & (preemption.priority == priority)
         in_vain: set[bytes] = set()
         for number in np.unique(gang[band & (gang >= 0)])[: tuning.most_gangs].tolist():
             members = np.flatnonzero(band & (gang == number))
             if number in problem.topology.every:
-                # Who has got some places this round tries for more in the next one, from where it is then.
+                # A group that got some places in this round tries for the others in the next round.
                 if len(members) == np.count_nonzero(gang == number) and number not in served:
                     found = preempt_for_group(now, problem.topology, number, solver)
                     if not isinstance(found, str):
@@ -67,26 +68,27 @@ def preempt(
                         shortages[number] += f"; without less important pods: {found}"
                 continue
             alike = np.append(problem.shape[members], [*now.remaining[members], need[number]]).tobytes()
-            if alike in in_vain and not now.ruled:  # with rules, equal shapes do not say all
+            if alike in in_vain and not now.ruled:  # with rules, classes of equal shape may differ
                 continue
-            trial = attempts.best(now, members)
+            trial = attempts.find_best(now, members)
             if len(trial.taken) - len(now.taken) >= need[number]:
                 now = trial
             else:
                 in_vain.add(alike)
-        now = attempts.best(now, np.flatnonzero(band & (gang < 0)))
+        now = attempts.find_best(now, np.flatnonzero(band & (gang < 0)))
     if preemption.reclaims.any():
-        # It sees no domains, so trees of groups are left out.
+        # `QuotaReclaim` knows no domains, so trees of groups are left out.
         now = QuotaReclaim(now).run(preemption.reclaims & ~_find_in_trees(problem), gang, need)
     return waiting_together(problem, evictions(now))
 
 
 def _whole_gangs(problem: PlacementProblem, placed: Assignments) -> tuple[Int64, Int64]:
-    """Return int64[C]: the gang of each class whose tasks must find places together, -1 for none; int64[G]:
-    how many.
+    """Return the gang of each class whose tasks must be placed together, and how many tasks each gang needs.
 
-    Further members of gangs that have got what they need are tasks like others, but for those of trees of groups, which
-    have a domain to stay in: they try again as a tree.
+    int64[C], -1 for classes without such a gang; int64[G].
+
+    Once a gang has what it needs, its further members count as single tasks. The exception are trees of groups, whose
+    members must stay in a domain: they try again as a tree.
     """
     if not len(problem.gang_need):
         return np.full(problem.classes, -1, dtype=np.int64), problem.gang_need
@@ -107,10 +109,11 @@ def _find_in_trees(problem: PlacementProblem) -> Bool:
 
 
 class AttemptOutcome(NamedTuple):
-    """What attempts compare by; the less, the better, as with bundles.
+    """What attempts are compared by, in the order of the fields; smaller is better.
 
-    ``left``: tasks without a place; ``tops``: of each machine that somebody has to leave the highest priority of those,
-    the highest first.
+    ``left``: tasks without a place; ``over``: by how much budgets are exceeded; ``tops``: the highest priority among
+    the victims of each machine, in descending order; ``total``: the sum of the victims' weights; ``victims``: their
+    number.
     """
 
     left: int
@@ -121,45 +124,46 @@ class AttemptOutcome(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """``first``: tasks that go before anybody chooses; ``without``: tasks that must not go."""
+class VictimConstraint:
+    """``first``: tasks evicted before any victim is chosen; ``without``: tasks that must stay."""
 
     first: tuple[int, ...] = ()
     without: tuple[int, ...] = ()
 
 
-class Attempts:
-    """Finds places with ``stages``; what may be spent is counted over a whole round."""
+class AttemptSearch:
+    """Runs ``stages`` several times, each under another constraint on victims; ``attempts`` limits a whole round."""
 
     def __init__(self, stages: Stages, attempts: int) -> None:
         self._stages = stages
         self._attempts = attempts
 
-    def best(self, now: PreemptionState, classes: Int64) -> PreemptionState:
-        """Return a copy of a now on which some classes of one priority have got what places can be found
-        for them.
-        """
-        best, way = now.copy(), Way()
+    def find_best(self, now: PreemptionState, classes: Int64) -> PreemptionState:
+        """Return a copy of ``now`` in which tasks of some classes of one priority have got places, if possible."""
+        best, rule = now.copy(), VictimConstraint()
         self._stages.run(best, classes, closely=True)
         few = now.few(len(best.taken) - len(now.taken))
         if not (few and self._worth_more(now, best, classes)):
             return best
-        best, way = self._better(now, best, way, classes, _add_gang(now, best, classes))
+        best, rule = self._better(now, best, rule, classes, _add_gang(now, best, classes))
         while self._attempts > 0 and self._worth_more(now, best, classes):
-            better, way = self._better(now, best, way, classes, _drop_one(now, best, way))
+            better, rule = self._better(now, best, rule, classes, _drop_one(now, best, rule))
             if better is best:
                 break
             best = better
         return best
 
     def _better(
-        self, before: PreemptionState, best: PreemptionState, way: Way, classes: Int64, ways: Iterator[Way]
-    ) -> tuple[PreemptionState, Way]:
-        """Return the best of ``best``, found in some ``way``, and of what comes of ``ways`` to go on from
-        ``before``.
-        """
+        self,
+        before: PreemptionState,
+        best: PreemptionState,
+        rule: VictimConstraint,
+        classes: Int64,
+        others: Iterator[VictimConstraint],
+    ) -> tuple[PreemptionState, VictimConstraint]:
+        """Return the best state and its rule: ``best``, found under ``rule``, or a better one under ``others``."""
         worth = _outcome(before, best, classes)
-        for other in ways:
+        for other in others:
             if self._attempts <= 0:
                 break
             self._attempts -= 1
@@ -170,11 +174,11 @@ class Attempts:
             self._stages.run(trial, classes, blocked)
             outcome = _outcome(before, trial, classes)
             if outcome < worth:
-                best, way, worth = trial, other, outcome
-        return best, way
+                best, rule, worth = trial, other, outcome
+        return best, rule
 
     def _worth_more(self, before: PreemptionState, after: PreemptionState, classes: Int64) -> bool:
-        """Return whether another attempt might do better."""
+        """Return whether another attempt could be better: budgets are exceeded, or more tasks leave than come."""
         placed = len(after.taken) - len(before.taken)
         worth = _outcome(before, after, classes)
         return placed > 1 and (worth.over > 0 or worth.victims > placed)
@@ -195,16 +199,18 @@ def _outcome(before: PreemptionState, after: PreemptionState, classes: Int64) ->
     )
 
 
-def _add_gang(before: PreemptionState, after: PreemptionState, classes: Int64) -> Iterator[Way]:
-    """Yield choices with one more gang that leaves at once."""
+def _add_gang(before: PreemptionState, after: PreemptionState, classes: Int64) -> Iterator[VictimConstraint]:
+    """Yield constraints by which one gang that can leave as a whole is evicted first."""
     if len(before.spare):
         for gang in np.flatnonzero(before.find_whole_gangs(int(classes[0])) & (after.spare >= 0)).tolist():
             members = before.gangs.members(gang)
-            yield Way(first=tuple(members[~before.gone[members]].tolist()))
+            yield VictimConstraint(first=tuple(members[~before.gone[members]].tolist()))
 
 
-def _drop_one(before: PreemptionState, after: PreemptionState, way: Way) -> Iterator[Way]:
-    """Yield without one more of the tasks that were chosen."""
+def _drop_one(
+    before: PreemptionState, after: PreemptionState, rule: VictimConstraint
+) -> Iterator[VictimConstraint]:
+    """Yield constraints by which one of the chosen victims has to stay."""
     for victim in np.flatnonzero(after.gone & ~before.gone).tolist():
-        if victim not in way.first:
-            yield Way(way.first, (*way.without, victim))
+        if victim not in rule.first:
+            yield VictimConstraint(rule.first, (*rule.without, victim))

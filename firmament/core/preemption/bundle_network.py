@@ -1,14 +1,14 @@
-"""The second network of a round: which class gets which machine, at the price of the bundle that must leave.
+"""The second network of a round: assigns machines to classes, at the cost of the bundle that must leave the machine.
 
     class ──bundle──► machine ──1──► sink          class ──no place──► sink
 
-One bundle per machine at most. Of each class only its cheapest machines take part, a few more than twice the number of
-its tasks; tasks that remain take part in the next pass.
+At most one bundle per machine leaves. Only the cheapest machines of each class take part, a few more than twice the
+number of its tasks; tasks that get no place take part in the next pass.
 
-Bundles have no single price: their figures count one after another. As many figures as fit into one cost are minimised
-at once. By complementary slackness, exactly the flows that are optimal so far remain if arcs with negative reduced cost
-are kept full, those with positive reduced cost are kept empty, and the others are free. The next figures choose among
-these flows.
+The cost of a bundle is a list of figures that are compared one after another. As many figures as fit into one integer
+cost are minimised at once. By complementary slackness, the optimal flows so far are exactly those that fill all arcs
+with negative reduced cost and leave all arcs with positive reduced cost empty; the other arcs are free. The next
+figures choose among these flows.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from firmament.core.shortest_paths import ArcBlock, shorten
 from firmament.solvers.base import Solver
 
 LARGEST_TOTAL = 2**61
-"""Costs stay below this over the number of nodes, so that the solver's sums stay within 64 bits."""
+"""Costs times the number of nodes stay below this, so that the solver's sums fit into 64 bits."""
 
 
 def choose_bundles(
@@ -36,12 +36,11 @@ def choose_bundles(
     time_limit: float | None,
     spare: int,
 ) -> list[tuple[int, int]]:
-    """Return (class, place in its ``Bundles``) of the bundles that the cheapest flow carries, the cheapest
-    first.
+    """Return the bundles that the cheapest flow evicts, the cheapest first: class, and index in its ``Bundles``.
 
-    As many tasks as possible get a machine. Among such choices the sum of ``over`` is least; then the fewest bundles
+    As many tasks as possible get a machine. Among such choices the sum of ``over`` is minimal; then the fewest bundles
     have the highest ``top``, then the fewest the next one, and so on; then the sums of ``total`` and ``count`` are
-    least. ``tasks``: how many of each class wait; ``machines``: M. Raises what the solver raises.
+    minimal. ``tasks``: number of waiting tasks per class; ``machines``: M. Raises what the solver raises.
     """
     arcs_class: list[Int64] = []
     arcs_place: list[Int64] = []
@@ -67,9 +66,7 @@ def choose_bundles(
 
 
 def _cheapest(bundles: Bundles, want: int, begin: int, machines: int) -> Int64:
-    """Return places of the ``want`` cheapest bundles; of equals those on machines from row ``begin`` on come
-    first.
-    """
+    """Return the indices of the ``want`` cheapest bundles; among equals, machines from row ``begin`` on come first."""
     first = _foremost(bundles, want)
     turned = (bundles.rows[first] - begin) % max(1, machines)
     order = np.lexsort((turned, *(key[first] for key in reversed(bundles.keys()))))
@@ -77,9 +74,7 @@ def _cheapest(bundles: Bundles, want: int, begin: int, machines: int) -> Int64:
 
 
 def _foremost(bundles: Bundles, want: int) -> Int64:
-    """Return places among which the ``want`` cheapest bundles are, by their first figures: less is left to be
-    sorted.
-    """
+    """Return indices that contain the ``want`` cheapest bundles, so that fewer bundles have to be sorted."""
     allowed = np.flatnonzero(bundles.over == 0)
     if len(allowed) <= want:
         return np.arange(len(bundles.rows))
@@ -88,14 +83,12 @@ def _foremost(bundles: Bundles, want: int) -> Int64:
 
 
 def _figures(keys: Sequence[Int64], moved: int) -> list[Int64]:
-    """Return int64[A] each: what is minimised, the most telling first; what counts are sums over ``moved``
-    bundles.
-    """
+    """Return int64[A] per figure to be minimised, the most important first; at most ``moved`` bundles are chosen."""
     over, top, total, count, age = keys
     tops = np.unique(top)[:0:-1]
     priorities = total - count * LOWEST_WEIGHT
     sums = [total, count]
-    if int(np.ptp(priorities)) * moved < LOWEST_WEIGHT:  # smaller numbers, which order like the totals
+    if int(np.ptp(priorities)) * moved < LOWEST_WEIGHT:  # smaller numbers with the same order as the totals
         sums = [count, priorities]
     started = np.unique(age, return_inverse=True)[1]
     return [over, *((top == each).astype(np.int64) for each in tops), *sums, started]
@@ -104,7 +97,7 @@ def _figures(keys: Sequence[Int64], moved: int) -> list[Int64]:
 class _Network:
     """Arcs from classes to machines (A of them), from classes to the sink and from machines to the sink.
 
-    Phase by phase arcs are taken out whose flow no optimum of the figures so far leaves open.
+    After each phase, arcs are removed whose flow is the same in all optima of the figures so far.
     """
 
     def __init__(self, cls_of: Int64, machine: Int64, tasks: Mapping[int, int]) -> None:
@@ -114,7 +107,7 @@ class _Network:
         waiting = np.array([tasks[cls] for cls in classes.tolist()], dtype=np.int64)
         self._arcs = len(tail)
         self.moved = int(min(waiting.sum(), len(machines)))
-        """How many bundles can be taken at most."""
+        """The largest number of bundles that can be chosen."""
         self._tails = np.concatenate([tail, np.arange(sink)])
         self._heads = np.concatenate([first + head, np.full(sink, sink)])
         self._capacities = np.concatenate([np.ones_like(tail), waiting, np.ones_like(machines)])
@@ -127,9 +120,7 @@ class _Network:
         self._flows = np.zeros(len(self._tails), dtype=np.int64)
 
     def least(self, figures: Sequence[Int64], solver: Solver, time_limit: float | None) -> Int64:
-        """Return int64[A]: the flow of bundles, as many as can be, whose sums of figures are least one after
-        another.
-        """
+        """Return int64[A]: the flow of as many bundles as possible with the lexicographically least figures."""
         others = np.zeros(len(self._tails) - self._arcs, dtype=np.int64)
         left = [self._unplaced, *(np.concatenate([figure, others]) for figure in figures)]
         while left:
@@ -140,16 +131,14 @@ class _Network:
         return self._flows[: self._arcs]
 
     def _pack(self, figures: list[Int64]) -> tuple[Int64, list[Int64]]:
-        """Return one cost per active arc for as many of the first figures as fit; and the figures that are
-        left.
-        """
+        """Return one cost per active arc that combines as many figures as fit, and the remaining figures."""
         largest = LARGEST_TOTAL // (len(self._supplies) + 2)
         bundle = self._active < self._arcs
         cost = np.zeros(len(self._active), dtype=np.int64)
         most = 0
         for number, figure in enumerate(figures):
             column = figure[self._active]
-            if bundle.any():  # the same for all, as the number of bundles is settled first
+            if bundle.any():  # a constant per bundle changes no choice: the first figure fixes their number
                 column[bundle] -= column[bundle].min()
             highest = int(column.max(initial=0))
             if highest == 0:
@@ -167,7 +156,7 @@ class _Network:
         return cost, []
 
     def _solve(self, cost: Int64, solver: Solver, time_limit: float | None) -> Int64:
-        """Return the flow of the active arcs at a cost, which is noted as well."""
+        """Return the flow of the active arcs at a cost, and store it in ``_flows``."""
         arcs = self._active
         problem = join_arcs(
             self._supplies, Arcs(self._tails[arcs], self._heads[arcs], self._capacities[arcs], cost)
@@ -177,7 +166,7 @@ class _Network:
         return flows
 
     def _narrow(self, cost: Int64, flows: Int64) -> None:
-        """Keep the arcs of which optimal flows may carry more or less."""
+        """Keep only the arcs whose flow differs between optima."""
         arcs = self._active
         tails, heads, capacities = self._tails[arcs], self._heads[arcs], self._capacities[arcs]
         price = _prices(len(self._supplies), tails, heads, capacities, cost, flows)
@@ -189,10 +178,10 @@ class _Network:
 
 
 def _prices(nodes: int, tails: Int64, heads: Int64, capacities: Int64, cost: Int64, flows: Int64) -> Int64:
-    """Return int64[N]: node prices that prove a flow optimal: shortest paths over the arcs that can carry
-    more or less.
+    """Return int64[N]: node prices that prove a flow optimal: shortest distances in the residual graph.
 
-    Ends, as an optimal flow leaves no cycle of negative cost; paths pass each class once, so there are few rounds.
+    Terminates, as an optimal flow leaves no cycle of negative cost; paths pass each class once, so there are few
+    rounds.
     """
     more, less = flows < capacities, flows > 0
     begin = np.concatenate([tails[more], heads[less]])

@@ -1,4 +1,4 @@
-"""Bundles of victims: the tasks that would have to leave each machine for one task of a class."""
+"""Bundles of victims: for each machine, the tasks that would have to leave it for one task of a class."""
 
 from __future__ import annotations
 
@@ -13,40 +13,39 @@ from firmament.core.ranks import runs
 
 @dataclass(frozen=True, slots=True)
 class Bundles:
-    """One bundle for each of R machines, with at most J tasks each; the lower, the better, in
-    kube-scheduler's order.
+    """One bundle for each of R machines, with at most J tasks each; compared like kube-scheduler's, lower is better.
 
-    Tasks on other machines that leave with their gangs count in all figures, and are not listed.
+    Gang members on other machines that leave as well count in all figures, but are not listed in ``slots``.
     """
 
     rows: Int64
-    """int64[R], machines."""
+    """int64[R], machine of each bundle."""
     slots: Int64
-    """int64[R, J], tasks."""
+    """int64[R, J], tasks on that machine."""
     victims: Bool
     """bool[R, J], which of the ``slots`` leave."""
     over: Int64
-    """int64[R], tasks that a budget does not allow to leave."""
+    """int64[R], number of victims beyond disruption budgets."""
     top: Int64
-    """int64[R], highest priority of those that leave."""
+    """int64[R], highest priority among the victims."""
     total: Int64
-    """int64[R], sum of their weights (``PreemptionProblem.weight``)."""
+    """int64[R], sum of the victims' weights (``PreemptionProblem.weight``)."""
     count: Int64
-    """int64[R], their number."""
+    """int64[R], number of victims."""
     age: Float64
-    """float64[R], minus the start of the first of the most important of them."""
+    """float64[R], minus the earliest start among the victims of the highest priority."""
 
     def keys(self) -> tuple[Float64 | Int64, ...]:
-        """Return what bundles compare by, the most telling first."""
+        """Return the columns that bundles are compared by, the most important first."""
         return self.over, self.top, self.total, self.count, self.age
 
     def select(self, where: Bool | Int64) -> Bundles:
-        """Return the bundles for which ``where`` (bool[R]) holds, or those that it names."""
+        """Return the bundles that ``where`` selects: bool[R], or indices."""
         return Bundles(*(getattr(self, each.name)[where] for each in fields(self)))
 
     @classmethod
     def join(cls, parts: Sequence[Bundles], nobody: int) -> Bundles:
-        """Return all bundles in order of machine; ``nobody`` stands for no task in ``slots``."""
+        """Return all bundles in order of machine; ``nobody``: the number that means "no task" in ``slots``."""
         if len(parts) == 1:
             return parts[0]
         width = max(part.slots.shape[1] for part in parts)
@@ -67,7 +66,7 @@ class Bundles:
 
     @classmethod
     def best(cls, parts: Sequence[Bundles], nobody: int) -> Bundles:
-        """Return the best bundle of each machine; the earlier part's of equals. ``nobody`` as for ``join``."""
+        """Return the best bundle of each machine, the first part's if equal. ``nobody`` as for ``join``."""
         found = cls.join(parts, nobody)
         if len(parts) == 1:
             return found
@@ -88,6 +87,6 @@ class Bundles:
         return Bundles(*columns)
 
     def list_tasks(self, place: int) -> list[int]:
-        """Return the tasks of one bundle that are on its machine."""
+        """Return the victims of one bundle on its machine."""
         victims: list[int] = self.slots[place][self.victims[place]].tolist()
         return victims

@@ -1,12 +1,12 @@
-"""Limits of models after evictions: joint rows that get something back, and ledgers that depend on the order.
+"""Limits of cost models after evictions: joint rows that get capacity back, and ledgers that depend on the order.
 
-Where a model says what evicting gives back, its joint rows are like any resource, further columns beside the machines'
-resources: tasks that come take of them, tasks that go give back, and machines may lack some. All other joint rows stay
-limits that evicting does not change.
+Where a model says what an eviction gives back, its joint rows are further columns beside the machines' resources:
+tasks that come take from them, victims give back, and a machine may be overdrawn. All other joint rows are limits that
+evictions do not change.
 
-A task may depend on others that go to a machine whose ledger counts the order of arrival. It then waits for them, for
-an unknown time. So a machine takes only one such task, and none if this round or an earlier one has sent another task
-there that may still be on the way.
+On a machine whose ledger depends on the order of arrival, a task may have to wait for others that go there, for an
+unknown time. So such a machine takes only one task by preemption, and none if this round or an earlier one has sent
+another task there that may still be on the way.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from firmament.core.flow.residual import Residual
 from firmament.core.preemption.problem import PreemptionProblem
 
 ENDLESS = 2**60
-"""Room of machines that a row does not hold; sums with it stay within 64 bits."""
+"""Room on machines that a row does not limit; sums with it stay within 64 bits."""
 
 
 def columns(
     problem: PlacementProblem, preemption: PreemptionProblem, residual: Residual
 ) -> tuple[Int64, Bool, Int64, Int64]:
-    """Return k resources, then J columns of joint rows, after the placements in ``residual``.
+    """Return what tasks request, give back and find free in K resources and J joint rows, given ``residual``.
 
-    Returns int64[S, K + J], what a task of each shape takes; bool[S, K + J], columns that matter to it: those of which
-    it takes something, and those that it must not come to while more has been taken than there is; int64[V + 1, K + J],
-    what each task on a machine gives back, the last row standing for no task; and int64[M, K + J], what is left,
-    negative where more has been taken than there is.
+    int64[S, K + J]: request of a task of each shape. bool[S, K + J]: columns that limit the shape: those that it
+    requests, and those that must not be overdrawn where it goes. int64[V + 1, K + J]: what each task on a machine gives
+    back; the last row stands for no task. int64[M, K + J]: what is free, negative where a machine is overdrawn.
     """
     requests, room = [problem.requests], [residual.free.T]
     heeded = [problem.requests > 0]
     for number in preemption.returning:
         joint, rows = residual.joint[number], problem.joint[number]
-        owed = 0 if rows.returned is None else rows.returned.owed  # what has to come back first
+        # What is owed must be given back before anything is free.
+        owed = 0 if rows.returned is None else rows.returned.owed
         requests.append(rows.amount[:, None])
         heeded.append(rows.holds()[:, None])
         room.append(replace(joint, left=joint.left - owed).get_per_machine(ENDLESS)[:, None])
@@ -57,15 +57,15 @@ def columns(
 
 
 def find_kept(ledger: Ledger, shapes: Int64, machines: Int64) -> Bool:
-    """Return bool[A]: where a ledger counts on the order in which tasks come, or has no room unless somebody goes."""
+    """Return bool[A]: where a ledger depends on the order of arrival, or has no room unless a task leaves."""
     found = ledger.find_ordered(shapes, machines)
     return found | ledger.find_full(shapes, machines) if isinstance(ledger, ReasonedLedger) else found
 
 
 class KeptRooms:
-    """The machines of a round on which ledgers count on the order.
+    """The machines whose ledgers depend on the order of arrival or are full: *kept* machines.
 
-    ``guests``: by machine, the classes of the tasks that come there for others: one where a ledger counts on order.
+    ``guests``: by machine, the classes of the tasks that come there by preemption.
     """
 
     def __init__(self, problem: PlacementProblem, preemption: PreemptionProblem, placed: Assignments) -> None:
@@ -77,24 +77,22 @@ class KeptRooms:
         self.guests: dict[int, list[int]] = {}
 
     def copy(self) -> KeptRooms:
-        """Return an independent copy; what holds for a whole round is shared."""
+        """Return an independent copy; what never changes within a round is shared."""
         twin = copy.copy(self)
         twin.guests = {machine: list(classes) for machine, classes in self.guests.items()}
         return twin
 
     def keepers(self, cls: int, machine: int) -> list[bool]:
-        """Return per ledger, whether it counts on the order in which tasks of a class reach a machine, or is full."""
+        """Return per ledger whether, for tasks of a class, it keeps the machine: depends on their order, or is full."""
         at, of = np.array([machine]), self._map_to_ledgers(cls)
         return [bool(find_kept(ledger, of, at)[0]) for ledger in self._problem.ledgers]
 
     def keeps(self, cls: int, machine: int) -> bool:
-        """Return whether some ledger does."""
+        """Return whether any ledger keeps a machine for tasks of a class."""
         return any(self.keepers(cls, machine))
 
     def openable(self, cls: int) -> Bool:
-        """Return bool[M]: kept machines that might open for a class if all less important tasks went, as
-        models see it.
-        """
+        """Return bool[M]: kept machines that models say might open for a class if all less important tasks left."""
         problem, preemption = self._problem, self._preemption
         nowhere: Bool = np.zeros(problem.machines, dtype=np.bool_)
         if all(opening is None for opening in problem.openings):
@@ -110,7 +108,7 @@ class KeptRooms:
         return found
 
     def _takes_several(self, cls: int) -> bool:
-        """Return whether a machine may take several tasks of a class for which others go."""
+        """Return whether one machine may take several tasks of a class by preemption."""
         everywhere = np.arange(self._problem.machines)
         of = np.repeat(self._map_to_ledgers(cls), len(everywhere))
         return all(
@@ -119,7 +117,7 @@ class KeptRooms:
         )
 
     def shares(self, cls: int) -> bool:
-        """Return whether a class takes of what several incoming tasks share, also on different machines."""
+        """Return whether a class uses capacity that incoming tasks share, perhaps across machines."""
         shape = int(self._map_to_ledgers(cls)[0])
         return any(
             isinstance(opening, SharedOpening) and opening.concerns(shape)
@@ -127,26 +125,26 @@ class KeptRooms:
         )
 
     def meets_guests(self, cls: int, machine: int) -> bool:
-        """Return whether tasks of a class share a machine with those that come there for others."""
+        """Return whether tasks of a class would share capacity with tasks that come to a machine by preemption."""
         return machine in self.guests and self.shares(cls)
 
     def add_guest(self, cls: int, machine: int) -> None:
-        """Note that a task of a class comes to a machine in place of others."""
+        """Record that a task of a class comes to a machine by preemption."""
         self.guests.setdefault(machine, []).append(cls)
 
     def opens(self, cls: int, machine: int, gone: Iterable[int]) -> bool:
-        """Return whether a kept machine takes a task of a class once ``gone`` are gone, and has no guest yet."""
+        """Return whether a kept machine can take a task of a class once the tasks ``gone`` have left."""
         coming = self.guests.get(machine, ())
         if not self._quiet[machine] or (coming and not self._takes_several(cls)):
             return False
         return self._has_room([*coming, cls], machine, gone)
 
     def stays_open(self, machine: int, gone: Iterable[int]) -> bool:
-        """Return whether the guest of a machine, if it has one, still has room if only ``gone`` go."""
+        """Return whether the guests of a machine, if any, still have room if only the tasks ``gone`` leave."""
         return machine not in self.guests or self._has_room(self.guests[machine], machine, gone)
 
     def _has_room(self, classes: Sequence[int], machine: int, gone: Iterable[int]) -> bool:
-        """Return whether every ledger that keeps the machine has room for these classes once ``gone`` are gone."""
+        """Return whether all ledgers that keep the machine have room for ``classes`` once ``gone`` have left."""
         shapes = [int(self._map_to_ledgers(cls)[0]) for cls in classes]
         rows = self._preemption.row[list(gone)].tolist()
         keepers = [any(kept) for kept in zip(*(self.keepers(cls, machine) for cls in classes), strict=True)]
@@ -177,5 +175,5 @@ class KeptRooms:
         return found & kept
 
     def _map_to_ledgers(self, cls: int) -> Int64:
-        """Return int64[1]: the shape that ledgers know a class by."""
+        """Return int64[1]: the shape of a class as ledgers number it."""
         return self._problem.map_to_ledgers(self._problem.shape[cls : cls + 1])

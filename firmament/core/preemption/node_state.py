@@ -1,4 +1,4 @@
-"""The machines as they will be once all victims have left, updated step by step while preemption decides."""
+"""The machines as they will be once all victims have left, updated with each decision of preemption."""
 
 from __future__ import annotations
 
@@ -19,22 +19,25 @@ from firmament.core.preemption.quota_users import QuotaUser, find_covered
 
 
 class PreemptionState:
-    """The outlook of a round after its placements, and after the evictions chosen so far.
+    """The state of a round after its placements, and after the evictions chosen so far.
 
-    * ``room``: int64[M, K], free once those in ``gone`` (bool[V]: leaving, or chosen to go) are gone; ``requests``:
-      int64[S, K] per task that may come, ``heeded``: bool[S, K], of what there must be that much; ``sizes``: int64[V +
-      1, K] per task that may go, the last row for no task. K counts resources and those joint rows of which something
-      comes back (see ``models_room``);
-    * ``remaining``: int64[C], tasks without a place; ``waiting``: int64[C, WAIT_BUCKETS], those at the beginning;
-    * ``alike``: int64[V + 1], a number that tasks of a machine share which are equally important and started together;
-    * ``taken``: (class, machine) of each place given, in order; ``guests``: by machine, the classes of those;
-    * ``chosen``: the tasks chosen to go, by machine;
-    * ``allowed``: int64[B], what is left of the budgets, negative where overdrawn; ``spare``: int64[G], what gangs can
-      still lose, negative where they go as a whole; ``gangs``: who is in them;
-    * ``limits``: the other joint rows; ``quotas``: as they are before anybody goes; ``ledgers``: the models' room as in
-      ``Residual``; ``kept``: machines where order counts for them;
-    * ``constraints``: between tasks; of them ``state``: rules, and ``pairs``: None where these keep nobody out. Pairs
-      count tasks that go as there: limits and links may seem tighter than they will be, never wider.
+    * ``room``: int64[M, K], free once the tasks in ``gone`` have left (bool[V]: leaving anyway, or chosen);
+      ``requests``: int64[S, K], request of a task of each shape; ``heeded``: bool[S, K], columns in which a machine
+      must have that much; ``sizes``: int64[V + 1, K], what each victim gives back, the last row for no task. K counts
+      resources and the joint rows that evictions give back (see ``models_room``);
+    * ``remaining``: int64[C], tasks without a place; ``waiting``: int64[C, WAIT_BUCKETS], these at the beginning;
+    * ``alike``: int64[V + 1], a number shared by tasks of one machine with equal priority and start;
+    * ``taken``: (class, machine) of each place given, in order; ``guests``: by machine, the classes that got places
+      there;
+    * ``chosen``: by machine, the tasks chosen to leave;
+    * ``allowed``: int64[B], what is left of the budgets, negative where exceeded; ``spare``: int64[G], how many members
+      each gang can still lose, negative where it leaves as a whole; ``gangs``: the members of gangs;
+    * ``limits``: the other joint rows; ``quotas``: as they are before any victim leaves; ``ledgers``: the models' room
+      as
+      in ``Residual``; ``kept``: machines on which ledgers depend on the order;
+    * ``constraints``: rules between tasks (``state``) and limits of pairs (``pairs``). Pairs count victims as still
+      there:
+      their limits may seem tighter than they will be, never wider.
     """
 
     def __init__(
@@ -56,11 +59,11 @@ class PreemptionState:
         terms = problem.quotas if len(preemption.draw) else None
         nothing = np.empty(0, dtype=np.int64)
         self.drawn: Int64 = nothing if terms is None else terms.find_nodes_of(preemption.draw)
-        """int64[V], the quota that each task draws on, -1 for none; empty where quotas save nobody."""
+        """int64[V], the quota node that each task draws on, -1 for none; empty if the problem's quotas save nobody."""
         self.contested: Bool = nothing > 0 if terms is None else terms.find_contested()
-        """bool[N], quotas of trees in which any queue may evict for quota; empty likewise."""
+        """bool[N], quota nodes of trees in which any queue may evict for quota; empty like ``drawn``."""
         self.covered: list[set[int]] = []
-        """Victims for whom their own quotas are enough, once that has been asked for; copies share it."""
+        """At most one set: the victims that their own queues' quotas cover; computed on first use, shared by copies."""
         self.ledgers = residual.ledgers
         self.kept = KeptRooms(problem, preemption, placed)
         self.requests, self.heeded, self.sizes, self.room = columns(problem, preemption, residual)
@@ -74,9 +77,9 @@ class PreemptionState:
         self.guests: dict[int, list[int]] = {}
         self.chosen: dict[int, list[int]] = {}
         self.elsewhere: dict[int, tuple[int, ...]] = {}
-        """By index in ``taken``: the victims on any machine that make quota free for that place."""
+        """By index in ``taken``: the victims, on any machine, that free the quota for that place."""
         self.first = np.searchsorted(preemption.machine, np.arange(problem.machines + 1))
-        """int64[M + 1]: tasks ``first[m]`` to ``first[m + 1]`` are those of machine m."""
+        """int64[M + 1]: tasks ``first[m]`` to ``first[m + 1] - 1`` are those of machine m."""
         self.state = RuleState(preemption.rules)
         self.pairs = problem.pairs.begin(counting=problem.pairs.closes)
         self.constraints = Constraints([self.pairs, self.state])
@@ -107,26 +110,23 @@ class PreemptionState:
     # --- questions -----------------------------------------------------------------------------------------------
 
     def request(self, cls: int) -> Int64:
-        """Return int64[K]: what a task of a class asks for."""
+        """Return int64[K]: what a task of a class requests."""
         request: Int64 = self.requests[self.problem.shape[cls]]
         return request
 
     def heeds(self, cls: int) -> Bool:
-        """Return bool[K]: of what a machine must have as much left as a task of a class asks for, be it
-        nothing.
-        """
+        """Return bool[K]: columns in which a machine must have the class's request left, even if that is 0."""
         heeded: Bool = self.heeded[self.problem.shape[cls]]
         return heeded
 
     def rules(self, cls: int) -> ClassRules:
-        """Return the rules of a class; empty ones if there are none."""
+        """Return the rules of a class; empty rules if it has none."""
         return self.state.rules.rules(cls)
 
     def usable(self, cls: int) -> Bool:
-        """Return bool[M]: machines that a class may use as far as nobody's leaving changes it: filters, pins,
-        models' limits.
-
-        Machines on which a ledger counts on the order of arrival are left out; see ``openable``.
+        """Return bool[M]: machines that a class may use by all that evictions do not change: filters, pins, models'
+        limits.
+        Machines whose ledger depends on the order of arrival are left out; see ``openable``.
         """
         problem = self.problem
         shape = int(problem.shape[cls])
@@ -140,13 +140,11 @@ class PreemptionState:
         return usable
 
     def openable(self, cls: int) -> Bool:
-        """Return bool[M]: machines on which a ledger counts on the order, and that a class may use if tasks
-        there go.
-        """
+        """Return bool[M]: kept machines that a class may use if tasks there leave, see ``KeptRooms``."""
         return self._drop_closed(cls, self.kept.openable(cls))
 
     def _drop_closed(self, cls: int, usable: Bool) -> Bool:
-        """Take out of ``usable`` (bool[M]) what pins and joint rows do not let a class use."""
+        """Return ``usable`` (bool[M]) without machines that pins, joint rows, quotas or pairs close to a class."""
         problem = self.problem
         shape = int(problem.shape[cls])
         usable = problem.limit_to_pins(cls, usable)
@@ -159,9 +157,7 @@ class PreemptionState:
         return usable
 
     def takes(self, cls: int, machine: int) -> bool:
-        """Return whether the models' room and the rules let one more task of a class onto a machine now,
-        resources aside.
-        """
+        """Return whether models' limits, quotas and rules, resources aside, allow a task of a class on a machine."""
         problem = self.problem
         shape = int(problem.shape[cls])
         if not all(limit.takes(shape, machine) for limit in self.limits):
@@ -180,7 +176,7 @@ class PreemptionState:
         return self.constraints.allows(cls, machine)
 
     def list_gone(self, machine: int) -> list[int]:
-        """Return the tasks of a machine that leave it."""
+        """Return the tasks of a machine that leave it, chosen or anyway."""
         first = int(self.first[machine])
         there = np.flatnonzero(self.gone[first : int(self.first[machine + 1])])
         return (there + first).tolist()
@@ -190,7 +186,7 @@ class PreemptionState:
         return bool((self.room[machine] >= self.request(cls))[self.heeds(cls)].all())
 
     def count_beyond(self, victims: Iterable[int]) -> int:
-        """Return how many of ``victims`` a budget does not allow to go as well, if they go in that order."""
+        """Return how many of ``victims`` exceed a budget if they leave, in this order, in addition to those chosen."""
         beyond = 0
         left: dict[int, int] = {}
         for victim in victims:
@@ -201,7 +197,7 @@ class PreemptionState:
         return beyond
 
     def find_whole_gangs(self, cls: int) -> Bool:
-        """Return bool[G]: gangs that may go as a whole for a class: of lower priority, and not its own."""
+        """Return bool[G]: gangs that may leave as a whole for a class: of lower priority, and not its own gang."""
         preemption = self.preemption
         whole: Bool = preemption.together & (self.spare >= 0) & (self.gangs.top < preemption.priority[cls])
         if len(preemption.own) and preemption.own[cls] >= 0:
@@ -209,7 +205,7 @@ class PreemptionState:
         return whole
 
     def may_go(self, cls: int) -> Bool:
-        """Return bool[V]: tasks that may go for a class, by themselves or with their gang."""
+        """Return bool[V]: tasks that may leave for a class, by themselves or with their gang."""
         preemption = self.preemption
         may_go: Bool = ~self.gone & (preemption.victim_priority < preemption.priority[cls])
         if len(self.spare):
@@ -220,8 +216,10 @@ class PreemptionState:
         return may_go & ~self._find_kept_by_quotas(cls) if may_go.any() else may_go
 
     def _find_kept_by_quotas(self, cls: int) -> Bool:
-        """Return bool[V]: tasks of other queues in the tree of a class's queue that do not go for room alone: those for
-        whom their own quotas are enough, and all where shares decide. They could take back what went to the class.
+        """Return bool[V]: tasks of other queues in the class's quota tree that must not leave for room alone.
+
+        These are tasks that their own queues' quotas cover, and all tasks where fair shares decide: both could take
+        back what the class has got.
         """
         preemption, quotas, terms = self.preemption, self.quotas, self.problem.quotas
         kept = np.zeros(preemption.victims, dtype=np.bool_)
@@ -249,9 +247,7 @@ class PreemptionState:
         return np.asarray(beside & (kept | fair))
 
     def add_gangs(self, victims: Iterable[int]) -> list[int]:
-        """Return the ``victims`` that are not chosen yet, and the other members of gangs that would not be whole
-        without them.
-        """
+        """Return the ``victims`` that are not chosen yet, with all members of gangs that can no longer stay whole."""
         going = [victim for victim in victims if not self.gone[victim]]
         if not len(self.spare):
             return going
@@ -265,9 +261,7 @@ class PreemptionState:
         return going
 
     def splits(self, cls: int, victims: Iterable[int]) -> bool:
-        """Return whether evicting ``victims`` for a class would leave less of a gang than it needs, but not
-        nothing.
-        """
+        """Return whether evicting ``victims`` for a class would leave a gang incomplete: neither whole nor gone."""
         if not len(self.spare):
             return False
         gang = self.preemption.gang[list(victims)]
@@ -275,29 +269,29 @@ class PreemptionState:
         return bool(((lost > self.spare) & (lost > 0) & ~self.find_whole_gangs(cls)).any())
 
     def few(self, tasks: int) -> bool:
-        """Return whether tasks and machines are so few that there is time for a closer look."""
+        """Return whether tasks and machines are few enough for a more thorough search."""
         return tasks <= self.tuning.few_tasks and self.problem.machines <= self.tuning.few_machines
 
     @property
     def ruled(self) -> bool:
-        """Whether rules between tasks bind somebody."""
+        """Whether rules between tasks constrain any class."""
         return bool(self.state.rules.of)
 
     @property
     def coupled(self) -> bool:
-        """Whether a place that is given may open or close machines elsewhere."""
+        """Whether placing a task may open or close other machines."""
         return self.ruled or self.problem.pairs.closes
 
     # --- steps ---------------------------------------------------------------------------------------------------
 
     def evict(self, victims: Iterable[int]) -> None:
-        """Choose tasks to go."""
+        """Choose tasks to leave, and free what they use."""
         for victim in victims:
             machine = int(self.preemption.machine[victim])
             self.gone[victim] = True
             self.chosen.setdefault(machine, []).append(victim)
             self.room[machine] += self.sizes[victim]
-            self._book(victim, -1)
+            self._book_victim(victim, -1)
 
     def spare_victim(self, victim: int) -> None:
         """Let a task that was chosen to go stay after all."""
@@ -305,11 +299,11 @@ class PreemptionState:
         self.gone[victim] = False
         self.chosen[machine].remove(victim)
         self.room[machine] -= self.sizes[victim]
-        self._book(victim, 1)
+        self._book_victim(victim, 1)
 
     def put(self, cls: int, machine: int) -> None:
-        """Give a task of a class a place on a machine; the caller has seen that it may have it."""
-        self._place(cls, machine, 1)
+        """Place a task of a class on a machine; the caller has checked that the machine takes it."""
+        self._book_guest(cls, machine, 1)
         self.taken.append((cls, machine))
         self.guests.setdefault(machine, []).append(cls)
         if self.kept.keeps(cls, machine):
@@ -321,13 +315,13 @@ class PreemptionState:
             shapes = self.problem.map_to_ledgers(self.problem.shape[cls : cls + 1])
             ledger.book(shapes, np.array([machine]), np.ones(1, dtype=np.int64))
 
-    def take_up(self, cls: int, machine: int) -> None:
-        """Take a place back that was given in this stage; not with ledgers, which give nothing back."""
-        self._place(cls, machine, -1)
+    def withdraw(self, cls: int, machine: int) -> None:
+        """Undo a placement of this stage; impossible with ledgers, which give nothing back."""
+        self._book_guest(cls, machine, -1)
         self.taken.remove((cls, machine))
         self.guests[machine].remove(cls)
 
-    def _place(self, cls: int, machine: int, count: int) -> None:
+    def _book_guest(self, cls: int, machine: int, count: int) -> None:
         self.room[machine] -= self.request(cls) * count
         self.remaining[cls] -= count
         for limit in self.limits:
@@ -336,8 +330,8 @@ class PreemptionState:
             self.quotas.add(int(self.problem.shape[cls]), machine, count)
         self.constraints.add(cls, machine, count)
 
-    def _book(self, victim: int, count: int) -> None:
-        """Count a task as there again (1) or gone (-1) for budgets, gangs and rules."""
+    def _book_victim(self, victim: int, count: int) -> None:
+        """Count a task as back (1) or gone (-1) in budgets, gangs and rules."""
         kind = self.preemption.kind[victim]
         for budget in self.preemption.budgets[kind]:
             self.allowed[budget] += count
@@ -351,7 +345,7 @@ class PreemptionState:
 
 
 def _alike(preemption: PreemptionProblem) -> Int64:
-    """See ``PreemptionState``; the numbers ascend, the last one stands for no task."""
+    """Return ``PreemptionState.alike``; the numbers ascend, the last one stands for no task."""
     new = np.ones(preemption.victims + 1, dtype=np.bool_)
     columns = (preemption.machine, preemption.victim_priority, preemption.started)
     new[1:-1] = np.logical_or.reduce([each[1:] != each[:-1] for each in columns])

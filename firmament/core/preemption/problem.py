@@ -11,78 +11,71 @@ from firmament.core.constraints.ruleset import NO_RULES, RuleSet
 from firmament.core.ranks import counting
 
 NOBODY = -(2**62)
-"""Stands for the priority of no task."""
+"""Priority that stands for "no task"."""
 
 LOWEST_WEIGHT = 2**31
-"""What a task of priority 0 adds to the weight of those that go. As in kube-scheduler, which adds it to every priority
-before it sums them up: no weight is negative, so that more tasks of a negative priority never count as less."""
+"""Weight of a victim of priority 0. As in kube-scheduler, it is added to every priority before they are summed: no
+weight is negative, so more victims of a negative priority never weigh less."""
 
 
 @dataclass(frozen=True, slots=True)
 class PreemptionProblem:
-    """Tasks that may be evicted or leave anyway, beside a ``PlacementProblem``; never written to after it is
-    built.
+    """Tasks that may be evicted or leave anyway, in addition to a ``PlacementProblem``; immutable.
 
     C classes and M machines of the round, V tasks on machines, H kinds of them, K resources, B budgets, G
     gangs.
     """
 
     priority: Int64
-    """int64[C], as given (not rank-compressed)."""
+    """int64[C], priority of each class as Kubernetes gives it (not compressed to ranks)."""
     may: Bool
     """bool[C], whether a class's tasks may evict others."""
     machine: Int64
-    """int64[V], ascending. On a machine, tasks come in the order of leaving: lowest priority first, of equals
-    the one that started latest.
+    """int64[V], ascending. Tasks of one machine are in the order of leaving: lowest priority first, then latest start.
     """
     victim_priority: Int64
-    """int64[V]."""
+    """int64[V], priority of each task on a machine."""
     started: Float64
     """float64[V], seconds since the epoch."""
     weight: Int64
     """int64[V], the task's own priority plus ``LOWEST_WEIGHT``, for sums of priorities."""
     leaving: Bool
-    """bool[V], tasks that leave already: they take room, but not for long."""
+    """bool[V], tasks that leave anyway: they use room, but not for long."""
     kind: Int64
-    """int64[V], row of ``requests``. Tasks of one class are of several kinds if budgets count some of them as
-    gone.
-    """
+    """int64[V], row of ``requests``. Tasks of one class have several kinds if budgets count some of them as gone."""
     requests: Int64
-    """int64[H, K]."""
+    """int64[H, K], requests of each kind."""
     budgets: tuple[tuple[int, ...], ...]
-    """Disruption budgets that each kind uses."""
+    """The disruption budgets that cover each kind."""
     allowed: Int64
-    """int64[B], how many tasks each budget lets go."""
+    """int64[B], how many evictions each budget allows."""
     row: Int64
     """int64[V], rows of the tasks in the core's table."""
     sequence: Int64
     """int64[V], sequence numbers of the tasks in the core's table."""
     rules: RuleSet = NO_RULES
-    """The round's rules, with kind h as class C + h; none if rules between tasks bind no class that may
-    evict.
-    """
+    """The round's rules, with kind h as class C + h; empty if rules constrain no class that may evict."""
     gang: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    """int64[V], gang of each task, -1 for none."""
+    """int64[V], the gang of each task, -1 for none."""
     spare: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    """int64[G], how many tasks each gang can lose and still be whole."""
+    """int64[G], how many members each gang can lose and still be whole."""
     together: Bool = field(default_factory=lambda: np.empty(0, dtype=np.bool_))
-    """bool[G], gangs of which all placed tasks are listed, so that they could leave as a whole."""
+    """bool[G], gangs all of whose placed tasks are listed, so that they could leave as a whole."""
     own: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    """int64[C], gang of a class's tasks, -1 for none."""
+    """int64[C], the gang of each class, -1 for none."""
     granted: Bool = field(default_factory=lambda: np.empty(0, dtype=np.bool_))
-    """bool[V], tasks that some budget counts as gone."""
+    """bool[V], tasks whose eviction a budget has already granted."""
     returning: tuple[int, ...] = ()
-    """Blocks of joint rows of which leaving tasks give something back."""
+    """Numbers of the blocks of joint rows to which evicted tasks give something back."""
     returns: Int64 = field(default_factory=lambda: np.empty((0, 0), dtype=np.int64))
-    """int64[V, J], how much of each block."""
+    """int64[V, J], how much each task gives back to each of these blocks."""
     occupied: Bool | None = None
-    """bool[S, M], machines that refuse a shape only for what tasks have taken of those blocks; None for none.
-    """
+    """bool[S, M], machines that refuse a shape only because tasks use up those blocks; None for none."""
 
     draw: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    """int64[V], what each task takes of quotas, by number of the problem's draws; -1: nothing. Empty without."""
+    """int64[V], each task's draw (index in the problem's quota terms), -1 for none. Empty without quotas."""
     reclaims: Bool = field(default_factory=lambda: np.empty(0, dtype=np.bool_))
-    """bool[C], whether a class's tasks may evict others for quota. Empty without."""
+    """bool[C], whether a class's tasks may evict others for quota. Empty without quotas."""
     since: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     """int64[C], sequence number of the first task of each class. Empty without quotas."""
 
@@ -94,13 +87,12 @@ class PreemptionProblem:
 
 @dataclass(frozen=True, slots=True)
 class PreemptionDecision:
-    """One task of class ``cls`` gets a place on ``machine`` (rows of the round's problem) once others are gone.
+    """A task of class ``cls`` gets a place on ``machine`` (rows of the round's problem) once other tasks are gone.
 
-    ``evicts``: tasks (indices of the ``PreemptionProblem``) that are evicted for it; if a gang goes as a whole, also on
-    other machines. ``awaits``: all tasks that must be gone before it may come. Besides those of ``evicts`` on its
-    machine these are evicted tasks there that another decision names, and tasks that leave anyway. ``beyond``: those of
-    ``evicts`` that no budget allows, or whose eviction some budget has counted before: it would refuse to count it
-    again.
+    ``evicts``: tasks (indices of the ``PreemptionProblem``) evicted for it, also on other machines if a gang leaves as
+    a whole. ``awaits``: all tasks that must be gone before the task may come: those of ``evicts`` on its machine,
+    victims there that another decision names, and tasks that leave anyway. ``beyond``: tasks of ``evicts`` that no
+    budget allows, or whose eviction a budget has counted before and would refuse to count again.
     """
 
     cls: int
@@ -111,9 +103,9 @@ class PreemptionDecision:
 
 
 class VictimGangs:
-    """The members of gangs that are not on their way out when a round begins. Never changes.
+    """The members of gangs that are not leaving when a round begins. Immutable.
 
-    A gang loses no more than it can and still be whole, or it goes as a whole. Half a gang is never left behind.
+    A gang may lose as many members as it can spare, or it leaves as a whole; no part of a gang is left behind.
 
     ``top``: int64[G], the highest priority among the members of each gang.
     """
@@ -127,11 +119,11 @@ class VictimGangs:
         np.maximum.at(self.top, gang[self._tasks], preemption.victim_priority[self._tasks])
 
     def members(self, gang: int) -> Int64:
-        """Return the tasks of a gang."""
+        """Return the members of a gang that were not leaving at the beginning."""
         return self._tasks[self._first[gang] : self._first[gang + 1]]
 
     def expand(self, gangs: Int64) -> tuple[Int64, Int64]:
-        """Return all tasks of several gangs: place in ``gangs``, and task."""
+        """Return all members of several gangs: index in ``gangs``, and task."""
         first = self._first[gangs]
         count = self._first[gangs + 1] - first
         place = np.repeat(np.arange(len(gangs)), count)
@@ -140,30 +132,31 @@ class VictimGangs:
 
 @dataclass(frozen=True, slots=True)
 class PreemptionTuning:
-    """Handed down with ``PreemptionState``."""
+    """Limits on the work of preemption; handed down with ``PreemptionState``."""
 
     most_paired: int = 256
-    """Classes of tasks that belong to pairs which are tried in a round, the most important first."""
+    """Classes in pairs that a round tries, the most important first."""
     most_gangs: int = 64
-    """Gangs of one priority that are tried in a round; each is tried by itself."""
+    """Gangs of one priority that a round tries; each is tried by itself."""
     attempts: int = 32
-    """Other sets of victims that are tried in a round."""
+    """Alternative sets of victims that a round tries."""
     few_tasks: int = 32
-    """Tasks that have found places up to which other sets are tried ..."""
+    """The largest number of placed tasks for which alternative sets are tried ..."""
     few_machines: int = 128
-    """... on as many machines at most. There bundles are chosen one after another, too."""
+    """... and the largest number of machines. Below both, bundles are also chosen one after another."""
     most_passes: int = 5_000
-    """Passes of a round; each gives at least one task a place."""
+    """Passes of a round; each places at least one task."""
     chunk: int = 4_096
-    """Machines on which bundles are looked for together; bounds memory."""
+    """Machines whose bundles are computed together; bounds memory."""
     most_found: int = 32
-    """Machines beyond the number of tasks that wait on which bundles are looked for, per class and pass, where that
-    takes questions to ledgers."""
+    """Machines beyond the number of waiting tasks for which bundles are sought, per class and pass, if that takes
+    questions to ledgers."""
     most_questions: int = 20_000
-    """Questions to ledgers in a round, and to models for one group: some tenths of a second to seconds."""
+    """Questions to ledgers in a round, and to models for one group: together they take some tenths of a second to
+    seconds."""
     spare_arcs: int = 64
     """Machines per class beyond twice its tasks that enter the network which chooses among bundles."""
     most_moves: int = 2_000
-    """Places that are looked at again per priority, for room that has become free elsewhere."""
+    """Places per priority that are checked again for room that has become free elsewhere."""
     group_calls: int = 64
-    """Times that the places of one group are shared out over the tree."""
+    """How often the places of one group are distributed over the tree."""

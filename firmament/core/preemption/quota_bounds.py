@@ -1,6 +1,6 @@
-"""Says without a trial whether newcomers would have quota, and room, once some victims have gone.
+"""Upper bounds on quota and on room after some victims have left, computed without a trial.
 
-Both are bounds from above: where they say no, no trial finds places. The more victims, the more there is.
+If a bound says that there is too little, no trial finds places. More victims never lower a bound.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from firmament.core.preemption.node_state import PreemptionState
 from firmament.core.preemption.quota_victims import Newcomer, find_while_borrowing, stays_within
 
 Members = Sequence[tuple[int, int]]
-"""Classes of those who come together, and how many of each."""
+"""Classes whose tasks come together, and how many tasks of each."""
 
 
 class QuotaBound:
-    """Quotas as victims go one after another; ``state`` stays as it is."""
+    """The largest quota that can be free as victims leave one after another; does not change ``state``."""
 
     def __init__(self, state: PreemptionState, victims: Iterable[int] = ()) -> None:
         assert state.quotas is not None
         self.quotas = state.quotas.copy()
-        """What is left of quotas then."""
+        """What is left of the quotas after the victims so far."""
         self._state = state
         self.free(victims)
 
     def free(self, victims: Iterable[int]) -> None:
-        """Let some go."""
+        """Give back the quota of some victims."""
         preemption, terms = self._state.preemption, self.quotas.terms
         going = np.array([*victims], dtype=np.int64)
         kinds = len(terms.covers)
@@ -41,7 +41,7 @@ class QuotaBound:
             self.quotas.draw_on(pair // kinds, pair % kinds, -count)
 
     def is_enough(self, members: Members) -> bool:
-        """Return whether there is quota for the tasks of each class by itself."""
+        """Return whether there is quota for the tasks of each class, if the other classes took nothing."""
         draw, shape = self.quotas.terms.draw, self._state.problem.shape
         return all(
             int(self.quotas.units_by_kind(int(draw[shape[cls]])).sum()) >= count
@@ -51,26 +51,26 @@ class QuotaBound:
 
 
 class RoomBound:
-    """Room of machines as victims go one after another, for some who come; ``state`` stays as it is."""
+    """The largest room that can be free for ``members`` as victims leave one by one; does not change ``state``."""
 
     def __init__(self, state: PreemptionState, members: Members) -> None:
         self._state = state
         self._classes = [_ClassRoom(state, cls, count) for cls, count in members]
 
     def free(self, victims: Iterable[int]) -> None:
-        """Let some go."""
+        """Give back the room of some victims."""
         machine, sizes = self._state.preemption.machine, self._state.sizes
         for victim in victims:
             for each in self._classes:
                 each.enlarge(int(machine[victim]), sizes[victim])
 
     def is_enough(self) -> bool:
-        """Return whether there is room for the tasks of each class by itself."""
+        """Return whether there is room for the tasks of each class, if the other classes took nothing."""
         return all(each.total >= each.count for each in self._classes)
 
 
 class _ClassRoom:
-    """Room for ``count`` tasks of a class by themselves; ``total``: how many there is room for, counted up to that."""
+    """Room for one class alone; ``total``: for how many tasks, at most ``count`` on each machine."""
 
     def __init__(self, state: PreemptionState, cls: int, count: int) -> None:
         problem, shape = state.problem, int(state.problem.shape[cls])
@@ -94,7 +94,7 @@ class _ClassRoom:
         return np.where((room[:, ~asks] >= 0).all(axis=1), np.maximum(units, 0), 0)
 
     def enlarge(self, machine: int, size: Int64) -> None:
-        """Add what a task leaves on a machine."""
+        """Add what a victim gives back on a machine."""
         self._room[machine] += size[self._heeded]
         if self._open[machine] and self._units[machine] < self.count:
             units = int(self._count_units(self._room[machine : machine + 1])[0])
@@ -110,9 +110,11 @@ def list_within_reach(
     candidates: Sequence[int],
     everybody: Iterable[int],
 ) -> Sequence[int]:
-    """Return the candidates without those that no trial could evict: tasks of another queue, where the newcomer's side
-    of the tree has to borrow even after ``everybody`` has gone, all candidates and the rest of their gangs. ``node``:
-    int64[V], the quota that each task draws on.
+    """Return the candidates that a trial could evict.
+
+    Left out are tasks of queues from which the newcomer's side of the tree would still have to borrow after
+    ``everybody`` has left: all candidates and the rest of their gangs. ``node``: int64[V], the quota node that each
+    task draws on.
     """
     assert state.quotas is not None
     bound = QuotaBound(state, everybody)
@@ -136,8 +138,10 @@ def list_within_reach(
 
 
 def find_single_kind(quotas: QuotaRoom, draw: int) -> int | None:
-    """Return one kind of machines that stands for all that tasks of a draw may use, because they draw the same on each;
-    None if what they draw depends on the machine.
+    """Return a kind of machines that stands for all that a draw may use, or None if the draw depends on the machine.
+
+    One kind is enough where each resource group of the draw has a single flavor: the tasks then draw the same
+    everywhere.
     """
     covers, groups = quotas.terms.covers[:-1], quotas.terms.draws[draw].groups
     if any(len(group.flavors) != 1 for group in groups):

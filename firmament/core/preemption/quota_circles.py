@@ -1,8 +1,8 @@
-"""Whether quota that a task gets from another queue would be taken back at once, for the victim to come again.
+"""Whether quota or room that a task gets from another queue would be taken back at once, by way of a third task.
 
-In a queue a more important task takes the place of a less important one even where it has to borrow and the other one
-does not. If it then goes for a task of another queue that has to borrow, the less important one takes back from that
-what is its queue's, and the circle is closed. The same happens where they lack room, and have quota.
+Within a queue, a more important task replaces a less important one even if it has to borrow and the other does not.
+If the more important one is then evicted for a borrowing task of another queue, the less important one may take its
+queue's quota back from that task, and the first eviction would repeat: a circle. The same can happen for room.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ def is_taken_back(
     *,
     for_room: bool = False,
 ) -> bool:
-    """Return whether a task waits that would evict the newcomer for quota, and that a victim would then evict.
+    """Return whether a waiting task would evict the newcomer for quota, and would in turn be evicted by a victim.
 
     Such a task is in a victim's queue and less important than the victim, stays within the queue's own quota, and finds
-    no place unless somebody goes. ``state``: the victims are gone, and the newcomer is in its place; ``node``:
-    int64[V], the quota that each task on a machine draws on; ``for_room``: the victim would evict for room, by no
-    policy.
+    no place without an eviction. ``state``: with the victims gone and the newcomer placed; ``node``: int64[V], the
+    quota node that each task on a machine draws on; ``for_room``: the victim would evict for room, which no policy of
+    the queue restricts.
     """
     quotas, terms = state.quotas, state.problem.quotas
     assert quotas is not None
@@ -64,8 +64,9 @@ def is_taken_back(
 
 
 def is_room_taken_back(state: PreemptionState, cls: int, machine: int, victims: Sequence[int]) -> bool:
-    """Return the same for a task of a class that has quota, and gets the room of some victims on a machine; these are
-    gone, and it is not in its place yet.
+    """Return whether room that a task gets on a machine from victims of other queues would be taken back at once.
+
+    The task, of class ``cls``, has quota. In ``state`` the victims are gone, and the task is not placed yet.
     """
     preemption, quotas, terms = state.preemption, state.quotas, state.problem.quotas
     number = int(terms.draw[state.problem.shape[cls]]) if terms is not None else -1
@@ -90,14 +91,14 @@ def is_room_taken_back(state: PreemptionState, cls: int, machine: int, victims: 
 
 
 def _count_together(state: PreemptionState, cls: int) -> int:
-    """Return how many tasks of a class come at once: all that its gang needs, or one."""
+    """Return how many tasks of a class come together: as many as its gang needs, or one."""
     problem = state.problem
     gang = int(problem.gang[cls]) if len(problem.gang_need) else -1
     return max(1, min(int(problem.gang_need[gang]), int(state.remaining[cls]))) if gang >= 0 else 1
 
 
 def _has_enough(quotas: QuotaRoom, side: int, draw: Draw, count: int) -> bool:
-    """Return whether a quota has enough of its own left for some tasks, in one flavor of each group."""
+    """Return whether a quota has enough of its own left for ``count`` tasks, in one flavor of each resource group."""
     return all(
         any(
             all(

@@ -1,12 +1,12 @@
-"""Whether an eviction is progress: an order on the states of a tree of quotas, in which each eviction has to go up.
+"""Whether an eviction is progress: an order on the states of a tree of quotas; each eviction must lead to a higher one.
 
 For each quota there is a list of the tasks that it covers: the most important first, as long as the quota suffices.
-Where queues go by shares, there is such a list for each share that a quota could have. A covered task is worth more
-than all less important ones.
+Where queues use fair shares, there is such a list for each share that a quota could have. One covered task is worth
+more than all less important tasks together.
 
 Two states are compared list by list: the lowest quotas first, then those above them; then, from the top of the tree
 down, the lists by shares, the smallest share first; last, the tasks that have places at all. The first difference
-decides. A task that gets a place without an eviction raises the state, too: it joins some of these lists, and no more
+decides. A placement without an eviction raises the state, too: the task joins some of these lists, and no more
 important task leaves them.
 """
 
@@ -29,11 +29,11 @@ from firmament.core.preemption.quota_users import (
 )
 
 MOST_STEPS = 512
-"""Shares at which two states of one quota are compared; alike up to there, they are taken for no progress."""
+"""Shares at which two states of one quota are compared; states that are equal at all of these count as no progress."""
 
 
 class _Change(NamedTuple):
-    """What differs between two states: those who go, of them those who do not count, and those who come."""
+    """What differs between two states: victims that do not count (``free``), all victims (``gone``), and newcomers."""
 
     free: list[QuotaUser]
     gone: list[QuotaUser]
@@ -41,7 +41,7 @@ class _Change(NamedTuple):
 
 
 class QuotaPotential:
-    """Compares states of one round; ``node``: int64[V], the quota that each task draws on, -1 for none."""
+    """Compares states of one round; ``node``: int64[V], the quota node that each task draws on, -1 for none."""
 
     def __init__(self, state: PreemptionState, node: Int64, shares: QuotaShares) -> None:
         terms, quotas = state.problem.quotas, state.quotas
@@ -62,10 +62,10 @@ class QuotaPotential:
         importance: Importance,
         victims: Sequence[int],
     ) -> bool:
-        """Return whether the state after some have gone for a task, or a gang, is above the one before.
+        """Return whether the state after evicting victims for a task or a gang is above the state before.
 
-        ``queues``: the quotas that all of them draw on; ``newcomer``, ``importance``: the quota of the one that comes,
-        and how important it is. Less important tasks of its own queue are left out of account.
+        ``queues``: the quota nodes that all of these tasks draw on; ``newcomer``, ``importance``: the quota node and
+        the importance of the task that comes. Less important tasks of its own queue do not count.
         """
         queues = set(queues)
         gone = [self._make_user(before, victim) for victim in victims]
@@ -97,7 +97,7 @@ class QuotaPotential:
         return all(importance_of(before, victim) < importance for victim in victims)
 
     def follow(self, after: PreemptionState, victims: Sequence[int]) -> None:
-        """Take that the state is another one: some have gone, and others come, since the one that was looked at."""
+        """Move to the state ``after``: since the last state compared, victims have left and newcomers come."""
         if self._state is None:
             return
         gone = [self._make_user(self._state, victim) for victim in victims]
@@ -107,7 +107,7 @@ class QuotaPotential:
         self._state = after
 
     def _drop_common(self, depths: dict[int, set[int]]) -> None:
-        """Drop the quotas above all that take part: between those below them, shares decide."""
+        """Drop the quotas that lie above all tasks that take part: fair shares decide between the quotas below them."""
         for depth in sorted(depths):
             if len(depths[depth]) > 1 or len(depths) == 1:
                 break
@@ -116,8 +116,8 @@ class QuotaPotential:
     # --- what quotas bring in ------------------------------------------------------------------------------------
 
     def _compare_protected(self, change: _Change, nodes: Sequence[int]) -> int:
-        """Return whether what some quotas bring in is enough for more important tasks than before at some (1), or for
-        less at any (-1); 0: no change.
+        """Return 1 if some quota covers more important tasks than before and none less important ones, -1 if any covers
+        less important ones, 0 if nothing changes.
         """
         found = 0
         for node in nodes:
@@ -135,7 +135,7 @@ class QuotaPotential:
     # --- shares --------------------------------------------------------------------------------------------------
 
     def _compare_shares(self, change: _Change, nodes: Sequence[int]) -> int:
-        """Return the same for the smallest share at which the tasks of some nodes differ."""
+        """Return 1, 0 or -1, as ``_compare_protected``, for the smallest share at which the states differ."""
         smallest, found = float("inf"), 0
         for node in nodes:
             if self._terms.fair[node] and self._terms.tree.parent[node] >= 0:
@@ -147,8 +147,9 @@ class QuotaPotential:
         return found
 
     def _find_difference(self, change: _Change, node: int) -> tuple[float, int]:
-        """Return the smallest share of a node up to which other tasks are protected than before, and in whose favour:
-        1: the state after it; infinity and 0 for none.
+        """Return the smallest share of a node at which the two states cover different tasks, and which state is higher.
+
+        1: the state after the evictions; -1: the state before; 0, with an infinite share, if there is no difference.
         """
         users, come = self._get_users(node), self._select(change.come, node)
         before = users.list_edited(self._select(change.free, node))
@@ -167,7 +168,7 @@ class QuotaPotential:
     def _list_up_to(
         self, users: Sequence[AskedUser], node: int, share: float
     ) -> tuple[list[Importance], float]:
-        """Return the tasks for which there is enough up to a share, and the share from which it may be more."""
+        """Return the tasks that the quota covers up to a share, and the next share at which it may cover more."""
         filling = self._begin(node)
         further, found = float("inf"), []
         for user, asked in users:
@@ -182,12 +183,12 @@ class QuotaPotential:
     # --- who uses quota ------------------------------------------------------------------------------------------
 
     def _list_below_root(self, queue: int) -> tuple[int, ...]:
-        """Return a quota and those above it, the one at the top left out, unless it is the only one."""
+        """Return a quota node and the nodes above it without the root, or only the root if the node is the root."""
         path = self._list_path(queue)
         return path[:-1] or path
 
     def _select(self, users: Sequence[QuotaUser], node: int) -> list[QuotaUser]:
-        """Return those of some users that draw on a quota or below it."""
+        """Return the users that draw on a quota node or on a node below it."""
         draws = self._terms.draws
         return [user for user in users if self._is_at(draws[user.draw].node, node)]
 
@@ -195,7 +196,7 @@ class QuotaPotential:
         return queue >= 0 and node in self._list_below_root(queue)
 
     def _get_users(self, node: int) -> QuotaUsers:
-        """Return the users of a quota and of those below it in the state that is looked at."""
+        """Return the users of a quota node and of the nodes below it in the current state."""
         found, state = self._users.get(node), self._state
         if found is None:
             assert state is not None
@@ -217,7 +218,7 @@ class QuotaPotential:
         )
 
     def _list_coming(self, state: PreemptionState, first: int) -> list[QuotaUser]:
-        """Return those who have got places in a state, but for the ``first`` ones."""
+        """Return the tasks that have got places in a state, without the ``first`` ones."""
         draw, shape = self._terms.draw, state.problem.shape
         places = [(cls, machine, int(draw[shape[cls]])) for cls, machine in state.taken[first:]]
         return [
@@ -226,12 +227,12 @@ class QuotaPotential:
 
 
 def importance_of(state: PreemptionState, victim: int) -> Importance:
-    """Return the importance of a task that has a machine."""
+    """Return the importance of a task on a machine."""
     preemption = state.preemption
     return int(preemption.victim_priority[victim]), -int(preemption.sequence[victim])
 
 
 def rank_of(state: PreemptionState, cls: int) -> Importance:
-    """Return the importance of the tasks of a class that wait."""
+    """Return the importance of the waiting tasks of a class."""
     preemption = state.preemption
     return int(preemption.priority[cls]), -int(preemption.since[cls])

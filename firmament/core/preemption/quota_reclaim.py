@@ -1,12 +1,11 @@
-"""Gives places to tasks that lack quota, by evicting others that draw on the same tree of quotas, wherever these are.
+"""Places tasks that lack quota by evicting tasks that draw on the same quota tree, on whatever machines these are.
 
-Whom a task may evict for quota is a matter of its queue (`quota_victims`). The fewest tasks go. Of equal numbers, where
-queues go by shares, those of the queue whose turn it is, otherwise the least important; no disruption budget is
-exceeded if that can be avoided. A gang that waits comes as a whole or not at all, and one that goes goes as a whole.
-Nobody is told to go for quota that those who leave anyway give back.
+The queue of a task decides which tasks it may evict for quota (`quota_victims`). As few tasks as possible are evicted.
+Among equal numbers, fair shares decide whose turn it is where queues use them; otherwise the least important tasks are
+evicted. Disruption budgets are exceeded only if unavoidable. A waiting gang is placed as a whole or not at all, and an
+evicted gang leaves as a whole. Nothing is evicted for quota that tasks that leave anyway give back.
 
-Nothing is decided that does not raise the *potential* of the tree (`quota_potential`), so however often tasks evict
-each other, they never do so in a circle.
+Each eviction must raise the *potential* of the tree (`quota_potential`), so tasks never evict each other in a circle.
 """
 
 from __future__ import annotations
@@ -34,26 +33,26 @@ from firmament.core.preemption.quota_victims import (
 )
 
 FEW = 12
-"""Up to so many possible victims, all sets of them are looked at."""
+"""Up to this number of possible victims, all sets of them are tried."""
 MOST_CANDIDATES = 256
-"""Tasks that are looked at for one that waits."""
+"""Possible victims that are considered for one waiting task."""
 MOST_TRIALS = 1_000
-"""Sets of tasks that are looked at in a round."""
+"""Sets of victims that a round tries."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """Victims, whole gangs of them in groups, that are looked at for a unit; ``lenient``: see `ShareRule`."""
+    """Possible victims of a unit, the members of a gang side by side; ``lenient``: see `ShareRule`."""
 
     unit: QuotaUnit
     candidates: list[int]
     rank: dict[int, int]
-    """By victim: whose turn it is to go, where shares say so."""
+    """By victim: its turn to leave by fair shares; empty where these do not decide."""
     lenient: bool = False
 
 
 class QuotaReclaim:
-    """Finds victims for tasks that lack quota; ``state`` moves on as places are given."""
+    """Finds victims for tasks that lack quota; ``state`` advances as tasks get places."""
 
     def __init__(self, state: PreemptionState) -> None:
         self.state = state
@@ -73,9 +72,9 @@ class QuotaReclaim:
         self._leaving = leaving
 
     def run(self, able: Bool, gang: Int64, need: Int64) -> PreemptionState:
-        """Give places to those of the classes ``able`` (bool[C]) that are left; returns the state after it.
+        """Place tasks of the classes ``able`` (bool[C]) that are still waiting; return the state after that.
 
-        ``gang``: int64[C], the gang of each class, -1 for none; ``need``: int64[G], what each needs.
+        ``gang``: int64[C], the gang of each class, -1 for none; ``need``: int64[G], how many tasks each gang needs.
         """
         for unit in self._list_units(able, gang, need):
             while self._trials > 0 and self._reclaim(unit):
@@ -116,14 +115,14 @@ class QuotaReclaim:
         return QuotaUnit(members, Newcomer(node, tuple(sorted(columns)), importance, own))
 
     def _book(self, quotas: QuotaRoom, victim: int, count: int) -> None:
-        """Book a task as there again (1) or gone (-1)."""
+        """Book a task's quota as used again (1) or free (-1)."""
         kind = int(quotas.terms.kind[self.state.preemption.machine[victim]])
         quotas.draw_on(int(self.state.preemption.draw[victim]), kind, count)
 
     # --- one unit ------------------------------------------------------------------------------------------------
 
     def _reclaim(self, unit: QuotaUnit) -> bool:
-        """Give a unit its places, if victims can be found for it; returns whether they could."""
+        """Place a unit if victims can be found for it; return whether it was placed."""
         looks = tuple((int(self.state.problem.shape[cls]), count) for cls, count in unit.members)
         if (looks, unit.newcomer.importance[0]) in self._in_vain:
             return False
@@ -140,7 +139,7 @@ class QuotaReclaim:
         return True
 
     def _choose(self, unit: QuotaUnit) -> tuple[list[int], PreemptionState] | None:
-        """Return the best set of victims that is enough, and the state after it; None for none."""
+        """Return the best sufficient set of victims and the state after evicting it, or None if there is none."""
         terms = self.state.problem.quotas
         assert terms is not None
         if self._leaving:
@@ -169,7 +168,7 @@ class QuotaReclaim:
         return None
 
     def _sort_candidates(self, unit: QuotaUnit) -> list[int]:
-        """Return who may go for a unit: of other queues first, then the least important first."""
+        """Return the possible victims of a unit: those of other queues first, then the least important first."""
         state, preemption = self.state, self.state.preemption
         may_go = find_candidates(state, self._node, unit.newcomer) & self._find_drawing(unit.newcomer.columns)
         found = np.flatnonzero(may_go)
@@ -183,14 +182,14 @@ class QuotaReclaim:
         return found[order][:MOST_CANDIDATES].tolist()
 
     def _find_drawing(self, columns: Sequence[int]) -> Bool:
-        """Return bool[V]: tasks that take of any of some columns."""
+        """Return bool[V]: tasks that use quota in any of some columns."""
         terms, preemption = self.state.problem.quotas, self.state.preemption
         assert terms is not None
         takes = [not set(columns).isdisjoint(list_columns(draw)) for draw in terms.draws]
         return np.array([*takes, False], dtype=np.bool_)[preemption.draw]
 
     def _list_by_shares(self, unit: QuotaUnit, candidates: list[int], *, lenient: bool) -> list[int]:
-        """Return the candidates that shares would let go one after another, in that order."""
+        """Return the candidates that fair shares allow to evict one after another, in that order."""
         machines = self._guess_machines(unit)
         if machines is None:
             return []
@@ -198,7 +197,7 @@ class QuotaReclaim:
         return [victim for group in ordered for victim in group]
 
     def _guess_machines(self, unit: QuotaUnit) -> list[tuple[int, int]] | None:
-        """Return class and machine of each task of a unit, were all quotas free; None where machines have no room."""
+        """Return class and machine of each task of a unit as if quotas were unlimited, or None if room is lacking."""
         trial, terms = self.state.copy(), self.state.problem.quotas
         assert terms is not None
         trial.quotas = None
@@ -222,7 +221,7 @@ class QuotaReclaim:
         return rule.order(trial, newcomer, list(groups.values()), self._book, lenient=lenient)
 
     def _find_drawn(self, places: Sequence[tuple[int, int]]) -> tuple[int, ...]:
-        """Return the columns of which tasks of classes on machines may take."""
+        """Return the quota columns that tasks would draw on at ``places`` (class, machine)."""
         terms, found = self.state.problem.quotas, set[int]()
         assert terms is not None
         for cls, machine in places:
@@ -261,7 +260,7 @@ class QuotaReclaim:
         return going, enough
 
     def _choose_of_all(self, choice: _Choice) -> tuple[list[int], PreemptionState] | None:
-        """Return the same, with all sets looked at, from the smallest on."""
+        """Return the best sufficient set of victims and the state after it, or None; tries all sets, the best first."""
         unit, candidates = choice.unit, choice.candidates
         everybody = self._add_companions(candidates, [])
         room = RoomBound(self.state, unit.members)
@@ -275,8 +274,9 @@ class QuotaReclaim:
         return None
 
     def _list_sets(self, choice: _Choice, everybody: list[int]) -> Iterator[list[int]]:
-        """Yield all sets of candidates, gangs as wholes, the best first. Where larger sets are never better, smaller
-        ones come first, so that the larger need not be listed.
+        """Yield all sets of candidates with their whole gangs, the best first.
+
+        Where larger sets are never better, smaller sets come first, so that the larger ones need not be listed.
         """
         by_size = len(everybody) == len(choice.candidates) and not self.state.count_beyond(everybody)
         by_size = by_size and all(self._keeps_gangs([each]) for each in everybody)
@@ -303,7 +303,7 @@ class QuotaReclaim:
         return weigh
 
     def _add_companions(self, victims: list[int], beside: list[int]) -> list[int]:
-        """Return victims that are not among those ``beside``, with the rest of gangs that would not be whole."""
+        """Return ``victims`` that are not in ``beside``, with the members of gangs that could no longer stay whole."""
         every = self.state.add_gangs([*beside, *victims])
         return [victim for victim in every if victim not in beside]
 
@@ -311,15 +311,13 @@ class QuotaReclaim:
         return len(self.state.add_gangs(victims)) == len(victims)
 
     def _try(self, choice: _Choice, victims: list[int]) -> PreemptionState | None:
-        """Return the state with a unit in its places once some are gone; None if it does not find them, or may not
-        have them for that.
-        """
+        """Return the state after evicting victims and placing a unit, or None if that is impossible or forbidden."""
         if not QuotaBound(self.state, victims).is_enough(choice.unit.members):
             return None
         return self._try_enough(choice, victims)
 
     def _try_enough(self, choice: _Choice, victims: list[int]) -> PreemptionState | None:
-        """Return the same, where there is known to be quota for each class of the unit by itself."""
+        """Return the same as ``_try``; there is known to be quota for each class of the unit alone."""
         if self._trials <= 0:
             return None
         self._trials -= 1
@@ -335,7 +333,7 @@ class QuotaReclaim:
         return trial if rises else None
 
     def _place(self, unit: QuotaUnit, victims: list[int]) -> PreemptionState | None:
-        """Return the state with a unit in its places once some are gone; None if it does not find them."""
+        """Return the state after evicting victims and placing a unit, or None if the unit finds no places."""
         trial = self.state.copy()
         assert trial.quotas is not None
         trial.evict(victims)
@@ -344,7 +342,7 @@ class QuotaReclaim:
         return None if put_unit(trial, unit) is None else trial
 
     def _is_allowed(self, choice: _Choice, trial: PreemptionState, victims: list[int]) -> bool:
-        """Return whether policies, or shares, let all of some go for a unit that has its places then."""
+        """Return whether policies or fair shares allow evicting all ``victims`` for the unit placed in ``trial``."""
         newcomer, terms = choice.unit.newcomer, trial.problem.quotas
         assert terms is not None
         assert trial.quotas is not None

@@ -1,4 +1,4 @@
-"""Tasks that come together for want of quota, and the places that they are given one after another."""
+"""Units of tasks that lack quota and are placed together: a single task or a gang."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from firmament.core.preemption.quota_victims import Newcomer
 
 @dataclass(frozen=True, slots=True)
 class QuotaUnit:
-    """Tasks that come together: one, or a gang; ``members``: classes and how many of each."""
+    """Tasks that are placed together, one task or a gang; ``members``: classes and the number of tasks of each."""
 
     members: tuple[tuple[int, int], ...]
     newcomer: Newcomer
 
 
 def put_unit(state: PreemptionState, unit: QuotaUnit) -> list[tuple[int, int]] | None:
-    """Give the tasks of a unit places, which are returned; None if one finds none."""
+    """Place the tasks of a unit and return the places as (class, machine), or None as soon as a task finds none."""
     places = []
     for cls, count in unit.members:
         for _ in range(count):
@@ -32,7 +32,7 @@ def put_unit(state: PreemptionState, unit: QuotaUnit) -> list[tuple[int, int]] |
 
 
 def find_machine(state: PreemptionState, cls: int) -> int | None:
-    """Return the cheapest machine that takes one more task of a class now; None for none."""
+    """Return the cheapest machine that takes one more task of a class now, or None."""
     wanted = np.flatnonzero(state.heeds(cls))
     roomy = np.flatnonzero((state.room[:, wanted] >= state.request(cls)[wanted]).all(axis=1))
     places = roomy[state.usable(cls)[roomy]]

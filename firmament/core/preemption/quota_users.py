@@ -1,7 +1,7 @@
-"""The tasks that draw on a quota and on those below it, the most important first, and for which of them it is enough.
+"""Lists of the tasks that draw on a quota, the most important first, and which of them the quota covers.
 
-States that are compared differ in few tasks. All that is more important than these is alike in both, so what it uses is
-kept at marks along the list, and only what follows is gone through.
+The states that are compared differ in few tasks. The part of a list before these is the same in both, so what it uses
+is stored at marks along the list, and only the rest is recomputed.
 """
 
 from __future__ import annotations
@@ -17,29 +17,30 @@ from firmament.core.constraints.quota_order import list_amounts
 from firmament.core.constraints.quota_room import QuotaRoom, QuotaTerms
 
 Importance: TypeAlias = tuple[int, int]
-"""Standing, and age: the older task is more important."""
+"""Priority, and age: the older task is more important."""
 
 _APART = 8
-"""Tasks between two marks."""
+"""Number of tasks between two marks."""
 
 
 class QuotaUser(NamedTuple):
-    """A task that uses quota, on a machine."""
+    """A task that uses quota, on the machine where it runs or would run."""
 
     importance: Importance
     draw: int
     machine: int
     victim: int = -1
-    """Its number among those that may go, -1 for one that comes."""
+    """Index of the task among those on machines, -1 for a task that comes."""
 
 
 AskedUser: TypeAlias = tuple[QuotaUser, list[tuple[int, int]]]
-"""A task, with column and amount of what it takes."""
+"""A task, and (column, amount) of what it draws on."""
 
 
 class QuotaFilling:
-    """Counts what a quota and those below it use, task by task. What exceeds the part of a quota that it does not lend
-    counts at the quota above it.
+    """Counts what a quota and the quotas below it use, task by task.
+
+    Use beyond the part of a quota that it does not lend counts at the quota above it.
     """
 
     def __init__(self, terms: QuotaTerms, list_path: Callable[[int], tuple[int, ...]], node: int) -> None:
@@ -54,7 +55,7 @@ class QuotaFilling:
         return twin
 
     def add(self, user: QuotaUser, asked: Sequence[tuple[int, int]]) -> Int64:
-        """Take one more up; returns what the quota uses then: int64[J]."""
+        """Add a task; return int64[J], what the quota uses then."""
         tree = self._terms.tree
         passed = np.zeros(tree.subtree.shape[1], dtype=np.int64)
         for column, amount in asked:
@@ -71,11 +72,11 @@ class QuotaFilling:
         return self._used[self._node]
 
     def take_back(self) -> None:
-        """Give back what the last one took."""
+        """Remove the task that was added last."""
         self._used.update(self._before)
 
     def add_if_enough(self, user: QuotaUser, asked: Sequence[tuple[int, int]]) -> bool:
-        """Take one more up if what the quota brings in is enough for it; returns whether it is."""
+        """Add a task if the quota has enough for it; return whether it has."""
         subtree, used = self._terms.tree.subtree[self._node], self.add(user, asked)
         enough = all(used[column] <= subtree[column] for column, _ in asked)
         if not enough:
@@ -84,7 +85,7 @@ class QuotaFilling:
 
 
 class QuotaUsers:
-    """The users of one quota, by importance. ``begin`` returns a filling of the quota with nobody in it."""
+    """The users of one quota, the most important first; ``begin`` returns an empty filling of the quota."""
 
     def __init__(
         self, terms: QuotaTerms, begin: Callable[[], QuotaFilling], users: Iterable[QuotaUser]
@@ -102,11 +103,12 @@ class QuotaUsers:
     def compare(
         self, without: Sequence[QuotaUser], gone: Sequence[QuotaUser], come: Sequence[QuotaUser]
     ) -> int:
-        """Return whether the quota is enough for more important tasks (1) or less (-1) once some are ``gone`` and
-        others have ``come`` than it is now, those ``without`` left out of account; 0: no change.
+        """Return 1 if the quota covers more important tasks after a change, -1 for less important ones, 0 if equal.
+
+        ``gone``: users that leave; ``come``: users that come; ``without``: users that are left out of the state before.
         """
         places = [bisect_left(self._keys, _order(user)) for user in (*without, *gone)]
-        places += [bisect_right(self._keys, _order(user)) for user in come]  # after those as important
+        places += [bisect_right(self._keys, _order(user)) for user in come]  # after equally important users
         if not places:
             return 0
         start = min(places)
@@ -116,11 +118,11 @@ class QuotaUsers:
         return (now > then) - (now < then)
 
     def list_edited(self, without: Sequence[QuotaUser], come: Sequence[QuotaUser] = ()) -> list[AskedUser]:
-        """Return the users but for some, with others."""
+        """Return the users without some of them, and with those in ``come``."""
         return _edit(self._asked, without, [self._ask(user) for user in come])
 
     def change(self, gone: Sequence[QuotaUser], come: Sequence[QuotaUser]) -> None:
-        """Take that some have gone, and others have come."""
+        """Remove the users in ``gone``, and insert those in ``come``."""
         for user in gone:
             at = bisect_left(self._keys, _order(user))
             while self._asked[at][0].victim != user.victim:
@@ -133,7 +135,7 @@ class QuotaUsers:
             del self._marks[at // _APART + 1 :]
 
     def _fill_up_to(self, position: int) -> QuotaFilling:
-        """Return what those before a position use, as far as there is enough for them."""
+        """Return a filling with the users before a position, as far as the quota covers them."""
         while len(self._marks) <= position // _APART:
             last = len(self._marks)
             self._marks.append(self._advance(last - 1, last * _APART))
@@ -151,7 +153,7 @@ class QuotaUsers:
 
 
 def find_covered(room: QuotaRoom, users: Sequence[QuotaUser]) -> set[int]:
-    """Return those of all users, by their numbers, for whom some quota below the top of a tree is enough."""
+    """Return the tasks, by their indices, that some quota below the root of a tree covers."""
     terms, use = room.terms, room.use
     below: dict[int, list[QuotaUser]] = {}
     for user in users:
@@ -174,14 +176,14 @@ def find_covered(room: QuotaRoom, users: Sequence[QuotaUser]) -> set[int]:
 
 
 def _order(user: QuotaUser) -> tuple[int, int]:
-    """Return what users are sorted by: the most important first."""
+    """Return the sort key of users: the most important first."""
     return -user.importance[0], -user.importance[1]
 
 
 def _edit(
     users: Sequence[AskedUser], without: Collection[QuotaUser], come: Sequence[AskedUser]
 ) -> list[AskedUser]:
-    """Return users but for some, with others, in order."""
+    """Return the users in order, without some of them, and with those in ``come``."""
     out = {user.victim for user in without}
     found = [each for each in users if each[0].victim not in out] if out else list(users)
     return sorted([*found, *come], key=lambda each: _order(each[0])) if come else found

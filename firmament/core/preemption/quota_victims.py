@@ -1,12 +1,12 @@
-"""Who may go for a task that lacks quota: by the policies of its queue, and where queues go by shares, by these.
+"""Which tasks may be evicted for a task that lacks quota: by the policies of its queue, or by fair shares.
 
-Without shares: less important tasks of the same queue, or newer ones as well; of other queues those of queues that
-borrow, as long as every quota in which the two part ways borrows, too, and the task's own side does not borrow then.
-Some less important tasks may be evicted even so.
+Without fair shares, these are, in the same queue, less important tasks, or newer ones as well. In other queues: tasks
+of queues that borrow, if every quota between that queue and the first quota above both queues borrows, too, and if
+the task's own side does not borrow afterwards. A policy may let a task that borrows evict some less important tasks.
 
-With shares a task that has to borrow takes from queues whose share is larger. Shares are compared where the ways up
-from the two queues meet, with the task counted on its side: by ``LessThanOrEqualToFinalShare`` its own is at most what
-is left to the other side, by ``LessThanInitialShare`` it is less than what the other side has.
+With fair shares, a task that has to borrow takes from queues whose share is larger. Shares are compared right below
+the first quota above both queues, with the task counted on its side: by ``LessThanOrEqualToFinalShare``, the task's
+share is at most what the other side has left; by ``LessThanInitialShare``, it is less than what the other side has.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from firmament.core.preemption.quota_users import Importance
 
 
 class Newcomer(NamedTuple):
-    """A task, or a gang, that lacks quota."""
+    """A task or a gang that lacks quota."""
 
     node: int
-    """The quota that it draws on."""
+    """The quota node that it draws on."""
     columns: tuple[int, ...]
-    """Of what it may take."""
+    """The quota columns that it may draw on."""
     importance: Importance
     own: int
-    """Its gang among those that may go, -1 for none."""
+    """The gang of the newcomer among the tasks on machines, -1 for none."""
 
 
 def find_candidates(state: PreemptionState, node: Int64, newcomer: Newcomer) -> Bool:
-    """Return bool[V]: tasks that may go for a newcomer. ``node``: int64[V], the quota that each draws on."""
+    """Return bool[V]: tasks that may be evicted for a newcomer. ``node``: int64[V], the quota node of each task."""
     preemption, quotas, terms = state.preemption, state.quotas, state.problem.quotas
     assert quotas is not None
     assert terms is not None
@@ -54,7 +54,7 @@ def find_candidates(state: PreemptionState, node: Int64, newcomer: Newcomer) -> 
 
 
 def is_borrowing(quotas: QuotaRoom, newcomer: Newcomer, other: int) -> bool:
-    """Return whether another queue borrows, and all above it that are not above the newcomer's as well."""
+    """Return whether another queue borrows, and so do all quotas above it that are not above the newcomer's queue."""
     use, ours = quotas.use, quotas.use.list_path(newcomer.node)
     return all(
         any(use.get_own_left(each, column) < 0 for column in newcomer.columns)
@@ -64,7 +64,7 @@ def is_borrowing(quotas: QuotaRoom, newcomer: Newcomer, other: int) -> bool:
 
 
 def _find_within(state: PreemptionState, newcomer: Newcomer, policy: int) -> Bool:
-    """Return bool[V]: tasks that may go for one of the same queue."""
+    """Return bool[V]: tasks that the ``withinClusterQueue`` policy lets a newcomer of their own queue evict."""
     preemption, (priority, age) = state.preemption, newcomer.importance
     less: Bool = preemption.victim_priority < priority
     if policy > 1:
@@ -73,7 +73,7 @@ def _find_within(state: PreemptionState, newcomer: Newcomer, policy: int) -> Boo
 
 
 def _find_reclaimable(state: PreemptionState, newcomer: Newcomer) -> Bool:
-    """Return bool[V]: tasks that may go, if they are of another queue."""
+    """Return bool[V]: tasks that the newcomer may evict for quota if they are of another queue."""
     terms = state.problem.quotas
     assert terms is not None
     less: Bool = state.preemption.victim_priority < newcomer.importance[0]
@@ -83,7 +83,7 @@ def _find_reclaimable(state: PreemptionState, newcomer: Newcomer) -> Bool:
 
 
 def find_while_borrowing(state: PreemptionState, newcomer: Newcomer) -> Bool:
-    """Return bool[V]: tasks of other queues that may go even if the newcomer has to borrow."""
+    """Return bool[V]: tasks of other queues that the newcomer may evict even if it has to borrow."""
     terms, standing = state.problem.quotas, state.preemption.victim_priority
     assert terms is not None
     if not terms.borrows[newcomer.node] or terms.fair[newcomer.node]:
@@ -92,7 +92,7 @@ def find_while_borrowing(state: PreemptionState, newcomer: Newcomer) -> Bool:
 
 
 def part_ways(quotas: QuotaRoom, node: int, other: int) -> tuple[int, int]:
-    """Return the quotas, above two of one tree or they themselves, right below the first that is above both."""
+    """Return the ancestors (or selves) of two quotas of one tree right below their lowest common ancestor."""
     ours, theirs = quotas.use.list_path(node), quotas.use.list_path(other)
     below, beside = node, other
     for mine, its in zip(reversed(ours), reversed(theirs), strict=False):
@@ -103,7 +103,7 @@ def part_ways(quotas: QuotaRoom, node: int, other: int) -> tuple[int, int]:
 
 
 def stays_within(quotas: QuotaRoom, newcomer: Newcomer, others: Sequence[int]) -> bool:
-    """Return whether the newcomer's side borrows nothing where it parts ways with other queues; it has its place."""
+    """Return whether the newcomer's side, with the newcomer placed, borrows nothing where it parts from ``others``."""
     ours = {part_ways(quotas, newcomer.node, other)[0] for other in others}
     return all(quotas.use.get_own_left(each, column) >= 0 for each in ours for column in newcomer.columns)
 
@@ -112,7 +112,7 @@ def stays_within(quotas: QuotaRoom, newcomer: Newcomer, others: Sequence[int]) -
 
 
 class ShareRule:
-    """Goes through tasks in the order in which shares let them go; ``node``: int64[V], the quota of each."""
+    """Decides in which order fair shares let tasks leave; ``node``: int64[V], the quota node of each task."""
 
     def __init__(self, shares: QuotaShares, node: Int64, strategies: Sequence[str]) -> None:
         self._shares, self._node = shares, node
@@ -127,11 +127,12 @@ class ShareRule:
         *,
         lenient: bool,
     ) -> list[Sequence[int]]:
-        """Return the ``victims`` that may go by fair shares, in the order in which they go. ``victims`` are tasks or
-        whole gangs, in the order within their queue.
+        """Return the ``victims`` that fair shares allow to evict, in the order of leaving.
 
-        ``quotas``: with the newcomer in its place; ``book`` books who goes in it (-1), or stays after all. ``lenient``:
-        who does not go by the first of two strategies is looked at again by the second.
+        ``victims`` are tasks or whole gangs, ordered within each queue.
+
+        ``quotas``: with the newcomer placed; ``book`` books there that a task leaves (-1) or stays after all (1).
+        ``lenient``: victims that the first strategy does not allow are tried again by the second.
         """
         found: list[Sequence[int]] = []
         left = list(victims)
@@ -148,7 +149,7 @@ class ShareRule:
         strategy: str,
         found: list[Sequence[int]],
     ) -> list[Sequence[int]]:
-        """Add those to ``found`` that go by one strategy; returns the others."""
+        """Append the victims that one strategy allows to ``found``; return the others."""
         waiting: dict[int, list[Sequence[int]]] = {}
         for each in victims:
             waiting.setdefault(int(self._node[each[0]]), []).append(each)
@@ -180,8 +181,9 @@ class ShareRule:
         return self._shares.compute(node, quotas.use.used[node])
 
     def _find_next(self, quotas: QuotaRoom, newcomer: Newcomer, queues: list[int]) -> int | None:
-        """Return the queue that gives next: from the top down the largest share, the newcomer's own way aside only
-        those that borrow; None for none.
+        """Return the queue whose task leaves next, or None: the one with the largest share, from the root down.
+
+        Quotas that do not borrow are passed over, except those above the newcomer.
         """
         ours = quotas.use.list_path(newcomer.node)
         paths = {queue: quotas.use.list_path(queue)[::-1] for queue in queues}
@@ -193,7 +195,7 @@ class ShareRule:
         depth = 1
         while len(open_to) > 1:
             steps = {queue: paths[queue][min(depth, len(paths[queue]) - 1)] for queue in open_to}
-            # of equal shares a cohort before a queue, and the newcomer's own queue last
+            # Among equal shares, a cohort comes before a queue, and the newcomer's own queue comes last.
             best = max(
                 set(steps.values()),
                 key=lambda step: (

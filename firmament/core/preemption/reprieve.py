@@ -1,4 +1,4 @@
-"""The end of a preemption stage: keeps victims that need not leave, and says which task waits for which."""
+"""The end of a preemption stage: spares victims that need not leave, and says which task waits for which victims."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from firmament.core.preemption.victims.covering import find_counted
 
 
 def consolidate(now: PreemptionState, begin: int) -> None:
-    """Move tasks to room that has become free elsewhere, then reprieve victims that nobody needs (any more).
+    """Move tasks to room that has become free elsewhere, then spare the victims that are no longer needed.
 
-    ``begin``: the first of the places (``now.taken``) that are looked at.
+    ``begin``: index in ``now.taken`` of the first place that is considered.
     """
     given = now.taken[begin:]
     touched = set()
@@ -29,7 +29,7 @@ def consolidate(now: PreemptionState, begin: int) -> None:
 
 
 def _move(now: PreemptionState, cls: int, machine: int) -> bool:
-    """Give a task a place without victims instead of ``machine``, if that lets a victim there stay."""
+    """Move a task from ``machine`` to a place that needs no victims, if a victim on ``machine`` can then stay."""
     request = now.request(cls)
     wanted = np.flatnonzero(now.heeds(cls))
     roomy = np.flatnonzero((now.room[:, wanted] >= request[wanted]).all(axis=1))
@@ -37,7 +37,7 @@ def _move(now: PreemptionState, cls: int, machine: int) -> bool:
     if len(roomy) == 0:
         return False
     places = roomy[now.usable(cls)[roomy]]
-    now.take_up(cls, machine)
+    now.withdraw(cls, machine)
     if any(_can_stay(now, machine, victim) for victim in now.chosen[machine]):
         for other in places.tolist():
             if now.takes(cls, other):
@@ -49,7 +49,7 @@ def _move(now: PreemptionState, cls: int, machine: int) -> bool:
 
 
 def _reprieve(now: PreemptionState, machine: int) -> None:
-    """Let victims on a machine stay one by one: those beyond budgets, then the most important, the oldest first."""
+    """Spare victims on a machine one by one: first those beyond budgets, then the most important, then the oldest."""
     preemption = now.preemption
     order = sorted(
         now.chosen.get(machine, ()),
@@ -66,7 +66,7 @@ def _reprieve(now: PreemptionState, machine: int) -> None:
 
 
 def _reprieve_gang(now: PreemptionState, gang: int) -> None:
-    """Let a gang that goes as a whole stay, if no more of it than it can spare is needed."""
+    """Spare a gang that leaves as a whole, if no more of its members are needed than it can lose."""
     members = now.gangs.members(gang).tolist()
     stay: list[int] = []
     for victim in sorted(members, key=lambda each: -int(now.preemption.victim_priority[each])):
@@ -83,13 +83,13 @@ def _is_beyond(now: PreemptionState, victim: int) -> bool:
 
 
 def _can_stay(now: PreemptionState, machine: int, victim: int) -> bool:
-    """Return whether one of the victims on a machine may stay by itself: not if its gang goes as a whole."""
+    """Return whether a victim on a machine may stay by itself; not if its gang leaves as a whole."""
     gang = int(now.preemption.gang[victim]) if len(now.spare) else -1
     return (gang < 0 or now.spare[gang] >= 0) and _not_needed(now, machine, victim)
 
 
 def _not_needed(now: PreemptionState, machine: int, victim: int) -> bool:
-    """Return whether those who got a place on a machine can all have it with one of the victims staying."""
+    """Return whether all tasks that got a place on a machine can have it although a victim stays there."""
     guests = now.guests.get(machine, [])
     if not _leaves_room(now, machine, guests, now.sizes[victim]):
         return False
@@ -100,7 +100,7 @@ def _not_needed(now: PreemptionState, machine: int, victim: int) -> bool:
     if not now.rules(kind).matters:
         return True
     if state.rules.matters_elsewhere(kind):
-        return not guests  # a guest elsewhere in the domain may count on its going
+        return not guests  # a guest elsewhere in the domain may rely on the victim's leaving
     state.add(kind, machine, 1)
     allowed = True
     for cls in guests:
@@ -112,7 +112,7 @@ def _not_needed(now: PreemptionState, machine: int, victim: int) -> bool:
 
 
 def _leaves_room(now: PreemptionState, machine: int, guests: list[int], size: Int64) -> bool:
-    """Return whether a machine has ``size`` to give of whatever ``guests`` need."""
+    """Return whether a machine has ``size`` to spare in all columns that its ``guests`` need."""
     if not guests:
         return True
     needed = np.logical_or.reduce([now.heeds(cls) for cls in guests])
@@ -120,10 +120,10 @@ def _leaves_room(now: PreemptionState, machine: int, guests: list[int], size: In
 
 
 def evictions(now: PreemptionState) -> tuple[PreemptionDecision, ...]:
-    """Return what has been decided, place by place.
+    """Return the decisions, one per place given.
 
-    All who get a place on a machine wait for all victims there. The first of these tasks is the one for which the
-    victims are evicted.
+    All tasks that get a place on a machine wait for all victims there. The victims are evicted for the first of these
+    tasks.
     """
     preemption = now.preemption
     budget_left = preemption.allowed.copy()
@@ -152,7 +152,7 @@ def evictions(now: PreemptionState) -> tuple[PreemptionDecision, ...]:
 
 
 def _add_gangs(now: PreemptionState, victims: list[int]) -> tuple[int, ...]:
-    """Return victims, and those elsewhere who go because their gang goes as a whole."""
+    """Return ``victims`` with the members elsewhere of gangs that leave as a whole."""
     if not len(now.spare):
         return tuple(victims)
     gangs = dict.fromkeys(gang for gang in now.preemption.gang[victims].tolist() if gang >= 0)
@@ -162,7 +162,7 @@ def _add_gangs(now: PreemptionState, victims: list[int]) -> tuple[int, ...]:
 
 
 def _list_awaited(now: PreemptionState, machine: int) -> list[int]:
-    """Return the tasks that leave a machine anyway and must be gone before those who got a place there fit."""
+    """Return the tasks that leave a machine anyway and must be gone before the machine's guests fit."""
     preemption = now.preemption
     guests = now.guests.get(machine, [])
     span = range(int(now.first[machine]), int(now.first[machine + 1]))
@@ -179,7 +179,7 @@ def _list_awaited(now: PreemptionState, machine: int) -> list[int]:
 
 
 def _list_awaited_elsewhere(now: PreemptionState, machine: int, guests: list[int]) -> set[int]:
-    """Return tasks that leave other machines of the domain, and that exclude ``guests`` from it until then."""
+    """Return tasks that leave other machines of a domain, and that keep ``guests`` out of it until they are gone."""
     state, preemption = now.state, now.preemption
     numbers = {each.counter for cls in guests for each in now.rules(cls).exclusions}
     found = set()

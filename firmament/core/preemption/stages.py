@@ -1,11 +1,10 @@
-"""Gives places to tasks of one priority by evicting others, in turns, until nothing changes.
+"""Places tasks of one priority by evicting others, in passes, until nothing changes.
 
-1. *Filling*: tasks that fit once those who leave anyway, or were told to go before, are gone need no further victims.
-2. *A network*: one bundle of victims per (class, machine), at most one bundle per machine and pass. First only bundles
-   that every disruption budget allows; when nothing moves any more, the others as well.
+1. *Filling*: tasks that fit once tasks that leave anyway, or that were chosen before, are gone need no more victims.
+2. *A network*: one bundle of victims per (class, machine), at most one bundle per machine and pass. First come bundles
+   that every disruption budget allows; when these place no more tasks, the others as well.
 
-At the end tasks are moved to places that have become free meanwhile, and every victim that is not needed (any more) is
-reprieved.
+At the end, tasks move to places that have become free meanwhile, and every victim that is no longer needed is spared.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from firmament.solvers.base import Solver, SolverTimeoutError
 
 @dataclass(slots=True)
 class _BundleOffer:
-    """The bundles of a class; ``stale``: machines on which they have to be computed again, None for all."""
+    """The bundles of a class; ``stale``: machines whose bundles must be recomputed, None for all."""
 
     bundles: Bundles | None = None
     stale: set[int] | None = None
@@ -37,13 +36,13 @@ class _BundleOffer:
 
 
 class Stages:
-    """Deals with some classes after others; what work may be done is counted over all of them."""
+    """Runs the stages for some classes at a time; the limit on passes counts over all calls."""
 
     def __init__(self, now: PreemptionState, solver: Solver, time_limit: float | None) -> None:
         self._now = now
         self._solver = solver
         self._time_limit = time_limit
-        self._openings = Openings(now.tuning)
+        self._kept_machines = KeptMachineBundles(now.tuning)
         self._passes = 0
         self._closely = False
         self._blocked = self._nobody = np.zeros(now.preemption.victims, dtype=np.bool_)
@@ -51,10 +50,10 @@ class Stages:
     def run(
         self, now: PreemptionState, classes: Int64, blocked: Bool | None = None, *, closely: bool = False
     ) -> None:
-        """Find places on a now for some classes of one priority.
+        """Find places in the state ``now`` for some classes of one priority.
 
-        First only bundles that every disruption budget allows, then the others as well. ``blocked``: bool[V], tasks
-        that must not go; None: all may. ``closely``: few bundles at a time, where there is little to do.
+        ``blocked``: bool[V], tasks that must not leave; None if all may. ``closely``: evict few bundles at a time if
+        tasks and machines are few.
         """
         self._now = now
         self._closely = closely and now.few(int(now.remaining[classes].sum()))
@@ -83,7 +82,7 @@ class Stages:
     # --- filling -------------------------------------------------------------------------------------------------
 
     def _fill(self, offers: dict[int, _BundleOffer]) -> bool:
-        """Give places that need no victims; returns whether there were any."""
+        """Place tasks that need no victims; return whether there were any."""
         moved = False
         for cls in self._waiting(list(offers)):
             found = self._bundles(cls, offers[cls])
@@ -101,7 +100,7 @@ class Stages:
     # --- the network ---------------------------------------------------------------------------------------------
 
     def _match(self, offers: dict[int, _BundleOffer], *, lenient: bool) -> bool:
-        """Return one pass of the network; returns whether anybody got a place."""
+        """Run the network once, and evict the bundles it chooses; return whether any task got a place."""
         offered = {}
         for cls in self._waiting(list(offers)):
             found = self._bundles(cls, offers[cls])
@@ -125,11 +124,11 @@ class Stages:
         offered: dict[int, Bundles],
         chosen: list[tuple[int, int]],
     ) -> bool:
-        """Have bundles go, the cheapest first; returns whether anybody got a place.
+        """Evict the chosen bundles, the cheapest first; return whether any task got a place.
 
-        Only those that are as good as the first that helps: the machines of these may offer better bundles now than the
-        rest of the chosen ones. "As good" means that as many exceed their budgets, and that the most important is as
-        important. Of few a quarter.
+        Only bundles as good as the first useful one are evicted: their machines may offer better bundles now than the
+        rest of the chosen ones. "As good" means that as many victims exceed budgets, and that the most important victim
+        is as important. With ``closely``, at most a quarter of the bundles are evicted.
         """
         most = (len(chosen) + 3) // 4 if self._closely else len(chosen)
         carried_out: tuple[int, int] | None = None
@@ -142,13 +141,13 @@ class Stages:
             going = self._now.add_gangs(victims)
             more = self._now.count_beyond(going) > worth[0] or len(going) > int(bundles.count[place])
             if more or self._now.splits(cls, going):
-                offers[cls].stale = None  # somebody before has used up what a budget or a gang could spare
+                offers[cls].stale = None  # an earlier bundle has used up what a budget or a gang could spare
             elif self._try(offers, cls, int(bundles.rows[place]), going):
                 carried_out = worth
         return carried_out is not None
 
     def _try(self, offers: dict[int, _BundleOffer], cls: int, machine: int, victims: list[int]) -> bool:
-        """Evict a bundle for a task, if it still helps after the bundles before it."""
+        """Evict a bundle for a task if that still helps after the bundles before it; return whether it did."""
         now = self._now
         now.evict(victims)
         if not self._fits(cls, machine) or is_room_taken_back(now, cls, machine, victims):
@@ -160,7 +159,7 @@ class Stages:
         return True
 
     def _give(self, offers: dict[int, _BundleOffer], cls: int, machine: int, victims: list[int]) -> None:
-        """Give a place, and note whose bundles that may change."""
+        """Place a task, and mark the bundles that this may change as stale."""
         self._now.put(cls, machine)
         preemption = self._now.preemption
         far = self._now.coupled or any(preemption.budgets[preemption.kind[victim]] for victim in victims)
@@ -175,7 +174,7 @@ class Stages:
     # --- bundles -------------------------------------------------------------------------------------------------
 
     def _bundles(self, cls: int, offer: _BundleOffer) -> Bundles:
-        """Return the bundles of a class on all machines that may take it, as of now."""
+        """Return the bundles of a class on all machines that may take it, in the current state."""
         known = offer.bundles
         if known is None or offer.stale is None:
             usable = np.flatnonzero(self._now.usable(cls))
@@ -191,11 +190,11 @@ class Stages:
         return known
 
     def _add_openings(self, cls: int, known: Bundles) -> Bundles:
-        """Return bundles on machines that have to be asked for, beside the others."""
+        """Return ``known`` with the bundles on kept machines, whose ledgers must be asked."""
         rows = np.flatnonzero(self._now.openable(cls))
         if not len(rows):
             return known
-        found = self._openings.bundles(self._now, cls, rows, self._blocked)
+        found = self._kept_machines.bundles(self._now, cls, rows, self._blocked)
         return Bundles.join([known, found], self._now.preemption.victims)
 
     def _compute(self, cls: int, rows: Int64) -> Bundles:
@@ -206,23 +205,23 @@ class Stages:
         return Bundles.join(parts, self._now.preemption.victims)
 
 
-# --- Bundles on machines whose room a model's ledger keeps: who has to go for the ledger to have room as well.
+# --- Bundles on machines that a model's ledger keeps: which tasks must leave so that the ledger has room as well.
 #
-# Ledgers say whether a set of tasks is enough, not what each of them gives. So machines are looked at one by one: first
-# those where the least important tasks free the resources; among these, first those where a single task frees most of
-# the request. All that may go are reprieved in the usual order as long as the others suffice. Members of gangs are left
-# alone.
+# Ledgers say whether a set of victims is enough, not what each of them gives back. So machines are handled one by one:
+# first those where the least important tasks free the resources; among these, first those where a single task frees
+# most of the request. All tasks that may leave are spared in the usual order as long as the others suffice. Members
+# of gangs never leave.
 
 
-class Openings:
-    """Looks for bundles; what it may still ask shrinks as it goes."""
+class KeptMachineBundles:
+    """Finds bundles on kept machines; its questions to ledgers are limited."""
 
     def __init__(self, tuning: PreemptionTuning) -> None:
         self._most_found = tuning.most_found
         self._questions = tuning.most_questions
 
     def bundles(self, now: PreemptionState, cls: int, rows: Int64, blocked: Bool) -> Bundles:
-        """Return bundles of a class on some of the machines ``rows``, all of which are kept."""
+        """Return bundles of a class on some of the kept machines ``rows``."""
         problem = pose_cover_problem(now, cls, rows, blocked)
         lonely = np.append(now.preemption.gang < 0, True) if len(now.spare) else None
         if lonely is not None:
@@ -247,9 +246,7 @@ class Openings:
     def _bundle(
         self, now: PreemptionState, cls: int, problem: CoverProblem, place: int, turn: Int64
     ) -> Bool | None:
-        """Return bool[J]: who has to go from a machine; None if it does not open. ``turn``: int64[J], order
-        of reprieve.
-        """
+        """Return bool[J]: victims on a machine, or None if nothing opens it. ``turn``: int64[J], order of sparing."""
         open_to, slots = problem.open[place], problem.slots[place]
         machine = int(problem.rows[place])
         leaving = now.list_gone(machine)
@@ -276,9 +273,9 @@ class Openings:
 
 
 def _most_staying(victims: Bool, candidates: Int64, suffices: Callable[[Bool], bool]) -> int:
-    """Return how many of ``candidates``, from the first on, can stay while the rest of ``victims`` goes.
+    """Return how many of ``candidates``, from the first on, can stay while the rest of ``victims`` leaves.
 
-    The more stay, the less is enough; so this can be found by halving.
+    The more stay, the less is free, so the number is found by bisection.
     """
     low, high = 0, len(candidates)
     while low < high:
@@ -290,10 +287,9 @@ def _most_staying(victims: Bool, candidates: Int64, suffices: Callable[[Bool], b
 
 
 def _most_promising_first(now: PreemptionState, cls: int, problem: CoverProblem) -> Int64:
-    """Return places of a problem: those first where the least important tasks would do if it were for
-    resources alone.
+    """Return indices of machines: first those where evicting the least important tasks frees enough resources.
 
-    Of equals those where one task that may go has the largest part of a request.
+    Among equals, first those where a single task frees the largest part of the request.
     """
     request = now.request(cls)
     wanted = np.flatnonzero(request)

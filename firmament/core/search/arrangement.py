@@ -104,7 +104,7 @@ class TaskArrangement:
         self.waiting[cls] -= 1
         step.append((cls, machine, True))
 
-    def take_up(self, cls: int, machine: int, step: Step) -> None:
+    def withdraw(self, cls: int, machine: int, step: Step) -> None:
         """Take a task off a machine again."""
         self.board.give_back(cls, machine)
         self.on[machine].remove(cls)
@@ -114,7 +114,7 @@ class TaskArrangement:
     def undo(self, step: Step) -> None:
         """Take a step back."""
         for cls, machine, was_put in reversed(step):
-            (self.take_up if was_put else self.put)(cls, machine, [])
+            (self.withdraw if was_put else self.put)(cls, machine, [])
 
     # --- the best so far -------------------------------------------------------------------------------------------
 

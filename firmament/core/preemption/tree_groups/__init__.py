@@ -1,1 +1,1 @@
-"""Preemption by groups that are distributed over a tree of machines."""
+"""Preemption for groups that are distributed over a tree of machines."""

@@ -1,10 +1,10 @@
-"""Preemption by groups that are distributed over a tree of machines.
+"""Preemption for groups that are distributed over a tree of machines.
 
-All less important gangs and tasks are taken off the machines in thought, and the group's solver says whether there is a
-way to share the group out then. They are put back as long as there still is one: the most important first, so that
-those who go are few and unimportant; a gang goes as a whole or not at all. What counts is whether the *whole* group
-fits by its rules, so no task is evicted for room that does not help the group. (The order is that of KEP-4986 and of
-gangs in kube-scheduler 1.36.)
+A trial removes all less important gangs and tasks from the machines, and the group's solver says whether the group can
+then be distributed. Victims are put back as long as it still can: the most important first, so that few and
+unimportant tasks leave; a gang leaves as a whole or not at all. What counts is whether the *whole* group fits by its
+rules, so no task is evicted for room that does not help the group. (The order is that of KEP-4986 and of gangs in
+kube-scheduler 1.36.)
 """
 
 from __future__ import annotations
@@ -31,19 +31,18 @@ from firmament.core.tree_solver.tree import Shortage
 from firmament.solvers.base import Solver
 
 VICTIM = 2**24
-"""Charged, to break ties, for each task that would go for a place, and as much for each step of its priority."""
+"""Charged, to break ties, for each task that would leave for a place, and once more for each step of its priority."""
 
 PREEMPTION_STEPS = 500
-"""Steps of each search for places of a tree of groups."""
+"""Limit on the steps of each search for places of a tree of groups."""
 
 
 def preempt_for_group(
     now: PreemptionState, terms: GroupTerms, gang: int, solver: Solver
 ) -> PreemptionState | str:
-    """Return a copy of the now on which a group has places for all its tasks, and others go; or why
-    nothing helps.
+    """Return a copy of ``now`` in which all tasks of a group have places and victims leave, or why that is impossible.
 
-    Disruption budgets are exceeded only if there is no other way. Raises what the solver raises.
+    Disruption budgets are exceeded only if there is no other solution. Raises what the solver raises.
     """
     group = terms.every[gang]
     classes = np.unique(group.order)
@@ -61,9 +60,9 @@ def preempt_for_group(
 def waiting_together(
     problem: PlacementProblem, decided: Sequence[PreemptionDecision]
 ) -> tuple[PreemptionDecision, ...]:
-    """Return the evictions, with all tasks of a group waiting for everybody who goes for some of it.
+    """Return the decisions, changed so that all tasks of a group wait for all victims of the group.
 
-    So none of them takes its place before it is certain that all can.
+    So no task of the group takes its place before it is certain that all of them can.
     """
     if not len(problem.gang):
         return tuple(decided)
@@ -79,7 +78,7 @@ def waiting_together(
 
 
 def _loses_members(now: PreemptionState, cls: int) -> bool:
-    """Return whether tasks of the group itself have been chosen to go for others."""
+    """Return whether tasks of the group itself have been chosen as victims of others."""
     own = now.preemption.own
     if not len(own) or own[cls] < 0:
         return False
@@ -87,7 +86,7 @@ def _loses_members(now: PreemptionState, cls: int) -> bool:
 
 
 class _Attempt:
-    """A search for the victims of one group."""
+    """A search for the victims of one group with rules over a tree."""
 
     def __init__(
         self, now: PreemptionState, terms: GroupTerms, group: AnyGroup, classes: Int64, *, lenient: bool
@@ -97,26 +96,26 @@ class _Attempt:
         self._group = group
         self._classes = classes
         self._rows = self._list_machines()
-        self._slots: LeafSlots | EachClassSlots = self._count_slots()
+        self._slots: LeafSlots | SlotsPerClass = self._count_slots()
         self._calls = now.tuning.group_calls
         cls = int(classes[0])
-        self._units = units_for(now, cls, self._help(cls), lenient=lenient)
-        self._cost = self._costs()
+        self._units = list_units(now, cls, self._find_gain(cls), lenient=lenient)
+        self._cost = self._compute_costs()
 
     def _list_machines(self) -> Int64:
-        """Return int64[L]: rows of the machines that it may use."""
+        """Return int64[L]: rows of the machines that the group may use."""
         return self._terms.tree.rows
 
-    def _count_slots(self) -> LeafSlots | EachClassSlots:
+    def _count_slots(self) -> LeafSlots | SlotsPerClass:
         return LeafSlots(self._now, self._classes, self._rows)
 
     def carry_out(self, solver: Solver) -> PreemptionState | str:
-        """Return the now with the group on it; or why it cannot be placed."""
-        places = self._places(np.arange(len(self._units)))
+        """Return the state with the group placed, or why it cannot be placed."""
+        places = self._find_places(np.arange(len(self._units)))
         if isinstance(places, Shortage):
             return places.message
         victims = self._choose()
-        places = self._places(victims)
+        places = self._find_places(victims)
         if isinstance(places, Shortage):
             return places.message
         placed = self._assign(places, victims, solver)
@@ -128,11 +127,11 @@ class _Attempt:
             if not (twin.fits(cls, machine) and twin.takes(cls, machine)):
                 return IN_THE_WAY
             twin.put(cls, machine)
-        self._let_off(twin, victims)
+        self._spare_unneeded(twin, victims)
         return twin
 
     def _assign(self, places: Int64, victims: Int64, solver: Solver) -> Assignments | None:
-        """Return what tasks are on which machines, None if that cannot be said."""
+        """Return the tasks that go to each machine, or None if the counts per machine cannot be met."""
         assert isinstance(self._group, TreeGroup)
         slots = self._slots.count_after(self._units.members(victims))
         cost = np.broadcast_to(self._cost, slots.shape)
@@ -141,22 +140,20 @@ class _Attempt:
     # --- who goes ------------------------------------------------------------------------------------------------
 
     def _choose(self) -> Int64:
-        """Return units that have to go, int64[A]; if all of them did, that would help."""
-        back = self._most_back(np.empty(0, dtype=np.int64), 0)
+        """Return int64[A]: the units that have to leave, so that the group can be distributed."""
+        back = self._count_spared(np.empty(0, dtype=np.int64), 0)
         needed: list[int] = []
         while back < len(self._units):
             needed.append(back)
             if self._calls <= 0:
                 rest = np.arange(back + 1, len(self._units))
                 return np.concatenate([np.array(needed, dtype=np.int64), rest])
-            back = self._most_back(np.array(needed, dtype=np.int64), back + 1)
+            back = self._count_spared(np.array(needed, dtype=np.int64), back + 1)
         return np.array(needed, dtype=np.int64)
 
-    def _most_back(self, needed: Int64, begin: int) -> int:
-        """Return how many units, from the first on, can be back while ``needed`` go. ``begin``: that many
-        can.
-
-        The more go, the more ways there are; so this can be found by halving.
+    def _count_spared(self, needed: Int64, begin: int) -> int:
+        """Return how many units, from the first on, can stay while ``needed`` leave; at least ``begin``.
+        The more units leave, the more solutions there are, so the number is found by bisection.
         """
         low, high = begin, len(self._units)
         probe = high
@@ -164,15 +161,15 @@ class _Attempt:
             if self._calls <= 0:
                 return low
             going = np.concatenate([needed, np.arange(probe, len(self._units))])
-            if isinstance(self._places(going), Shortage):
+            if isinstance(self._find_places(going), Shortage):
                 high = probe - 1
             else:
                 low = probe
             probe = (low + high + 1) // 2
         return low
 
-    def _places(self, units: Int64) -> Int64 | Shortage:
-        """Return int64[L]: how the group shares out once some units are gone; or why it does not."""
+    def _find_places(self, units: Int64) -> Int64 | Shortage:
+        """Return int64[L]: the distribution of the group once some units are gone, or why there is none."""
         self._calls -= 1
         slots = self._slots.count_after(self._units.members(units))
         least, most = slots.min(axis=0), slots.max(axis=0)
@@ -184,8 +181,8 @@ class _Attempt:
             return place(tree, most, group.size, group.rules, self._cost, group.held)
         return found
 
-    def _let_off(self, twin: PreemptionState, victims: Int64) -> None:
-        """Let victims stay that nobody needs on the places that were chosen, the most important first."""
+    def _spare_unneeded(self, twin: PreemptionState, victims: Int64) -> None:
+        """Spare victims that no task needs with the places that were chosen, the most important first."""
         needed = np.logical_or.reduce([twin.heeds(cls) for cls in self._classes.tolist()])
         for unit in victims.tolist():
             members = self._units.members(np.array([unit]))
@@ -204,20 +201,20 @@ class _Attempt:
 
     # --- what is worth what --------------------------------------------------------------------------------------
 
-    def _help(self, cls: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-        """Return float64[M]: places that a machine gains for each task that goes if all that may go do."""
+    def _find_gain(self, cls: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        """Return float64[M]: places gained per victim on each machine if all tasks that may leave do."""
         going = np.flatnonzero(self._now.may_go(cls))
         nobody = going[:0]
         gained = (self._slots.count_after(going) - self._slots.count_after(nobody)).max(axis=0)
         machines = self._now.problem.machines
         number = np.bincount(self._now.preemption.machine[going], minlength=machines)
-        help_ = np.zeros(machines)
+        gain = np.zeros(machines)
         rows = self._rows
-        help_[rows] = gained / np.maximum(number[rows], 1)
-        return help_
+        gain[rows] = gained / np.maximum(number[rows], 1)
+        return gain
 
-    def _costs(self) -> Int64:
-        """Return int64[L]: what a place on each leaf costs: who would go for it, then what the models charge."""
+    def _compute_costs(self) -> Int64:
+        """Return int64[L]: the cost of a place on each leaf: for the tasks that would leave, plus the models' cost."""
         now, rows = self._now, self._rows
         problem, preemption = now.problem, now.preemption
         going = self._units.tasks
@@ -229,18 +226,18 @@ class _Attempt:
 
 
 class NestedAttempt(_Attempt):
-    """A search for the victims of a tree of groups."""
+    """A search for the victims of a group that is a tree of groups."""
 
     _found: NestedPlaces | None = None
 
     def _list_machines(self) -> Int64:
         return np.arange(self._now.problem.machines)
 
-    def _count_slots(self) -> EachClassSlots:
-        return EachClassSlots(self._now, self._classes, self._rows)
+    def _count_slots(self) -> SlotsPerClass:
+        return SlotsPerClass(self._now, self._classes, self._rows)
 
-    def _places(self, units: Int64) -> Int64 | Shortage:
-        """Return int64[M]: tasks that machines get once some units are gone; or why there are no places."""
+    def _find_places(self, units: Int64) -> Int64 | Shortage:
+        """Return int64[M]: how many tasks machines get once some units are gone, or why there are no places."""
         self._calls -= 1
         now, group = self._now, self._group
         assert isinstance(group, NestedGroup)
@@ -260,29 +257,29 @@ class NestedAttempt(_Attempt):
         return np.bincount(found.machine, found.count, now.problem.machines).astype(np.int64)
 
     def _assign(self, places: Int64, victims: Int64, solver: Solver) -> Assignments | None:  # noqa: ARG002 - as others
-        """Return where the tasks are that were placed last."""
+        """Return the tasks on each machine by the places found last."""
         assert self._found is not None
         assert isinstance(self._group, NestedGroup)
         return assign(self._group, self._found)
 
 
-class EachClassSlots:
-    """Slots for classes that do not ask for the same, as of `LeafSlots`, of each by itself."""
+class SlotsPerClass:
+    """Slots for classes with different requests: `LeafSlots` for each class."""
 
     def __init__(self, now: PreemptionState, classes: Int64, leaves: Int64) -> None:
         self._each = [LeafSlots(now, classes[[place]], leaves) for place in range(len(classes))]
 
     def count_after(self, victims: Int64) -> Int64:
-        """Return int64[B, L]: slots once ``victims`` (tasks) are gone."""
+        """Return int64[B, L]: slots of each class and leaf once ``victims`` (tasks) are gone."""
         return np.concatenate([each.count_after(victims) for each in self._each])
 
 
-# --- Who could go for a group: gangs as wholes and single tasks, in the order in which they are let off.
+# --- The units that could leave for a group: whole gangs and single tasks, in the order in which they are spared.
 
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """``tasks``: int64[N], those that could go, unit by unit; ``first``: int64[U + 1], where each unit begins."""
+    """``tasks``: int64[N], tasks that could leave, unit by unit; ``first``: int64[U + 1], where each unit begins."""
 
     tasks: Int64
     first: Int64
@@ -296,26 +293,25 @@ class Units:
         return self.tasks[np.repeat(self.first[units], sizes) + counting(sizes)]
 
     def select(self, units: Int64) -> Units:
-        """Return some of the units, in that order."""
+        """Return some of the units, in the given order."""
         sizes = self.first[units + 1] - self.first[units]
         return Units(self.members(units), np.cumsum([0, *sizes.tolist()], dtype=np.int64))
 
 
-def units_for(now: PreemptionState, cls: int, help_: Float64, *, lenient: bool) -> Units:
-    """Return the units that could go for a class, in the order in which they are let off.
+def list_units(now: PreemptionState, cls: int, gain: Float64, *, lenient: bool) -> Units:
+    """Return the units that could leave for a class, in the order in which they are spared.
 
-    First what budgets protect, then the most important; of equals those that help least for each task that goes, then
-    the oldest. ``help_``: float64[M], places that each machine gains for each of its tasks that goes. Without
-    ``lenient`` only so many tasks take part that no disruption budget would be exceeded if all of them went: the least
-    important.
+    First come units that budgets protect, then the most important; among equals those that help least per victim, then
+    the oldest. ``gain``: float64[M], places that a machine gains per victim. Without ``lenient``, only as many units
+    take part as could all leave without exceeding a disruption budget: the least important ones.
     """
     preemption = now.preemption
-    units = _units(now, cls)
+    units = _list_units(now, cls)
     start, sizes = units.first[:-1], np.diff(units.first)
     if not len(start):
         return units
     top = np.maximum.reduceat(preemption.victim_priority[units.tasks], start)
-    helps = np.add.reduceat(help_[preemption.machine[units.tasks]], start) / sizes
+    helps = np.add.reduceat(gain[preemption.machine[units.tasks]], start) / sizes
     started = np.minimum.reduceat(preemption.started[units.tasks], start)
     order = np.lexsort((np.arange(len(start)), started, helps, -top))
     within = _find_within_budgets(now, units, order)
@@ -323,8 +319,8 @@ def units_for(now: PreemptionState, cls: int, help_: Float64, *, lenient: bool) 
     return units.select(order)
 
 
-def _units(now: PreemptionState, cls: int) -> Units:
-    """Return gangs that may go as wholes, then single tasks that may go."""
+def _list_units(now: PreemptionState, cls: int) -> Units:
+    """Return gangs that may leave as a whole, then single tasks that may leave."""
     may_go = now.may_go(cls)
     alone = np.ones(len(may_go), dtype=np.bool_)
     found: list[Int64] = []
@@ -341,9 +337,7 @@ def _units(now: PreemptionState, cls: int) -> Units:
 
 
 def _find_within_budgets(now: PreemptionState, units: Units, order: Int64) -> Bool:
-    """Return bool[U], in ``order``: units that could go together without exceeding a budget; the last in
-    order come first.
-    """
+    """Return bool[U]: which units, in ``order``, could all leave within budgets; the last ones have precedence."""
     within: Bool = np.ones(len(order), dtype=np.bool_)
     if not len(now.allowed):
         return within

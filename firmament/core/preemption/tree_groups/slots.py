@@ -9,20 +9,20 @@ from firmament.core.preemption.node_state import PreemptionState
 from firmament.core.ranks import places_in
 
 MANY = 2**31
-"""Slots where nothing bounds them."""
+"""Number of slots where nothing limits them."""
 
 
 class LeafSlots:
-    """Slots of the leaves of a tree for the classes of one group, all of whose tasks ask for the same.
+    """Slots of the leaves of a tree for the classes of one group, whose tasks all have the same request.
 
     ``classes``: int64[B]; ``leaves``: int64[L], machine rows; ``open``: bool[B, L], what filters, pins, models' room
-    and rules between tasks let in. Evicting opens no machine that these refuse, those aside whose room a ledger keeps.
+    and rules between tasks allow. Evictions open no machine that these close, except kept ones (see ``models_room``).
     """
 
     def __init__(self, now: PreemptionState, classes: Int64, leaves: Int64) -> None:
         self._now = now
         self._leaf_of = places_in(leaves, now.problem.machines)
-        # Of resources all ask for the same, of joint rows perhaps not.
+        # The classes request the same resources, but perhaps different amounts of joint rows.
         request = np.max([now.request(cls) for cls in classes.tolist()], axis=0)
         self._wanted = np.flatnonzero(np.logical_or.reduce([now.heeds(cls) for cls in classes.tolist()]))
         self._request = request[self._wanted]
@@ -39,13 +39,13 @@ class LeafSlots:
         at = self._leaf_of[self._now.preemption.machine[victims]]
         there = at >= 0
         np.add.at(room, at[there], self._now.sizes[victims[there]][:, self._wanted])
-        # A row without a request still needs back what is owed.
+        # A joint row that is owed must be refilled even if the class requests nothing of it.
         units = np.where(self._request > 0, room // np.maximum(self._request, 1), MANY)
         fitting = np.where((room >= 0).all(axis=1), units.min(axis=1, initial=MANY), 0)
         return np.where(self.open, np.minimum(fitting, self._most), self._kept.slots(victims, fitting > 0))
 
     def _by_models(self, cls: int, leaves: Int64) -> Int64:
-        """Return int64[L]: tasks that limits, ledgers, and rules between alike tasks let in, each taken by itself."""
+        """Return int64[L]: tasks that limits, ledgers and rules among the group's tasks allow on each leaf alone."""
         problem = self._now.problem
         shape = int(problem.shape[cls])
         shapes = np.full(len(leaves), shape)
@@ -58,12 +58,12 @@ class LeafSlots:
 
 
 class _KeptLeaves:
-    """Leaves whose room a model's ledger keeps in order of arrival: which open for a task of a group.
+    """Leaves whose ledger depends on the order of arrival or is full, and whether they open for a task of a group.
 
     Such a machine takes one task at a time (see ``models_room``), if the model says that it certainly opens once the
-    victims are gone. The more go, the more machines open.
+    victims are gone. The more victims leave, the more machines open.
 
-    ``classes``: int64[B]; ``leaves``: int64[L], machine rows. What models have answered is remembered."""
+    ``classes``: int64[B]; ``leaves``: int64[L], machine rows. The models' answers are cached."""
 
     def __init__(self, now: PreemptionState, classes: Int64, leaves: Int64) -> None:
         self._now = now
@@ -77,10 +77,8 @@ class _KeptLeaves:
         self._questions = now.tuning.most_questions
 
     def slots(self, victims: Int64, roomy: Bool) -> Int64:
-        """Return int64[B, L]: 1 where a leaf takes a task of a class once ``victims`` (tasks) are gone, else
-        0.
-
-        ``roomy``: bool[L], leaves that have the resources then; others are left out.
+        """Return int64[B, L]: 1 where a leaf takes a task of a class once ``victims`` (tasks) are gone, else 0.
+        ``roomy``: bool[L], leaves that have the resources then; the others get 0.
         """
         found = np.zeros(self._open.shape, dtype=np.int64)
         if not self._places:
@@ -109,6 +107,6 @@ class _KeptLeaves:
 
 
 def _apply_rules(now: PreemptionState, cls: int, machines: Bool) -> Bool:
-    """Return ``machines`` (bool[M]) into which rules between tasks let a class."""
+    """Return ``machines`` (bool[M]) without those that rules between tasks close to a class."""
     allowed = now.state.find_allowed(cls)
     return machines if allowed is None else machines & allowed

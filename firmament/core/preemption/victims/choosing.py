@@ -1,8 +1,9 @@
-"""Chooses bundles of victims on all machines at once, as kube-scheduler chooses those of one machine.
+"""Chooses bundles of victims on all machines at once, by kube-scheduler's rules for one machine.
 
-Beginning with all tasks that may go, it spares one after another as long as the rest suffices, on all machines side by
-side: first those whose budget is used up, then the most important, of equals the one that started first. Of tasks that
-started together as well those that give least of what is lacking may stay first, which leaves few large ones.
+Beginning with all tasks that may leave, one task after another is spared as long as the rest suffices, on all machines
+in parallel: first tasks whose budget is used up, then the most important, among equals the one that started first.
+Among tasks that also started together, a second attempt spares those first that give back least, which leaves few
+large victims.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from firmament.core.ranks import rank
 
 
 def bundles(now: PreemptionState, problem: CoverProblem) -> Bundles:
-    """Return the best bundle found for each machine of a covering problem; machines without any are left out."""
+    """Return the best bundle found for each machine of a covering problem; machines without a bundle are left out."""
     return Bundles.best([_bundles(now, choice) for choice in choices(now, problem)], now.preemption.victims)
 
 
 def _bundles(now: PreemptionState, problem: CoverProblem) -> Bundles:
-    """Return a bundle for each machine, whatever becomes of gangs."""
+    """Return a bundle for each machine, ignoring gangs."""
     important = _reprieve(now, problem, np.arange(problem.slots.shape[1]))
     several = important.count > 1
     alike = now.alike[problem.slots]
@@ -37,18 +38,14 @@ def _bundles(now: PreemptionState, problem: CoverProblem) -> Bundles:
 
 
 def _ties(problem: CoverProblem, alike: Int64) -> Bool:
-    """Return bool[R]: machines with equals among those that may go; ``alike``: int64[R, J], numbers that
-    equals share.
-    """
+    """Return bool[R]: machines on which equal tasks may leave; ``alike``: int64[R, J], equal for equal tasks."""
     equal = (alike[:, 1:] == alike[:, :-1]) & problem.open[:, 1:] & problem.open[:, :-1]
     tied: Bool = equal.any(axis=1)
     return tied
 
 
 def describe(now: PreemptionState, problem: CoverProblem, victims: Bool) -> Bundles:
-    """Return the bundles that ``victims`` (bool[R, J]) stand for, with those who have to go elsewhere because
-    of them.
-    """
+    """Return the bundles of ``victims`` (bool[R, J]), with gang members that leave other machines as a result."""
     preemption = now.preemption
     priority = np.append(preemption.victim_priority, 0)[problem.slots]
     started = np.append(preemption.started, 0.0)[problem.slots]
@@ -77,7 +74,7 @@ def describe(now: PreemptionState, problem: CoverProblem, victims: Bool) -> Bund
 
 
 def _count_over(now: PreemptionState, problem: CoverProblem, victims: Bool, others: AlsoEvicted) -> Int64:
-    """Return int64[R]: how many of the victims are beyond some budget, see ``PreemptionState.count_beyond``."""
+    """Return int64[R]: how many victims of each bundle exceed a budget, as by ``PreemptionState.count_beyond``."""
     rows, budgets = len(problem.rows), len(now.allowed)
     if not budgets:
         return np.zeros(rows, dtype=np.int64)
@@ -93,19 +90,17 @@ def _count_over(now: PreemptionState, problem: CoverProblem, victims: Bool, othe
 
 
 def _budgets_of_kinds(now: PreemptionState) -> Int64:
-    """Return int64[H + 1, P]: the budgets that cover each kind, -1 for no further one; the last row stands
-    for no kind.
-    """
+    """Return int64[H + 1, P]: the budgets that cover each kind, filled up with -1; the last row stands for no kind."""
     budgets = (*now.preemption.budgets, ())
     most = max(map(len, budgets))
     return np.array([[*each, *([-1] * (most - len(each)))] for each in budgets], dtype=np.int64)
 
 
 def _find_protected(now: PreemptionState, problem: CoverProblem, going: Int64) -> Bool:
-    """Return bool[R, J]: tasks that budgets protect once the tasks before them in the order of ``going`` have gone.
+    """Return bool[R, J]: tasks that budgets protect once the tasks before them in the order of ``going`` have left.
 
-    Who is better reprieved early, that is; what a bundle exceeds is counted in the end. kube-scheduler lets the most
-    important use up budgets, so that of two that one budget covers the more important one may have to go.
+    This only decides which tasks are spared early; what a bundle exceeds is counted at the end. kube-scheduler lets the
+    most important tasks use up budgets, so if one budget covers two tasks, the more important one may have to leave.
     """
     if not len(now.allowed):
         return np.zeros(problem.slots.shape, dtype=np.bool_)
@@ -120,9 +115,7 @@ def _find_protected(now: PreemptionState, problem: CoverProblem, going: Int64) -
 
 
 def reprieve_order(now: PreemptionState, problem: CoverProblem, going: Int64) -> Int64:
-    """Return places in order of reprieve, as ``going``: what budgets protect, then from the end of that order
-    on.
-    """
+    """Return places in order of sparing, shaped as ``going``: protected tasks first, otherwise ``going`` reversed."""
     protected = _find_protected(now, problem, going)
     backwards = going[..., ::-1]
     if not protected.any():
@@ -133,10 +126,10 @@ def reprieve_order(now: PreemptionState, problem: CoverProblem, going: Int64) ->
 
 
 def _reprieve(now: PreemptionState, problem: CoverProblem, going: Int64) -> Bundles:
-    """Return the problem without those that are spared: in the reverse order of leaving, as long as the rest suffices.
+    """Return the bundles left when tasks are spared in the reverse order of leaving, as long as the rest suffices.
 
-    ``going``: places in the order in which tasks would go, int64[R, J], or int64[J] where it is the same everywhere.
-    Column by column, as there are few of them and many machines.
+    ``going``: places in the order in which tasks would leave, int64[R, J], or int64[J] if equal for all machines. Works
+    column by column, as there are few columns and many machines.
     """
     order = reprieve_order(now, problem, going)
     columns = range(problem.deficit.shape[1])
@@ -155,15 +148,15 @@ def _reprieve(now: PreemptionState, problem: CoverProblem, going: Int64) -> Bund
     return describe(now, problem, victims | problem.forced)
 
 
-# --- What becomes of gangs on a machine: they lose what they can spare, or go as a whole, each a choice of its own.
+# --- Gangs on a machine lose what they can spare, or leave as a whole; each possibility is a problem of its own.
 #
-# Evicting one task of a gang that can spare nobody makes all of it go, on all machines. So a covering problem is split
-# into several: one in which no gang loses more than it can spare; one for each gang on the machine that could go as a
-# whole; and, if there are several such gangs, one in which all of them go.
+# Evicting one task of a gang that can spare nobody evicts all of it, on all machines. So a covering problem is split
+# into several: one in which no gang loses more than it can spare; one for each gang on the machine that could leave as
+# a whole; and, if there are several such gangs, one in which all of them leave.
 
 
 def choices(now: PreemptionState, problem: CoverProblem) -> list[CoverProblem]:
-    """Return the covering problems that a problem with gangs stands for; a machine may be in several."""
+    """Return the covering problems into which gangs split a problem; a machine may be in several."""
     if not len(now.spare):
         return [problem]
     gang = _gang_of(now, problem, problem.open)
@@ -174,7 +167,9 @@ def choices(now: PreemptionState, problem: CoverProblem) -> list[CoverProblem]:
     every = np.arange(len(problem.rows))
     nobody = np.zeros_like(tied)
     found = [problem.narrow(every, problem.open & ~tied, nobody)]
-    if (tied & (spare > 0)).any():  # other members of a gang than the first to go may help more
+    if (
+        tied & (spare > 0)
+    ).any():  # a gang may lose others of its members than the first, which may help more
         also_tied = (gang >= 0) & (nth_of_its_kind(gang, problem.most_helpful_first()) >= spare)
         found.append(problem.narrow(every, problem.open & ~also_tied, nobody))
     row, number = _could_go(now, problem, gang, tied)
@@ -196,9 +191,9 @@ def _gang_of(now: PreemptionState, problem: CoverProblem, where: Bool) -> Int64:
 
 
 def _could_go(now: PreemptionState, problem: CoverProblem, gang: Int64, tied: Bool) -> tuple[Int64, Int64]:
-    """Return machine (place) and gang of the gangs that would have to go as a whole, and could.
+    """Return machine (index of row) and gang of the gangs that must leave as a whole, and can.
 
-    A gang one of whose tasks on the machine has to stay cannot.
+    A gang cannot leave if one of its tasks on the machine has to stay.
     """
     row, number, _ = _pairs_of(gang, tied)
     there = np.append(~now.gone, False)[problem.slots]
@@ -209,14 +204,14 @@ def _could_go(now: PreemptionState, problem: CoverProblem, gang: Int64, tied: Bo
 
 @dataclass(frozen=True, slots=True)
 class AlsoEvicted:
-    """Tasks on other machines that go with a bundle: ``row``, ``task``: int64[N], place of the bundle and task."""
+    """Tasks on other machines that leave with a bundle: ``row``, ``task``: int64[N], index of the bundle, and task."""
 
     row: Int64
     task: Int64
 
 
 def find_also_evicted(now: PreemptionState, problem: CoverProblem, victims: Bool) -> AlsoEvicted:
-    """Return which tasks on other machines leave because of ``victims`` (bool[R, J])."""
+    """Return the tasks on other machines that leave because of ``victims`` (bool[R, J])."""
     none: Int64 = np.empty(0, dtype=np.int64)
     if not len(now.spare):
         return AlsoEvicted(none, none)
@@ -230,9 +225,9 @@ def find_also_evicted(now: PreemptionState, problem: CoverProblem, victims: Bool
 
 
 def nth_of_its_kind(kind: Int64, turn: Int64 | None = None) -> Int64:
-    """Return int64[R, J]: how many entries of the same row before each one are equal to it.
+    """Return int64[R, J]: how many entries of the same row before each entry are equal to it.
 
-    ``turn``: int64[R, J], places in the order in which entries are counted; None: from left to right.
+    ``turn``: int64[R, J], indices in the order in which entries are counted; None: from left to right.
     """
     if turn is not None:
         nth = np.empty_like(kind)
@@ -250,9 +245,7 @@ def nth_of_its_kind(kind: Int64, turn: Int64 | None = None) -> Int64:
 
 
 def _pairs_of(kind: Int64, where: Bool) -> tuple[Int64, Int64, Int64]:
-    """Return row, kind and number of the entries of ``kind`` (int64[R, J], not negative) for which ``where``
-    holds.
-    """
+    """Return row, kind and count of the entries of ``kind`` (int64[R, J], not negative) that ``where`` selects."""
     row, slot = np.nonzero(where)
     width = int(kind.max(initial=0)) + 1
     key, count = np.unique(row * width + kind[row, slot], return_counts=True)

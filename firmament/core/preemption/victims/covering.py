@@ -1,9 +1,8 @@
-"""A covering problem: how much must become free on each machine for a task, and how much each task there
-would give.
+"""A covering problem: how much must become free on each machine for a task, and how much each task there gives back.
 
-Besides resources, rules between tasks are such columns: for a task that may not meet others, all of those in its domain
-must go; for one that spreads, as many as its domain has too many. Only tasks on the task's own machine are chosen as
-victims; other machines of a domain are not considered.
+Besides resources, rules between tasks are columns of the problem: for a task with anti-affinity, all excluded tasks in
+its domain must leave; for a task with a spread rule, as many tasks as its domain has too many. Only tasks on the
+task's own machine are chosen as victims, not those on other machines of the domain.
 """
 
 from __future__ import annotations
@@ -19,39 +18,36 @@ from firmament.core.preemption.node_state import PreemptionState
 
 @dataclass(frozen=True, slots=True)
 class CoverProblem:
-    """Which tasks may leave R machines, and what must become free: at most J tasks per machine, D columns.
+    """Which tasks may leave R machines, and what must become free; at most J tasks per machine, D columns.
 
-    Only machines are listed where all that may leave is enough.
+    Contains only machines on which evicting all that may leave is enough.
     """
 
     rows: Int64
-    """int64[R], machines."""
+    """int64[R], machine of each row."""
     slots: Int64
-    """int64[R, J], tasks, V for none."""
+    """int64[R, J], tasks on that machine, V for none."""
     open: Bool
     """bool[R, J], tasks that may leave."""
     size: Int64
-    """int64[R, J, D], what each would give back, 0 if it may not leave."""
+    """int64[R, J, D], what each task would give back, 0 if it may not leave."""
     deficit: Int64
-    """int64[R, D], what is lacking, 0 or less for nothing."""
+    """int64[R, D], what is lacking; 0 or negative if nothing is."""
     whole: Bool
-    """bool[G], gangs that may leave as a whole; others lose no more than they can spare."""
+    """bool[G], gangs that may leave as a whole; others lose no more members than they can spare."""
     forced: Bool
-    """bool[R, J], tasks that leave in any case; they are counted in ``deficit``, and neither open nor of any
-    size.
-    """
+    """bool[R, J], tasks that leave in any case; ``deficit`` counts them, so they are not ``open`` and have size 0."""
 
     def most_helpful_first(self) -> Int64:
-        """Return int64[R, J]: places in order of how much each would give back of what is lacking, by shares
-        of columns.
-        """
+        """Return int64[R, J]: indices of tasks, those first that give back the largest part of what is lacking."""
         lacking = np.maximum(self.deficit, 0)
         given = np.minimum(self.size, lacking[:, None, :]) / np.maximum(lacking, 1)[:, None, :]
         return np.argsort(-given.sum(axis=2), axis=1, kind="stable")
 
     def narrow(self, rows: Int64, open_to: Bool, forced: Bool) -> CoverProblem:
-        """Return the problems of some ``rows`` (places, int64[N]) where these may go and those do too, if
-        that is enough.
+        """Return the problem on ``rows`` (indices, int64[N]) in which only ``open_to`` may leave and ``forced`` must.
+
+        Rows on which that is not enough are left out.
         """
         size = self.size[rows]
         deficit = self.deficit[rows] - (size * forced[:, :, None]).sum(axis=1)
@@ -70,9 +66,9 @@ class CoverProblem:
 
 
 def pose_cover_problem(now: PreemptionState, cls: int, rows: Int64, blocked: Bool) -> CoverProblem:
-    """Return the covering problems of a class on the machines ``rows`` (which it may use).
+    """Return the covering problem of a class on the machines ``rows``, which the class may use.
 
-    ``blocked``: bool[V], tasks that must not be chosen, beside those that are gone or not less important.
+    ``blocked``: bool[V], tasks that must not be chosen, besides tasks that are gone or not less important.
     """
     may_go = np.append(now.may_go(cls) & ~blocked, False)
     slots = _slots(now, rows)
@@ -105,11 +101,10 @@ def pose_cover_problem(now: PreemptionState, cls: int, rows: Int64, blocked: Boo
 def _find_forced(
     now: PreemptionState, state: RuleState, cls: int, problem: CoverProblem
 ) -> tuple[Bool, Bool]:
-    """Return the tasks that must leave because of models' constraints, whose columns cannot say what each
-    task gives: bool[R, J].
+    """Return the tasks that must leave because of models' constraints, bool[R, J], and bool[R]: where that helps.
 
-    Tried machine by machine, least important first; then each task that can stay after all is spared. Beside it
-    bool[R]: the machines where that is enough.
+    Such constraints are no columns, as they do not say how much each task gives back. So tasks are removed one by one,
+    the least important first, until the constraints allow the class; then each task that can stay after all is spared.
     """
     rows, slots = problem.rows, problem.slots
     forced, opened = np.zeros(slots.shape, dtype=np.bool_), np.ones(len(rows), dtype=np.bool_)
@@ -143,14 +138,14 @@ def _allow_by_models(state: RuleState, cls: int, machine: int) -> bool:
 
 
 def _slots(now: PreemptionState, rows: Int64) -> Int64:
-    """Return int64[R, J]: the tasks of each machine in order, V where there are no more."""
+    """Return int64[R, J]: the tasks of each machine in order, filled up with V."""
     first, count = now.first[rows], now.first[rows + 1] - now.first[rows]
     place = np.arange(int(count.max(initial=0)))
     return np.where(place < count[:, None], first[:, None] + place, now.preemption.victims)
 
 
 def find_counted(now: PreemptionState, number: int) -> Bool:
-    """Return bool[V + 1]: tasks that a counter counts, wherever they are."""
+    """Return bool[V + 1]: the tasks, on any machine, that a counter counts."""
     preemption = now.preemption
     classes = now.problem.classes
     kinds = np.array(
@@ -163,9 +158,7 @@ def find_counted(now: PreemptionState, number: int) -> Bool:
 def _keep_for_attraction(
     now: PreemptionState, state: RuleState, cls: int, rows: Int64, slots: Int64, open_to: Bool
 ) -> tuple[Bool, Bool]:
-    """Return tasks that may go without leaving the class alone where it wants company, and machines where it
-    has that.
-    """
+    """Return the tasks that may leave without breaking the class's affinity, and the machines that satisfy it."""
     attraction = now.rules(cls).attraction
     if attraction is None:
         return open_to, np.ones(len(rows), dtype=np.bool_)
@@ -188,9 +181,7 @@ def _rule_columns(
     slots: Int64,
     open_to: Bool,
 ) -> list[tuple[Int64, Int64]]:
-    """Return per exclusion and per spread rule what is lacking, int64[R], and what each task gives, int64[R,
-    J].
-    """
+    """Return per anti-affinity and spread rule what is lacking, int64[R], and what each task gives, int64[R, J]."""
     rules = now.rules(cls)
     columns: list[tuple[int, Int64]] = []
     for number in dict.fromkeys(each.counter for each in rules.exclusions):

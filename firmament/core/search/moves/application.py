@@ -241,7 +241,7 @@ class RebuildApplication:
     def _rebuild(self, units: Int64, noise: Float64 | None, budget: SearchBudget) -> bool:
         """Take tasks up and put them down in order; False if one finds no place."""
         for unit in units.tolist():
-            self._board.take_up(int(self._index[unit]), int(self._at[unit]))
+            self._board.withdraw(int(self._index[unit]), int(self._at[unit]))
         return all(self._place(unit, noise, budget) for unit in units.tolist())
 
     def _place(self, unit: int, noise: Float64 | None, budget: SearchBudget) -> bool:
@@ -263,7 +263,7 @@ class RebuildApplication:
             moved = False
             for unit in range(len(self._index)):
                 index, machine = int(self._index[unit]), int(self._at[unit])
-                former = self._board.take_up(index, machine)
+                former = self._board.withdraw(index, machine)
                 cost, fits = self._board.row(index)
                 best = int(np.argmin(np.where(fits, cost, np.inf)))
                 budget.spend()

@@ -66,12 +66,12 @@ class EjectTasks:
             present = sorted({each for each in now.on[machine] if priority[each] <= priority[cls]})
             if not present or len(step) >= most:
                 return False
-            now.take_up(present[int(now.random.integers(len(present)))], machine, step)
+            now.withdraw(present[int(now.random.integers(len(present)))], machine, step)
         while not board.rules.allows(cls, machine):
             blocking = self._list_blocking(cls, machine)
             if not blocking or len(step) >= most:
                 return False
-            now.take_up(*blocking[int(now.random.integers(len(blocking)))], step)
+            now.withdraw(*blocking[int(now.random.integers(len(blocking)))], step)
         return board.residual.has_room_on(shape, machine)
 
     def _list_blocking(self, cls: int, machine: int) -> list[tuple[int, int]]:

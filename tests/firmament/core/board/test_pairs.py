@@ -223,5 +223,5 @@ def test_a_board_charges_what_the_total_grows_by(
     if pairs.both_ways:
         assert board.cost == 100.0 * (total(pairs, fixed + put) - total(pairs, fixed)) + crowding
     for kind, machine in reversed(put):
-        board.take_up(kind, machine)
+        board.withdraw(kind, machine)
     assert abs(board.cost) < 1e-6
