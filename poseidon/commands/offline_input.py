@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 _RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)", re.ASCII)
 
+_YOUNG = 200_000
+"""Objects between two collections of garbage: more than a small folder makes."""
+
 
 class Moment(click.ParamType[float]):
     """An RFC 3339 time, as seconds since the epoch."""
@@ -64,8 +67,6 @@ class Source:
 
     def read(self) -> ReadCluster:
         """Read configuration and manifests. All their defects together end the command with status 2."""
-        # What is loaded and read stays until the end; looking through it takes longer than what that would free.
-        gc.set_threshold(50_000, 20, 50)
         from poseidon.api.errors import InputError
         from poseidon.api.reading import read_given
 
@@ -102,7 +103,6 @@ class Source:
             async with transport:
                 return await read_cluster(transport, suspended=configuration.queues.enforces("kueue"))
 
-        gc.set_threshold(50_000, 20, 50)
         with live_faults(transport):
             manifests = asyncio.run(read())
         warn(manifests.warnings)
@@ -183,6 +183,8 @@ def _add_options(command: Callable[..., None], output: Callable[[Any], Any]) -> 
         if print_config:
             click.echo(read_configuration(config).effective_yaml(), nl=False)
         else:
+            # What is loaded and read stays until the end; looking through it takes longer than what that would free.
+            gc.set_threshold(_YOUNG, 20, 50)
             from poseidon.api.errors import InputError
 
             if assumed and not (paths or kustomized):

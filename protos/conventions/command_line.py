@@ -114,11 +114,12 @@ class LazyGroup(OneLineGroup):
         if cmd_name not in self._helps:
             return None
         name = cmd_name.replace("-", "_")
-        # What modules define stays; collecting garbage meanwhile only looks through it again and again.
+        # What modules define stays; collecting garbage meanwhile, or later, only looks through it again and again.
         gc.disable()
         try:
             command = getattr(import_module(f"{self._package}.{name}"), name)
         finally:
+            gc.freeze()
             gc.enable()
         assert isinstance(command, click.Command)
         return command
