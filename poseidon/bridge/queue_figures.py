@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple
-
-from prometheus_client.metrics_core import GaugeMetricFamily
+from typing import TYPE_CHECKING, NamedTuple
 
 from poseidon.queues.book import QueueBook
 from poseidon.queues.model import UNLIMITED
 from poseidon.queues.statuses import QueueStatuses, WorkloadCounts
+
+if TYPE_CHECKING:
+    from prometheus_client.metrics_core import GaugeMetricFamily
 
 MOST_QUEUES = 500
 """Queues with names of their own; all others are counted together."""
@@ -115,6 +116,8 @@ class QueueCollector:
 
 
 def _make_families() -> list[GaugeMetricFamily]:
+    from prometheus_client.metrics_core import GaugeMetricFamily
+
     place = ("queue", "flavor", "resource")
     return [
         GaugeMetricFamily(f"poseidon_queue_{name}", text, labels=labels)

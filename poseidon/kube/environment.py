@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING, Annotated
 
-from prometheus_client import CollectorRegistry
 from pydantic import BeforeValidator, Field
 
 from poseidon.kube.client.metrics import KubeMetrics
@@ -60,6 +59,8 @@ _NEVER_COMPARED = WatchOptions(reconcile_period=0)
 
 
 def _create_unused_metrics() -> KubeMetrics:
+    from prometheus_client import CollectorRegistry
+
     return KubeMetrics(CollectorRegistry())
 
 

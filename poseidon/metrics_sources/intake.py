@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple, Protocol
-
-from prometheus_client import CollectorRegistry, Counter, Gauge
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from poseidon.kube.parsing.defects import LONGEST_FIELD, LONGEST_PROBLEM, shorten
 from poseidon.metrics_sources.readings import NodeReading, machine_sample
 from poseidon.metrics_sources.samples import SampleBook
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
 
 _log = logging.getLogger(__name__)
 _MOST_OBJECTS = 100_000
@@ -21,6 +22,8 @@ class SourceMetrics:
     """The metrics of all sources, registered in ``registry``."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
+        from prometheus_client import Counter, Gauge
+
         counter = partial(Counter, registry=registry)
         self.readings = counter("poseidon_utilisation_readings", "Readings of nodes taken in.", ["source"])
         self.faults = counter(

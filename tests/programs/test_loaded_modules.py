@@ -17,7 +17,17 @@ atexit.register(lambda: os.write(3, json.dumps(sorted(sys.modules)).encode()))
 sys.argv = sys.argv[1:]
 __import__(f"{program}.cli", fromlist=["main"]).main()
 """
-EVER = ("grpc", "aiohttp", "jinja2", "matplotlib", "networkx", "scipy", "kubernetes", "uvloop")
+EVER = (
+    "grpc",
+    "aiohttp",
+    "jinja2",
+    "matplotlib",
+    "networkx",
+    "scipy",
+    "kubernetes",
+    "prometheus_client",
+    "uvloop",
+)
 """Packages that no command needs that works on files."""
 
 HELP = (*EVER, "asyncio", "google", "msgspec", "numpy", "ortools", "pydantic", "rich", "yaml")

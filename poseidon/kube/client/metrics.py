@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
 
 
 class KubeMetrics:
     """The metrics of reflectors, binder and writers, registered in ``registry``."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
+        from prometheus_client import Counter, Gauge, Histogram
+
         counter, gauge = partial(Counter, registry=registry), partial(Gauge, registry=registry)
         self.watch_events = counter(
             "poseidon_watch_events", "Objects received, by list or watch.", ["resource", "type"]
