@@ -35,11 +35,11 @@ class RoundHistory:
         self._asked = -INTEREST_SECONDS
 
     def is_watched(self) -> bool:
-        """Return whether somebody has lately asked for a flow: then rounds are to have one."""
+        """Return whether somebody has lately asked for a flow; only then do rounds record theirs."""
         return self._timer() - self._asked < INTEREST_SECONDS
 
     def add_figures(self, result: RoundResult) -> RoundSummary:
-        """Take note of a round that placed its tasks without a flow: the last one that there is stays."""
+        """Add a round that placed its tasks without a flow; the last recorded flow stays."""
         summary = RoundSummary(result.round, self._clock(), result.stats, _evictions(result))
         self._rounds.append(summary)
         return summary

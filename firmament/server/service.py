@@ -147,7 +147,7 @@ class SchedulerService:
             session = await self._greet(messages, context)
             if session is None:
                 return
-            # ``aclosing``: what a session cleans up at its end, it must clean up now.
+            # ``aclosing`` runs the session's clean-up now, not when the generator is collected.
             async with aclosing(session.run(messages)) as stream:
                 with self._open(session):
                     async for message in stream:

@@ -61,7 +61,7 @@ class ConfigMapFollower:
                 self._uids.pop(name, None)
                 self._take(name, None)
         for name in sorted(names - self._followed.keys()):
-            # Whoever waits for the first list asks the reflector.
+            # No callback for the first list: `wait_synced` asks these reflectors.
             reflector = Reflector(self._environment, config_map(*name), partial(self._pass_on, name))
             task = self._group.create_task(reflector.run(), name="configmap")
             self._followed[name] = reflector, task

@@ -54,7 +54,7 @@ class ObjectWriter:
             if found is not None and status and not _says(found, status):
                 metadata = {"uid": proposal.uid, "resourceVersion": found.metadata.resource_version}
                 body = {"metadata": metadata, "status": status}
-                # Where there is no such subresource, the definition leaves out what it does not know.
+                # Without a status subresource the server answers 404: then the object as first written counts.
                 found = await _if_there(self._patch(f"{path}/status", proposal.key, body), found)
         except ApiError as error:
             if error.conflict:

@@ -115,7 +115,7 @@ class Watching:
     def _follow(
         self, resource: Resource[Any], take: Callable[[Sequence[Change[Any]]], None]
     ) -> Reflector[Any]:
-        # Anybody may create pods: none of these may hold up those of other namespaces.
+        # Anybody may create pods: many in one namespace must not delay another's.
         in_turn = resource is kinds.POD.resource
         return Reflector(self._environment, resource, take, self._changed, in_turn=in_turn)
 

@@ -57,7 +57,7 @@ def _authority(path: Path, content: bytes, now: datetime) -> Finding:
         trusted = load_pem_x509_certificates(content)
     except ValueError as error:
         return Finding(check, Verdict.WRONG, f"{path}: holds no certificate (PEM): {error}")
-    # Of several, as while one is replaced, one that is good is enough.
+    # A file may hold several while one is replaced: the one that is valid longest decides.
     longest = max(trusted, key=lambda each: each.not_valid_after_utc)
     return _in_time(check, path, longest, now)
 

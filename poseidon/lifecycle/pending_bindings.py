@@ -137,7 +137,7 @@ class PendingBindings:
         if record.node in ("", placed_on):
             self.confirm(record)
         elif record.awaits_report:
-            # The event that says where it runs follows the report and overrides it.
+            # The report frees the solver's place; the event after it states the node on which the pod runs.
             self.report(record.task.uid, placed_on, f"already assigned to node {record.node}", retry=False)
 
     def forget_ended(self, uid: str) -> None:

@@ -105,7 +105,7 @@ class Poller:
         first = self._backoff.failures == 0
         pause = max(self._backoff.next(), retry_after or 0.0)
         self._metrics.polls.labels(self._source, "failed").inc()
-        # Every failure at debug, the first of a streak for people: an outage is one line.
+        # The first failure of a streak is a warning, the others are debug: an outage is one line for people.
         _log.log(
             logging.WARNING if first else logging.DEBUG,
             'source of utilisation does not answer, retrying source=%s in=%.1fs error="%s"',

@@ -318,7 +318,8 @@ def of_owner(found: ScaledOwner, share: str) -> Demand:
 
 
 def of_whole_owner(found: ScaledOwner) -> Demand:
-    """Read an owner in a queue: all pods that it is to have at present come together, and go together.
+    """Return the demand of an owner whose pods are in a queue: all pods that it wants now are placed together and evicted
+    together.
 
     A Job may state that fewer are enough (``kueue.x-k8s.io/job-min-parallelism``).
     """

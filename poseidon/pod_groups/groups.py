@@ -101,7 +101,7 @@ class Groups(GroupMembers):
         if demand is None or not (foreign or group.schedulers or demand.by_role):
             return ""
         if demand.by_role:
-            # Other groups are left unchanged: a pod that has joined a topology group stays a member.
+            # Only here are members chosen anew: elsewhere a pod that has joined a topology group stays a member.
             self._settle(group.key)
         placed = group.counts[Progress.PLACED] + group.counts[Progress.RUNNING]
         done = group.counts[Progress.SUCCEEDED]

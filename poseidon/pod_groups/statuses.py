@@ -129,7 +129,7 @@ class FormerWholeness:
         self._phases: dict[str, str] | None = {}
 
     def object_seen(self, uid: str, found: Source) -> None:
-        """Take an object as it is now; nothing of it has been written by this process before ``take``."""
+        """Note an object's phase; until ``take_jobs`` this process has written none."""
         if self._phases is not None and isinstance(found, PodGroup):
             self._phases[uid] = found.status.phase
 

@@ -37,7 +37,7 @@ def host_ports(spec: PodSpec, defects: list[Defect]) -> list[pb.HostPort]:
             number = given.host_port or (given.container_port if spec.host_network else 0)
             protocol = given.protocol or "TCP"
             if number and not faults:
-                # It compares addresses as text: no address and 0.0.0.0 may stand side by side.
+                # The API server compares host IPs as text: none and 0.0.0.0 do not clash there.
                 stated = (number, protocol, given.host_ip)
                 if stated in seen:
                     faults.append(Defect(f"{where}.hostPort", f"{number} is taken twice; remove one"))

@@ -144,7 +144,7 @@ def get_qualified_name(metadata: ObjectMeta) -> str:
 
 
 def job_id(metadata: ObjectMeta) -> str:
-    """Return the id of the job that an object's controller makes of its objects, "" without a controller.
+    """Return the id of the job of all objects that this one's controller owns, "" without a controller.
 
     Anybody may write a reference to an owner: it counts only within the object's own namespace, whatever uid
     it names, and never names a group.

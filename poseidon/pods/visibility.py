@@ -172,7 +172,7 @@ class Shown(NamedTuple):
     ending: bool
 
     def add_to(self, message: pb.TaskClass) -> None:
-        """Let a class bear it."""
+        """Write namespace, labels and whether the pods are ending into the message of a class."""
         message.namespace = self.namespace
         message.labels.update(self.labels)
         message.terminating = self.ending

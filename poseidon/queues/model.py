@@ -43,7 +43,7 @@ class CoveredResources:
 
 @dataclass(frozen=True, slots=True)
 class PreemptionPolicies:
-    """The words of a queue for which pods may be evicted for its own."""
+    """A queue's preemption policies, in Kueue's words: which pods may be evicted for its own."""
 
     within: str = NEVER
     """Which pods of the same queue may be evicted, in a word such as LowerPriority."""

@@ -83,13 +83,13 @@ class StandingState:
                 self.tasks[report.task] = bound if report.bound else waits
 
     def note_round(self, result: pb.RoundResult, at: float) -> None:
-        """Follow the placements of a round; what is evicted goes when the driver says so."""
+        """Note a round's placements; an evicted task stays until an event removes it."""
         for delta in result.deltas:
             if delta.kind == pb.Delta.PLACE and (task := self.tasks.get(delta.task)) is not None:
                 self.tasks[delta.task] = task._replace(machine=delta.machine, placed=at, assumed=True)
 
     def note_event(self, event: pb.Event, at: float) -> None:
-        """Follow an event."""
+        """Note what an event of the driver changes."""
         match event.WhichOneof("body"):
             case "machine":
                 self._machines[event.machine.name] = event

@@ -40,5 +40,5 @@ class Domain(NamedTuple):
 
 
 def domain_of(labels: Mapping[str, str]) -> Domain:
-    """Return where the node with these labels is."""
+    """Return the region and the zone that a node's labels state."""
     return Domain(labels.get(KEY_OF_LEVEL[REGION], ""), labels.get(KEY_OF_LEVEL[ZONE], ""))

@@ -23,7 +23,7 @@ def reader(kind: str, field: str) -> Callable[[Value, Known], Iterator[PodSet]]:
         for replica_type, replicas in mapping(spec, field).items():
             lowered = str(replica_type).lower()
             launcher = kind == "MPIJob" and lowered == "launcher"
-            # Since v2beta1 of MPIJob a Job has the launcher.
+            # From v2beta1 of MPIJob on, a Job creates the launcher's pod.
             by_job = launcher and text(value, "apiVersion").endswith("v2beta1")
             prefix = f"{name}-{lowered}"
             count = number(replicas, "replicas", default=1)

@@ -59,7 +59,7 @@ class EvictionLog:
         return True
 
     def put(self, uid: str, eviction: Eviction) -> None:
-        """Take one that is known otherwise."""
+        """Add an eviction that no pod's condition has shown, such as one that a plan proposes."""
         self._found[uid] = eviction
         if len(self._found) > MOST:
             self._found.popitem(last=False)

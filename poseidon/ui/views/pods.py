@@ -184,7 +184,7 @@ def draw_explanation(explanation: PodExplanation, at: float) -> dict[str, Any]:
 
 
 def single_page(explanation: PodExplanation, at: float) -> str:
-    """Return the same as a web page of its own, to be kept or sent."""
+    """Return the explanation of a pod as one self-contained web page, to be kept or sent."""
     path = "/".join(quote(each, safe="") for each in ("pods", *explanation.pod.split("/", 1)))
     session = file_session("manifests", "explain", at, explanation.warnings)
     return single_file(

@@ -102,8 +102,8 @@ def count_spare(job: Job, members: int) -> int:
 
 
 def breaks_up(cluster: Cluster, job: Job, leaving: int) -> bool:
-    """Return whether some of a gang would stay if so many more members left, but fewer than it needs, or than may go
-    at a time.
+    """Return whether evicting ``leaving`` more members would leave some on machines, although the gang would then lack
+    members or may be evicted only as a whole.
     """
     staying = count_placed(cluster, job.id) - leaving
     return staying > 0 and (job.disrupted_whole or staying < job.min_members)

@@ -13,7 +13,7 @@ Spend = Callable[[int], None]
 
 
 def explain_unfit(name: str, *values: Any) -> EvaluationError:
-    """Return the error of a function that does not take such values."""
+    """Return the error for a call with values of types that the function does not take."""
     return EvaluationError(f"there is no {name}({', '.join(map(kind_of, values))})")
 
 
