@@ -135,7 +135,7 @@ class Session:
             # Also if this is cancelled: the cluster must not stay with a driver that is gone.
             await asyncio.shield(asyncio.create_task(self._leave(taken_over)))
         if self._said_goodbye:
-            # To a reader of the stream a goodbye and a broken connection look alike, but a broken one cancels this coroutine.
+            # To a reader of the stream a goodbye and a broken connection look alike, but a broken one cancels this.
             await asyncio.to_thread(self._cluster.lapse)
 
     async def _take_over(self) -> None:

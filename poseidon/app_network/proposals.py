@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from poseidon.app_network.good_state import LAST_GOOD, Kept
 from poseidon.app_network.spec.keys import APP_GROUP_KIND, TOPOLOGY_KIND, ObjectKey
 from poseidon.kube.api.collections import APP_GROUP_VERSION, TOPOLOGY_VERSION
+from poseidon.kube.api.event_reasons import ConditionType, EventReason
 from poseidon.kube.api.metadata import ObjectRef
-from poseidon.kube.api.told_reasons import ConditionType, EventReason
 from poseidon.kube.parsing.defects import Defect, list_defects
 from poseidon.kube.parsing.strict_json import compact
 

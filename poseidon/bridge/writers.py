@@ -12,7 +12,7 @@ from poseidon.bridge.metrics import BridgeMetrics
 from poseidon.bridge.options import BridgeOptions
 from poseidon.bridge.state import BridgeState
 from poseidon.kube.api.collections import NATIVE_POD_GROUPS
-from poseidon.kube.api.told_reasons import EventReason
+from poseidon.kube.api.event_reasons import EventReason
 from poseidon.kube.environment import Environment
 from poseidon.kube.write.binder import Binder, BindOutcome, BindRequest, BindResult
 from poseidon.kube.write.claim_writer import ClaimWrite, ClaimWriter, GiveVolume, SelectNode

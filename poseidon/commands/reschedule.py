@@ -137,7 +137,7 @@ def reschedule(
 
 
 async def _carry_out(transport: Transport, planned: PlannedMoves, patience: float) -> CarriedOut:
-    from poseidon.kube.api.told_reasons import EventReason
+    from poseidon.kube.api.event_reasons import EventReason
     from poseidon.kube.environment import Environment
     from poseidon.kube.write.event_writer import EventWriter
     from poseidon.rescheduling.cluster_access import ClusterAccess

@@ -48,10 +48,10 @@ class DeviceUse:
 
 def _list_own(allocation: Json) -> frozenset[Device]:
     """Return the devices of an allocation that no other claim may have."""
-    return frozenset(_iter_own(list_results(allocation)))
+    return frozenset(_iter_exclusive(list_results(allocation)))
 
 
-def _iter_own(results: Iterable[Json]) -> Iterable[Device]:
+def _iter_exclusive(results: Iterable[Json]) -> Iterable[Device]:
     for each in results:
         device = device_of(each)
         if not each.get("adminAccess") and not device.share:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
+from poseidon.kube.api.event_reasons import EventReason
 from poseidon.kube.api.metadata import ObjectRef, PodRef
-from poseidon.kube.api.told_reasons import EventReason
 from poseidon.kube.write.claim_writer import GiveVolume, SelectNode
 from poseidon.kube.write.device_claim_writer import DeviceClaimWrite
 from poseidon.kube.write.patch_writer import (

@@ -206,7 +206,7 @@ class Placements:
             record.task.task_class,
             node,
             lambda: self.pending.absent(record),
-            lambda: self.volumes.count_shared(uid),
+            lambda: self.volumes.count_already_attached(uid),
         )
         if problem:
             self.refusals.note(Kind.BINDING, Reason.UNFIT, record.task.name, problem)

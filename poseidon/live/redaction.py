@@ -24,7 +24,7 @@ from poseidon.lifecycle.recovery import RECREATIONS
 from poseidon.manifests.controllers.volumes import PROVISIONED_BY
 from poseidon.offline.evictability import REFUSALS, SAFE_VOLUMES
 from poseidon.pod_groups.demands import MIN_PARALLELISM
-from poseidon.pod_groups.exclusive import ANNOTATIONS as EXCLUSIVE_ANNOTATIONS
+from poseidon.pod_groups.exclusive_topology import ANNOTATIONS as EXCLUSIVE_ANNOTATIONS
 from poseidon.pod_groups.membership import (
     FOREIGN_GANG_ANNOTATIONS,
     GANG_ANNOTATION,

@@ -318,8 +318,7 @@ def of_owner(found: ScaledOwner, share: str) -> Demand:
 
 
 def of_whole_owner(found: ScaledOwner) -> Demand:
-    """Return the demand of an owner whose pods are in a queue: all pods that it wants now are placed together and evicted
-    together.
+    """Return the demand of an owner whose pods are in a queue: all that it wants now are placed and evicted together.
 
     A Job may state that fewer are enough (``kueue.x-k8s.io/job-min-parallelism``).
     """

@@ -162,16 +162,16 @@ class Groups(GroupMembers):
     def take_changes(self) -> list[GroupChange]:
         """Return the groups whose demand may have changed, once."""
         for key in [*self._unsettled]:
-            with self._attempt(key):
+            with self._quarantine_faults(key):
                 self._settle(key)
         changed, self._changed = self._changed, {}
         changes = []
         for key in changed:
-            with self._attempt(key):
+            with self._quarantine_faults(key):
                 changes.append(self._change(self._groups[key]))
         return changes
 
-    def _attempt(self, key: GroupKey) -> Attempt:
+    def _quarantine_faults(self, key: GroupKey) -> Attempt:
         name = self._groups[key].member.name
         return self._quarantine.attempt("groups", f"{key[0].kind} {name}", name=name)
 

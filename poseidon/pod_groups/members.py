@@ -9,7 +9,7 @@ from poseidon.group_trees.status.members import choose_members, member_of
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.quarantine import Quarantine
 from poseidon.pod_groups.demands import Demand, Described, Known, Source
-from poseidon.pod_groups.exclusive import read_domain_part
+from poseidon.pod_groups.exclusive_topology import read_domain_part
 from poseidon.pod_groups.group import Group, GroupKey, group_key, new_group
 from poseidon.pod_groups.membership import (
     BUNDLE,

@@ -38,7 +38,7 @@ from poseidon.pod_groups.demands import (
     of_workload,
     share_problem,
 )
-from poseidon.pod_groups.exclusive import of_exclusive_job, of_leader_worker_group
+from poseidon.pod_groups.exclusive_topology import of_exclusive_job, of_leader_worker_group
 from poseidon.pod_groups.koordinator import gang_terms, list_bundled_gangs
 from poseidon.pod_groups.membership import (
     BUNDLE,

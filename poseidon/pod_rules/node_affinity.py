@@ -52,7 +52,7 @@ def parse_required_terms(affinity: NodeAffinity, defects: list[Defect]) -> list[
     terms = affinity.required.node_selector_terms
     if not terms:
         defects.append(Defect(_REQUIRED, "empty, so no node could match; give at least one term"))
-    found = [_term(term, f"{_REQUIRED}[{index}]", defects) for index, term in enumerate(terms)]
+    found = [_parse_term(term, f"{_REQUIRED}[{index}]", defects) for index, term in enumerate(terms)]
     return sorted(found, key=canonical)
 
 
@@ -65,7 +65,7 @@ def parse_preferred_terms(affinity: NodeAffinity, defects: list[Defect]) -> list
             problem = f"{preferred.weight} is out of range; give a weight from 1 to 100"
             defects.append(Defect(f"{path}.weight", problem))
             continue
-        term = _term(preferred.preference, f"{path}.preference", defects)
+        term = _parse_term(preferred.preference, f"{path}.preference", defects)
         if term.labels or term.fields:
             found.append(pb.PreferredTerm(weight=preferred.weight, term=term))
     return sorted(found, key=canonical)
@@ -101,7 +101,7 @@ def tolerations(given: Iterable[Toleration], defects: list[Defect]) -> list[pb.T
     return [found[content] for content in sorted(found)]
 
 
-def _term(term: NodeSelectorTerm, path: str, defects: list[Defect]) -> pb.NodeSelectorTerm:
+def _parse_term(term: NodeSelectorTerm, path: str, defects: list[Defect]) -> pb.NodeSelectorTerm:
     labels = [
         parse_requirement(requirement, f"{path}.matchExpressions[{index}]", defects, OPERATORS)
         for index, requirement in enumerate(term.match_expressions)

@@ -24,7 +24,7 @@ def parse_required_terms(
     """Return the terms that must all hold, each once. ``path`` is that of ``rules``, ``metadata`` the pod's."""
     found = {}
     for index, term in enumerate(rules.required):
-        message = _term(term, f"{path}.{_REQUIRED}[{index}]", metadata, defects)
+        message = _parse_term(term, f"{path}.{_REQUIRED}[{index}]", metadata, defects)
         found[canonical(message)] = message
     return [found[content] for content in sorted(found)]
 
@@ -36,7 +36,7 @@ def parse_preferred_terms(
     found = []
     for index, preferred in enumerate(rules.preferred):
         where = f"{path}.{_PREFERRED}[{index}]"
-        message = _term(preferred.pod_affinity_term, f"{where}.podAffinityTerm", metadata, defects)
+        message = _parse_term(preferred.pod_affinity_term, f"{where}.podAffinityTerm", metadata, defects)
         if 1 <= preferred.weight <= 100:
             message.weight = preferred.weight
             found.append(message)
@@ -52,7 +52,7 @@ def topology_key_defects(key: str, path: str) -> list[Defect]:
     return [Defect(f"{path}.topologyKey", fault)] if fault else []
 
 
-def _term(term: PodAffinityTerm, path: str, metadata: ObjectMeta, defects: list[Defect]) -> pb.TaskTerm:
+def _parse_term(term: PodAffinityTerm, path: str, metadata: ObjectMeta, defects: list[Defect]) -> pb.TaskTerm:
     defects.extend(topology_key_defects(term.topology_key, path))
     for index, name in enumerate(term.namespaces):
         fault = namespace_fault(name)

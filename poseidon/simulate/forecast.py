@@ -14,7 +14,7 @@ import numpy as np
 from poseidon.simulate.checkpoint import from_bytes, to_bytes
 from poseidon.simulate.engine import Simulation
 from poseidon.simulate.past_arrivals import PastArrivals
-from poseidon.simulate.run_times import DrawnRuns, RunTimes
+from poseidon.simulate.run_time_statistics import DrawnRuns, RunTimes
 from poseidon.simulate.tasks import TaskColumns, TaskProgress
 from poseidon.simulate.workloads.columns import ALONE, Float64, Int64, Work
 

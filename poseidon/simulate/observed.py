@@ -25,7 +25,7 @@ from poseidon.simulate.past_arrivals import (
     PastTask,
     gather_arrivals,
 )
-from poseidon.simulate.run_times import PastRuns, RunTimes
+from poseidon.simulate.run_time_statistics import PastRuns, RunTimes
 from poseidon.simulate.tasks import TaskProgress
 from poseidon.simulate.workloads.columns import ALONE, Float64, Int64
 

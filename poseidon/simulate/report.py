@@ -101,7 +101,7 @@ class SimulationReport:
         return found
 
 
-class Course(Protocol):
+class ReportSource(Protocol):
     """What a report is made of: a simulation, or what is known of a real cluster."""
 
     @property
@@ -129,7 +129,7 @@ class Course(Protocol):
         """Seconds since the beginning."""
 
 
-def make_report(simulation: Course) -> SimulationReport:
+def make_report(simulation: ReportSource) -> SimulationReport:
     """Return what came of a simulation until now."""
     record, tasks = simulation.record, simulation.tasks
     resources = simulation.machines.resources
@@ -174,7 +174,7 @@ def make_report(simulation: Course) -> SimulationReport:
     )
 
 
-def _waits(simulation: Course) -> list[WaitingTimes]:
+def _waits(simulation: ReportSource) -> list[WaitingTimes]:
     """Return waiting times by kind, and of all at the end."""
     tasks, arrived = simulation.tasks, simulation.arrived
     kind = tasks.work.template[:arrived]

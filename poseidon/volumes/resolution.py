@@ -102,7 +102,7 @@ def needs_of(
         if volume is not None:
             rules.update(volume.rules)
         elif claim is not None:
-            driver = _needs_unbound(storage, claim, rules, profiles)
+            driver = _add_needs_of_unbound(storage, claim, rules, profiles)
             if driver and claim.profile is not None and storage.states_capacity(driver):
                 sizes.setdefault(claim.storage_class, []).append(claim.profile.size)
         if driver and counted(driver) and charged(key):
@@ -140,7 +140,9 @@ def add_sole_claims(found: Resolution, keys: Iterable[str], node: str) -> Resolu
     return replace(found, needs=replace(found.needs, rules=tuple(sorted(rules)), sole=tuple(sorted(keys))))
 
 
-def _needs_unbound(storage: Catalogue, claim: Claim, rules: set[bytes], profiles: list[Profile]) -> str:
+def _add_needs_of_unbound(
+    storage: Catalogue, claim: Claim, rules: set[bytes], profiles: list[Profile]
+) -> str:
     """Add what a claim that nothing has been given to needs; returns the driver that will attach its volume."""
     provision = storage.provision(claim.storage_class)
     if claim.bound or claim.profile is None or provision is None:

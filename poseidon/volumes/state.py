@@ -256,8 +256,8 @@ class VolumeState:
         """Return the volumes attached to a machine that classes of waiting pods may name."""
         return self._attached.list_named(node)
 
-    def count_shared(self, uid: str) -> Counter[str]:
-        """Return, by resource, what need not be free for a placed pod, as others on its machine use it too."""
+    def count_already_attached(self, uid: str) -> Counter[str]:
+        """Count, by resource, volumes of a placed pod that others on its node use too: no room is needed for these."""
         pod = self._pods.get(uid)
         return self._attached.not_needed(pod.place, {each.key for each in pod.claims}) if pod else Counter()
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from poseidon.kube.api.told_reasons import ConditionType, EventReason
+from poseidon.kube.api.event_reasons import ConditionType, EventReason
 from poseidon.ui.audience import Audience
 from poseidon.ui.server.access import Access
 from poseidon.ui.server.application import Server

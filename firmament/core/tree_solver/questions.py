@@ -9,7 +9,7 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.core.tree_solver import regular
-from firmament.core.tree_solver.profiles import best_profile
+from firmament.core.tree_solver.count_vectors import best_profile
 from firmament.core.tree_solver.reach import ReachableShares, Shares, batches, caps, plain
 from firmament.core.tree_solver.tree import Rule, Tree, limits
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.core.tree_solver import regular
-from firmament.core.tree_solver.profiles import progression, reachable
+from firmament.core.tree_solver.count_vectors import progression, reachable
 from firmament.core.tree_solver.tree import CountLimits, Rule, Tree, limits
 
 CELLS = 1 << 21  # of one batch of rows

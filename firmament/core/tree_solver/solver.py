@@ -26,7 +26,7 @@ import numpy as np
 from cost_models.interface import Int64
 from firmament.core.reasons import format_number
 from firmament.core.tree_solver.answers import answer
-from firmament.core.tree_solver.profiles import lowest, progression, reachable
+from firmament.core.tree_solver.count_vectors import lowest, progression, reachable
 from firmament.core.tree_solver.questions import ask
 from firmament.core.tree_solver.reach import ReachableShares, reach, room_of
 from firmament.core.tree_solver.tree import Rule, Shortage, Tree, limits

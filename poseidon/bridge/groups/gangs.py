@@ -11,11 +11,11 @@ from poseidon.bridge.groups.tree_groups import TopologyGroups
 from poseidon.group_trees.spec.described_maps import DescribedMap
 from poseidon.group_trees.spec.trees import TreeArguments
 from poseidon.kube.api.app_network import ConfigMap
+from poseidon.kube.api.event_reasons import EventReason
 from poseidon.kube.api.metadata import ObjectRef
 from poseidon.kube.api.pod_groups import PodGroup, SigsPodGroup, VolcanoPodGroup
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.resource import Change
-from poseidon.kube.api.told_reasons import EventReason
 from poseidon.kube.quarantine import Quarantine
 from poseidon.lifecycle.actions import Action, AnnounceGroup
 from poseidon.lifecycle.jobs import Jobs

@@ -13,9 +13,9 @@ from poseidon.group_trees.spec.tree import TreeSpec
 from poseidon.group_trees.status.group_status import Outlook, gist
 from poseidon.group_trees.status.members import Member
 from poseidon.group_trees.status.written import Told, Values
+from poseidon.kube.api.event_reasons import ConditionType, EventReason
 from poseidon.kube.api.metadata import Condition, ObjectRef, timestamp
 from poseidon.kube.api.pod_groups import CompositePodGroup, NativePodGroup
-from poseidon.kube.api.told_reasons import ConditionType, EventReason
 from poseidon.kube.write.patch_writer import GroupConditionWrite
 from poseidon.lifecycle.actions import Action, AnnounceGroup
 from poseidon.lifecycle.pending_reasons import reasons_of
@@ -68,10 +68,10 @@ class TopologyNotes:
 
     def note(self, described: DescribedMap[Any], text: str, reason: EventReason, *, warns: bool) -> None:
         """Say something on a ConfigMap that is about no group; ``warns``: people should know."""
-        self.complain(described, text if warns else "", reason)
+        self.warn_once(described, text if warns else "", reason)
         self._write(described, {"message": text or None})
 
-    def complain(self, described: DescribedMap[Any], text: str, reason: EventReason) -> None:
+    def warn_once(self, described: DescribedMap[Any], text: str, reason: EventReason) -> None:
         """Tell people of a fault ("": there is none), each once as long as it lasts, also across restarts."""
         said = self._complained.get(described.uid)
         if said is None:

@@ -13,8 +13,8 @@ from poseidon.group_trees.spec.groups import MAX_SIZE, GroupMaps, GroupName, Gro
 from poseidon.group_trees.spec.trees import TreeArguments, Trees
 from poseidon.group_trees.status.group_status import GroupLife, Outlook, Situation, State
 from poseidon.kube.api.app_network import ConfigMap
+from poseidon.kube.api.event_reasons import EventReason
 from poseidon.kube.api.resource import Change
-from poseidon.kube.api.told_reasons import EventReason
 from poseidon.kube.quarantine import Quarantine
 from poseidon.lifecycle.actions import Action
 from poseidon.pod_groups.group import Group
@@ -214,7 +214,7 @@ class TopologyGroups:
             problem = described.problem if described.spec is None else ""
             remark = described.problem if described.spec is not None else ""
             remark = remark or "; ".join((*described.reading.remarks, *self._remarks(described.spec)))
-            self._notes.complain(described, described.problem, EventReason.INVALID_GROUP)
+            self._notes.warn_once(described, described.problem, EventReason.INVALID_GROUP)
         members = {}
         if group is not None:
             members = self._groups.members(group) if spec is not None else group.members

@@ -102,7 +102,7 @@ class EventStream:
             yield from self._task_events()
         # After the tasks: a record counts those that were on its machine before it, unless it says otherwise.
         if stores.applications is not None:
-            with self._attempt("applications"):
+            with self._quarantine_faults("applications"):
                 self._tell_applications(stores.applications)
         if stores.custom_records.changed:
             yield from self._events("records", stores.custom_records.take_events)
@@ -120,21 +120,21 @@ class EventStream:
         """Bring the classes of pods up to date, where anything has changed that makes classes differ."""
         stores = self._stores
         if stores.classes.names_images or stores.images.changed:
-            with self._attempt("images"):
+            with self._quarantine_faults("images"):
                 self._weigh_images()
         if stores.queues is not None:
-            with self._attempt("queues"):
+            with self._quarantine_faults("queues"):
                 move_queued_pods(stores, stores.queues)
-        with self._attempt("classes"):
+        with self._quarantine_faults("classes"):
             if stores.classes.refresh():
                 stores.tasks.mark_moved()
 
     def _events(self, what: str, take: Callable[[], Iterable[pb.Event]]) -> Iterator[pb.Event]:
         """Yield events of one kind; a failure does not hold up other kinds."""
-        with self._attempt(what):
+        with self._quarantine_faults(what):
             yield from take()
 
-    def _attempt(self, what: str) -> Attempt:
+    def _quarantine_faults(self, what: str) -> Attempt:
         return self._stores.quarantine.attempt("events for the solver", what)
 
     def _machine_events(self) -> Iterator[pb.Event]:

@@ -15,9 +15,9 @@ from dataclasses import replace
 
 from poseidon.bridge.suspended.placeholders import AdmissionStage, Placeholders, PodTaker, WorkloadAdmission
 from poseidon.bridge.suspended.workloads import Workload, reduce_spec
+from poseidon.kube.api.event_reasons import EventReason
 from poseidon.kube.api.metadata import seconds
 from poseidon.kube.api.pods import Pod
-from poseidon.kube.api.told_reasons import EventReason
 from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
 from poseidon.kube.write.evictor import EvictionOutcome, EvictionRequest
 from poseidon.kube.write.patch_writer import Nomination

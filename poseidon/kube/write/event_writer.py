@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from poseidon.kube.api.event_reasons import EventReason
 from poseidon.kube.api.metadata import ObjectRef, PodRef, timestamp
-from poseidon.kube.api.told_reasons import EventReason
 from poseidon.kube.client.errors import ApiError
 from poseidon.kube.client.media_types import MERGE_PATCH
 from poseidon.kube.environment import Environment

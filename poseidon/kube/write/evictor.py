@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from poseidon.kube.api.event_reasons import ConditionType
 from poseidon.kube.api.metadata import PodRef, timestamp
-from poseidon.kube.api.told_reasons import ConditionType
 from poseidon.kube.client.errors import ApiError, KubeError
 from poseidon.kube.client.media_types import STRATEGIC_MERGE_PATCH
 from poseidon.kube.write.workqueue import RetryOptions, Tries, WorkerPool

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 
 from poseidon.kube.api.collections import COMPOSITE_POD_GROUPS, NATIVE_POD_GROUPS
+from poseidon.kube.api.event_reasons import ConditionType
 from poseidon.kube.api.metadata import Condition, PodRef, timestamp
 from poseidon.kube.api.pod_groups import PodGroupStatus
-from poseidon.kube.api.told_reasons import ConditionType
 from poseidon.kube.client.errors import ApiError
 from poseidon.kube.client.media_types import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from poseidon.kube.environment import Environment

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from poseidon.manifests.workloads.exclusive import exclusively, group_key
 from poseidon.manifests.workloads.fields import Value, items, mapping, name_of, namespace_of, number, text
 from poseidon.manifests.workloads.pod_sets import Known, PodSet, number_names
-from poseidon.pod_groups.exclusive import SIZE, SUBGROUP_POLICY, SUBGROUP_SIZE, find_subgroup
+from poseidon.pod_groups.exclusive_topology import SIZE, SUBGROUP_POLICY, SUBGROUP_SIZE, find_subgroup
 from poseidon.pod_groups.membership import LWS, LWS_DOMAIN, SUBGROUP_DOMAIN
 
 _ROLE = "disaggregatedset.x-k8s.io/role"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from poseidon.bridge.held_actions import KEPT_SECONDS, HeldActions
+from poseidon.kube.api.event_reasons import EventReason
 from poseidon.kube.api.metadata import ObjectRef, PodRef
-from poseidon.kube.api.told_reasons import EventReason
 from poseidon.kube.write.claim_writer import GiveVolume, SelectNode
 from poseidon.kube.write.patch_writer import LabelWrite, Nomination
 from poseidon.lifecycle.actions import (

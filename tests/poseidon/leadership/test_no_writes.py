@@ -17,9 +17,9 @@ from poseidon.bridge.state import BridgeState
 from poseidon.bridge.writers import Writers
 from poseidon.kube.api.collections import CLUSTER_QUEUES, QUEUED_JOBS
 from poseidon.kube.api.devices import ClaimMeta, ResourceClaim
+from poseidon.kube.api.event_reasons import EventReason
 from poseidon.kube.api.metadata import Condition, ObjectRef, PodRef
 from poseidon.kube.api.pod_groups import PodGroupStatus
-from poseidon.kube.api.told_reasons import EventReason
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
 from poseidon.kube.environment import Environment

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from poseidon.kube.api.pods import Pod
-from poseidon.pod_groups.exclusive import find_subgroup
+from poseidon.pod_groups.exclusive_topology import find_subgroup
 from poseidon.pod_groups.groups import Groups
 from tests.poseidon.pod_groups.objects import owner
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from poseidon.kube.api.told_reasons import EventReason
+from poseidon.kube.api.event_reasons import EventReason
 from poseidon.kube.write.suspension_writer import SuspensionEnd
 from poseidon.lifecycle.placements import parts_of
 from tests.poseidon.bridge.objects import node, present

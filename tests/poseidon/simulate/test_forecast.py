@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from poseidon.simulate.forecast import date_back
 from poseidon.simulate.past_arrivals import MOST_TASKS, PastTask, gather_arrivals
-from poseidon.simulate.run_times import PastRuns, RunTimes
+from poseidon.simulate.run_time_statistics import PastRuns, RunTimes
 from poseidon.simulate.tasks import TaskColumns
 from poseidon.simulate.workloads.columns import ALONE, Work
 from tests.support.effort import examples

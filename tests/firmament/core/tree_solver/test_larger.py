@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from firmament.core.tree_solver import regular
 from firmament.core.tree_solver.answers import assign
-from firmament.core.tree_solver.profiles import _by_table, best_profile, progression, reachable
+from firmament.core.tree_solver.count_vectors import _by_table, best_profile, progression, reachable
 from firmament.core.tree_solver.tree import Rule, Shortage
 from tests.firmament.core.tree_solver.cases import random_rule
 from tests.firmament.core.tree_solver.exhaustive import keeps

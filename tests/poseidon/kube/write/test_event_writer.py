@@ -10,8 +10,8 @@ from random import Random
 import pytest
 from prometheus_client import CollectorRegistry
 
+from poseidon.kube.api.event_reasons import EventReason
 from poseidon.kube.api.metadata import PodRef
-from poseidon.kube.api.told_reasons import EventReason
 from poseidon.kube.client.metrics import KubeMetrics
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
