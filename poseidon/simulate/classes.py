@@ -8,13 +8,18 @@ from typing import Any
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from poseidon.bridge.state import BridgeState
 from poseidon.kube.api.pods import Pod
+from poseidon.pods.classes import TreePlace
 from poseidon.pods.programs import PROGRAM
-from poseidon.pods.tasks import task
+from poseidon.pods.tasks import Task, task
 from poseidon.simulate.workloads.columns import Int64, WorkTemplate
 from protos.firmament.v1 import scheduler_pb2 as pb
+
+GROUP = "all"
+"""The group of a gang's tree that all its tasks are in."""
 
 
 class TemplateError(ValueError):
@@ -35,6 +40,8 @@ class TaskKinds:
     """The group that default spread keeps apart, "" for none."""
     requests: Int64
     """int64[T, K]: what a task asks for of each resource of the machines; pods: one."""
+    groups: tuple[pb.JobGroup | None, ...]
+    """Where a gang's tasks go together, None for anywhere."""
 
     def add(self, more: Sequence[TaskKinds]) -> TaskKinds:
         """Return these kinds, and ``more`` after them."""
@@ -45,6 +52,7 @@ class TaskKinds:
             tuple(priority for each in every for priority in each.priorities),
             tuple(group for each in every for group in each.spread),
             np.concatenate([each.requests for each in every]),
+            tuple(group for each in every for group in each.groups),
         )
 
 
@@ -74,14 +82,31 @@ def translate_templates(
     if state.classes.visibility.programs:
         for pod in pods:
             pod.metadata.annotations.setdefault(PROGRAM, pod.metadata.name)
-    return translate_pods(names, pods, state, resources)
+    return translate_pods(names, pods, state, resources, [_describe_group(each) for each in templates])
+
+
+def _describe_group(template: WorkTemplate) -> pb.JobGroup | None:
+    if not template.within and not template.rather_within:
+        return None
+    within, rather = ([each] if each else [] for each in (template.within, template.rather_within))
+    return pb.JobGroup(name=GROUP, within=within, rather_within=rather)
 
 
 def translate_pods(
-    names: Sequence[str], pods: Sequence[Pod], state: BridgeState, resources: Sequence[str]
+    names: Sequence[str],
+    pods: Sequence[Pod],
+    state: BridgeState,
+    resources: Sequence[str],
+    groups: Sequence[pb.JobGroup | None] | None = None,
 ) -> TaskKinds:
-    """Return what pods are, each a kind of its own that is called so. Raises ``TemplateError``."""
-    tasks = [task(each, state.classes, state.priorities) for each in pods]
+    """Return what pods are, each a kind of its own that is called so. Raises ``TemplateError``.
+
+    ``groups``: where a gang of each goes together; None: anywhere.
+    """
+    groups = [None] * len(pods) if groups is None else groups
+    tasks = [
+        _translate(name, pod, state, group) for name, pod, group in zip(names, pods, groups, strict=True)
+    ]
     state.classes.refresh()
     classes = []
     for name, each in zip(names, tasks, strict=True):
@@ -95,7 +120,25 @@ def translate_pods(
         tuple(each.priority for each in tasks),
         tuple(each.spread for each in tasks),
         np.array(rows, dtype=np.int64).reshape(len(rows), len(resources)),
+        tuple(groups),
     )
+
+
+def _translate(name: str, pod: Pod, state: BridgeState, group: pb.JobGroup | None) -> Task:
+    """Return a pod's task, which draws on the quota of its queue. Raises ``TemplateError``."""
+    found = task(pod, state.classes, state.priorities)
+    traits = found.traits
+    if group is not None:
+        traits = state.classes.set_tree(traits, TreePlace(group.name))
+    if state.queues is not None:
+        quota, problem = state.queues.join(pod.metadata.uid, pod)
+        priority = state.queues.priorities.rank_pod(pod.metadata.uid, found.priority)
+        state.queues.forget_pod(pod.metadata.uid)
+        if problem:
+            raise TemplateError(f"workload ({name}): {problem}")
+        found = replace(found, priority=priority)
+        traits = state.classes.set_queue(traits, quota)
+    return replace(found, traits=traits)
 
 
 def request_row(message: pb.TaskClass, resources: Sequence[str]) -> list[int]:

@@ -21,6 +21,7 @@ from poseidon.simulate.classes import TaskKinds
 from poseidon.simulate.events import NodeChange, NodeChanges, NodeEvents
 from poseidon.simulate.nodes import SimulatedMachines
 from poseidon.simulate.record import Record
+from poseidon.simulate.request_limit import RequestBucket
 from poseidon.simulate.tasks import TaskColumns, TaskProgress
 from poseidon.simulate.told_runs import ToldRuns
 from poseidon.simulate.workloads.columns import ALONE, Int64, Work
@@ -89,6 +90,8 @@ class Simulation:
     """Lines for people."""
     script: Script | None = None
     """What happens beside arrivals and ends, None for nothing."""
+    requests: RequestBucket | None = None
+    """How fast placements are written, None for at once."""
     told_runs: ToldRuns | None = None
     """What the solver is told about run times, None where no model reads it."""
     _defined: set[int] = field(default_factory=set)
@@ -223,9 +226,7 @@ class Simulation:
             job = standing
             if gang != ALONE:
                 job = f"gang/{gang}"
-                events.append(
-                    pb.Event(job=pb.Job(id=job, name=job, size=sizes[gang], min_members=sizes[gang]))
-                )
+                events.append(pb.Event(job=self._describe_gang(job, kind, sizes[gang])))
             events.append(
                 pb.Event(
                     tasks=pb.TaskBatch(
@@ -239,6 +240,16 @@ class Simulation:
                 )
             )
         return events
+
+    def _describe_gang(self, job: str, kind: int, size: int) -> pb.Job:
+        found = pb.Job(id=job, name=job, size=size)
+        group = self.kinds.groups[kind]
+        if group is None:
+            found.min_members = size
+        else:
+            found.groups.append(group)
+            found.groups[0].least = size
+        return found
 
     def submit_bound(self, task: int, machine: str) -> list[pb.Event]:
         """Return the events that tell of a task that runs on a machine."""
@@ -273,10 +284,12 @@ class Simulation:
         events: list[pb.Event] = []
         reports: list[pb.BindingReport] = []
         victims: list[int] = []
+        written: dict[int, float] = {}
         for delta in deltas:
             task = self.find_number(delta.task)
             if delta.kind == pb.Delta.PLACE:
-                self.tasks.place(task, self.machines.number[delta.machine], self.now)
+                begun = self._find_beginning(task, written)
+                self.tasks.place(task, self.machines.number[delta.machine], begun)
                 reports.append(pb.BindingReport(task=delta.task, machine=delta.machine, bound=True))
             elif (
                 delta.kind == pb.Delta.PREEMPT
@@ -293,6 +306,18 @@ class Simulation:
             self.scheduler.report(reports)
         if victims:
             self.scheduler.apply(self.submit_tasks(np.array(victims, dtype=np.int64)))
+
+    def _find_beginning(self, task: int, written: dict[int, float]) -> float:
+        """Return when a task that is placed now begins; ``written``: when gangs of this round have been written."""
+        if self.requests is None:
+            return self.now
+        gang, more = int(self.tasks.work.gang[task]), 0.0
+        if gang == ALONE:
+            more = self.requests.per_gang
+        elif gang not in written:
+            written[gang] = self.requests.send(self.requests.per_gang, self.now)
+        each = self.requests.send(self.requests.per_pod + more, self.now)
+        return max(each, written.get(gang, self.now))
 
     def uid(self, task: int) -> str:
         """Return the uid of a task."""

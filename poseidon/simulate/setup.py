@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 from poseidon.embedding import load_configuration
 from poseidon.kube.api.nodes import Node
 from poseidon.kube.parsing.defects import Defect
+from poseidon.manifests.documents import Given, GivenObject
 from poseidon.manifests.loader import ManifestError, Manifests, load_manifests
 from poseidon.nodes.machines import machine
 from poseidon.offline.cluster import OfflineCluster, build
@@ -24,6 +24,7 @@ from poseidon.simulate.engine import BEGIN, Clock, Simulation
 from poseidon.simulate.events import NodeEvents
 from poseidon.simulate.nodes import PoolError, SimulatedMachines, check_pool, nodes_of
 from poseidon.simulate.record import Record
+from poseidon.simulate.request_limit import RequestBucket
 from poseidon.simulate.scenario.document import Generator, NodePool, Scenario
 from poseidon.simulate.tasks import TaskColumns
 from poseidon.simulate.told_runs import ToldRuns
@@ -61,7 +62,7 @@ def _set_up(scenario: Scenario, folder: Path) -> Simulation:
     recorded = read_trace(trace, folder) if trace is not None else Recorded(no_work())
     for pool in scenario.cluster.pools:
         check_pool(pool)
-    manifests = _describe_cluster(scenario, folder, recorded.nodes)
+    manifests = _describe_cluster(scenario, folder, recorded)
     clock = Clock()
     cluster = build(manifests, configuration, BEGIN, clock=clock)
     return assemble(scenario, cluster, manifests, clock, recorded.work)
@@ -105,7 +106,8 @@ def assemble(
         jobs={place: job for place, (_, job, _) in enumerate(standing) if job},
         node_events=events, record=record, horizon=scenario.horizon, round_every=scenario.round_every,
         keeps_work=scenario.restart == "where-it-was", arrived=len(standing), warnings=list(cluster.warnings),
-        told_runs=ToldRuns(scenario.run_times, scenario.seed) if reads_runs else None,
+        requests=RequestBucket(scenario.requests) if scenario.requests is not None else None,
+        told_runs=ToldRuns(scenario.run_times, scenario.seed, cluster.state.history) if reads_runs else None,
     )  # fmt: skip
     for place, (_, _, where) in enumerate(standing):
         if where:
@@ -116,12 +118,14 @@ def assemble(
     return simulation
 
 
-def _describe_cluster(scenario: Scenario, folder: Path, nodes: Sequence[dict[str, Any]]) -> Manifests:
-    """Return the manifests of the scenario's files, with the nodes of its pools and of its trace."""
-    files = [str(folder / each) for each in scenario.cluster.files]
-    manifests = load_manifests(files) if files else Manifests((), (), (), (), ())
+def _describe_cluster(scenario: Scenario, folder: Path, recorded: Recorded) -> Manifests:
+    """Return the manifests of the scenario's files, with the nodes of its pools, and what its trace describes."""
+    given: list[Given] = [str(folder / each) for each in scenario.cluster.files]
+    given += [GivenObject("workload.trace", each) for each in recorded.objects]
+    manifests = load_manifests(given) if given else Manifests((), (), (), (), ())
     made = [node for pool in scenario.cluster.pools for node in nodes_of(pool, 0, pool.count)]
-    traced = [msgspec.convert(node, Node) for node in nodes] if not made and not manifests.nodes else []
+    own = made or manifests.nodes
+    traced = [] if own else [msgspec.convert(node, Node) for node in recorded.nodes]
     found = replace(manifests, nodes=(*manifests.nodes, *made, *traced))
     if not found.nodes and not any(pool.autoscaling for pool in scenario.cluster.pools):
         raise ValueError("cluster: has no nodes, so that nothing could be placed; give files or pools")
@@ -190,7 +194,9 @@ def _add_standing(
         np.concatenate([np.full(len(standing), ALONE, dtype=np.int64), work.gang]),
     )
     rows = np.array(requests, dtype=np.int64).reshape(len(classes), len(machines.resources))
-    return whole, TaskKinds(tuple(names), tuple(classes), tuple(priorities), tuple(spread), rows), standing
+    groups = (*kinds.groups, *([None] * (len(classes) - len(kinds.groups))))
+    found = TaskKinds(tuple(names), tuple(classes), tuple(priorities), tuple(spread), rows, groups)
+    return whole, found, standing
 
 
 def _members(pools: Mapping[str, NodePool], machines: SimulatedMachines) -> dict[str, list[int]]:

@@ -48,7 +48,7 @@ class TaskColumns:
         self.state[tasks] = TaskProgress.WAITING
 
     def place(self, task: int, machine: int, now: float) -> None:
-        """Let a task run, and end when its work is done."""
+        """Let a task have a machine, run there from ``now`` on, and end when its work is done."""
         self.state[task] = TaskProgress.RUNNING
         self.machine[task] = machine
         self.begun[task] = now
@@ -72,7 +72,10 @@ class TaskColumns:
     def interrupt(self, task: int, now: float, *, keeps_work: bool) -> None:
         """Let a task that runs wait again, as one of the same work; ``keeps_work``: or of what is left of it."""
         if keeps_work:
-            self.left[task] = max(float(self.left[task]) - (now - float(self.begun[task])), 0.001)
+            done = max(now - float(self.begun[task]), 0.0)
+            self.left[task] = max(float(self.left[task]) - done, 0.001)
+        if self.first_begun[task] > now:
+            self.first_begun[task] = NEVER
         self.state[task] = TaskProgress.WAITING
         self.machine[task] = NOWHERE
         self.begun[task] = NEVER

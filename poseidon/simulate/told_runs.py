@@ -19,11 +19,12 @@ LEAST, MOST = 60.0, 7 * 86_400.0
 class ToldRuns:
     """Run times by program, as records for the models of the solver.
 
-    ``random``: every run of a program is told to have taken the same time, which has been drawn for the program.
+    ``known``: what the solver has been told already, which is gone on with. ``random``: every run of a program is told
+    to have taken the same time, which has been drawn for the program; what was known of it is forgotten then.
     """
 
-    def __init__(self, telling: Telling, seed: int) -> None:
-        self._history = RuntimeHistory()
+    def __init__(self, telling: Telling, seed: int, known: RuntimeHistory | None = None) -> None:
+        self._history = RuntimeHistory() if known is None or telling == "random" else known
         self._random = np.random.default_rng(seed) if telling == "random" else None
         self._drawn: dict[str, float] = {}
 

@@ -106,6 +106,7 @@ class _Scene:
             tuple(kind.priority for kind in known) * 2,
             tuple(kind.spread_group for kind in known) * 2,
             np.array(rows, dtype=np.int64).reshape(len(rows), len(resources)),
+            (None,) * len(rows),
         )
 
     def make_record(self, kinds: TaskKinds, columns: TaskColumns) -> Record:

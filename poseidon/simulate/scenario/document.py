@@ -106,6 +106,10 @@ class WorkKind(Section):
     """Its priority, where the template says nothing."""
     members: Count = 1
     """Tasks that come, are placed and end together: a gang."""
+    within: str = ""
+    """Label of nodes: all members go to nodes with one value of it, such as topology.kubernetes.io/zone; "" for any."""
+    rather_within: str = ""
+    """The same as a wish."""
 
 
 class Generator(Section):
@@ -157,6 +161,19 @@ class WorkPart(Section):
         return self
 
 
+class RequestLimit(Section):
+    """How fast the API server is written to: what is placed begins once that has been written."""
+
+    per_second: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    """Requests per second."""
+    burst: Count = 1
+    """Requests that may go at once after a pause."""
+    per_pod: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
+    """Requests for each pod that is placed."""
+    per_gang: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    """Requests beside those, for each gang and each pod that is in none."""
+
+
 class Scenario(Section):
     """A whole simulation."""
 
@@ -178,6 +195,8 @@ class Scenario(Section):
     """Whether what was evicted, or was on a node that failed, has lost its work."""
     run_times: Literal["learnt", "random"] = "learnt"
     """What models are told about run times: what tasks of the same kind took, or times that are drawn and wrong."""
+    requests: RequestLimit | None = None
+    """How fast placements are written; None: at once."""
     cluster: ClusterPart
     """The cluster at the beginning."""
     workload: WorkPart = WorkPart()

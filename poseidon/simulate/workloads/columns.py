@@ -21,6 +21,10 @@ class WorkTemplate(NamedTuple):
 
     name: str
     manifest: dict[str, Any]
+    within: str = ""
+    """Label of nodes: all tasks of a gang go to nodes with one value of it; "" for any."""
+    rather_within: str = ""
+    """The same as a wish."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ def template_of(kind: WorkKind) -> WorkTemplate:
         template = WorkTemplate(kind.name, {key: dict(kind.pod.get(key, {})) for key in ("metadata", "spec")})
     if kind.priority is not None:
         template.manifest["spec"].setdefault("priority", kind.priority)
-    return template
+    return template._replace(within=kind.within, rather_within=kind.rather_within)
 
 
 def generate(

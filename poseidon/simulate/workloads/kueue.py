@@ -1,14 +1,20 @@
 """Reads the generator of Kueue's performance tests (``generator.yaml``): classes of workloads in queues of cohorts.
 
-Each workload is one pod that asks for CPU, created every so many milliseconds. Quotas are read as nodes: a cohort's
-nominal quota, the sum of its queues', is one node, as these tests have no nodes of their own.
+Each queue is a ClusterQueue with a LocalQueue in a namespace of its own, and counts where the configuration reads
+queues of Kueue. A set of workloads is created one after another, the first after one interval; a workload of several
+pods is a gang. Where the file describes a topology, its nodes are those; else a cohort's nominal quota, the sum of its
+queues', is one node, as these tests have no nodes of their own.
+
+A workload that requires a level of the topology, or prefers one, does so here. ``balanced`` ones, which spread slices
+over the domains of a level, are read without that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import yaml
@@ -18,61 +24,168 @@ from poseidon.simulate.workloads.columns import ALONE, Work, WorkTemplate, order
 
 COHORT = "kueue.example/cohort"
 """The label that keeps workloads to the node of their cohort."""
+FLAVOR = "default"
+API_VERSION = "kueue.x-k8s.io/v1beta2"
+QUEUE_NAME = "kueue.x-k8s.io/queue-name"
+TOPOLOGY_GROUP, TOPOLOGY_VALUE = "tas-node-group", "tas"
+"""The label of all nodes of a topology, where the flavor names no other, and its value."""
 
 
-def read_kueue(path: Path, part: Trace) -> tuple[Work, tuple[dict[str, Any], ...]]:  # noqa: ARG001  # as all readers
-    """Return the workloads, and a node per cohort. Raises ``ValueError``."""
+class _Queue(NamedTuple):
+    """A ClusterQueue, and what is created in it."""
+
+    name: str
+    cohort: str
+    settings: Mapping[str, Any]
+    sets: Sequence[Mapping[str, Any]]
+
+
+class _Columns(NamedTuple):
+    """What becomes columns of the work, a value per pod."""
+
+    arrival: list[float]
+    duration: list[float]
+    template: list[int]
+    gang: list[int]
+
+
+def read_kueue(
+    path: Path,
+    part: Trace,  # noqa: ARG001  # as all readers
+) -> tuple[Work, tuple[dict[str, Any], ...], tuple[dict[str, Any], ...]]:
+    """Return the workloads, the nodes, and the objects of the queues. Raises ``ValueError``."""
     document = yaml.safe_load(path.read_text(encoding="utf-8"))
-    if isinstance(document, dict):
-        document = document.get("cohorts")
-    if not isinstance(document, list):
+    if isinstance(document, list):
+        document = {"cohorts": document}
+    if not isinstance(document, dict) or not isinstance(document.get("cohorts"), list):
         raise ValueError("must hold cohorts, a list of classes of them")  # noqa: TRY004  # a fault of the file
+    queues = list(_iter_queues(document["cohorts"]))
+    nodes = list(_iter_topology_nodes(document))
+    objects = [_describe_flavor(document)]
     templates: list[WorkTemplate] = []
-    nodes: list[dict[str, Any]] = []
-    arrival, duration, template = [], [], []
-    for cohort, quota, classes in _cohorts(document):
-        nodes.append(_node(cohort, quota))
-        for name, count, every, request, runs, priority in classes:
-            found = plain_template(name, {"cpu": request})
-            found.manifest["spec"] |= {"nodeSelector": {COHORT: cohort}, "priority": priority}
-            for number in range(count):
-                arrival.append(number * every)
-                duration.append(runs)
-                template.append(len(templates))
-            templates.append(found)
-    gang = np.full(len(arrival), ALONE, dtype=np.int64)
-    columns = np.array(arrival, dtype=np.float64), np.array(duration, dtype=np.float64)
-    return order_work(templates, *columns, np.array(template, dtype=np.int64), gang), tuple(nodes)
+    columns = _Columns([], [], [], [])
+    for queue in queues:
+        objects += _describe_queue(queue)
+        for workloads in queue.sets:
+            _create(workloads, queue, columns, templates, on_cohort=not nodes)
+    if not nodes:
+        nodes = list(_iter_cohort_nodes(queues))
+    work = order_work(
+        templates,
+        np.array(columns.arrival, dtype=np.float64),
+        np.array(columns.duration, dtype=np.float64),
+        np.array(columns.template, dtype=np.int64),
+        np.array(columns.gang, dtype=np.int64),
+    )
+    return work, tuple(nodes), tuple(objects)
 
 
-def _cohorts(
-    document: list[dict[str, Any]],
-) -> Iterator[tuple[str, int, list[tuple[str, int, float, str, float, int]]]]:
-    """Yield each cohort's name, its quota in cores, and its classes of workloads."""
-    for place, entry in enumerate(document):
+def _iter_queues(cohorts: Sequence[Mapping[str, Any]]) -> Iterator[_Queue]:
+    for place, entry in enumerate(cohorts):
         for number in range(int(entry.get("count", 1))):
             cohort = f"{entry.get('className', 'cohort')}-{place}-{number}"
-            quota = 0
-            classes = []
-            for queues in entry.get("queuesSets", ()):
-                many = int(queues.get("count", 1))
-                quota += many * int(queues.get("nominalQuota", 0))
-                for workloads in queues.get("workloadsSets", ()):
-                    every = float(workloads.get("creationIntervalMs", 0)) / 1000.0
-                    for each in workloads.get("workloads", ()):
-                        shape = (
-                            str(each.get("className", "workload")),
-                            int(workloads.get("count", 1)),
-                            every,
-                            str(each.get("request", "1")),
-                            float(each.get("runtimeMs", 1000)) / 1000.0,
-                            int(each.get("priority", 0)),
-                        )
-                        classes += [shape] * many
-            yield cohort, quota, classes
+            for index, queues in enumerate(entry.get("queuesSets", ())):
+                for copy in range(int(queues.get("count", 1))):
+                    name = f"{queues.get('className', 'cq')}-{index}-{copy}-{cohort}"
+                    yield _Queue(name, cohort, queues, queues.get("workloadsSets", ()))
 
 
-def _node(cohort: str, quota: int) -> dict[str, Any]:
-    labels = {"kubernetes.io/hostname": cohort, COHORT: cohort}
-    offered = {"cpu": str(quota), "pods": "1000000"}
-    return {"metadata": {"name": cohort, "labels": labels}, "status": {"allocatable": offered}}
+def _create(
+    workloads: Mapping[str, Any],
+    queue: _Queue,
+    columns: _Columns,
+    templates: list[WorkTemplate],
+    *,
+    on_cohort: bool,
+) -> None:
+    """Add the workloads of a set: one after another, of each class in turn."""
+    every = float(workloads.get("creationIntervalMs", 0)) / 1000.0
+    classes = workloads.get("workloads", ())
+    first = len(templates)
+    templates += [_describe_class(each, queue, on_cohort=on_cohort) for each in classes]
+    for number in range(int(workloads.get("count", 1)) * len(classes)):
+        place = number % len(classes)
+        pods = int(classes[place].get("podCount") or 1)
+        columns.arrival.extend([(number + 1) * every] * pods)
+        columns.duration.extend([float(classes[place].get("runtimeMs", 1000)) / 1000.0] * pods)
+        columns.template.extend([first + place] * pods)
+        columns.gang.extend([len(columns.gang) if pods > 1 else ALONE] * pods)
+
+
+def _describe_class(each: Mapping[str, Any], queue: _Queue, *, on_cohort: bool) -> WorkTemplate:
+    name = str(each.get("className", "workload"))
+    metadata = {"namespace": queue.name, "labels": {QUEUE_NAME: queue.name}}
+    found = plain_template(name, {"cpu": str(each.get("request", "1"))}, metadata)
+    found.manifest["spec"]["priority"] = int(each.get("priority", 0))
+    if on_cohort:
+        found.manifest["spec"]["nodeSelector"] = {COHORT: queue.cohort}
+    level, constraint = str(each.get("tasLevel") or ""), each.get("tasConstraint")
+    return found._replace(
+        within=level if constraint == "required" else "",
+        rather_within=level if constraint == "preferred" else "",
+    )
+
+
+def _describe_queue(queue: _Queue) -> list[dict[str, Any]]:
+    """Return the ClusterQueue, and the LocalQueue of its namespace."""
+    settings = queue.settings
+    quota = {"name": "cpu", "nominalQuota": str(settings.get("nominalQuota", 0))}
+    if settings.get("borrowingLimit") not in (None, ""):
+        quota["borrowingLimit"] = str(settings["borrowingLimit"])
+    preemption = {
+        name: settings[name] for name in ("reclaimWithinCohort", "withinClusterQueue") if name in settings
+    }
+    spec = {
+        "namespaceSelector": {},
+        "cohortName": queue.cohort,
+        "preemption": preemption,
+        "resourceGroups": [
+            {"coveredResources": ["cpu"], "flavors": [{"name": FLAVOR, "resources": [quota]}]}
+        ],
+    }
+    return [
+        _describe("ClusterQueue", {"name": queue.name}, spec),
+        _describe("LocalQueue", {"name": queue.name, "namespace": queue.name}, {"clusterQueue": queue.name}),
+    ]
+
+
+def _describe_flavor(document: Mapping[str, Any]) -> dict[str, Any]:
+    spec = {}
+    if document.get("topology"):
+        spec["nodeLabels"] = {_name_group(document): TOPOLOGY_VALUE}
+    return _describe("ResourceFlavor", {"name": FLAVOR}, spec)
+
+
+def _describe(kind: str, metadata: dict[str, Any], spec: dict[str, Any]) -> dict[str, Any]:
+    return {"apiVersion": API_VERSION, "kind": kind, "metadata": metadata, "spec": spec}
+
+
+def _name_group(document: Mapping[str, Any]) -> str:
+    return str((document.get("resourceFlavor") or {}).get("nodeLabel") or TOPOLOGY_GROUP)
+
+
+def _iter_topology_nodes(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the nodes of the file's topology: one for each way through its levels, from the top down."""
+    levels = (document.get("topology") or {}).get("levels", ())
+    if not levels:
+        return
+    capacity = levels[-1].get("capacity") or {}
+    offered = {
+        "cpu": str(capacity.get("cpu") or 96), "memory": str(capacity.get("memory") or "256Gi"), "pods": "110"
+    }  # fmt: skip
+    for way in product(*(range(int(level.get("count", 1))) for level in levels)):
+        domains = [f"{level['name']}-{number}" for level, number in zip(levels, way, strict=True)]
+        name = "-".join(domains)
+        labels = {str(level["nodeLabel"]): domain for level, domain in zip(levels, domains, strict=True)}
+        labels |= {_name_group(document): TOPOLOGY_VALUE, "kubernetes.io/hostname": name}
+        yield {"metadata": {"name": name, "labels": labels}, "status": {"allocatable": offered}}
+
+
+def _iter_cohort_nodes(queues: Sequence[_Queue]) -> Iterator[dict[str, Any]]:
+    quotas: dict[str, int] = {}
+    for queue in queues:
+        quotas[queue.cohort] = quotas.get(queue.cohort, 0) + int(queue.settings.get("nominalQuota", 0))
+    for cohort, quota in quotas.items():
+        labels = {"kubernetes.io/hostname": cohort, COHORT: cohort}
+        offered = {"cpu": str(quota), "pods": "1000000"}
+        yield {"metadata": {"name": cohort, "labels": labels}, "status": {"allocatable": offered}}

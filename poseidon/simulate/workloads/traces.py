@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -34,9 +34,16 @@ class Recorded(NamedTuple):
 
     work: Work
     nodes: tuple[dict[str, Any], ...] = ()
+    objects: tuple[dict[str, Any], ...] = ()
+    """Manifests of other objects."""
 
 
-_READERS: Mapping[str, Callable[[Path, Trace], tuple[Work, tuple[dict[str, Any], ...]]]] = MappingProxyType(
+_Objects: TypeAlias = tuple[dict[str, Any], ...]
+_Read: TypeAlias = tuple[Work, _Objects] | tuple[Work, _Objects, _Objects]
+_FROM_THE_BEGINNING = frozenset({"kueue"})
+"""Formats whose times count from the beginning, not from the first arrival."""
+
+_READERS: Mapping[str, Callable[[Path, Trace], _Read]] = MappingProxyType(
     {
         "openb": read_openb,
         "swf": read_swf,
@@ -55,16 +62,15 @@ def read_trace(part: Trace, folder: Path) -> Recorded:
     """Read a trace; its path is relative to ``folder``. Raises ``TraceError``."""
     path = folder / part.path
     try:
-        work, nodes = _READERS[part.format](path, part)
+        found = Recorded(*_READERS[part.format](path, part))
     except OSError as error:
         raise TraceError(
             f"{path}: cannot be read: {error.strerror or error}; name a readable file"
         ) from error
     except (ValueError, KeyError) as error:
         raise TraceError(f"{path}: {error}") from error
-    if not len(work):
+    if not len(found.work):
         raise TraceError(f"{path}: holds no work that could be used; look at its format, {part.format}")
-    work = work.take_first(part.first)
-    if part.faster != 1.0:
-        work = replace(work, arrival=work.arrival / part.faster)
-    return Recorded(replace(work, arrival=work.arrival - float(np.min(work.arrival))), nodes)
+    work = found.work.take_first(part.first)
+    begin = 0.0 if part.format in _FROM_THE_BEGINNING else float(np.min(work.arrival))
+    return found._replace(work=replace(work, arrival=(work.arrival - begin) / part.faster))

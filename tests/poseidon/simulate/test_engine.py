@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from poseidon.simulate.engine import Simulation
+from poseidon.simulate.setup import SimulationError
 from poseidon.simulate.tasks import TaskProgress
 from tests.poseidon.simulate.scenarios import begin, kind, pool, scenario
 
@@ -156,3 +157,70 @@ def test_a_pool_grows_while_tasks_wait_and_shrinks_when_its_nodes_are_empty(tmp_
     assert max(seen) <= 6
     assert any(later < earlier for earlier, later in pairwise(seen)), "no node ever went"
     assert min(seen) >= 1
+
+
+QUEUES = """apiVersion: kueue.x-k8s.io/v1beta2
+kind: ResourceFlavor
+metadata: {name: default}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: team}
+spec:
+  namespaceSelector: {}
+  resourceGroups:
+  - coveredResources: [cpu]
+    flavors:
+    - {name: default, resources: [{name: cpu, nominalQuota: 3}]}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: LocalQueue
+metadata: {name: users, namespace: default}
+spec: {clusterQueue: team}
+"""
+CONFIGURATION = """apiVersion: firmament.io/v1alpha1
+kind: SchedulerConfiguration
+policy: {name: cpu_mem}
+queues: {source: [kueue]}
+"""
+
+
+def begin_queued(folder: Path, queue: str) -> Simulation:
+    (folder / "queues.yaml").write_text(QUEUES, encoding="utf-8")
+    (folder / "scheduler.yaml").write_text(CONFIGURATION, encoding="utf-8")
+    work = kind(
+        pod={
+            "metadata": {"labels": {"kueue.x-k8s.io/queue-name": queue}},
+            "spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": 1}}}]},
+        }
+    )
+    del work["requests"]
+    cluster = {"pools": [pool(count=4)], "files": ["queues.yaml"]}
+    return begin(folder, scenario(work, load=0.5, cluster=cluster, configuration="scheduler.yaml"))
+
+
+def test_work_in_a_queue_draws_on_its_quota(tmp_path: Path) -> None:
+    simulation = begin_queued(tmp_path, "users")
+    simulation.run()
+    assert max(simulation.record.running) == 3
+    assert max(simulation.record.waiting) > 3
+
+
+def test_work_in_a_queue_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(SimulationError, match=r"workload \(web\): .*nobody"):
+        begin_queued(tmp_path, "nobody")
+
+
+def test_a_gang_goes_to_nodes_with_one_value_of_a_label(tmp_path: Path) -> None:
+    zone = "topology.kubernetes.io/zone"
+    gangs = kind(cpu=4, members=4, within=zone)
+    nodes = pool(count=6, zones=["a", "b", "c"])
+    simulation = begin(tmp_path, scenario(gangs, load=0.6, cluster={"pools": [nodes]}))
+    simulation.run()
+    tasks, messages = simulation.tasks, simulation.machines.messages
+    used: dict[int, set[str]] = {}
+    for task in tasks.find(TaskProgress.RUNNING).tolist():
+        labels = messages[int(tasks.machine[task])].labels
+        used.setdefault(int(tasks.work.gang[task]), set()).add(labels[zone])
+    assert used
+    assert all(len(zones) == 1 for zones in used.values())

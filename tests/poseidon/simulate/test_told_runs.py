@@ -27,11 +27,9 @@ def begin_with(folder: Path, *overlays: str, **more: Any) -> Simulation:
         "costModels": [{"name": name, "weight": 10} for name in overlays],
     }
     (folder / "scheduler.yaml").write_text(yaml.safe_dump(configuration), encoding="utf-8")
-    document = scenario(
-        LONG, SHORT, load=0.6, horizon="24h", cluster={"pools": [pool(count=30, cpu=32)]},
-        configuration="scheduler.yaml", **(more | {"roundEvery": "2m"}),
-    )  # fmt: skip
-    return begin(folder, document)
+    nodes = {"pools": [pool(count=30, cpu=32)]}
+    document = scenario(LONG, SHORT, load=0.6, horizon="24h", cluster=nodes, configuration="scheduler.yaml")
+    return begin(folder, document | {"roundEvery": "2m"} | more)
 
 
 def read_runs(events: list[pb.Event]) -> dict[str, list[list[float]]]:
@@ -56,6 +54,31 @@ def test_random_run_times_are_those_of_no_task(tmp_path: Path) -> None:
     assert count == 2
     assert seconds not in (512.0, 608.9)
     assert read_runs(again.take_ended(kinds, ended))["batch"] == [[seconds, 2]]
+
+
+def test_what_files_tell_of_a_program_is_gone_on_with(tmp_path: Path) -> None:
+    """A finished pod of the files has run the program that comes again."""
+    ended = {"startedAt": "2025-12-31T00:00:00Z", "finishedAt": "2025-12-31T01:00:00Z", "exitCode": 0}
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "done", "uid": "1", "annotations": {"firmament.io/program": "batch"}},
+        "spec": {"nodeName": "general-0", "containers": [{"name": "main", "image": "work"}]},
+        "status": {
+            "phase": "Succeeded",
+            "containerStatuses": [{"name": "main", "state": {"terminated": ended}}],
+        },
+    }
+    (tmp_path / "pods.yaml").write_text(yaml.safe_dump(pod), encoding="utf-8")
+    cluster = {"pools": [pool(count=2)], "files": ["pods.yaml"]}
+    runs = {}
+    for telling in ("learnt", "random"):
+        simulation = begin_with(tmp_path, "lifetimes", cluster=cluster, runTimes=telling)
+        assert simulation.told_runs is not None
+        told = simulation.told_runs.take_ended(simulation.kinds, [(1, 512.0)] * 4)
+        runs[telling] = read_runs(told)["batch"]
+    assert runs["learnt"] == [[512.0, 4], [4096.0, 1]]
+    assert [count for _, count in runs["random"]] == [4]
 
 
 def test_nothing_is_told_where_no_model_reads_it(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -37,11 +38,32 @@ KUEUE = """cohorts:
   - className: cq
     count: 3
     nominalQuota: 20
+    borrowingLimit: 100
+    reclaimWithinCohort: Any
+    withinClusterQueue: LowerPriority
     workloadsSets:
     - count: 5
       creationIntervalMs: 100
       workloads:
       - {className: small, runtimeMs: 200, priority: 50, request: 1}
+"""
+
+
+KUEUE_TOPOLOGY = """topology:
+  name: tree
+  levels:
+  - {name: rack, count: 2, nodeLabel: example/rack}
+  - {name: node, count: 3, nodeLabel: kubernetes.io/hostname, capacity: {cpu: "8", memory: 16Gi}}
+cohorts:
+- queuesSets:
+  - nominalQuota: "20"
+    workloadsSets:
+    - count: 1
+      creationIntervalMs: 100
+      workloads:
+      - {className: whole, request: 500m, podCount: 4, tasConstraint: required, tasLevel: example/rack}
+      - {className: rather, request: 500m, podCount: 4, tasConstraint: preferred, tasLevel: example/rack}
+      - {className: one, request: 500m}
 """
 
 
@@ -88,8 +110,37 @@ def test_kueues_workloads_stay_with_the_quota_of_their_cohort(tmp_path: Path) ->
     found = read(tmp_path, "generator.yaml", KUEUE, "kueue")
     assert [node["status"]["allocatable"]["cpu"] for node in found.nodes] == ["60", "60"]
     assert len(found.work) == 2 * 3 * 5
-    assert np.unique(found.work.arrival) == pytest.approx([0, 0.1, 0.2, 0.3, 0.4])
+    assert np.unique(found.work.arrival) == pytest.approx([0.1, 0.2, 0.3, 0.4, 0.5])
     assert set(found.work.duration.tolist()) == {0.2}
+
+
+def test_kueues_queues_have_their_quotas_and_namespaces(tmp_path: Path) -> None:
+    found = read(tmp_path, "generator.yaml", KUEUE, "kueue")
+    by_kind = Counter(each["kind"] for each in found.objects)
+    assert by_kind == {"ResourceFlavor": 1, "ClusterQueue": 6, "LocalQueue": 6}
+    queue = next(each for each in found.objects if each["kind"] == "ClusterQueue")
+    (flavor,) = queue["spec"]["resourceGroups"][0]["flavors"]
+    assert flavor["resources"] == [{"name": "cpu", "nominalQuota": "20", "borrowingLimit": "100"}]
+    assert queue["spec"]["preemption"] == {
+        "reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority"
+    }  # fmt: skip
+    namespaces = {each.manifest["metadata"]["namespace"] for each in found.work.templates}
+    assert namespaces == {
+        each["metadata"]["namespace"] for each in found.objects if each["kind"] == "LocalQueue"
+    }
+
+
+def test_kueues_topology_is_nodes_and_workloads_of_several_pods_are_gangs(tmp_path: Path) -> None:
+    found = read(tmp_path, "generator.yaml", KUEUE_TOPOLOGY, "kueue")
+    assert len(found.nodes) == 6
+    racks = Counter(node["metadata"]["labels"]["example/rack"] for node in found.nodes)
+    assert racks == {"rack-0": 3, "rack-1": 3}
+    assert found.nodes[0]["status"]["allocatable"]["cpu"] == "8"
+    assert found.work.arrival == pytest.approx([0.1] * 4 + [0.2] * 4 + [0.3])
+    assert Counter(found.work.gang.tolist()).most_common() == [(0, 4), (4, 4), (-1, 1)]
+    assert [(each.within, each.rather_within) for each in found.work.templates] == [
+        ("example/rack", ""), ("", "example/rack"), ("", "")
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,58 @@
+"""What is placed begins once it has been written, as fast as the API server may be written to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from poseidon.simulate.request_limit import RequestBucket
+from poseidon.simulate.scenario.document import RequestLimit
+from tests.poseidon.simulate.scenarios import begin, kind, pool, scenario
+
+
+@given(
+    st.lists(st.floats(0, 5), min_size=1, max_size=60).map(sorted),
+    st.floats(0.5, 20),
+    st.integers(1, 10),
+)
+def test_no_span_of_time_has_more_requests_than_the_burst_and_the_rate_allow(
+    moments: list[float], per_second: float, burst: int
+) -> None:
+    bucket = RequestBucket(RequestLimit(per_second=per_second, burst=burst))
+    sent = [bucket.send(1.0, moment) for moment in moments]
+    assert all(when >= moment - 1e-9 for when, moment in zip(sent, moments, strict=True))
+    assert sent == sorted(sent)
+    for first, begin_of_span in enumerate(sent):
+        for last in range(first, len(sent)):
+            span = sent[last] - begin_of_span
+            assert last - first + 1 <= burst + per_second * span + 1e-6
+    at_once = sent[:burst]
+    assert at_once == pytest.approx(moments[:burst], abs=1e-9), "nothing waits while the first burst lasts"
+
+
+def begin_limited(folder: Path, members: int, **limit: float) -> np.ndarray:
+    """Return when 20 tasks that are there at the beginning have begun, ascending."""
+    work = kind(mean="1h", members=members)
+    document = scenario(work, load=1.0, horizon="10m", cluster={"pools": [pool(count=20)]}, requests=limit)
+    simulation = begin(folder, document | {"roundEvery": 1})
+    simulation.run(600.0)
+    tasks = simulation.tasks
+    first = np.flatnonzero(tasks.work.arrival == 0.0)
+    assert (tasks.first_begun[first] >= 0.0).all()
+    return np.sort(tasks.first_begun[first])
+
+
+def test_tasks_begin_at_the_rate_of_the_limit(tmp_path: Path) -> None:
+    begun = begin_limited(tmp_path, 1, perSecond=2, burst=5)
+    assert (begun[:5] == 0.0).all()
+    assert np.diff(begun[4:20]) == pytest.approx(0.5)
+
+
+def test_a_gang_is_one_request_where_the_scheduler_writes_one_for_it(tmp_path: Path) -> None:
+    begun = begin_limited(tmp_path, 4, perSecond=2, burst=1, perPod=0, perGang=1)
+    assert np.unique(begun[:20]) == pytest.approx([0.0, 0.5, 1.0, 1.5, 2.0])
+    assert (begun[:4] == begun[0]).all()
