@@ -19,6 +19,7 @@ _LEFT_OUT = (
     "taint-eviction-controller",
     "node-ipam-controller",
     "persistentvolume-binder-controller",
+    "ttl-controller",
 )
 
 

@@ -241,7 +241,8 @@ class Session:
                     grpc.StatusCode.INVALID_ARGUMENT,
                     "ClientMessage: body: is missing or unknown to this version",
                 )
-        self._loop.read(events=body == "events" and len(message.events.events) > 0)
+        has_events = body == "events" and len(message.events.events) > 0
+        self._loop.read(events=has_events, small=has_events and _is_small(message.events))
 
     async def _apply(self, batch: pb.EventBatch) -> None:
         if batch.sequence != self._sequence + 1:

@@ -14,6 +14,9 @@ LONGEST_PACE_SECONDS = 0.5
 """But no later: what arrives may also concern tasks that no binding is in the way of."""
 
 
+LONE_SECONDS = 0.005
+"""Silence before a small message after which it is taken for one that comes alone, and its round begins at once."""
+
 WORTH_WAITING = 3
 """In a stream of arrivals a round waits for so many times the last round's seconds, at most for the window: where a
 round takes a millisecond, nobody gains by waiting for twenty."""
@@ -23,10 +26,12 @@ class BatchingWindow:
     """Follows the messages of one stream and says how long a round should still wait for more of them.
 
     A burst is messages with hardly a pause between them. Once it is over, a round need not wait: its sender has
-    said what there was to say. If it came less than a window after other events it is taken for part of a stream of
-    arrivals, whose next part is worth waiting for: then the whole window passes, from the change that brought work, so
-    that rounds are no more frequent than that. Where rounds are short the window is as well (``WORTH_WAITING``): what
-    comes less often than that is not waited for. All times are seconds on one monotonic clock of the caller's.
+    said what there was to say. A small message that comes out of silence is not waited upon at all: if it begins a
+    burst, what follows is gathered while its round runs. If a message came less than a window after other events it is
+    taken for part of a stream of arrivals, whose next part is worth waiting for: then the whole window passes, from the
+    change that brought work, so that rounds are no more frequent than that. Where rounds are short the window is as
+    well (``WORTH_WAITING``): what comes less often than that is not waited for. All times are seconds on one monotonic
+    clock of the caller's.
     """
 
     def __init__(self, seconds: float, quiet_seconds: float = QUIET_SECONDS) -> None:
@@ -39,6 +44,7 @@ class BatchingWindow:
         self._silent_since = 0.0
         self._last_events: float | None = None
         self._streaming = False
+        self._comes_alone = False
         self._round_began = float("-inf")
         self._round_seconds: float | None = None
 
@@ -58,19 +64,21 @@ class BatchingWindow:
     def forget_arrivals(self) -> None:
         """Note that a snapshot is complete; its events say nothing about the pace of later ones."""
         self._last_events = None
-        self._streaming = False
+        self._streaming = self._comes_alone = False
 
     def reading(self, now: float) -> None:
         """Note that a message has arrived, which will take a while to apply."""
         self._reading = True
         self._read_at = now
 
-    def read(self, now: float, *, events: bool) -> None:
-        """Note that the message has been applied; ``events``: it was a batch of them."""
+    def read(self, now: float, *, events: bool, small: bool = False) -> None:
+        """Note that the message has been applied; ``events``: it was a batch of them, ``small``: of a few."""
         if events:
             pause = None if self._last_events is None else self._read_at - self._last_events
             if pause is None or pause >= self._quiet:
                 self._streaming = pause is not None and pause < self._worth_waiting()
+            out_of_silence = pause is not None and pause >= LONE_SECONDS
+            self._comes_alone = small and out_of_silence and not self._streaming
             self._last_events = now
         self._reading = False
         self._silent_since = now
@@ -89,6 +97,8 @@ class BatchingWindow:
             return 0.0
         begin = self._since + self._seconds
         if not self._reading:
+            if self._comes_alone:
+                return 0.0
             quiet = self._silent_since + self._quiet
             if not self._streaming:
                 begin = min(begin, quiet)

@@ -124,9 +124,9 @@ class DriverLoop:
         """Note that a message has arrived and is about to be applied."""
         self._window.reading(_now())
 
-    def read(self, *, events: bool = False) -> None:
-        """Note that the message has been applied; ``events``: it was a batch with some in it."""
-        self._window.read(_now(), events=events)
+    def read(self, *, events: bool = False, small: bool = False) -> None:
+        """Note that the message has been applied; ``events``: it was a batch with some in it, ``small``: a few."""
+        self._window.read(_now(), events=events, small=small)
         self._wake.set()
 
     def in_sync(self) -> None:

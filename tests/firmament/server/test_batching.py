@@ -8,7 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament.server.driving.batching import LONGEST_PACE_SECONDS, PACE, WORTH_WAITING, BatchingWindow
+from firmament.server.driving.batching import (
+    LONE_SECONDS,
+    LONGEST_PACE_SECONDS,
+    PACE,
+    WORTH_WAITING,
+    BatchingWindow,
+)
 
 WINDOW, QUIET = 0.020, 0.001
 
@@ -17,9 +23,11 @@ def batching(window: float = WINDOW) -> BatchingWindow:
     return BatchingWindow(window, QUIET)
 
 
-def message(window: BatchingWindow, begin: float, end: float, *, events: bool = True) -> None:
+def message(
+    window: BatchingWindow, begin: float, end: float, *, events: bool = True, small: bool = False
+) -> None:
     window.reading(begin)
-    window.read(end, events=events)
+    window.read(end, events=events, small=small)
 
 
 def test_nothing_to_wait_for_when_nothing_has_changed():
@@ -102,6 +110,54 @@ def test_what_comes_less_often_than_short_rounds_would_wait_is_not_waited_for():
     window.restart(1.002)
     window.note_end(1.004)
     message(window, 1.010, 1.011)
+    window.look()
+    assert window.compute_wait(1.011) == pytest.approx(QUIET)
+
+
+def after_a_short_round() -> BatchingWindow:
+    window = batching()
+    message(window, 1.000, 1.000, small=True)
+    window.look()
+    window.restart(1.0)
+    window.note_end(1.001)
+    return window
+
+
+def test_what_comes_alone_is_placed_at_once():
+    window = after_a_short_round()
+    message(window, 1.0001 + LONE_SECONDS, 1.0055, small=True)
+    window.look()
+    assert window.compute_wait(1.0055) == 0.0
+
+
+def test_a_large_message_out_of_silence_begins_a_burst():
+    window = after_a_short_round()
+    message(window, 1.010, 1.011)
+    window.look()
+    assert window.compute_wait(1.011) == pytest.approx(QUIET)
+
+
+@pytest.mark.parametrize("then", [1.0115, 1.0132], ids=["without a pause", "after a pause"])
+def test_what_follows_a_message_out_of_silence_is_gathered(then: float):
+    window = after_a_short_round()
+    message(window, 1.010, 1.011, small=True)
+    window.look()
+    message(window, then, then, small=True)
+    assert window.compute_wait(then) >= QUIET * 0.99
+
+
+def test_a_message_in_the_works_is_waited_for_also_after_one_that_came_alone():
+    window = after_a_short_round()
+    message(window, 1.010, 1.011, small=True)
+    window.look()
+    window.reading(1.0112)
+    assert window.compute_wait(1.0113) > 0.0
+
+
+def test_the_first_message_after_a_snapshot_does_not_come_alone():
+    window = after_a_short_round()
+    window.forget_arrivals()
+    message(window, 1.010, 1.011, small=True)
     window.look()
     assert window.compute_wait(1.011) == pytest.approx(QUIET)
 
