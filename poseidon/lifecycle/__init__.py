@@ -1,1 +1,2 @@
-"""The way of a pod through the bridge, from first seen to bound and gone; without input or output."""
+"""The life of a pod in the bridge, from the first event about it until it is bound and gone; without input or output.
+"""

@@ -20,7 +20,9 @@ from poseidon.kube.write.suspension_writer import SuspensionWrite
 
 
 class Bind(NamedTuple):
-    """Post a binding. ``complained``: why the pod stayed pending has been said, and may still wait to be written."""
+    """Post a binding. ``complained``: the bridge has reported why the pod was pending, and may not have written that
+    yet.
+    """
 
     pod: PodRef
     node: str
@@ -48,7 +50,7 @@ class AnnounceUnschedulable(NamedTuple):
 
 
 class Evict(NamedTuple):
-    """Have a pod on ``node`` make way; ``beyond_budget``: also where a disruption budget forbids it."""
+    """Evict a pod from ``node``; ``beyond_budget``: even if a disruption budget forbids it."""
 
     pod: PodRef
     node: str
@@ -57,7 +59,7 @@ class Evict(NamedTuple):
 
 
 class WithdrawEviction(NamedTuple):
-    """Let a pod (uid) stay after all, if its eviction has not been carried out yet."""
+    """Cancel the eviction of a pod (uid), if it has not been carried out yet."""
 
     uid: str
 

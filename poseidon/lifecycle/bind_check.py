@@ -28,7 +28,7 @@ Amounts: TypeAlias = tuple[tuple[str, int], ...]
 
 
 class Absent(NamedTuple):
-    """Pods that are counted on a node and use nothing there (task class of each).
+    """Pods that are counted on a node although they use nothing there now, or later, by their task classes.
 
     ``now``: pods that have the node, but wait until others have left it. ``later``: pods that will have left
     it, and pods that come after the one in question.
@@ -47,7 +47,7 @@ def _nobody() -> Absent:
 
 
 class _Offer(NamedTuple):
-    """What a machine has to give, and what keeps pods away unless they tolerate it: (taint, in words)."""
+    """What a machine offers, and its hard taints, each with its text for people."""
 
     machine: pb.Machine
     allocatable: dict[str, int]
@@ -55,9 +55,10 @@ class _Offer(NamedTuple):
 
 
 class BindCheck:
-    """Compares classes with nodes. The rules are the solver's: capacity, cordon, readiness and hard taints.
+    """Checks whether a node still takes a pod of a class, by the solver's rules: capacity, cordon, readiness, hard
+    taints.
 
-    Selectors are left to the solver: labels change too seldom to be looked at twice.
+    Selectors are not checked again: labels of nodes change too seldom.
     """
 
     def __init__(self, machines: Machines, requested: Requested, classes: ClassTable) -> None:
@@ -67,13 +68,13 @@ class BindCheck:
         self.tolerations_of_queue: Callable[[str, Mapping[str, str]], Sequence[pb.Toleration]] = (
             _tolerate_nothing
         )
-        """Returns what pods of a queue tolerate besides on nodes with some labels."""
+        """Returns the further tolerations of a queue's pods on nodes with some labels."""
         self._offers: dict[str, _Offer] = {}
         self._requests: dict[int, Amounts] = {}
         self._interned: dict[Amounts, Amounts] = {}
 
     def requests(self, task_class: int) -> Amounts:
-        """Return what a pod of a class takes on its node. Classes that ask for the same share one tuple."""
+        """Return what a pod of a class requests on its node. Classes with equal requests share one tuple."""
         known = self._requests.get(task_class)
         if known is None:
             message = self._classes.message(task_class)
@@ -187,7 +188,7 @@ class Requested:
         self._used: dict[str, dict[str, int]] = {}
 
     def put(self, uid: str, node: str, requests: Amounts) -> None:
-        """Charge a pod to a node, and to no other; "" takes it off whatever node it was charged to."""
+        """Count a pod's requests on a node, and on no other; "" for no node at all."""
         charge = (node, requests)
         before = self._charged.get(uid)
         if before == charge:

@@ -1,4 +1,5 @@
-"""What claims of devices mean for the pods that the bridge knows: classes, waiting, and writes before bindings."""
+"""Applies claims of devices to pods: to their classes, to why they wait, and to what is written before their bindings.
+"""
 
 from __future__ import annotations
 
@@ -47,19 +48,19 @@ class DeviceEffects:
     def translate(
         self, claims: tuple[PodDeviceClaim, ...], task: Task, place: str
     ) -> tuple[Task, DeviceResolution]:
-        """Return the task of a pod with what its claims ask for, and what they mean besides."""
+        """Return the task of a pod with the requests of its claims, and how the claims have been resolved."""
         self.in_use = True
         self.tasks.devices = self.devices
         resolution = self.devices.put_pod(task.uid, task.name, claims, place)
         return self._add_needs(task, resolution), resolution
 
     def note(self, record: PodRecord, resolution: DeviceResolution) -> None:
-        """Note what keeps a pod from being placed by reason of its claims."""
+        """Note why a pod's claims keep it from being placed, if they do."""
         record.uses_devices = True
         self.tasks.hold(record, devices=resolution.waits)
 
     def apply(self) -> None:
-        """Carry on after any change: to claims, or to where pods are."""
+        """Update tasks and placements after claims, or the nodes of pods, have changed."""
         devices = self.devices
         if not devices.has_news:
             return
@@ -83,7 +84,7 @@ class DeviceEffects:
         self.apply()
 
     def expire(self) -> None:
-        """Give up what has taken too long."""
+        """Give up writes and drivers that have taken too long."""
         if self.in_use:
             self.devices.expire()
             self.apply()

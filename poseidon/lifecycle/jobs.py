@@ -41,7 +41,7 @@ class Jobs:
         return True
 
     def replace(self, job: pb.Job) -> None:
-        """Describe a job with members anew; the solver is told if it knows the former description."""
+        """Replace the description of a job with members; the solver gets it if it knows the former one."""
         entry = self._entries.get(job.id)
         if entry is None or entry.job == job:
             return
@@ -62,7 +62,7 @@ class Jobs:
                 self.ended[job_id] = None
 
     def forget_told(self) -> None:
-        """Begin a stream: its solver knows no job."""
+        """Begin a new stream: the solver at its other end knows no job."""
         self._told.clear()
         self.ended.clear()
         self.changed.clear()

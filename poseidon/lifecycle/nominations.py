@@ -45,9 +45,9 @@ _LONGEST = 600.0
 
 
 class Nominations:
-    """Tells ``records`` of the pods that are nominated for a node, until they are bound, or have no place after all.
+    """Keeps records of nominated pods in ``records``, until a pod is bound or has no place after all.
 
-    ``told``: ours, by uid. A pod that gets another place in the end still counts as one for which others had to leave.
+    ``told``: uids of our nominated pods. A pod stays in it, even with another place, until ``end``: others left for it.
     """
 
     def __init__(self, records: CustomRecords) -> None:
@@ -88,9 +88,7 @@ def foreign_nomination(pod: Pod, priorities: PriorityResolver) -> bytes | None:
 
 
 def room_record(pod: Pod, node: str, priority: int) -> bytes:
-    """Return the record of room on a node for all that a pod requests, kept from pods of its priority or
-    less.
-    """
+    """Return the record that keeps room on a node for all that a pod requests, from pods of its priority or less."""
     requests = {**effective_requests(pod.spec, []), "pods": 1}
     return msgspec.json.encode({"machine": node, "priority": priority, "requests": requests})
 
@@ -125,7 +123,9 @@ class _Kept(Struct):
 
 
 class _OldPlace(Struct):
-    """The old place of a moved pod, as recorded (``content``), and until when; ``told``: it is kept now."""
+    """The old place of a moved pod: its record (``content``), until when it is kept, and whether it is kept now
+    (``told``).
+    """
 
     node: str
     content: bytes
@@ -134,7 +134,7 @@ class _OldPlace(Struct):
 
 
 class _Meant(Struct):
-    """The only place of a replacement at present, "" for any; ``moved``: uid of the pod that it replaces.
+    """The node to which alone a replacement may go at present ("": any), and the uid of the pod that it replaces.
 
     ``back``: it was refused there, and gets its old place.
     """
@@ -166,8 +166,7 @@ class KeptPlaces:
         self._outcomes: Counter[str] = Counter()
 
     def note_running(self, pod: Pod, task: Task) -> None:
-        """Note the present state of a running pod: it has reached its place, or a move is announced or taken
-        back.
+        """Note a running pod's state: it has reached its kept place, or its move is announced, or no longer announced.
         """
         now = self._wall()
         node, until = parse_announced_move(pod, now)
@@ -228,7 +227,7 @@ class KeptPlaces:
             self._records.tell(FOREIGN_NOMINATION_RECORD, _old_name(uid), old.content)
 
     def release(self, uid: str) -> bool:
-        """Note that a round has found no place for a pod; return whether it was limited to one node.
+        """Note that a round found no place for a pod; return whether the pod had been limited to its kept place.
 
         That is its old node then, if that is still kept for it, and after that any.
         """
@@ -267,21 +266,20 @@ class KeptPlaces:
             del self._rests[place]
 
     def _latest(self, uid: str, now: float) -> float:
-        """Return until when a pod may have a place. It is over for as long as it could last, then begins anew."""
+        """Return until when a pod may have a kept place. After it ends, none is kept for as long again."""
         began = self._began.get(uid)
         if began is None or began + 2 * _LONGEST <= now:
             began = self._began[uid] = now
         return began + _LONGEST
 
     def _latest_there(self, namespace: str, node: str, now: float) -> float:
-        """Return until when a namespace may have places on a node: no longer than its oldest there."""
+        """Return until when a namespace may keep places on a node: until its oldest place there ends."""
         kept = self._kept.values()
         oldest = min((it.since for it in kept if (it.namespace, it.node) == (namespace, node)), default=now)
         return oldest + _LONGEST
 
     def _has_share(self, namespace: str) -> bool:
-        """Return whether a namespace may have one more place; where all are in use, the one that has most
-        gives one up.
+        """Return whether a namespace may have one more place. If all are in use, the namespace with most gives one up.
 
         No namespace ends with fewer than the other by that. A place for which no pod is leaving yet goes first, the
         latest.
@@ -314,7 +312,7 @@ class KeptPlaces:
         self._forget(uid)
 
     def _forget(self, uid: str) -> None:
-        """Keep neither the place that a pod goes to nor the one that it has."""
+        """Stop keeping both the place that a pod goes to and the place that it had."""
         if uid in self._kept:
             self._drop(uid)
             self._end_old(uid)

@@ -1,4 +1,4 @@
-"""Placed pods that are not bound yet: what each of them waits for, and its binding once nothing is left to wait for."""
+"""Binds placed pods as soon as each has nothing left to wait for."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Dependencies:
 
 @dataclass(slots=True, eq=False, repr=False)
 class PendingBindings:
-    """Binds placed pods once nothing holds them back any more, and reports the outcome to the solver.
+    """Binds placed pods once they have nothing left to wait for, and reports the outcomes to the solver.
 
     If other pods must leave the place, the pod is bound once they are gone; until then its status names the
     node. If it depends on other pods, it is bound after them. Its claims are bound first; meanwhile its
@@ -95,7 +95,7 @@ class PendingBindings:
     """Which pods must be bound before others."""
 
     def absent(self, record: PodRecord) -> Absent:
-        """Return the pods that are counted on a pod's node and use nothing there, without the pod itself.
+        """Return the other pods that are counted on a pod's node although they use nothing there now, or later.
 
         A pod that leaves the node uses its room until it is gone; a pod that waits for that uses it only
         then. Less important waiting pods must give way to this one.
@@ -110,9 +110,10 @@ class PendingBindings:
         return Absent(tuple(now), tuple(later))
 
     def begin(self, record: PodRecord, leaders: Sequence[str], staying: Iterable[str]) -> None:
-        """Bind a pod that has just been placed, once ``leaders`` are settled.
+        """Bind a pod that has just been placed, once each of ``leaders`` is bound, or gone if it has to leave.
 
-        None of them may be among ``staying``, the pods that should have left their nodes and will not.
+        The pod loses its place if a leader is among ``staying``, the pods that should have left their nodes and will
+        not.
         """
         if not leaders:
             if record.nominated != record.binding:
@@ -126,13 +127,13 @@ class PendingBindings:
         self._bind_after(record, [leader for leader in leaders if self._is_unsettled(leader)])
 
     def take_back(self, record: PodRecord) -> None:
-        """Give up the place of a pod that waits for others: it gets another place, or need not wait any more."""
+        """Give up the place of a pod that waits for others to leave, because the solver has placed it anew."""
         self.dependencies.drop(record.task.uid)
         self.nominate(record, "")
         self.tasks.move(record, Event.GIVEN_UP)
 
     def note_overtaken(self, record: PodRecord, placed_on: str) -> None:
-        """Note that another program has bound a pod that was still to be bound to ``placed_on``."""
+        """Note that another program has bound a pod that the bridge was going to bind to ``placed_on``."""
         self.dependencies.drop(record.task.uid)
         if record.node in ("", placed_on):
             self.confirm(record)
@@ -154,12 +155,12 @@ class PendingBindings:
                 self._bind(record)
 
     def post(self, record: PodRecord) -> None:
-        """Have the binding of a pod posted: nothing holds it back any more, its claims included."""
+        """Have the binding of a pod posted; its claims are bound and it waits for no other pod."""
         self.tasks.move(record, Event.POSTED)
         self.actions.append(Bind(record.ref, record.binding, record.said_here))
 
     def node_gone(self, node: str) -> None:
-        """Forget a node that is gone: no pod waits for anything on it."""
+        """Take back the places on a node that is gone from the pods that wait for others to leave it."""
         for record in self.tasks.on_node(node):
             if record.phase is Phase.WAITING:
                 self.fail(record, f"node {node} is gone", retry=True)
@@ -190,12 +191,12 @@ class PendingBindings:
             self._bind(record)
 
     def _tell_patience(self, record: PodRecord, going: Sequence[PodRecord]) -> None:
-        """Say what a pod that has its node waits for."""
+        """Report for which pods a placed pod waits until they have left its node."""
         message = f"waits on node {record.binding} until {_enumerate_pods(record, going)} left it"
         self.pending_reasons.waiting_for(record, message)
 
     def _bind(self, record: PodRecord) -> None:
-        """Bind a pod, once its claims are bound. What else its binding waits for is settled."""
+        """Bind a pod that waits for no other pod, as soon as its claims are bound."""
         if not record.uses_claims:
             self.reserve_devices(record)
             return
@@ -210,7 +211,7 @@ class PendingBindings:
             self.reserve_devices(record)
 
     def reserve_devices(self, record: PodRecord) -> None:
-        """Bind a pod once its claims of devices are written. Its volumes are bound."""
+        """Bind a pod whose volumes are bound, as soon as its claims of devices are written."""
         uid = record.task.uid
         if not record.uses_devices or uid not in self.devices:
             self.post(record)
@@ -292,9 +293,10 @@ class PendingBindings:
         self.nominations.end(record.task.uid)
 
     def nominate(self, record: PodRecord, node: str) -> None:
-        """Have a pod's status name the node where others make way for it, or its claims are bound, or none any more.
+        """Write the node into a pod's status on which others make way for it or its claims are bound; "" for none any
+        more.
 
-        With its binding the API server has taken the nomination back.
+        The API server itself clears the nomination of a pod that is bound.
         """
         if record.phase not in UNPLACED | UNDER_WAY:
             record.nominated = ""

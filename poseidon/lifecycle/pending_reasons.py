@@ -47,7 +47,7 @@ class AnnouncementOptions(Section):
 
 
 class PendingReasons:
-    """Decides what is reported of pending pods, and when, and adds it to ``actions``. ``clock`` is monotonic."""
+    """Decides which reasons of pending pods are reported, and when, and adds the reports to ``actions``."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class PendingReasons:
         self._actions = actions
         self._clock = clock
         self._counts_seconds = options.counts_after
-        # What is said later: the newest message by uid, and when each is due.
+        # Messages that were put off: the newest by uid, and a heap of when each is due.
         self._later: dict[str, str] = {}
         self._due: list[tuple[float, str]] = []
         self._outage_since: float | None = None
@@ -82,24 +82,24 @@ class PendingReasons:
         self._say(record, message, now)
 
     def consider_wait(self, record: PodRecord) -> None:
-        """Take why a pod is not offered to the solver, if it is for this scheduler to place."""
+        """Consider why a pod is not sent to the solver, if it is for this scheduler to place."""
         if record.waits_for and record.schedulable:
             self.consider(record, record.waits_for)
 
     def waiting_for(self, record: PodRecord, message: str) -> None:
-        """Take what has to happen before a pod is bound to the node that it has got."""
+        """Report what has to happen before a pod is bound to the node that it has got."""
         if record.message != message:
             self._say(record, message, self._clock())
 
     def say_due(self) -> None:
-        """Say what was put off and is to be said by now, of pods that still wait."""
+        """Report the reasons that were put off and are due, of pods that still wait."""
         now = self._clock()
         while self._due and self._due[0][0] <= now:
             _, uid = heapq.heappop(self._due)
             message = self._later.get(uid)
             record = self._tasks.get(uid)
             if message is None or record is None or record.place or not record.message:
-                # Overtaken by events: bound, gone, or said in other words since.
+                # The pod is bound or gone, or another message has been reported since.
                 self._later.pop(uid, None)
             elif record.announced_at + self._counts_seconds > now:
                 heapq.heappush(self._due, (record.announced_at + self._counts_seconds, uid))

@@ -256,12 +256,12 @@ class PodRecord(Struct, eq=False, gc=False):
 
     @property
     def place(self) -> str:
-        """Where it runs, or will if all goes well; "" if nowhere."""
+        """The node on which the pod runs, or will run if its binding succeeds; "" for none."""
         return self.node or self.binding
 
     @property
     def waits_for(self) -> str:
-        """Why it is not offered to the solver, "" if it is."""
+        """Why the pod is not sent to the solver as one to be placed, "" if it is."""
         held = self.fault or self.priority_wait or self.group_wait or self.queue_wait
         return held or self.claims_wait or self.devices_wait
 
@@ -272,21 +272,25 @@ class PodRecord(Struct, eq=False, gc=False):
 
     @property
     def going(self) -> bool:
-        """Whether it leaves its node, because of an eviction or another program."""
+        """Whether the pod is leaving its node, because of an eviction or another program."""
         return self.phase in GOING
 
     @property
     def offered(self) -> bool:
-        """Whether the solver may find a node for it, as long as it has none."""
+        """Whether the solver may place the pod while it has no node."""
         return self.schedulable and not self.waits_for
 
     @property
     def awaits_report(self) -> bool:
-        """Whether the solver placed it itself on this stream, so that a report settles the matter."""
+        """Whether the solver placed the pod on this stream, so that a report of the binding tells it all it has to
+        know.
+        """
         return self.told is not None and not self.told.machine
 
     def get_desired_state(self) -> SentState | None:
-        """Return the state that a solver should know of the pod if it knows all machines; None: no state."""
+        """Return the pod's state as a solver that knows all machines should have it, None if it should not know the
+        pod.
+        """
         place = self.place
         if not place and not self.offered:
             return None

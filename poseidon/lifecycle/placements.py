@@ -35,7 +35,7 @@ _UNSUPPORTED = "this driver can neither move running pods nor do what it does no
 
 @dataclass(slots=True, eq=False, repr=False)
 class Placements:
-    """Decides what to post for a round, and what to report back."""
+    """Decides which bindings are posted for a round, and reports to the solver what became of its deltas."""
 
     tasks: PodRecords
     """The pods for the solver."""
@@ -63,7 +63,7 @@ class Placements:
     # --- rounds --------------------------------------------------------------------------------------------
 
     def on_round(self, result: pb.RoundResult) -> None:
-        """Turn deltas into bindings, and reasons into announcements where they are new."""
+        """Turn a round's deltas into bindings and evictions, and report its new reasons."""
         evicts = any(delta.kind == pb.Delta.PREEMPT for delta in result.deltas)
         staying = self._evict(result) if evicts else set()
         for delta in result.deltas:
@@ -81,7 +81,7 @@ class Placements:
                     self._stays(uid, group.message)
 
     def _cannot_place(self, delta: pb.Delta) -> None:
-        """Drop a placement that cannot be handled: it counts as not made."""
+        """Drop a placement whose handling raised an exception: the solver is told that it was not made."""
         record, words = self.tasks.get(delta.task), "cannot be carried out"
         if record is not None and record.phase is Phase.PLACED:
             self.pending.fail(record, words, retry=True)
@@ -96,7 +96,7 @@ class Placements:
         return {victim.task for victim, _ in refused}
 
     def _stays(self, uid: str, message: str) -> None:
-        """Say why a pod got no place, unless something else is known of it by now."""
+        """Report why a pod got no place, unless it has one by now or waits for something else."""
         record = self.tasks.get(uid)
         if record is not None and record.schedulable and not record.waits_for:
             if not record.place:
@@ -111,7 +111,7 @@ class Placements:
         if record is not None and record.phase is Phase.WAITING:
             self.pending.take_back(record)
         if record is not None and self.machines.has_returned(machine):
-            # The round may be older than the news that it was gone, with which the solver forgot who was there.
+            # The round may be older than the event that the machine was gone, with which the solver forgot its tasks.
             self.tasks.resync(record)
         if record is None:
             self._refuse(delta, Reason.GONE, "the pod is gone", retry=False)
@@ -122,11 +122,11 @@ class Placements:
         elif not record.offered:
             self._refuse(delta, Reason.NOT_PENDING, "the pod must not be scheduled now", retry=False)
         elif record.claims_refuse:
-            # Decided before the solver was told. It has to look again, and say what keeps the pod.
+            # The round began before the solver knew. It has to try the pod again, and to say why it waits.
             self._refuse(delta, Reason.NOT_PENDING, record.claims_refuse, retry=True)
         elif machine not in self.machines:
             self._refuse(delta, Reason.NO_NODE, f"node {machine} is gone", retry=True)
-            # Whatever the solver made of the task when the machine went: it is pending.
+            # Whatever the solver did with the task when the machine went, it has to be pending there now.
             self.tasks.resync(record)
         else:
             _log.debug("placed pod=%s node=%s", record.ref, machine)
@@ -141,7 +141,7 @@ class Placements:
             self.pending.begin(record, delta.depends_on, staying)
 
     def _can_be_placed(self, delta: pb.Delta) -> bool:
-        """Return whether a pod may have others make way for it on a node."""
+        """Return whether the placement of a pod can be made, so that others may be evicted for it."""
         record = self.tasks.get(delta.task)
         if record is None or record.node or not record.offered:
             return False
@@ -150,7 +150,7 @@ class Placements:
         return (record.phase is Phase.WAITING or not record.binding) and delta.machine in self.machines
 
     def _refuse(self, delta: pb.Delta, reason: Reason, words: str, *, retry: bool) -> None:
-        """Do not bind a pod, count that, and tell the solver."""
+        """Refuse a placement: count it, and report to the solver why."""
         self.refusals.note(Kind.BINDING, reason, delta.task, words)
         self.pending.report(delta.task, delta.machine, words, retry=retry)
 
@@ -180,13 +180,13 @@ class Placements:
         if record.node == machine:
             self.pending.confirm(record)
         else:
-            # The event that says where it runs follows the report and overrides it.
+            # The report frees the solver's place; the event after it states the node on which the pod runs.
             words = f"already assigned to node {record.node}"
             self.refusals.note(Kind.BINDING, Reason.ELSEWHERE, record.task.name, words)
             self.pending.report(record.task.uid, machine, words, retry=False)
 
     def _correct_placement(self, record: PodRecord, machine: str) -> None:
-        """Keep to the binding that is under way or done; if the solver chose otherwise now, correct it."""
+        """Keep the binding that is under way or done; if the solver chose another machine, report that."""
         if machine != record.binding or not record.in_flight:
             self.tasks.resync(record)
 
@@ -200,7 +200,7 @@ class Placements:
         if record is not None and not record.place:
             return "it has been given up"
         if record is None or record.binding != node:
-            # Whatever is wrong with it is not the node's doing; the API server knows.
+            # A pod that is gone or replaced is no fault of the node: the API server will refuse the binding.
             return ""
         problem = self.bind_check.refusal(
             record.task.task_class,
@@ -220,7 +220,7 @@ class Placements:
         record = self.tasks.get(uid)
         if record is None or record.binding != outcome.request.node:
             return
-        # If the answer was lost, the watch may have told already.
+        # If the answer was lost, the watch may have shown the pod on its node already.
         if outcome.result is BindResult.BOUND or record.node == record.binding:
             self.tasks.move(record, Event.ACCEPTED)
             self.pending.confirm(record)
@@ -271,8 +271,7 @@ class Placements:
             self.pending.fail_followers(uid, reason)
 
     def recall(self, uids: Iterable[str], reason: str) -> None:
-        """Recall the places of these pods, which the solver has given up: those that are not bound yet stay
-        unbound.
+        """Take back the places of pods that the solver has given up, if they are not bound yet.
 
         A binding that is on its way may succeed nevertheless; the watch tells then, as of any other pod.
         """

@@ -1,4 +1,5 @@
-"""The pods for the solver: where each one is, and what the solver knows of it. No other module writes this.
+"""Records of the pods for the solver: where each pod is, and what the solver knows of it. Only this module changes
+them.
 
 Each step of a pod also updates the pods per node, the requested amounts there, and the list of changed pods.
 """
@@ -61,7 +62,7 @@ class PodRecords:
         return self._records.get(self._uids.get(name, ""))
 
     def add(self, record: PodRecord, node: str) -> None:
-        """Take up a new record of a pod that runs on ``node``, "" for nowhere."""
+        """Add the record of a pod that runs on ``node``, "" for none."""
         uid = record.task.uid
         record.node = node
         before = record.phase
@@ -118,9 +119,7 @@ class PodRecords:
         fault: str | None = None,
         schedulable: bool | None = None,
     ) -> None:
-        """Note what keeps a pod from being placed, "" for nothing any more; arguments that are not given leave their
-        value unchanged.
-        """
+        """Note what keeps a pod from being placed ("": nothing). Arguments that are not given change nothing."""
         record.group_wait = record.group_wait if group is None else group
         record.queue_wait = record.queue_wait if queue is None else queue
         record.claims_wait = record.claims_wait if claims is None else claims
@@ -133,18 +132,22 @@ class PodRecords:
             self.move(record, _explain_held_back(record))
 
     def mark(self, uid: str) -> None:
-        """Look at this task again: update what it uses at once, and what the solver knows when changes are
+        """Update at once what a task uses on its node; compare it with what the solver knows when updates are next
         taken.
         """
         self._charge(self._records[uid])
         self._changed[uid] = None
 
     def touch(self, uid: str) -> None:
-        """Compare this task again with what the solver knows. Its place, and what it uses, have not changed."""
+        """Compare a task with what the solver knows when updates are next taken. Its place and what it uses are
+        unchanged.
+        """
         self._changed[uid] = None
 
     def resync(self, record: PodRecord) -> None:
-        """Return what the solver makes of this task is unclear: say how it stands, also if that is nowhere."""
+        """Send the state of a task again, as it is unclear what the solver takes it for, even if the task has no
+        machine.
+        """
         record.told = None
         self._to_resync.add(record.task.uid)
         self.mark(record.task.uid)
@@ -164,15 +167,15 @@ class PodRecords:
         self._changed.update(dict.fromkeys(self._on_node.get(node, ())))
 
     def forget_node(self, node: str) -> None:
-        """Forget what the solver knows of tasks on a machine that is gone: it keeps them aside for the
-        machine's return.
+        """Note that the solver no longer knows the tasks on a machine that is gone; it keeps them for the machine's
+        return.
 
         They are sent again if the node returns. Until then no other event would tell the solver that those tasks have
         ended.
         """
         for uid in self._on_node.get(node, ()):
             record = self._records[uid]
-            # Without a machine it was told as pending, and has been assumed there.
+            # The solver was told that it was pending, and has itself assumed it on the machine.
             if record.told is not None and record.told.machine in ("", node):
                 self._removed[uid] = None
                 record.told = None
@@ -193,7 +196,7 @@ class PodRecords:
         return record
 
     def forget_told(self) -> None:
-        """Begin a stream: its solver knows no task."""
+        """Begin a new stream: the solver at its other end knows no task."""
         self._removed.clear()
         self._to_resync.clear()
         for record in self._records.values():
@@ -249,8 +252,8 @@ class PodRecords:
 
     @staticmethod
     def _report_will_do(record: PodRecord) -> bool:
-        """Return whether the solver assumes the task where it is being bound, so that the report will settle
-        it.
+        """Return whether the solver assumes the task on the node to which it is being bound: then the report is
+        enough.
         """
         return record.in_flight and record.awaits_report and record.node in ("", record.binding)
 

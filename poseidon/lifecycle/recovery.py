@@ -104,7 +104,9 @@ class RefusedPods:
 
 
 def _recreations(pod: Pod) -> int:
-    """Return how often a pod has been created again; what is no number counts as never, a long one as very often."""
+    """Return how often a pod has been created again: 0 if its annotation is not a number, very often if it is too
+    long.
+    """
     text = pod.metadata.annotations.get(RECREATIONS, "")
     if not (text.isascii() and text.isdecimal()):
         return 0
@@ -118,9 +120,7 @@ def is_refused(pod: Pod) -> bool:
 
 
 def may_have_run(pod: Pod) -> bool:
-    """Return whether anything of the pod may ever have run: a kubelet that restarts also refuses pods that
-    did.
-    """
+    """Return whether a container of the pod may have run: a kubelet that restarts also refuses pods that had run."""
     status = pod.status
     initialized = pod.condition("Initialized")
     return (initialized is not None and initialized.status == "True") or any(

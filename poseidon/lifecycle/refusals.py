@@ -1,4 +1,4 @@
-"""Deltas of the solver that are not carried out: counted by reason, and the first of each reason logged."""
+"""Counts the deltas of the solver that the bridge does not carry out, by reason, and logs the first of each reason."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Refusals:
             _log.log(level, 'delta refused kind=%s reason=%s pod=%s message="%s"', kind, reason, pod, words)
 
     def take_counts(self) -> Counter[tuple[Kind, Reason]]:
-        """Return how often each has come about since the last call."""
+        """Return how often each kind was refused for each reason since the last call."""
         counts, self.counts = self.counts, Counter()
         return counts
 
@@ -84,5 +84,5 @@ class Distrust:
         return len(self._rounds) >= ROUNDS
 
     def forget(self) -> None:
-        """Begin anew, with another stream."""
+        """Forget the suspicious rounds of the stream that has ended."""
         self._rounds.clear()

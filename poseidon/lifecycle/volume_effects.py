@@ -1,4 +1,4 @@
-"""What claims mean for the pods that the bridge knows: classes, waiting, and binding them before their pods."""
+"""Applies claims of volumes to pods: to their classes, to why they wait, and binds claims before their pods."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class VolumeEffects:
     """Whether any pod has used claims. Until then, news of pods and bindings do not concern volumes."""
 
     def translate(self, claims: tuple[PodClaim, ...], task: Task, place: str) -> tuple[Task, Resolution]:
-        """Return the task of a pod with what its claims ask for, and what they mean besides."""
+        """Return the task of a pod with the needs of its claims, and how the claims have been resolved."""
         self.in_use = True
         self.tasks.volumes = self.volumes
         rank = compute_rank(task.priority, task.created, task.uid)
@@ -57,13 +57,15 @@ class VolumeEffects:
         return self._add_needs(task, resolution), resolution
 
     def note(self, record: PodRecord, resolution: Resolution) -> None:
-        """Note what keeps a pod from being placed by reason of its claims."""
+        """Note why a pod's claims keep it from being placed, if they do."""
         record.uses_claims = True
         self.tasks.hold(record, claims=resolution.message(len(self.machines)))
         record.claims_refuse = resolution.refused
 
     def apply(self) -> None:
-        """Carry on after any change: to claims, volumes, classes, machines, or where pods are."""
+        """Update tasks, machines and placements after claims, volumes, classes, machines or the nodes of pods have
+        changed.
+        """
         if not self.volumes.has_news:
             return
         for uid, reason in self.volumes.take_settled().items():
@@ -89,7 +91,7 @@ class VolumeEffects:
         self.pending_reasons.consider_wait(record)
 
     def note_failure(self, write: ClaimWrite, reason: str) -> None:
-        """Note that a write has failed for good; without a reason, its effect counts as done."""
+        """Note that a write has failed for good; without a ``reason`` what it should have written is there already."""
         self.volumes.bindings.note_failure(write, reason)
         self.apply()
 

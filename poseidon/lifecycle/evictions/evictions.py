@@ -1,4 +1,4 @@
-"""Pods that have to make way: evictions are begun and withdrawn as the solver asks, where the bridge sees a reason."""
+"""Begins and withdraws evictions as the solver asks, if the bridge itself sees a reason for them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 
 @dataclass(slots=True, eq=False, repr=False)
 class Evictions:
-    """Begins and withdraws evictions, as ``actions``; a pod's phase says whether its eviction is under way."""
+    """Begins and withdraws evictions by adding to ``actions``; a pod's phase says whether its eviction is under way."""
 
     tasks: PodRecords
     review: EvictionReview
@@ -25,7 +25,7 @@ class Evictions:
     def begin_all(
         self, result: pb.RoundResult, can_come: Callable[[pb.Delta], bool]
     ) -> list[tuple[pb.Delta, Verdict]]:
-        """Begin and withdraw evictions as a round says.
+        """Begin and withdraw the evictions of a round; ``can_come`` says whether a placement can be made.
 
         Returns the deltas about pods that are not evicted, and why: those pods stay. ``can_come`` says whether a
         placement of the round can be made.
@@ -61,7 +61,9 @@ class Evictions:
         can_come: Callable[[pb.Delta], bool],
         staying: set[str],
     ) -> list[tuple[pb.Delta, Verdict]]:
-        """Take those out of ``victims`` that have to stay, and return why. ``staying`` stay in any case."""
+        """Remove the pods that have to stay from ``victims``, and return them with the reasons; ``staying`` stay in
+        any case.
+        """
         places, unmade = [], set(staying)
         for delta in result.deltas:
             if delta.kind == pb.Delta.PLACE and can_come(delta):
@@ -72,8 +74,7 @@ class Evictions:
         return [(victims.pop(uid), verdict) for uid, verdict in verdicts.items()]
 
     def messages(self, result: pb.RoundResult, victims: Mapping[str, pb.Delta]) -> dict[str, str]:
-        """Return by uid why each victim of a round must leave: for which pod, or because its gang was given
-        up.
+        """Return messages for people by uid of the victim: for which pod it must leave, or that its gang was given up.
 
         A message names another pod only to readers of the same namespace; kube-scheduler gives only its uid.
         """

@@ -28,14 +28,14 @@ _THERE = frozenset({Phase.ANSWER_DUE, Phase.BOUND, Phase.EVICTING})
 
 
 class Verdict(NamedTuple):
-    """Why a pod is not evicted, for figures and for people."""
+    """Why a pod is not evicted: ``reason`` for metrics, ``words`` for people."""
 
     reason: Reason
     words: str
 
 
 class Asked(NamedTuple):
-    """What a round asks for: ``victims`` by uid, and the placements that could be made. ``unmade``: uids of others."""
+    """What a round asks for: victims by uid, placements that can be made, and uids of tasks whose placement cannot."""
 
     victims: Mapping[str, pb.Delta]
     places: Sequence[pb.Delta]
@@ -43,8 +43,8 @@ class Asked(NamedTuple):
 
 
 def outranks(guest: Task, victim: Task) -> bool:
-    """Return whether ``victim`` may go for ``guest``: by their own priority; of equal ones, both in groups,
-    by the groups'.
+    """Return whether ``victim`` may be evicted for ``guest``: by their priorities; if these are equal and both are in
+    groups, by the groups' priorities.
     """
     if guest.priority != victim.priority:
         return guest.priority > victim.priority
@@ -59,9 +59,11 @@ def _nobody_does(guest: PodRecord, victim: PodRecord) -> bool:  # noqa: ARG001 -
 
 
 class EvictionReview:
-    """``evicts`` says whether a pod may have others evicted at all; ``rate`` is how many may go.
+    """Decides which victims of a round stay. ``evicts``: whether a pod may have others evicted at all; ``rate``: how
+    many.
 
-    ``takes_quota`` says whether one may have another evicted for the quota that this one uses, wherever it is.
+    ``takes_quota`` says whether the first pod may have the second evicted for the quota that the second uses, on any
+    node.
     """
 
     def __init__(
@@ -91,7 +93,7 @@ class EvictionReview:
 
 
 class _Inquiry:
-    """The evictions of one round. ``verdicts`` are about the victims that have to stay."""
+    """Examines the evictions of one round; ``verdicts``, by uid, say why victims have to stay."""
 
     def __init__(
         self,
@@ -124,7 +126,9 @@ class _Inquiry:
         self.verdicts.update(dict.fromkeys(uids, verdict))
 
     def settle(self) -> None:
-        """Keep all pods for whose eviction there is no reason, or no reason any more."""
+        """Let the victims stay whose eviction has no reason, or lost it because the pod that needs the place cannot
+        come.
+        """
         while True:
             before = len(self.verdicts), len(self._void)
             for uid in self._victims.keys() - self.verdicts.keys() - self._failing:
@@ -137,7 +141,7 @@ class _Inquiry:
                 return
 
     def going_together(self) -> list[list[str]]:
-        """Return the pods that go, those together that go for the same one."""
+        """Return the victims that go, in lists: those that go for the same pod are in one list."""
         found = [[uid] for uid in self._victims if uid in self._failing and uid not in self.verdicts]
         seen = self._failing | self.verdicts.keys()
         for task, place in self._places.items():
@@ -148,8 +152,8 @@ class _Inquiry:
         return found
 
     def _examine(self, guest: PodRecord, uid: str, *, near: bool) -> None:
-        """Note whether one pod must leave for another; ``near``: its gang leaves a node that the other's gang
-        gets.
+        """Note whether a pod must leave for ``guest``; ``near``: its gang leaves a node to which the guest's gang
+        comes.
         """
         victim = self._tasks.get(uid)
         if not self._evicts(guest):
@@ -164,7 +168,7 @@ class _Inquiry:
             self._causes.setdefault(uid, []).append(guest.task.uid)
 
     def _nodes(self, deltas: Iterable[pb.Delta]) -> dict[str, set[str]]:
-        """Return the nodes of some deltas, by what arrives or leaves together."""
+        """Return the nodes of some deltas, by gang, or by uid for pods without a gang."""
         nodes: dict[str, set[str]] = {}
         for delta in deltas:
             nodes.setdefault(self._kin(delta.task), set()).add(delta.machine)
@@ -212,7 +216,7 @@ class EvictionRate:
 
 
 class GangView:
-    """Counts members by the groups that pods are in, whatever the solver makes of them."""
+    """Counts the members of gangs by the groups that pods name, whatever the solver says of these gangs."""
 
     def __init__(self, groups: Groups, jobs: Jobs, tasks: PodRecords) -> None:
         self._groups = groups
@@ -225,7 +229,7 @@ class GangView:
         return group.job.id if group is not None and self._groups.job(group).min_members > 1 else ""
 
     def is_failing(self, uid: str) -> bool:
-        """Return whether the gang of a pod has too few members on nodes, and has not been whole: it may be
+        """Return whether the gang of a pod has too few members on nodes and has never been whole, so that it may be
         given up.
         """
         group = self._groups.group_of(uid)
