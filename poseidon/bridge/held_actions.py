@@ -1,4 +1,4 @@
-"""Keeps for a while what a standby would do, in case the leader leaves it undone."""
+"""Keeps a standby's actions for a while, in case the leader fails before it has carried them out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures of queues for Prometheus, within a bound of names."""
+"""Figures of queues for Prometheus, for a limited number of names."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class FigureKeeper:
         """The figures of the latest look."""
 
     def refresh(self) -> None:
-        """Look anew, if the figures are old. Call it about every second."""
+        """Compute the figures again if they are old. Call it about every second."""
         now = self._clock()
         if now < self._refreshed + REFRESH_SECONDS:
             return

@@ -54,7 +54,8 @@ def owner_changes(
     resumptions: Resumptions | None,
     quarantine: Quarantine,
 ) -> Callable[[Sequence[Change[QueuedOwner]]], None]:
-    """Return what passes objects of a kind on: to ``take`` with the numbers of their pods, then to ``resumptions``."""
+    """Return the function that passes objects of a kind to ``take``, with the numbers of their pods, then to
+    ``resumptions``."""
     api_version = api_version_of(resource)
 
     def take_changes(changes: Sequence[Change[QueuedOwner]]) -> None:

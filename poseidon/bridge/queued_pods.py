@@ -36,7 +36,7 @@ def move_queued_pods(stores: Stores, queues: QueueBook) -> None:
 
 
 class QueueNews:
-    """Says on queues how they stand: in their statuses, and by events about what makes no sense or is not honoured.
+    """Reports on queues: usage in their statuses, and events about settings that make no sense or are not honoured.
 
     Nothing is said as long as Kueue admits. ``clock`` is monotonic, ``wall`` returns seconds since the epoch.
     """
@@ -54,11 +54,11 @@ class QueueNews:
         self._known: object = None
 
     def on_round(self, states: Sequence[pb.QueueState]) -> None:
-        """Take what the solver says of quotas that have changed."""
+        """Note the solver's reports of quotas that have changed."""
         self.statuses.on_round(states)
 
     def take_queue_actions(self) -> list[Action]:
-        """Return what is to be written, once. Call it about every second."""
+        """Return the writes and events, once. Call it about every second."""
         if self._queues.options.admission != "poseidon":
             return []
         self.figures.refresh()

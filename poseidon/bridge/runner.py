@@ -47,9 +47,7 @@ delayed.
 
 
 class RewoundError(Exception):
-    """The API server came back with an older state: what the bridge knows and has done may not be true any
-    more.
-    """
+    """The API server came back with an older state, so what the bridge knows may not be true any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +182,7 @@ class Bridge:
     # --- what a session asks its peer ----------------------------------------------------------------------
 
     def has_plenty_to_do(self) -> bool:
-        """Return whether so many bindings are under way that no more are needed at once."""
+        """Return whether so many bindings are under way that the next round may wait."""
         return self._writers.binder.unfinished > _PLENTY
 
     async def on_round(self, result: pb.RoundResult) -> None:
@@ -276,7 +274,7 @@ class Bridge:
             self._on_changed()
 
     async def _stand_by(self) -> None:
-        """Check what is to be done once this process leads."""
+        """Wait until this process leads, then check what there is to do."""
         await self._leadership.wait_elected()
         self._on_changed()
         await asyncio.Event().wait()

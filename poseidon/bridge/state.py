@@ -41,7 +41,7 @@ T = TypeVar("T", bound=KubeStruct)
 
 
 class BridgeState(Stores):
-    """Nodes, pods and what has been said about them: the books, and what is written into which when.
+    """The stores of a bridge, and which of them each event, round and outcome changes.
 
     This scheduler places the pods whose ``spec.schedulerName`` is among the names in ``configuration`` ("*": all pods).
     Pods of other schedulers only count on the nodes that they are bound to. ``needs``: what the solver's models look
@@ -126,7 +126,7 @@ class BridgeState(Stores):
         return take_changes
 
     def _queue_taker(self, kind: WatchedKind) -> Callable[[Sequence[Change[Any]]], None]:
-        """Return what takes queues of a kind: nothing if they are not read."""
+        """Return the function that takes queues of a kind; it ignores them if no source of queues is configured."""
         if self.queues is None or not self.queues.reads(kind):
             return lambda _: None
         take = self.queues.taker(kind)
@@ -145,7 +145,7 @@ class BridgeState(Stores):
         return take_changes
 
     def owner_taker(self, kind: str) -> Callable[[Sequence[Change[Any]]], None]:
-        """Return what takes objects of a kind that own pods."""
+        """Return the function that takes objects of a kind that own pods."""
         take = self.gangs.taker(kind)
 
         def take_changes(changes: Sequence[Change[Any]]) -> None:
@@ -159,7 +159,7 @@ class BridgeState(Stores):
     def make_owner_taker(
         self, kind: str, resource: Resource[QueuedOwner]
     ) -> Callable[[Sequence[Change[QueuedOwner]]], None]:
-        """Return what takes objects of a kind that own pods, and may be suspended."""
+        """Return the function that takes objects of a kind that own pods and may be suspended."""
         return owner_changes(kind, resource, self.owner_taker(kind), self.resumptions, self.quarantine)
 
     def begin(self) -> None:
@@ -169,7 +169,7 @@ class BridgeState(Stores):
             self.resumptions.begin()
 
     def suspension_written(self, end: SuspensionEnd) -> None:
-        """Note what has become of a write that resumes or suspends an object."""
+        """Note the outcome of a write that resumes or suspends an object."""
         if self.resumptions is not None:
             self.resumptions.note_written(end)
 
@@ -194,14 +194,14 @@ class BridgeState(Stores):
             self.device_effects.apply()
 
     def _apply_claims(self) -> None:
-        """Carry on with claims of volumes and devices, after anything that may concern them."""
+        """Update pods with claims of volumes and devices, after a change that may concern them."""
         if self.volume_effects.in_use:
             self.volume_effects.apply()
         if self.device_effects.in_use:
             self.device_effects.apply()
 
     def _custom_resources(self) -> tuple[CustomResource[Any], ...]:
-        """Return what becomes records for models, as far as some model looks at it."""
+        """Return the functions that make records of custom resources, for the kinds that some model reads."""
         budgets = budget_resource(self.classes)
         if RECORD_KIND not in self.classes.visibility.records:
             return (budgets,)
@@ -293,7 +293,7 @@ class BridgeState(Stores):
     # --- what is to be said and done -----------------------------------------------------------------------
 
     def snapshot(self) -> list[pb.Event]:
-        """Return everything, for a solver that knows nothing; later events are relative to it.
+        """Return the whole state, for a solver that knows nothing; later events are changes of it.
 
         Pods that are being bound appear as assumed on their nodes.
         """

@@ -108,7 +108,7 @@ class Stores:
     def _connect_bindings(
         self, moves: MoveOptions, rate: EvictionRate, clock: Callable[[], float], wall: Callable[[], float]
     ) -> None:
-        """Connect what decides on bindings and evictions."""
+        """Connect the stores that decide on bindings and evictions."""
         self.refusals = Refusals()
         self.nominations = Nominations(self.custom_records)
         self.kept_places = KeptPlaces(moves, self.custom_records, wall) if moves.keep_places else None
@@ -143,7 +143,7 @@ class Stores:
         )
 
     def _connect_claims(self, clock: Callable[[], float]) -> None:
-        """Connect what claims of volumes and devices mean for pods."""
+        """Connect the stores about claims of volumes and devices with those about pods."""
         self.volume_effects = VolumeEffects(
             self.volumes,
             self.tasks,
@@ -173,7 +173,7 @@ class Stores:
         arguments: TreeArguments,
         wall: Callable[[], float],
     ) -> None:
-        """Connect what gangs mean for pods."""
+        """Connect the stores about groups with those about pods."""
         self.gangs = Gangs(
             self.groups,
             self.tasks,
@@ -191,7 +191,7 @@ class Stores:
         )
 
     def _takes_quota(self, guest: PodRecord, victim: PodRecord) -> bool:
-        """Return whether a pod may have another one evicted for the quota that this one uses."""
+        """Return whether ``guest`` may have ``victim`` evicted for the quota that the victim uses."""
         if self.queues is None:
             return False
         its, theirs = (self.classes.message(each.task.task_class).queue for each in (guest, victim))

@@ -30,8 +30,7 @@ so at once.
 
 
 class Supervisor:
-    """Bridges to one solver, one after the other; what each reads of the cluster depends on the solver's
-    needs.
+    """Runs one bridge after another; each reads what the solver needs when it begins.
 
     So the solver is asked first. If its needs change later (after an upgrade, a new configuration, or because
     it did not answer at first), it gets no snapshot. Instead the bridge ends as on SIGTERM, which lets
@@ -67,7 +66,7 @@ class Supervisor:
         return self._present.unready() if self._present is not None else "asking the solver what it needs"
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Bridge until ``stop`` is set. Raises whatever breaks a bridge, and ``LeadershipLostError``."""
+        """Run bridges until ``stop`` is set. Raises whatever breaks a bridge, and ``LeadershipLostError``."""
         if self._leadership is None:
             await self._bridge_until(stop)
             return
@@ -102,7 +101,7 @@ class Supervisor:
                 await asyncio.sleep(_PAUSE * self._process.environment.random.random())
 
     def _later(self, options: BridgeOptions) -> BridgeOptions:
-        """Return the options of a later driver than before; a mere observer has no other to outbid."""
+        """Return the options with a newer fencing number, unless the bridge only observes."""
         return replace(options, fencing=options.fencing and max(self._now(), options.fencing + 1))
 
     async def _run_bridge(self, options: BridgeOptions, stop: asyncio.Event) -> None:

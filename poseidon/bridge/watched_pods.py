@@ -59,7 +59,7 @@ class WatchedPods:
         return ANY_SCHEDULER in self._ours or scheduler in self._ours
 
     def offer(self, uid: str) -> None:
-        """Send a pod to the solver that something holds back, so that it can be explained.
+        """Send a pod to the solver although something holds it back, so that it can be explained.
 
         Whatever its claims wait for then counts as a fault of the pod, for which every node refuses it.
         """
@@ -104,7 +104,7 @@ class WatchedPods:
         self._settle()
 
     def take_owned(self, uids: Iterable[str]) -> None:
-        """Take pods again whose owners have become known only now: the owner says to which group a pod belongs."""
+        """Translate pods again whose owners have become known: the owner says to which group a pod belongs."""
         self._take_again([(uid, self._without_owners[uid]) for uid in uids if uid in self._without_owners])
         self._settle()
 
@@ -176,7 +176,8 @@ class WatchedPods:
         schedulable = ours and disposition is Disposition.PENDING
         placed = disposition is Disposition.BOUND or (known is not None and bool(known.place))
         if disposition is Disposition.FINISHED or not (placed or schedulable):
-            # Not ours, or not now. A pod that is being bound stays until the outcome is known.
+            # Not for this scheduler, or not to be placed now. A pod that is being bound stays until the outcome is
+            # known.
             if disposition is Disposition.FINISHED:
                 self._note_finished(uid, pod, known, ours=ours)
             self._note_ended(uid)
@@ -243,7 +244,9 @@ class WatchedPods:
     def _add_claims(
         self, pod: Pod, task: Task, place: str
     ) -> tuple[Task, Resolution | None, DeviceResolution | None]:
-        """Return the task with what its claims ask for, and what those of volumes and devices mean, None for none."""
+        """Return the task with the needs of its claims, and how its claims of volumes and of devices have been
+        resolved (None
+        without such claims)."""
         stores = self._stores
         on_volumes: Resolution | None = None
         on_devices: DeviceResolution | None = None

@@ -1,4 +1,4 @@
-"""Hands actions to their writers, and the outcomes to the state."""
+"""Passes actions to their writers, and the outcomes to the state."""
 
 from __future__ import annotations
 
@@ -207,11 +207,11 @@ class Writers:
             self._state.binding_ended(outcome)
             if self._traces is not None:
                 self._traces.binding_ended(outcome)
-        # The state must know at once, since others are asked about next.
+        # The state must know at once: it is asked next about other bindings.
         self._ended.set()
 
     async def _follow_up(self) -> None:
-        """Do, for ever, what follows from ended bindings, once for all answers that came together."""
+        """Tell the state of ended bindings, for ever; answers that come together are passed on together."""
         while True:
             await self._ended.wait()
             self._ended.clear()

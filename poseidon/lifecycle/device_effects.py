@@ -1,5 +1,4 @@
-"""Applies claims of devices to pods: to their classes, to why they wait, and to what is written before their bindings.
-"""
+"""Applies claims of devices to pods: to their classes, why they wait, and what is written before their bindings."""
 
 from __future__ import annotations
 

@@ -166,8 +166,7 @@ class KeptPlaces:
         self._outcomes: Counter[str] = Counter()
 
     def note_running(self, pod: Pod, task: Task) -> None:
-        """Note a running pod's state: it has reached its kept place, or its move is announced, or no longer announced.
-        """
+        """Note a running pod's state: it has reached its kept place, or its move is announced, or not any more."""
         now = self._wall()
         node, until = parse_announced_move(pod, now)
         known = self._kept.get(task.uid)

@@ -45,7 +45,7 @@ _REASONS = {
 
 
 class Gangs:
-    """Applies what follows from groups to tasks and jobs. ``wall`` tells seconds since the epoch.
+    """Gives tasks the jobs, ranks and waits of their groups. ``wall`` returns seconds since the epoch.
 
     ``arguments`` say where the tree is by which ``topology`` has groups placed; see there for ``records``. Writes to be
     carried out are added to ``actions``. ``wanted_kinds``: of owners, of whose pods some gang is a share.
@@ -87,7 +87,7 @@ class Gangs:
         """Takes pods once more whose group an object has changed."""
 
     def begin(self) -> None:
-        """Begin, as all objects and pods are known: they show what an earlier bridge has decided."""
+        """Begin to decide about groups: all objects and pods are known, and show what an earlier bridge decided."""
         for job in self._former.take_jobs():
             self._jobs.note_whole(job, was_whole=True)
         self.topology.begin()
@@ -95,7 +95,7 @@ class Gangs:
     # --- what is seen --------------------------------------------------------------------------------------
 
     def taker(self, kind: str) -> Callable[[Sequence[Change[Source]]], None]:
-        """Return what takes changes of objects of a kind."""
+        """Return the function that takes changes of objects of a kind."""
 
         def take_changes(changes: Sequence[Change[Source]]) -> None:
             for change in changes:
@@ -124,7 +124,7 @@ class Gangs:
         self.topology.pod_gone(uid)
 
     def translate(self, group: Group, task: Task) -> tuple[Task, str]:
-        """Return a task with job and rank of its group, and why it has to wait, "" if it does not."""
+        """Return a task with the job and rank of its group, and why it has to wait, "" if it need not."""
         if group.member.share or group.member.whole or group.member.domain:
             self.wanted_kinds.add(group.member.source.kind)
         if task.job != group.job.id:
@@ -136,7 +136,7 @@ class Gangs:
     # --- what follows --------------------------------------------------------------------------------------
 
     def apply(self) -> None:
-        """Carry on after any change of pods or objects."""
+        """Update jobs and tasks after changes of pods or objects."""
         for change in self.groups.take_changes():
             with self._quarantine.attempt("jobs", change.job.id, name=change.job.name):
                 self._apply(change)
@@ -161,14 +161,14 @@ class Gangs:
             self._pending_reasons.consider_wait(record)
 
     def _apply_demand(self, group: Group, task: Task) -> Task:
-        """Return a task with what its group asks for."""
+        """Return a task with the requirements of its group."""
         task = self.groups.set_priority(group, task)
         traits = self._classes.set_colocation(task.traits, self.groups.colocation(group))
         traits = self._classes.set_tree(traits, self.groups.place_in_tree(group, task.uid))
         return task if traits is task.traits else replace(task, traits=traits)
 
     def on_round(self, result: pb.RoundResult) -> None:
-        """Say on the objects of groups where they stand, if that is new and people should know."""
+        """Write on the objects of groups how these stand after a round, if people do not know it yet."""
         self.topology.on_round(result)
         slots = self._machines.total("pods") if result.gangs else 0
         for state in result.gangs:
@@ -254,7 +254,7 @@ class Gangs:
         return ObjectRef(*_VERSIONS[kind], uid, source.namespace, source.name)
 
     def _first_pod(self, group: Group) -> ObjectRef | None:
-        """Return one of a group's pods, for what is said of a group that no object describes."""
+        """Return one of a group's pods, to write an event on it for a group without an object."""
         known = [uid for uid in sorted(group.progress) if self._tasks.get(uid) is not None]
         if not known:
             return None

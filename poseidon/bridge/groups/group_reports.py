@@ -30,7 +30,10 @@ _WAITS = frozenset({pb.GangState.WAITING, pb.GangState.FAILED, pb.GangState.PREE
 
 
 class TopologyNotes:
-    """Turns what is wanted into writes and events, among ``actions``. ``wall`` tells seconds since the epoch."""
+    """Writes the state of topology groups into their ConfigMaps, and events, by adding to ``actions``.
+
+    ``wall`` returns seconds since the epoch.
+    """
 
     def __init__(self, actions: list[Action], wall: Callable[[], float]) -> None:
         self._actions = actions
@@ -40,13 +43,13 @@ class TopologyNotes:
         self._complained: dict[str, str] = {}
 
     def read_notes(self, described: DescribedMap[Any]) -> Mapping[str, str]:
-        """Return what a ConfigMap says, as far as is known here."""
+        """Return the keys that this program has written into a ConfigMap, as last seen."""
         return self._told.of_map(described)
 
     def describe(self, described: DescribedMap[Any], outlook: Outlook) -> bool:
-        """Write what is new of a group. Returns whether something is left to be written later.
+        """Write what has changed of a group. Returns whether some of it is left for later.
 
-        Of a message of which only figures are new that is done about once a minute.
+        If only figures in a message have changed, it is written about once a minute.
         """
         known, data, now = self._told.of_map(described), outlook.data, self._wall()
         message, former = data.get("message") or "", known.get("message", "")
@@ -61,18 +64,18 @@ class TopologyNotes:
         return left
 
     def label(self, member: Member, labels: Values) -> None:
-        """Write what is new on a pod."""
+        """Write the labels of a pod that have changed."""
         write = self._told.news_of_pod(member, labels)
         if write is not None:
             self._actions.append(write)
 
     def note(self, described: DescribedMap[Any], text: str, reason: EventReason, *, warns: bool) -> None:
-        """Say something on a ConfigMap that is about no group; ``warns``: people should know."""
+        """Write a message into a ConfigMap that describes no group; ``warns``: also write an event."""
         self.warn_once(described, text if warns else "", reason)
         self._write(described, {"message": text or None})
 
     def warn_once(self, described: DescribedMap[Any], text: str, reason: EventReason) -> None:
-        """Tell people of a fault ("": there is none), each once as long as it lasts, also across restarts."""
+        """Write an event about a fault ("": none), once while the fault lasts, even if this program restarts."""
         said = self._complained.get(described.uid)
         if said is None:
             said = self._told.of_map(described).get("message", "")
@@ -96,7 +99,7 @@ class TopologyNotes:
 
 
 class TopologyRecords:
-    """Tells ``records`` of the tree and of groups; nothing unless ``wanted``, that is some model reads it."""
+    """Keeps records of the tree and of groups in ``records``, if a model reads them (``wanted``)."""
 
     def __init__(self, records: CustomRecords, *, wanted: bool) -> None:
         self.wanted = wanted
@@ -105,7 +108,7 @@ class TopologyRecords:
         self._groups: dict[str, GroupSpec] = {}
 
     def tree(self, spec: TreeSpec | None) -> None:
-        """Record that this tree is in force; None: the tree of the machines' labels, or none."""
+        """Record the tree in force; None: no ConfigMap describes one, so machines' labels may."""
         if self.wanted and spec is not self._tree:
             self._tree = spec
             self._records.tell(TREE_RECORD, TREE_NAME, spec.payload() if spec is not None else None)
@@ -126,7 +129,7 @@ class TopologyRecords:
 
 
 class _Told(NamedTuple):
-    """What the condition says; ``gist`` is its message without counts."""
+    """The condition as last written; ``gist`` is its message without counts."""
 
     status: str
     gist: str
@@ -134,10 +137,11 @@ class _Told(NamedTuple):
 
 
 class GroupConditions:
-    """Decides what is written, and when: a new status, or other reasons; new counts alone are not worth a write.
+    """Decides when the condition of a PodGroup is written: with a new status or other reasons, not for new counts
+    alone.
 
-    What the group asks for and does not get stands behind it. While members are being bound, or wait for others to
-    leave, nothing changes. ``wall`` tells seconds since the epoch.
+    The message ends with fields of the group that this scheduler ignores. While members are being bound, or wait
+    for others to leave, nothing is written. ``wall`` tells seconds since the epoch.
     """
 
     def __init__(self, wall: Callable[[], float]) -> None:
@@ -147,7 +151,7 @@ class GroupConditions:
     def consider(
         self, uid: str, found: Known, state: pb.GangState.State.ValueType, message: str
     ) -> GroupConditionWrite | None:
-        """Return what is still to be written of a group in this ``state``, None if nothing is."""
+        """Return the condition to be written for a group in this ``state``, None if the present one is right."""
         composite = isinstance(found, CompositePodGroup)
         if not isinstance(found, NativePodGroup | CompositePodGroup):
             return None
@@ -178,7 +182,7 @@ def _type_of(found: NativePodGroup | CompositePodGroup) -> ConditionType:
 
 
 def _as_found(found: NativePodGroup | CompositePodGroup) -> _Told:
-    """Return what the object says already."""
+    """Return the condition that the object has already."""
     for each in found.status.conditions:
         if each.type == _type_of(found):
             return _Told(each.status, reasons_of(each.message), each.last_transition_time)

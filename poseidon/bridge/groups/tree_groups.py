@@ -29,7 +29,7 @@ _OFF = "the overlay topology is off, and the constraints are ignored"
 
 
 class _Said(NamedTuple):
-    """What the solver said last of a group, and how long it took."""
+    """The solver's last report of a group, and how long its search took."""
 
     phase: int
     message: str
@@ -82,7 +82,7 @@ class TopologyGroups:
         if touched:
             self._records.tree(self.trees.spec)
             self._look_at_trees()
-            # What a group says in vain depends on the levels of the tree.
+            # Which of a group's settings have no effect depends on the levels of the tree.
             self._look_at(self.lives)
 
     def group_maps_changed(self, changes: Sequence[Change[ConfigMap]]) -> None:
@@ -111,7 +111,7 @@ class TopologyGroups:
             self._look_at_maps(self._maps)
 
     def follow(self, moved: Iterable[Group]) -> None:
-        """Take groups whose pods have come further, or whose description has changed."""
+        """Note groups of which pods have changed phase, or the description has changed."""
         for group in moved:
             with self._quarantine.attempt("topology groups", group.job.id, name=group.member.name):
                 self._follow(group)
@@ -124,7 +124,7 @@ class TopologyGroups:
         if spec is not None and life is not None and placed >= spec.size and life.state is not State.BOUND:
             self._look(group.job.id)
         else:
-            # Members come and go in crowds: what is new of one that has not become whole can wait for the others.
+            # Members come and go in crowds: a change of a group that is not whole yet can wait for the next members.
             self._late[group.job.id] = None
 
     def on_round(self, result: pb.RoundResult) -> None:
@@ -167,7 +167,7 @@ class TopologyGroups:
             self._look(job)
 
     def _look(self, job: str, *, passing: bool = False) -> None:
-        """Write what is new of a group; ``passing``: also a state that may be left at once."""
+        """Write what has changed of a group; ``passing``: even a state that may end at once."""
         with self._quarantine.attempt("states of topology groups", job):
             self._look_closely(job, passing=passing)
 
@@ -210,7 +210,7 @@ class TopologyGroups:
     ) -> Outlook:
         problem, remark = "", ""
         if described is not None:
-            # What people wrote is wrong; what was in force before may still be.
+            # The new description is wrong; the former one may still be in force.
             problem = described.problem if described.spec is None else ""
             remark = described.problem if described.spec is not None else ""
             remark = remark or "; ".join((*described.reading.remarks, *self._remarks(described.spec)))
@@ -239,7 +239,7 @@ class TopologyGroups:
         return remarks_on(spec, self.trees.tree().levels) if self.tree_is_read else [_OFF]
 
     def _look_at_maps(self, names: Iterable[GroupName]) -> None:
-        """Write what is new of groups into their ConfigMaps, and into ConfigMaps that are ignored that they are."""
+        """Write what has changed of groups into their ConfigMaps, and into ignored ConfigMaps that they are ignored."""
         for name in sorted(names):
             self._look(self._job_of(name))
             for described, text in self._maps.list_ignored(name):
@@ -259,7 +259,7 @@ class TopologyGroups:
             self._notes.note(described, text, reason, warns=warns)
 
     def _note_preemptors(self, result: pb.RoundResult) -> None:
-        """Remember for whom members of groups have to go."""
+        """Remember for which pods or groups members of groups are being evicted."""
         victims = {
             delta.task for delta in result.deltas if delta.kind == pb.Delta.PREEMPT and not delta.withdrawn
         }

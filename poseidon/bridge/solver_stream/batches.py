@@ -41,9 +41,7 @@ def split_events(events: Iterable[pb.Event], max_events: int, max_bytes: int) ->
 
 
 class Window:
-    """Numbers the batches of a stream, from 1, keeps those that are unacknowledged, and bounds how many these
-    are.
-    """
+    """Numbers the batches of a stream from 1, keeps the unacknowledged ones, and limits how many these are."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -54,8 +52,8 @@ class Window:
         self._heard = 0
 
     def acknowledge(self, sequence: int) -> None:
-        """Note that the solver has applied every batch up to ``sequence``; the same number again means that
-        it is at work.
+        """Note that the solver has applied every batch up to ``sequence``; the same number again says that it is still
+        working.
         """
         self._heard += 1
         for number in range(self._acknowledged + 1, min(sequence, self._sent) + 1):
@@ -69,8 +67,7 @@ class Window:
         return self._acknowledged + 1 if self._sent > self._acknowledged else None
 
     async def silent(self, seconds: float) -> int:
-        """Wait until a batch has waited for ``seconds``, or up to twice that, without a message from the
-        solver.
+        """Return once a batch has waited for ``seconds``, or up to twice that, without a message from the solver.
 
         Returns its number. gRPC answers probes even if the solver hangs; a solver that is at work repeats its
         acknowledgement.
@@ -97,7 +94,7 @@ class Window:
 
 
 class HeldReports:
-    """Keeps a few reports of bindings that succeeded until an event leaves that they can go with.
+    """Keeps a few reports of successful bindings until they can leave in one message with the next events.
 
     Nobody waits for them, and a message of their own costs both sides as much as all else that they do about a pod
     that comes alone. None is kept for longer than ``seconds``: ``wake`` is called then. More than ``few`` are not kept,
@@ -111,7 +108,9 @@ class HeldReports:
         self._due = False
 
     def add(self, reports: Sequence[pb.BindingReport], *, leave: bool) -> Sequence[pb.BindingReport]:
-        """Return those that are to leave now, with those that were kept: all if any; ``leave``: events do."""
+        """Return the reports to be sent now: all, kept ones included, or none; ``leave``: events are being sent
+        anyway.
+        """
         if not reports and not self._held:
             return reports
         self._held += reports
@@ -130,7 +129,7 @@ class HeldReports:
         self._wake()
 
     def end(self) -> HeldReports:
-        """Keep nothing from here on; those that are kept leave with the next."""
+        """Keep no reports from now on; the next call of ``add`` returns those that have been kept."""
         self._few = 0
         return self
 

@@ -1,4 +1,4 @@
-"""The events for the solver: everything for one that knows nothing, then only changes."""
+"""The events for the solver: a snapshot for a solver that knows nothing, then only changes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class EventStream:
         self._refused: RefusedEvents | None = None  # most solvers never refuse one
 
     def snapshot(self) -> Iterator[pb.Event]:
-        """Yield everything, for a solver that knows nothing; later events are relative to it.
+        """Yield the whole state, for a solver that knows nothing; later events are changes of it.
 
         Pods that are being bound appear as assumed on their nodes.
         """
@@ -53,7 +53,7 @@ class EventStream:
 
     @property
     def has_news(self) -> bool:
-        """Whether ``take_events`` may yield anything: most of what happens to a pod is no news to the solver.
+        """Whether ``take_events`` may yield anything: the solver knows already of most that happens to a pod.
 
         Asking costs a fraction of taking, and of the turn of the event loop in which it is done.
         """
@@ -67,7 +67,7 @@ class EventStream:
             or stores.classes.names_images
             or stores.classes.may_have_moved
             or stores.classes.has_surplus
-            # What these would say is only known once it has been taken.
+            # Whether these have changed is known only after taking their changes.
             or stores.queues is not None
             or stores.applications is not None
         )
@@ -87,13 +87,12 @@ class EventStream:
     def _all_events(self) -> Iterator[pb.Event]:
         stores = self._stores
         self._settle_classes()
-        # Most of the time only tasks have changed, and a stream of single ones asks all of this for each.
+        # Mostly only tasks have changed; for pods that come one by one, the checks below would run for each.
         if stores.machines.changed:
             yield from self._events("machines", self._machine_events)
         if stores.history.changed:
             yield from self._events("run times", stores.history.take_events)
-        # No round may place a group without its rules, or use labels of namespaces that the solver does not
-        # know.
+        # Before the tasks: no round may place a group without its rules, or use unknown labels of namespaces.
         if stores.first_records.changed:
             yield from self._events("records that tasks need", stores.first_records.take_events)
         if stores.jobs.changed:
@@ -117,7 +116,7 @@ class EventStream:
             yield from self._events("ended classes", self._remove_ended_classes)
 
     def _settle_classes(self) -> None:
-        """Bring the classes of pods up to date, where anything has changed that makes classes differ."""
+        """Update the classes of pods if anything has changed that decides about classes."""
         stores = self._stores
         if stores.classes.names_images or stores.images.changed:
             with self._quarantine_faults("images"):
@@ -176,7 +175,7 @@ class EventStream:
         return [pb.Event(class_removed=number) for number in told]
 
     def _tell_applications(self, applications: NetworkBook) -> None:
-        """Write on applications and networks what is in force, if a model uses them."""
+        """Send records of the applications and networks in force, if a model reads them."""
         stores = self._stores
         if stores.classes.visibility.records.isdisjoint(APPLICATION_RECORDS):
             return
@@ -223,7 +222,7 @@ def encode_placed(placed: Iterable[tuple[Task, str, bool]]) -> Iterator[pb.Event
 
 
 def _alike(tasks: Iterable[tuple[Task, _Where]]) -> Iterator[tuple[_Where, list[Task]]]:
-    """Yield groups of tasks to which all the same applies, in order of first appearance."""
+    """Yield groups of tasks with equal machine, class, job, importance and group, in order of first appearance."""
     batches: dict[tuple[object, ...], tuple[_Where, list[Task]]] = {}
     for task, where in tasks:
         key = where, task.task_class, task.job, task.priority, task.group_priority, task.spread

@@ -1,4 +1,4 @@
-"""What a session asks of the state behind it."""
+"""What a session asks of the state that it sends from and reports to."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 
 
 class DistrustedError(Exception):
-    """The solver asks for things that make no sense, so the bridge leaves it alone for a while."""
+    """The solver asked for too many suspicious things, so the bridge closes the stream and waits for a while."""
 
 
 class Peer(Protocol):
     """The state behind a session. All calls come from the event loop's thread."""
 
     def snapshot(self) -> Iterable[pb.Event]:
-        """Return everything, for a solver that knows nothing; later events are relative to it."""
+        """Return the whole state, for a solver that knows nothing; later events are changes of it."""
 
     def take_events(self) -> Iterable[pb.Event]:
         """Return the changes since the last call. The caller iterates at once, before anything else changes."""
@@ -28,9 +28,7 @@ class Peer(Protocol):
         """Note that the solver has refused an event, which would end the next stream as it ended this one."""
 
     def has_plenty_to_do(self) -> bool:
-        """Return whether the placements so far keep the peer busy for a while, so that more need not come at
-        once.
-        """
+        """Return whether the placements so far keep the peer busy for a while, so that the next round may wait."""
 
     async def on_round(self, result: pb.RoundResult) -> None:
         """Carry out the result of a round. The next one is read when this returns; cancelled if the stream is

@@ -93,7 +93,7 @@ def _uids(event: pb.Event) -> Sequence[str]:
 
 
 def _part(event: pb.Event, indexes: Iterable[int]) -> pb.Event:
-    """Return an event about some of the tasks of another."""
+    """Return a copy of an event with only the tasks at these indexes."""
     part = pb.Event()
     part.CopyFrom(event)
     batch = part.tasks if part.WhichOneof("body") == "tasks" else part.bound

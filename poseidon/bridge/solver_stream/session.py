@@ -96,7 +96,7 @@ class SessionOptions:
 
 
 class Session:
-    """Keeps a stream to one of the solvers at ``targets``; if it is lost, to the next one.
+    """Keeps a stream open to one of the solvers at ``targets``; if the stream is lost, to the next of them.
 
     ``peer`` is the state behind it. ``needs``: the data that the peer sends; ``run`` ends if the solver needs
     others; None: any will do. ``recorder`` keeps what is sent and received, if there is one. ``start`` allows
@@ -193,7 +193,7 @@ class Session:
                 self._complain(logging.WARNING, "no stream to the solver, connecting again", error)
                 self._metrics.refused.set(False)
                 self._turn += 1
-                # Another solver is asked at once; a pause is due when none has kept a stream for long.
+                # The next solver is asked at once, but after all have been asked without success there is a pause.
                 if not self._draining and tried % len(self._targets) == 0:
                     await asyncio.sleep(self._backoff.next())
 
@@ -267,7 +267,7 @@ class Session:
         event = window.event(refusal.batch, refusal.event) if refusal is not None else None
         if refusal is not None and event is not None:
             self._peer.note_refused(event, refusal.reason)
-            # The next stream gets further: no reason to let pods wait for it.
+            # Without the refused event the next stream gets further, so it may open at once.
             self._backoff.reset()
 
     async def _watch(self, window: Window) -> None:
@@ -297,7 +297,7 @@ class Session:
                 await self._peer.on_round(message.round)
 
     async def _send(self, call: Call, window: Window, held: HeldReports | None) -> None:
-        """Send the snapshot, then whatever comes up, until drained; ``held``: reports that may go with events."""
+        """Send the snapshot, then news, until ``drain``; ``held`` keeps reports that may go with events."""
         started = self._clock()
         snapshot = self._batches(self._peer.snapshot())
         await self._write(call, pb.ClientMessage(snapshot_begin=pb.SnapshotBegin()))
@@ -316,8 +316,8 @@ class Session:
         await call.done_writing()
 
     async def _send_news(self, call: Call, window: Window, held: HeldReports | None) -> bool:
-        """Send what has come up; returns whether anything has left."""
-        # Reports first: an event about the same task is the later word.
+        """Send the new reports and events; returns whether there were any."""
+        # Reports first: an event about the same task is newer.
         reports = self._peer.take_reports()
         batches = self._batches(self._peer.take_events())
         if held is not None:

@@ -20,7 +20,7 @@ from poseidon.queues.claims import OwnerKey
 
 
 class AdmissionStage(Enum):
-    """How far an object has come."""
+    """How far the admission of an object in a queue has come."""
 
     WAITING = "waiting for places"
     RESUMING = "being resumed"
@@ -30,7 +30,7 @@ class AdmissionStage(Enum):
 
 
 class PodTaker(Protocol):
-    """What takes changes of pods."""
+    """A function that takes changes of pods."""
 
     def __call__(self, changes: Sequence[Change[Pod]]) -> None:
         """Take pods as they are now."""
@@ -112,7 +112,7 @@ class Placeholders:
         return ""
 
     def drop_placeholders(self, entry: WorkloadAdmission, count: int | None = None) -> None:
-        """Drop placeholders, all or some; those without places go first."""
+        """Drop ``count`` placeholders, or all; those without places go first."""
         self.drop_some(entry, sorted(entry.pods, key=self._has_place)[:count])
 
     def drop_some(self, entry: WorkloadAdmission, uids: Sequence[str]) -> None:
@@ -151,4 +151,4 @@ class Placeholders:
 
 
 def _take_none(changes: Sequence[Change[Pod]]) -> None:
-    """Take no pods: nobody has said yet who does."""
+    """Take no pods: ``connect`` has not been called yet."""

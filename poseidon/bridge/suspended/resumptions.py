@@ -61,7 +61,7 @@ _ABOUT_PODS = (Bind, AnnounceScheduled, AnnounceUnschedulable, AnnouncePreempted
 
 
 class Resumptions:
-    """What becomes of suspended objects in queues.
+    """Resumes suspended objects in queues once their gangs have places, and suspends them again.
 
     ``connect`` must be called before objects come. ``queues`` knows which pods are below which owners. ``clock`` is
     monotonic.
@@ -89,7 +89,9 @@ class Resumptions:
         self._ready: dict[str, None] = {}
 
     def connect(self, take_pods: PodTaker, is_ours: Callable[[str], bool]) -> None:
-        """Give placeholders to ``take_pods``; ``is_ours``: whether pods of a scheduler's name are placed here."""
+        """Pass placeholders to ``take_pods``; ``is_ours`` says whether this program places pods for a scheduler of
+        that name.
+        """
         self._placeholders.take_pods, self._placeholders.is_ours = take_pods, is_ours
 
     # --- objects -------------------------------------------------------------------------------------------
@@ -125,7 +127,7 @@ class Resumptions:
         return seconds(entry.found.value["metadata"]["created"]) or 0.0 if entry is not None else 0.0
 
     def begin(self) -> None:
-        """Begin, as all objects and pods are known: pods of resumed objects that have not come get places, too."""
+        """Begin to decide about objects, as all are known; missing pods of resumed objects get placeholders."""
         for entry in [*self._entries.values()]:
             stage = _STAGE_BEFORE.get(entry.stage, entry.stage)
             if stage is AdmissionStage.RUNNING or stage is not entry.stage:
@@ -135,11 +137,11 @@ class Resumptions:
                 self._add(entry, entry.found.size - there)
 
     def _is_part(self, found: Workload) -> bool:
-        """Return whether an object is suspended and resumed with the one that manages it."""
+        """Return whether an object belongs to another one, which is suspended and resumed as a whole."""
         return found.controller is not None and found.controller.kind in GANG_KINDS
 
     def _follow(self, entry: WorkloadAdmission, former: Workload) -> None:
-        """Carry on after an object has changed."""
+        """Update placeholders and stage after an object has changed."""
         found, stage = entry.found, entry.stage
         entry.idle = entry.idle and found.generation == former.generation != 0
         if found.suspended and stage in (AdmissionStage.RUNNING, AdmissionStage.SUSPENDING):
@@ -206,7 +208,7 @@ class Resumptions:
     # --- what is to be done --------------------------------------------------------------------------------
 
     def sort_out(self, actions: Iterable[Action]) -> list[Action]:
-        """Return what is left to do of some actions, with what there is to do here.
+        """Return the actions without those about placeholders, which are handled here, and with the writes to objects.
 
         Nothing is written on placeholders.
         """
@@ -220,7 +222,7 @@ class Resumptions:
         return left + mine
 
     def _takes(self, action: Action) -> bool:
-        """Return whether an action is dealt with here."""
+        """Return whether an action is about a placeholder, and so is handled here."""
         if isinstance(action, Evict):
             return self._suspend_for(action)
         if not isinstance(action, _ABOUT_PODS):
@@ -244,7 +246,7 @@ class Resumptions:
             self._actions.append(AnnounceGroup(entry.found.ref, reason, message))
 
     def _resume_if_whole(self, entry: WorkloadAdmission) -> None:
-        """Resume an object if its gang has places; each must still take its pod at this moment."""
+        """Resume an object if its gang has places, and if each of these nodes still takes its pod."""
         if entry.stage is AdmissionStage.RUNNING:
             self._settle_places(entry)
         if entry.stage is not AdmissionStage.WAITING:
@@ -291,11 +293,11 @@ class Resumptions:
                 yield record
 
     def _settle_places(self, entry: WorkloadAdmission) -> None:
-        """Let placeholders of a resumed object have the places that they have been given."""
+        """Bind the placeholders of a resumed object to the places that they have been given."""
         self._end_places(self._iter_binding(entry), BindResult.BOUND)
 
     def _suspend_for(self, action: Evict) -> bool:
-        """Have an object suspended as one of its pods has to make way; returns whether that is so."""
+        """Have an object suspended because one of its pods has to make way; returns whether it will be."""
         uid = action.pod.uid
         owner = self._placeholders.find_owner(uid)
         if not owner:
@@ -326,7 +328,7 @@ class Resumptions:
                 self._give_up(entry, end.refusal)
 
     def expire(self) -> None:
-        """Carry on with what waits for time to pass. Call it about every second."""
+        """Give up writes and places whose time is over. Call it about every second."""
         now = self._clock()
         for entry in [*self._entries.values()]:
             if entry.stage is AdmissionStage.WAITING:
@@ -350,7 +352,7 @@ class Resumptions:
         self._write(entry, suspended=True)
 
     def _give_up(self, entry: WorkloadAdmission, reason: str) -> None:
-        """Carry on after a write has failed for good."""
+        """Return to the stage before a write that has failed for good."""
         if entry.stage is AdmissionStage.SUSPENDING:
             self._give_up_suspending(entry, reason)
             return
