@@ -11,7 +11,7 @@ from firmament.core.few_tasks.placing import PlacedDirectly
 from firmament.core.flow.column_generation import FlowOutcome
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments, Costing, PlacementProblem
 from firmament.core.flow.terms import DualPrices, RoundHeights
-from firmament.core.placement.cost import compute_placed_cost, gap_of
+from firmament.core.placement.cost import compute_gap, compute_placed_cost
 from firmament.core.placement.gang_room import RoomSearch, find_gang_room
 from firmament.core.placement.outcome import FirstFlow, Means, PassOptions, Placed, Timer
 from firmament.core.placement.placing import place
@@ -117,7 +117,7 @@ def _figures(
         passes=figures.passes,
         solves=figures.solves,
         certified=certified,
-        gap=gap_of(problem, placed, None if first is None else first.classes),
+        gap=compute_gap(problem, placed, None if first is None else first.classes),
         cost=round(compute_placed_cost(problem, assignments) / COST_UNITS_PER_POINT),
         network_seconds=figures.network_seconds,
         solve_seconds=figures.solve_seconds,

@@ -1,1 +1,1 @@
-"""Rounds of a few plain tasks, which need no network: what a first task costs on each machine says where they go."""
+"""Rounds of a few plain tasks, which need no network: the cost of a first task on each machine decides."""

@@ -1,6 +1,6 @@
-"""Places for a few tasks that would rather be apart from others of their group.
+"""Finds places for a few tasks that prefer to be apart from others of their group.
 
-If nothing else changes, the best places of the tasks of one class are known exactly (`best_counts`).
+If nothing else changes, the best places of the tasks of one class can be computed exactly (`best_counts`).
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ from firmament.solvers.base import Int32
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """Tasks of a group: ``on_machine``, int64[M]; ``in_domain``, int64[D]; ``domain``: int64[M]; and what each of them
-    makes a place there dearer by.
+    """The tasks of a group that run, and what they add to the cost of places near them.
+
+    ``on_machine``: int64[M]; ``in_domain``: int64[D]; ``domain``: int64[M]; ``machine_step``, ``domain_step``: units
+    that each task adds for the next one on its machine and in its domain.
     """
 
     on_machine: Int64
@@ -31,16 +33,14 @@ class Neighbours:
 
     @classmethod
     def from_terms(cls, terms: SpreadTerms, group: int) -> Neighbours:
-        """Return those of a group that ran before the round."""
+        """Return the tasks of a group that ran before the round."""
         on_machine = terms.count_near(group, np.empty(0, dtype=np.int64))
         in_domain = np.bincount(terms.domain, weights=on_machine, minlength=terms.domains).astype(np.int64)
         steps = float(terms.machine_step[group]), float(terms.domain_step[group])
         return cls(on_machine, in_domain, terms.domain, *steps)
 
     def compute_nearby_cost(self, machines: Int64, counts: Int64) -> float:
-        """Return units by which ``counts[i]`` tasks more on ``machines[i]``, no machine twice, cost more for being
-        near.
-        """
+        """Return the units that ``counts[i]`` more tasks on ``machines[i]`` (each once) cost for being near others."""
         before = self.on_machine[machines]
         more = np.bincount(self.domain[machines], weights=counts, minlength=len(self.in_domain))
         near = self.machine_step * (counts * before + counts * (counts - 1) / 2).sum()
@@ -48,9 +48,9 @@ class Neighbours:
 
 
 def find_best_place(units: Int32, near: Neighbours) -> int | None:
-    """Return the machine on which one task costs least; ``units``: int32[M], `CLOSED` where there is no room.
+    """Return the machine on which one task costs least, or None; ``units``: int32[M], `CLOSED` where there is no room.
 
-    Of several the one that ``best_counts`` finds. None: no machine has room.
+    Among equally cheap machines, it is the one that ``best_counts`` finds.
     """
     charged = units + near.machine_step * near.on_machine
     total = charged + near.domain_step * near.in_domain[near.domain]
@@ -64,11 +64,10 @@ def find_best_place(units: Int32, near: Neighbours) -> int | None:
 def find_best_places(
     units: Int32, tasks: int, near: Neighbours, describe: Callable[[Int64], tuple[Int64, Int64]]
 ) -> tuple[Int64, Int64] | None:
-    """Return the machines on which ``tasks`` tasks cost least together, and how many go to each; None: there is no
-    room.
+    """Return machines on which ``tasks`` tasks cost least in total, and how many go to each, or None for lack of room.
 
-    ``describe`` returns of machines (rows, ascending) what each task makes the next one there dearer by, and how many
-    have room.
+    ``describe`` returns for machines (rows, ascending) by how much each task raises the cost of the next one there, and
+    for how many there is room.
     """
     rows = np.flatnonzero(units < CLOSED)
     none = np.zeros(len(rows), dtype=np.int64)

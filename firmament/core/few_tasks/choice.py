@@ -1,4 +1,4 @@
-"""Chooses machines for tasks of one kind after another, no machine for tasks of two kinds."""
+"""Chooses machines for kinds of alike tasks, one kind after another; no machine serves two kinds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NONE = np.empty(0, dtype=np.int64)
 
 @dataclass(frozen=True, slots=True)
 class AlikeTasks:
-    """Tasks (rows) of a shape that are alike: those of ``group`` would rather be apart, 0 stands for none."""
+    """Tasks (rows) of one shape; those with a ``group`` prefer to be apart, 0 for none."""
 
     shape: int
     group: int
@@ -28,7 +28,7 @@ class AlikeTasks:
 
 
 class MachineChoice:
-    """``machines``: of all tasks so far, in the order in which they were added; ``units``: what these cost."""
+    """The machines chosen so far (``machines``), in the order in which tasks were added, and their cost (``units``)."""
 
     def __init__(
         self, context: RoundContext, counts: Mapping[int, int], scarce: tuple[int, ...], now: float
@@ -42,13 +42,13 @@ class MachineChoice:
 
     @property
     def units(self) -> int:
-        """What the tasks cost, being near each other included."""
+        """Cost of the tasks so far, including the cost of being near each other."""
         return self._charged + round(self._nearby)
 
     def add(self, kind: AlikeTasks, units: Int32, near: Neighbours | None) -> bool:
-        """Choose for tasks of a kind; ``units``: int32[M], of a first task; ``near``: others of their group.
+        """Choose machines for tasks of a kind; ``units``: int32[M], of a first task; ``near``: their group's tasks.
 
-        False, if they find no place or want machines that others want as well.
+        Returns False if they find no place or need machines that other kinds have.
         """
         if near is not None and (len(kind.tasks) > 1 or near.on_machine.any()):
             return self._add_apart(kind, units, near)
@@ -63,7 +63,7 @@ class MachineChoice:
         return self._take(taken, cost, 0.0)
 
     def _take(self, machines: list[int], charged: int, nearby: float) -> bool:
-        """Note the machines of tasks and what they cost; False if others have one of them."""
+        """Record the machines of tasks and their cost; return False if another kind has one of the machines."""
         if not set(machines).isdisjoint(self.machines):
             return False
         self.machines += machines
@@ -72,7 +72,7 @@ class MachineChoice:
         return True
 
     def _add_apart(self, kind: AlikeTasks, units: Int32, near: Neighbours) -> bool:
-        """Choose for tasks that would rather be apart."""
+        """Choose machines for tasks that prefer to be apart; return False as ``add``."""
         count = len(kind.tasks)
         if count == 1:
             best = find_best_place(units, near)
@@ -92,7 +92,7 @@ class MachineChoice:
         return self._take(np.repeat(rows, counts).tolist(), charged, near.compute_nearby_cost(rows, counts))
 
     def _find_cheapest(self, units: Int32, most: int) -> Int64:
-        """Return rows of the ``most`` cheapest machines; those that tie at the end are taken in turn."""
+        """Return the rows of the ``most`` cheapest machines; those that tie for the last places are taken in turn."""
         if most == 1:
             limit = units.min()
             tied = np.flatnonzero(units == limit) if limit < CLOSED else _NONE
@@ -109,9 +109,7 @@ class MachineChoice:
         return np.concatenate([below, tied.take(at, mode="wrap")])
 
     def _describe(self, shape: int, rows: Int64) -> tuple[Int64, Int64]:
-        """Return what a task on each of the machines ``rows`` (ascending) makes the next one dearer by, and how many
-        of a shape have room.
-        """
+        """Return for machines ``rows`` (ascending) by how much a task raises the next one's cost, and their room."""
         cluster = self._context.cluster
         shapes, counts = list(self._counts), np.array(list(self._counts.values()), dtype=np.int64)
         columns = select_columns(cluster, rows, self._scarce, self._now)
@@ -122,7 +120,7 @@ class MachineChoice:
         return crowd, (free // request[asked]).min(axis=1, initial=np.iinfo(np.int64).max)
 
     def _deal_out(self, kind: AlikeTasks, rows: Int64, units: Int32) -> tuple[list[int], int]:
-        """Give the tasks of a kind, one by one, to the machine of ``rows`` that costs the next least; and that."""
+        """Give each task of a kind to the cheapest of ``rows`` at that moment; return machines and total cost."""
         rows = np.sort(rows)
         described = self._describe(kind.shape, rows)
         crowd, room = described[0].tolist(), described[1].tolist()

@@ -1,8 +1,8 @@
-"""What a first task of each shape costs on each machine, kept from round to round.
+"""Caches what a first task of each shape costs on each machine, from round to round.
 
 Between two rounds of a few tasks hardly any machine changes. So the costs of a shape are computed once for all
-machines, and later only for machines that have changed; reading them takes one look at an array. Its own preferences
-(labels, taints, images) are scored once as well, until machines or their images are others.
+machines, and later only for machines that have changed. A shape's preferences (labels, taints, images) are also scored
+once, until machines or their images change.
 """
 
 from __future__ import annotations
@@ -27,62 +27,61 @@ from firmament.core.state.cluster import Cluster
 from firmament.solvers.base import Int32
 
 CLOSED = int(np.iinfo(np.int32).max)
-"""Stands for machines that a task may not use, or that have no room for it: no cost is as high."""
+"""Cost that marks machines that a task may not use, or that have no room for it; no real cost is as high."""
 
 MOST_SHAPES = 64
 
 MOST_CHANGED = 4
-"""If more than one in so many machines has changed, all are reckoned anew."""
+"""If more than one in this many machines has changed, all costs are recomputed."""
 
 
 @dataclass(slots=True)
 class ShapeCosts:
-    """What a first task of a shape costs, and where it may go; not to be written to."""
+    """Costs of a first task of a shape, and where it may go; read-only for users."""
 
     units: Int32
-    """int32[M], `CLOSED` where there is no place."""
+    """int32[M], cost in units, `CLOSED` where there is no place."""
     allowed: Bool
-    """bool[M], what rules say."""
+    """bool[M], machines that rules allow."""
     refused: Bool | None
-    """bool[M], what models refuse; None if they refuse nothing."""
+    """bool[M], machines that models refuse; None if they refuse none."""
     preferred: SoftCost | None
-    """Cost of the class's own preferences, None if it has none."""
+    """Cost of the shape's own preferences, None if it has none."""
     listed: tuple[int, int]
-    """How often images and storage of machines had changed when preferences were scored."""
+    """Change counters of images and storage when the preferences were scored."""
     mark: int
-    """As of which change of a machine."""
+    """Position in the machines' change log up to which the costs are current."""
 
     @property
     def feasible(self) -> Bool:
-        """bool[M], machines that neither rules nor models refuse, whatever room they have."""
+        """bool[M], machines that neither rules nor models refuse, regardless of room."""
         return self.allowed if self.refused is None else self.allowed & ~self.refused
 
 
 class FirstCosts:
-    """Costs of a first task by shape, of the latest `MOST_SHAPES` shapes.
+    """Costs of a first task by shape, for the latest `MOST_SHAPES` shapes.
 
-    They hold as long as models are asked that promise to answer machine by machine, and nothing is reported of use;
-    the caller sees to that.
+    They are valid only while all models promise to answer machine by machine and no use is reported, which the caller
+    ensures.
     """
 
     def __init__(self, least_machines: int = LEAST_MACHINES) -> None:
-        """``least_machines``: of smaller clusters none are kept, nor asked for."""
+        """``least_machines``: for smaller clusters, no costs are cached or requested."""
         self.least_machines = least_machines
         self._kept: dict[int, ShapeCosts] = {}
         self._facts: tuple[object, ...] = ()
         self._unruled: dict[int, int] = {}
-        """By class, the number of classes with rules about other tasks that do not select its tasks."""
+        """By class, how many of the classes with rules about other tasks are known not to select its tasks."""
         self._domains: tuple[str, Int64] | None = None
 
     def clear(self) -> None:
-        """Keep nothing any more, as shapes have other rows now, or memory is wanted."""
+        """Drop everything: rows of shapes have changed, or memory is needed."""
         self._kept.clear()
         self._unruled.clear()
         self._domains = None
 
     def look(self, context: RoundContext, scarce: tuple[int, ...]) -> None:
-        """Forget all costs if a fact that concerns no single machine has changed. To be called before any are asked
-        for.
+        """Drop all costs if something has changed that concerns all machines; to be called before ``get``.
 
         ``scarce``: columns of the scarce resources now.
         """
@@ -100,7 +99,7 @@ class FirstCosts:
             self._facts = facts
 
     def is_unruled(self, cluster: Cluster, cls: int) -> bool:
-        """Return whether no rule between tasks concerns those of a class (row), be it their own or others'."""
+        """Return whether no rule between tasks concerns a class (row): neither its own rules nor those of others."""
         ruled = list_ruled(cluster)
         for row in ruled[self._unruled.get(cls, 0) :]:
             if row == cls or selects(cluster, row, cls):
@@ -109,7 +108,7 @@ class FirstCosts:
         return True
 
     def get_domains(self, cluster: Cluster, key: str) -> Int64:
-        """Return int64[M]: the domain of each machine by a label, from 0 on; see ``number_domains``."""
+        """Return int64[M]: the domain of each machine by a label, numbered from 0; see ``number_domains``."""
         if self._domains is None or self._domains[0] != key:
             self._domains = key, number_domains(cluster, key)
         return self._domains[1]
@@ -117,9 +116,9 @@ class FirstCosts:
     def get(
         self, context: RoundContext, shape: int, scarce: tuple[int, ...], now: float
     ) -> ShapeCosts | None:
-        """Return what a first task of a shape costs on each machine.
+        """Return what a first task of a shape costs on each machine, or None.
 
-        None if the models answer otherwise than machine by machine, or preferences are scaled by what models refuse.
+        None if a model's answer is not machine by machine, or if preferences are scaled by what models refuse.
         """
         machines = context.cluster.machines
         kept = self._kept.pop(shape, None)
@@ -132,19 +131,19 @@ class FirstCosts:
             changed = np.arange(len(machines))
             kept = _without_costs(context, shape, mark)
         if len(changed):
-            # Of a single machine, an answer for all machines and one for each would look alike.
+            # With a single machine, an answer for all machines and one per machine could not be told apart.
             rows = changed if len(changed) > 1 else np.unique([changed[0], 0, len(machines) - 1])
             if not _assess_some(context, shape, kept, rows, scarce, now):
                 return None
         kept.mark = mark
         self._kept[shape] = kept
         if len(self._kept) > MOST_SHAPES:
-            del self._kept[next(iter(self._kept))]  # the one that was asked for longest ago
+            del self._kept[next(iter(self._kept))]  # the least recently used shape
         return kept
 
 
 def _without_costs(context: RoundContext, shape: int, mark: int) -> ShapeCosts:
-    """Return what is known of a shape before models have been asked about any machine."""
+    """Return a shape's entry before models have been asked about any machine."""
     machines = context.cluster.machines
     allowed = context.static_rows.get(shape).feasible
     preferred, listed = _score(context, shape, allowed)
@@ -153,14 +152,14 @@ def _without_costs(context: RoundContext, shape: int, mark: int) -> ShapeCosts:
 
 
 def _score(context: RoundContext, shape: int, allowed: Bool) -> tuple[SoftCost | None, tuple[int, int]]:
-    """Return what preferences cost a shape, and as of how many changes of what machines list."""
+    """Return what a shape's preferences cost, and the change counters of images and storage."""
     machines, content = context.cluster.machines, context.cluster.classes.shapes[shape]
     preferred = context.static_rows.rules.preferences(machines, content, allowed)
     return preferred, (machines.images.changes, machines.storage.changes)
 
 
 def _score_again(context: RoundContext, shape: int, costs: ShapeCosts) -> bool:
-    """Return whether preferences cost as much as they did; they are scored again if images or storage have changed."""
+    """Return whether preferences cost as much as before; they are scored again if images or storage have changed."""
     machines = context.cluster.machines
     if costs.listed == (machines.images.changes, machines.storage.changes):
         return True
@@ -173,7 +172,7 @@ def _score_again(context: RoundContext, shape: int, costs: ShapeCosts) -> bool:
 def _assess_some(
     context: RoundContext, shape: int, costs: ShapeCosts, rows: Int64, scarce: tuple[int, ...], now: float
 ) -> bool:
-    """Write what a first task costs on the machines ``rows`` (ascending, at least two); False as ``get`` says."""
+    """Store what a first task costs on the machines ``rows`` (ascending, two or more); False: ``get`` must fail."""
     cluster, models = context.cluster, context.configuration.models
     columns = select_columns(cluster, rows, scarce, now)
     place, preferred = costs.allowed[rows], costs.preferred
@@ -198,7 +197,7 @@ def _assess_some(
 
 
 def _note_refused(costs: ShapeCosts, answers: Sequence[Assessment], rows: Int64) -> bool:
-    """Note what models refuse of the machines ``rows``; False if preferences are scaled by it."""
+    """Store what models refuse of the machines ``rows``; return False if preferences are scaled by it."""
     given = [answer.feasible[0] for answer in answers if answer.feasible is not None]
     if given and costs.preferred is not None:
         return False
@@ -210,7 +209,7 @@ def _note_refused(costs: ShapeCosts, answers: Sequence[Assessment], rows: Int64)
 
 
 def select_columns(cluster: Cluster, rows: Int64, scarce: tuple[int, ...], now: float) -> MachineColumns:
-    """Return what models see of the machines ``rows`` in a cluster of which no use has been reported."""
+    """Return what models see of the machines ``rows``, in a cluster without reports of use."""
     machines = cluster.machines
     capacity, unstated = machines.capacity[rows], machines.unstated[rows]
     unknown = np.full(len(rows), np.nan)
@@ -233,5 +232,5 @@ def select_columns(cluster: Cluster, rows: Int64, scarce: tuple[int, ...], now: 
 
 
 def _is_constant(answer: Assessment) -> bool:
-    """Return whether an answer is the same figure for every machine, and nothing else."""
+    """Return whether an answer is the same figure for every machine and refuses none."""
     return answer.raw.shape[1] == 1 and answer.feasible is None and answer.is_by_machine(1)

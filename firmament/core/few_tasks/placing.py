@@ -1,11 +1,10 @@
-"""Places a few plain tasks without a network, where that is certainly the optimum.
+"""Places a few plain tasks without a network, if the result is certainly optimal.
 
-The tasks of one shape are alike, and on each machine the next one costs at least as much as the one before. So giving
-each in turn to the machine where it costs least is the optimum of the shape by itself; likewise of the tasks of one
-class that would rather be apart from their group (``apart``). If no two of these want the same machine, all these
-optima hold together; nothing can cost less, since others only make a machine dearer. Wherever something else has a say
-(rules between tasks, gangs, reservations, limits that tasks share, reports of use, tasks that find no place), the round
-goes the whole way.
+The tasks of one shape are alike, and on each machine the next task costs at least as much as the one before. So giving
+each task in turn to the machine where it costs least is optimal for the shape alone; the same holds for tasks of one
+class that prefer to be apart from their group (``apart``). If no two of these want the same machine, all these optima
+hold together, since other tasks only make a machine more expensive. If anything else matters (rules between tasks,
+gangs, reservations, limits that tasks share, reports of use, tasks that find no place), the round uses the network.
 """
 
 from __future__ import annotations
@@ -26,14 +25,14 @@ from firmament.core.rules.registry import is_limited
 from firmament.core.snapshot.grouping import RoundContext, groups_apart
 
 MOST_TASKS = 24
-"""As many as the network restricts to the machines that they need."""
+"""Largest number of tasks, the same as that up to which the network is restricted to the machines they need."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedDirectly:
-    """Tasks (int64[N] rows) and their machines (int64[N] rows); ``units``: what they cost, ``classes``: how many they
-    are of, by class, priority and group that would rather be apart. It holds for the cluster as of ``version``, of so
-    many machines.
+    """Tasks and their machines (rows, int64[N] each) as of cluster ``version`` with ``of_machines`` machines.
+
+    ``units``: cost of the tasks; ``classes``: number of their classes, by class, priority and spread group.
     """
 
     tasks: Int64
@@ -47,7 +46,7 @@ class PlacedDirectly:
 def place_directly(
     context: RoundContext, admitted: AdmittedTasks, costs: FirstCosts, now: float
 ) -> PlacedDirectly | None:
-    """Place all that ``admitted`` calls; None if it takes the whole way to say where they go."""
+    """Place all ``admitted`` tasks, or return None if that takes a network."""
     if not _is_plain(context, admitted):
         return None
     cluster, waiting, tasks = context.cluster, admitted.waiting, context.cluster.tasks
@@ -84,7 +83,7 @@ def place_directly(
 
 
 def _is_plain(context: RoundContext, admitted: AdmittedTasks) -> bool:
-    """Return whether nothing has a say in where tasks go but their costs, rules about machines, and room."""
+    """Return whether only costs, rules about machines and room decide where tasks go."""
     cluster, configuration = context.cluster, context.configuration
     waiting, reservations, needs = admitted.waiting, context.reservations, configuration.needs
     few = 0 < len(waiting) <= min(MOST_TASKS, len(cluster.machines) // 2)
@@ -99,7 +98,7 @@ def _is_plain(context: RoundContext, admitted: AdmittedTasks) -> bool:
 
 
 def _wants_only_room(context: RoundContext, cls: int, costs: FirstCosts) -> bool:
-    """Return whether tasks of a class (row of the table) go by rules about machines whose answers last."""
+    """Return whether only lasting rules about machines decide where tasks of a class (row) may go."""
     cluster, rules = context.cluster, context.static_rows.rules
     known = cluster.classes.rows[cls]
     content = cluster.classes.shapes[known.shape]
@@ -109,9 +108,9 @@ def _wants_only_room(context: RoundContext, cls: int, costs: FirstCosts) -> bool
 
 
 def _divide(context: RoundContext, waiting: Int64) -> list[AlikeTasks] | None:
-    """Return the tasks by shape, those that would rather be apart by class, priority and group.
+    """Return the tasks by shape; those that prefer to be apart by class, priority and group.
 
-    None if tasks of one group are of two classes, whose places depend on each other.
+    None if one group has tasks of two classes, whose places would depend on each other.
     """
     cluster = context.cluster
     tasks, known = cluster.tasks, cluster.classes.rows
@@ -130,7 +129,7 @@ def _divide(context: RoundContext, waiting: Int64) -> list[AlikeTasks] | None:
 def _find_neighbours(
     context: RoundContext, costs: FirstCosts, kinds: list[AlikeTasks], feasible: Sequence[Bool]
 ) -> Sequence[Neighbours | None]:
-    """Return for each kind the tasks of its group that run; None for no group. ``feasible``: bool[M] for each."""
+    """Return for each kind the running tasks of its group, None without a group. ``feasible``: bool[M] each."""
     none: list[Neighbours | None] = [None] * len(kinds)
     groups = np.array([kind.group for kind in kinds], dtype=np.int64)
     if not groups.any():
@@ -150,7 +149,7 @@ def _find_neighbours(
 
 
 def _count_classes(context: RoundContext, placed: Int64) -> int:
-    """Return of how many classes tasks are, as the network would have them."""
+    """Return the number of classes that the network would have for these tasks."""
     tasks = context.cluster.tasks
     columns = [tasks.cls[placed], tasks.priority[placed], tasks.group_priority[placed]]
     groups = groups_apart(context, placed).tolist()

@@ -1,1 +1,1 @@
-"""The flow network: which arcs enter it, what they cost, and the proof that the ones left out do not matter."""
+"""The flow network: which arcs enter it, what they cost, and the proof that the arcs left out do not matter."""

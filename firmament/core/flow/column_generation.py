@@ -1,8 +1,8 @@
-"""Optimal flows. The network of a small problem is solved whole. For others, column generation solves a small network,
-prices what was left out, and adds what violates the prices, until nothing does.
+"""Finds optimal flows. The network of a small problem is solved whole. For larger ones, column generation solves a
+small network, prices the arcs that were left out, and adds those that would lower the cost, until there are none.
 
-After the first solve the flow is mended in place if little is wrong with it (see ``primal_dual_repair``), else the
-wider network is solved anew.
+After the first solve, the flow is repaired in place if few arcs contradict the prices (see ``primal_dual_repair``);
+otherwise the wider network is solved anew.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.core.flow.generation import generate_columns
-from firmament.core.flow.network.arc_columns import OfferedArcs, starting_columns
+from firmament.core.flow.network.arc_columns import OfferedArcs, choose_first_columns
 from firmament.core.flow.network.network import (
     Network,
     build_network,
@@ -27,59 +27,57 @@ from firmament.core.flow.network.widening import carry_over, unmerge, widen_netw
 from firmament.core.flow.optimality.node_prices import NotOptimalError, Prices, node_prices
 from firmament.core.flow.optimality.pricing import FullPrices, Violations, price_out
 from firmament.core.flow.optimality.primal_dual_repair import repair_flow
-from firmament.core.flow.price_estimate.equilibrium import estimate_spread
+from firmament.core.flow.price_estimate.equilibrium import estimate_prices
 from firmament.core.flow.problem import Assignments
 from firmament.core.flow.residual import Residual
 from firmament.core.flow.terms import DualPrices
-from firmament.core.flow.truncation import find_unfilled_machines, solve_near, surely_used
+from firmament.core.flow.truncation import find_unfilled_machines, plan_steps, solve_near
 from firmament.core.flow.tuning import FlowTuning
 from firmament.solvers.base import FlowSolution, Solver, SolverTimeoutError
 
 
 @dataclass(frozen=True, slots=True)
 class GenerationOptions:
-    """How many columns a network has at first, and how many join later.
+    """How many columns a network has at first, and how many are added later.
 
-    A class of n tasks starts with n / 2 + base columns. Its base is its share of ``base_total``, or enough
-    for ``machines_each`` likely machines if that is more, within ``base_least`` .. ``base_most``.
+    A class of n tasks starts with n / 2 + base columns. Its base is its share of ``base_total``, or one column per
+    ``machines_each`` likely machines if that is more, within ``base_least`` .. ``base_most``.
     """
 
     whole: int = 12_000
-    """Networks of up to this many columns and steps are solved with all of them."""
+    """Networks of at most this many columns and steps are solved with all of them."""
     base_total: int = 4_000
-    """Base columns of all classes together."""
+    """Sum of the base columns of all classes."""
     base_least: int = 8
-    """Fewest base columns of a class."""
+    """Smallest base of a class."""
     base_most: int = 200
-    """Most base columns of a class."""
+    """Largest base of a class."""
     machines_each: int = 90
-    """Likely machines that a class gets columns for; the more of them are alike, the less is known about
-    which it will use.
+    """A class gets at least one base column per this many likely machines: the more alike machines there are, the less
+    certain it is which of them the class will use.
     """
     samples: float = 1.0
     """About twice this many columns per task are sampled."""
     samples_each: float = 5.0
-    """Columns per class that are sampled in addition."""
+    """Columns per class that are sampled in addition to those per task."""
     samples_most: float = 8.0
-    """Most samples per task, if fewer than ``sampled`` would be sampled otherwise."""
+    """Most samples per task, which is reached if fewer than ``sampled`` would be sampled otherwise."""
     sampled: int = 12_000
-    """Sampled columns of all tasks to aim at."""
+    """Target for the number of sampled columns of all tasks."""
     added: int = 50_000
-    """Most columns that join per iteration."""
+    """Most columns that are added per iteration."""
     iterations: int = 16
     """Most iterations."""
     mended: int = 400
-    """Up to this many arcs that contradict the prices, the flow is repaired without a solve."""
+    """Most arcs contradicting the prices for which the flow is repaired without a solve."""
 
     def base(self, classes: int, likely: int) -> int:
-        """Return the columns that each of ``classes`` classes gets beside those for its tasks; ``likely``: how many
-        machines are likely.
-        """
+        """Return the base of each class, for ``classes`` classes and ``likely`` likely machines."""
         shared = max(self.base_total // max(1, classes), likely // self.machines_each)
         return min(self.base_most, max(self.base_least, shared))
 
     def rate(self, tasks: int) -> float:
-        """Return samples per task in each direction, for ``tasks`` waiting tasks in all."""
+        """Return how many columns to sample per task in each direction, for ``tasks`` waiting tasks in all."""
         return max(self.samples, min(self.samples_most, self.sampled / (2 * max(1, tasks))))
 
 
@@ -87,34 +85,34 @@ class GenerationOptions:
 class FlowOutcome:
     """An optimal flow over the last network.
 
-    The first steps of a machine may be one arc there. In ``network`` and ``flows`` every step is on its own, so that
-    the arcs' costs are what the placement costs.
+    The first steps of a machine may be merged into one arc there. In ``network`` and ``flows`` each step has its own
+    arc, so that the arcs' costs are those of the placement.
     """
 
     solved: Network
     """The network that was solved; the first steps of a machine may be one arc."""
     carried: Int64
-    """The flow on its arcs."""
+    """int64, the flow on the arcs of ``solved``."""
     arcs: int
-    """Number of arcs with every step on its own."""
+    """Number of arcs if each step has its own."""
     bound: int
     """Cost of the flow in units; if ``certified``, no placement costs less."""
     certified: bool
-    """Whether the flow was proved optimal over all columns."""
+    """Whether the flow is proved optimal over all columns."""
     solves: int
     """How often the solver found a flow."""
     seconds: float
-    """Seconds of these solves."""
+    """Seconds that these solves took."""
     time_limited: bool = False
-    """Whether a later solve was cut off."""
+    """Whether a time limit ended a solve after the first."""
     dual_prices: DualPrices | None = None
-    """Expected worth of shapes, None if it was not computed."""
+    """Expected prices of shapes, None if they were not computed."""
     mends: int = 0
     """How often the flow was repaired without a solve."""
 
     @classmethod
     def of_whole(cls, network: Network, solution: FlowSolution) -> FlowOutcome:
-        """Return the optimal flow of a network that left nothing out."""
+        """Return the outcome of solving a network that left nothing out."""
         return cls(
             solved=network,
             carried=solution.flows,
@@ -127,7 +125,7 @@ class FlowOutcome:
 
     @cached_property
     def network(self) -> Network:
-        """The network with every step on its own; built when it is first asked for."""
+        """The network with an arc of its own for each step; built on first access."""
         return self.solved if self.arcs == len(self.carried) else unmerge(self.solved)
 
     @cached_property
@@ -138,7 +136,7 @@ class FlowOutcome:
         return carry_over(self.solved, self.carried, self.network, int(self.network.machines[-1]) + 1)
 
     def assignments(self) -> Assignments:
-        """Return tasks per (class, machine) that the flow carries, in order of class, then machine."""
+        """Return the tasks per (class, machine) that the flow carries, in order of class, then machine."""
         columns, _, _, _ = self.solved.blocks
         carried = self.carried[columns]
         where = carried > 0
@@ -155,10 +153,10 @@ def optimal_flow(
     penalties: Int64 | None = None,
     time_limit: float | None = None,
 ) -> FlowOutcome | None:
-    """Find an optimal flow for what is left; None if no task fits anywhere.
+    """Return an optimal flow for the waiting tasks of ``residual``, or None if no task fits anywhere.
 
     ``fits`` maps each waiting shape to ``residual.fits(shape)``; ``penalties`` default to those of the residual.
-    Raises what the solver raises; on a time-out after a first solve the last flow stands, uncertified.
+    Raises what the solver raises; on a time-out after the first solve, the last flow is returned, uncertified.
     """
     classes = residual.active()
     if not any(fits[int(shape)].any() for shape in np.unique(residual.problem.shape[classes])):
@@ -174,7 +172,7 @@ def optimal_flow(
 
 @dataclass(frozen=True, slots=True)
 class _SolvedNetwork:
-    """A network with a flow and its prices, if there are any; ``settled``: what earlier pricing has left for good."""
+    """A network with its flow and prices, if any; ``settled``: prices at which no arc left out before violates."""
 
     network: Network
     flows: Int64
@@ -193,49 +191,49 @@ class _Missing:
 
 @dataclass
 class _Generation:
-    """One run of column generation: the columns and steps so far, and what the solves have taken."""
+    """One run of column generation: the columns and steps so far, and the number and duration of its solves."""
 
     residual: Residual
-    """What is left of the machines."""
+    """The waiting tasks and what is left of the machines."""
     fits: dict[int, Bool]
-    """By shape, machines on which one task fits."""
+    """bool[M] by shape, machines on which one task fits."""
     solver: Solver
-    """Solves networks."""
+    """The solver for the networks."""
     options: GenerationOptions
-    """How many columns there are, and join."""
+    """How many columns there are at first, and are added."""
     tuning: FlowTuning
-    """Further numbers that guide the search."""
+    """Constants that guide the search."""
     penalties: Int64
-    """Cost of leaving tasks of a class without a machine."""
+    """int64[C, WAIT_BUCKETS], cost of leaving a task of each class without a machine."""
     time_limit: float | None
-    """Seconds for a solve, None for no limit."""
+    """Time limit of one solve in seconds, None for no limit."""
 
     def __post_init__(self) -> None:
         residual, options, tuning = self.residual, self.options, self.tuning
-        self._spread = estimate_spread(residual, self.fits, tuning.prices)
-        self._offers = OfferedArcs(residual, self.fits, self._spread.candidates)
-        self.columns = starting_columns(
+        self._estimate = estimate_prices(residual, self.fits, tuning.prices)
+        self._offers = OfferedArcs(residual, self.fits, self._estimate.candidates)
+        self.columns = choose_first_columns(
             residual,
             self._offers,
-            self._spread,
-            base=options.base(len(residual.active()), len(self._spread.candidates)),
+            self._estimate,
+            base=options.base(len(residual.active()), len(self._estimate.candidates)),
             samples=options.rate(int(residual.remaining.sum())),
             samples_each=options.samples_each,
             tuning=tuning.columns,
         )
-        self._steps, self._merged = surely_used(residual, self._spread, tuning.truncation)
+        self._steps, self._merged = plan_steps(residual, self._estimate, tuning.truncation)
         self._solves = 0
         self._mends = 0
         self._seconds = 0.0
         self._time_limited = False
 
     def run(self) -> FlowOutcome:
-        """Solve, price and widen until nothing violates, or iterations or time run out."""
+        """Solve, price and widen until nothing violates the prices, or iterations or time run out."""
         found, certified = generate_columns(self, self._first(), self.options.iterations)
         return self._outcome(found.network, found.flows, certified=certified)
 
     def price(self, flow: _SolvedNetwork) -> _Missing | None:
-        """Return columns and steps that violate the prices, and merged steps that are not filled."""
+        """Return columns and steps that violate the flow's prices, and merged steps that it does not fill, or None."""
         assert flow.prices is not None
         network, flows = flow.network, flow.flows
         full = FullPrices.from_network(self.residual, network, flow.prices)
@@ -252,11 +250,11 @@ class _Generation:
         return _Missing(full, violations, unfilled) if violations.total + len(unfilled) else None
 
     def widen(self, flow: _SolvedNetwork, missing: _Missing) -> _SolvedNetwork | None:
-        """Return the flow mended in the wider network, or a new one of it; None if time has run out."""
+        """Return an optimal flow of the wider network, by repair or by a solve, or None if time has run out."""
         unfilled, violations = missing.unfilled, missing.violations
-        self._merged[unfilled] = 0  # each of their first steps gets an arc of its own
+        self._merged[unfilled] = 0  # each of their first steps gets its own arc
         if len(unfilled) and self._solves > 1:
-            self._merged[:] = 0  # misjudged throughout: unfolding a few at a time would take a solve each
+            self._merged[:] = 0  # misjudged everywhere; unmerging a few at a time would take a solve each
         wider, carried = self._wider(flow.network, flow.flows, violations, rebuilt=len(unfilled) > 0)
         try:
             found = self._patch(wider, carried, missing.full) or self._solve(wider)
@@ -266,14 +264,14 @@ class _Generation:
         return _SolvedNetwork(wider, *found, violations.settled)
 
     def _first(self) -> _SolvedNetwork:
-        """Return the first network, an optimal flow of it, and prices, if there are any.
+        """Return the first network with an optimal flow, and prices, if there are any.
 
-        Where the flow could not follow the expected prices, arcs are missing on which tasks would get there. At the
-        true costs all prices are then far off, and nearly every arc seems to violate. At cut-off costs the missing ones
-        do: they are added, and what is still decided wrongly is mended.
+        Where the flow could not follow the expected prices, the arcs are missing on which tasks would get there. At the
+        true costs, all prices are then far off, and nearly every arc seems to violate. At cut-off costs, only the
+        missing arcs violate: they are added, and the flow is repaired.
         """
         network = self._network()
-        near = solve_near(network, self._spread, self.solver, self.time_limit, self.tuning.truncation)
+        near = solve_near(network, self._estimate, self.solver, self.time_limit, self.tuning.truncation)
         flows = self._count(near.solution)
         if near.cut is None:
             return _SolvedNetwork(network, *self._price(network, flows))
@@ -289,9 +287,9 @@ class _Generation:
     def _wider(
         self, network: Network, flows: Int64, added: Violations, *, rebuilt: bool = False
     ) -> tuple[Network, Int64]:
-        """Return the network with what is to be ``added``, and a flow of ``network`` on it.
+        """Return the network with the ``added`` columns and steps, and ``flows`` on its arcs.
 
-        ``rebuilt``: other things have changed, too, since ``network`` was built.
+        ``rebuilt``: other parts have changed as well since ``network`` was built.
         """
         machines = self.residual.problem.machines
         self.columns = self.columns.merge(added.columns, machines)
@@ -304,7 +302,7 @@ class _Generation:
         return wider, carry_over(network, flows, wider, machines)
 
     def _count(self, solution: FlowSolution) -> Int64:
-        """Return the solution's flow, with its solve and seconds added up."""
+        """Return the solution's flow, and add its solve and seconds to the totals."""
         self._solves += 1
         self._seconds += solution.seconds
         return solution.flows
@@ -316,20 +314,20 @@ class _Generation:
         )
 
     def _patch(self, network: Network, flows: Int64, prices: FullPrices) -> tuple[Int64, Prices] | None:
-        """Return the flow, mended in place, and its prices; None if a solver is the better choice."""
+        """Return the flow repaired in place, and its prices, or None if a solve is the better choice."""
         patched = repair_flow(network, flows, prices, self.options.mended, self.tuning.repair)
         self._mends += patched is not None
         return patched
 
     def _price(self, network: Network, flows: Int64) -> tuple[Int64, Prices | None]:
-        """Return the flow, and its prices; None if there are none: the solver's flow is no optimum."""
+        """Return the flow and its prices, which are None if the solver's flow is not optimal."""
         try:
             return flows, node_prices(network, flows)
         except NotOptimalError:
             return flows, None
 
     def _outcome(self, network: Network, flows: Int64, *, certified: bool) -> FlowOutcome:
-        """Return the flow found, and what it costs with every step of a machine on its own."""
+        """Return the outcome of the search with this network and flow."""
         return FlowOutcome(
             solved=network,
             carried=flows,
@@ -339,6 +337,6 @@ class _Generation:
             solves=self._solves,
             seconds=self._seconds,
             time_limited=self._time_limited,
-            dual_prices=self._spread.dual_prices,
+            dual_prices=self._estimate.dual_prices,
             mends=self._mends,
         )

@@ -1,7 +1,7 @@
-"""The skeleton of column generation: price what a network lacks, add it, solve again, until nothing is lacking.
+"""The loop of column generation: price what a network lacks, add it, solve again, until nothing is lacking.
 
-Two networks grow like this: the one that places tasks (``column_generation.py``), and the one that moves them
-(``rescheduling/move_network/move_search.py``). Each prices in its own way.
+Two networks grow in this way: the one that places tasks (``column_generation.py``), and the one that moves tasks
+(``rescheduling/move_network/move_search.py``). Each has its own pricer.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from typing import Protocol, TypeVar
 
 
 class PricedFlow(Protocol):
-    """A flow of the columns that are known."""
+    """An optimal flow of a network with some of the columns."""
 
     @property
     def prices(self) -> object | None:
-        """Prices of nodes that prove it optimal there; None if there are none."""
+        """Node prices that prove the flow optimal in that network; None if there are none."""
 
 
 Flow = TypeVar("Flow", bound=PricedFlow)
@@ -22,17 +22,17 @@ Missing = TypeVar("Missing")
 
 
 class Pricer(Protocol[Flow, Missing]):
-    """What a network knows of its columns."""
+    """Finds the missing columns of one kind of network, and adds them."""
 
     def price(self, flow: Flow) -> Missing | None:
-        """Return what would lower costs at the flow's prices; None: nothing would, the flow is optimal."""
+        """Return the columns that would lower the cost at the flow's prices, or None if the flow is optimal."""
 
     def widen(self, flow: Flow, missing: Missing) -> Flow | None:
-        """Return an optimal flow with what was missing; None if time has run out."""
+        """Return an optimal flow with the missing columns added, or None if time has run out."""
 
 
 def generate_columns(pricer: Pricer[Flow, Missing], flow: Flow, iterations: int) -> tuple[Flow, bool]:
-    """Return the last flow after at most ``iterations`` pricings, and whether it is proved optimal for all columns.
+    """Return the last flow after at most ``iterations`` pricings, and whether it is proved optimal over all columns.
 
     Raises what the solver raises.
     """

@@ -19,62 +19,60 @@ from firmament.core.tree_solver.groups import NO_GROUPS, GroupTerms
 from firmament.solvers.base import Int32
 
 WAIT_BUCKETS = 4
-"""Parallel unscheduled arcs of a class: the longer tasks have waited, the dearer it is to leave them."""
+"""Number of parallel unscheduled arcs of a class: the longer a task has waited, the more it costs to leave it."""
 
 COST_UNITS_PER_POINT = 100
 """Network costs are integers: one point of a cost model is this many units."""
 
 
 class Costing(Protocol):
-    """What charges for tasks together."""
+    """A family of costs that depend on several tasks together."""
 
     def compute_cost(self, classes: Int64, shapes: Int64, machines: Int64, counts: Int64) -> float:
-        """Return units that ``counts[i]`` tasks of ``classes[i]``, of ``shapes[i]``, add on ``machines[i]``."""
+        """Return the units added by ``counts[i]`` tasks of ``classes[i]``, of ``shapes[i]``, on ``machines[i]``."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlacementProblem:
-    """The tasks to be placed, where each may go, and at what cost; never changed once it is built.
+    """The tasks to be placed, where each may go, and at what cost; immutable.
 
     C classes, S shapes, M machines, K resources, G gangs.
     """
 
     counts: Int64
-    """int64[C, WAIT_BUCKETS], waiting tasks; bucket 0 has waited longest."""
+    """int64[C, WAIT_BUCKETS], waiting tasks; those in bucket 0 have waited longest."""
     priority: Int64
-    """int64[C], rank-compressed, 0 the lowest."""
+    """int64[C], priority as a rank, 0 the lowest."""
     shape: Int64
-    """int64[C], row of the shape arrays."""
+    """int64[C], row of each class in the shape arrays."""
     requests: Int64
-    """int64[S, K], per task."""
+    """int64[S, K], requests of one task."""
     feasible: Bool
-    """bool[S, M], by every rule but capacity."""
+    """bool[S, M], where a shape may go by all rules except capacity."""
     cost: Int32
     """int32[S, M], units that the models charge for a task."""
     crowd: Int64
-    """int64[M], units that each task placed there in the round adds for the next one."""
+    """int64[M], units by which each task placed there in the round raises the cost of the next task."""
     free: Int64
-    """int64[M, K] at the start, negative if others have overcommitted; of one machine if a row stands for
-    several.
-    """
+    """int64[M, K], free at the start, negative if overcommitted; of one machine if a row stands for several."""
     rotation: int = 0
-    """Row of the machine at which the first class begins among machines that cost the same."""
+    """Row of the machine at which the first class begins among machines of equal cost."""
     pins: Mapping[int, Int64] = field(default_factory=dict)
-    """The only allowed machine rows, sorted, for classes with a pinned set."""
+    """The machine rows, sorted, to which a class with pins is confined."""
     joint: tuple[JointRows, ...] = ()
-    """Joint rows beside the machines' resource vectors, amounts per shape."""
+    """Limits shared by several arcs, besides the machines' resource vectors."""
     quotas: QuotaTerms | None = None
-    """Amounts that tasks share wherever they are, and give back; None for none."""
+    """Quotas that tasks draw on, on whatever machine they are; None for none."""
     ledgers: tuple[Ledger, ...] = ()
-    """Room that no joint row can express, by rows of ``model_shape``; never booked on themselves."""
+    """Room that no joint row can express, by rows of ``model_shape``; these objects are never booked themselves."""
     openings: tuple[Opening | None, ...] = ()
-    """What evicting changes for each ledger, by shapes of this problem."""
+    """For each ledger, whether evictions give it room, by shapes of this problem; None if they cannot."""
     held: Bool | None = None
-    """bool[S, M], machines that refuse a shape only for what their tasks hold; None for none."""
+    """bool[S, M], machines that refuse a shape only because of what tasks there hold; None for none."""
     model_shape: Int64 | None = None
-    """int64[S], the shape by which ledgers know each shape; None: the shape itself."""
+    """int64[S], the number of each shape in the ledgers; None if it is the shape itself."""
     most: Mapping[int, int] = field(default_factory=dict)
-    """Most tasks of a class that one machine may take in this problem, for classes with such a limit."""
+    """Most tasks of a class on one machine in this problem, for classes with such a limit."""
     rules: RuleSet = NO_RULES
     """Rules between tasks."""
     pairs: PairRules = NO_PAIRS
@@ -82,18 +80,17 @@ class PlacementProblem:
     gang: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     """int64[C], gang of each class, numbered by age, -1 for none; empty without gangs."""
     gang_need: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    """int64[G], how many tasks of each gang must be placed, or none."""
+    """int64[G], how many tasks of each gang must be placed, if any are."""
     topology: GroupTerms = NO_GROUPS
     """Which gangs are distributed over a tree of machines, and how."""
     multiplicity: Int64 | None = None
-    """int64[M], how many alike machines each row stands for; None: one."""
+    """int64[M], how many alike machines each row stands for; None: one each."""
     heights: RoundHeights = NO_HEIGHTS
-    """What models say about sizes of tasks, which the network takes as equal."""
+    """Models' costs for the sizes of tasks, which the network takes as equal."""
     spread: SpreadTerms = NO_SPREAD
-    """Groups of tasks that prefer to be apart, which the network does not know."""
+    """Groups of tasks that prefer to be on different machines, which the network ignores."""
     dual_prices: DualPrices | None = None
-    """Worth of shapes (as ledgers know them) in an earlier round, None if unknown. It guides the choice of
-    columns, and is no cost.
+    """Prices of shapes (numbered as in ledgers) in an earlier round, None if unknown; they guide the choice of columns.
     """
 
     @property
@@ -107,15 +104,13 @@ class PlacementProblem:
         return int(self.free.shape[0])
 
     def list_costing(self) -> list[Costing]:
-        """Return the families that charge for tasks together what no arc does."""
+        """Return the families of costs that depend on several tasks together and are on no arc."""
         families: tuple[Costing, ...] = (self.pairs, self.heights, self.spread)
         nothing = (NO_PAIRS, NO_HEIGHTS, NO_SPREAD)
         return [each for each, none in zip(families, nothing, strict=True) if each is not none]
 
     def derive(self, **changes: Any) -> PlacementProblem:
-        """Return the problem with ``changes``, as a network knows it: without what ties tasks to each other or makes
-        them unlike in size.
-        """
+        """Return a problem with ``changes``, without what a network ignores: task rules, pairs, sizes, spread."""
         return replace(
             self,
             rules=NO_RULES,
@@ -128,22 +123,22 @@ class PlacementProblem:
 
     @property
     def interdependent(self) -> bool:
-        """Whether it matters to tasks where others of the round go: by rules between them, or by pairs."""
+        """Whether the cost or feasibility of a task depends on where others of the round go: by rules or pairs."""
         return bool(self.rules.of) or self.pairs.terms.steers
 
     @property
     def irrevocable(self) -> bool:
-        """Whether places once given cannot be given back: ledgers book them, in the order in which tasks come."""
+        """Whether placements cannot be undone, because ledgers book tasks in the order in which they come."""
         return bool(self.ledgers)
 
     @property
     def shares_room(self) -> bool:
-        """Whether tasks on different machines may take room from each other."""
+        """Whether tasks on different machines may use up each other's room."""
         return self.quotas is not None or self.irrevocable or any(rows.shared for rows in self.joint)
 
     @property
     def takes_requests_alone(self) -> bool:
-        """Whether tasks take of machines nothing but what they request: no joint rows, and no ledgers."""
+        """Whether requests are all that tasks use of machines: no joint rows, and no ledgers."""
         return not (self.joint or self.ledgers)
 
     def find_grouped(self) -> Bool:
@@ -153,24 +148,20 @@ class PlacementProblem:
         return self.topology.find_grouped(self.gang)
 
     def crowd_step(self) -> int:
-        """Return tasks per step of the crowding cost: 1, or more where a machine gets dozens of tasks in one
-        round.
-        """
+        """Return the tasks per step of the crowding cost: 1, or more if machines get dozens of tasks in one round."""
         machines = self.machines if self.multiplicity is None else int(self.multiplicity.sum())
         return max(1, int(self.counts.sum()) // (16 * max(1, machines)))
 
     def map_to_ledgers(self, shapes: Int64) -> Int64:
-        """Return int64[A]: the shapes that ledgers know ``shapes`` by."""
+        """Return int64[A]: the numbers of ``shapes`` in the ledgers."""
         return shapes if self.model_shape is None else self.model_shape[shapes]
 
     def times(self) -> Int64:
-        """Return int64[M]: ``multiplicity``, 1 for every row if none is given."""
+        """Return int64[M]: ``multiplicity``, or 1 for each row if that is None."""
         return np.ones(self.machines, dtype=np.int64) if self.multiplicity is None else self.multiplicity
 
     def looks(self, classes: list[int], counts: list[int]) -> list[tuple[int, int, bytes]]:
-        """Return equal for sets of ``counts[i]`` tasks of ``classes[i]`` that are alike to the machines:
-        shapes and pins.
-        """
+        """Return a key of ``counts[i]`` tasks of ``classes[i]``, equal for sets of tasks with equal shapes and pins."""
         pins = [self.pins[cls].tobytes() if cls in self.pins else b"" for cls in classes]
         return sorted(zip(self.shape[classes].tolist(), counts, pins, strict=True))
 
@@ -180,7 +171,7 @@ class PlacementProblem:
         return pins is None or bool((pins == machine).any())
 
     def limit_to_pins(self, cls: int, machines: Bool) -> Bool:
-        """Return ``machines`` (bool[M]) without those that a class's pins leave out; itself if it has none."""
+        """Return ``machines`` (bool[M]) without those outside a class's pins; ``machines`` itself if it has no pins."""
         if cls not in self.pins:
             return machines
         inside = np.zeros_like(machines)
@@ -190,9 +181,9 @@ class PlacementProblem:
 
 @dataclass(frozen=True, slots=True)
 class Assignments:
-    """Tasks given to machines, aggregated: ``count[i]`` tasks of class ``cls[i]`` on ``machine[i]``; int64[A] each.
+    """Placed tasks, aggregated: ``count[i]`` tasks of class ``cls[i]`` on ``machine[i]``; int64[A] each.
 
-    Pairs may repeat; counts are positive.
+    Pairs of class and machine may repeat; counts are positive.
     """
 
     cls: Int64
@@ -206,27 +197,25 @@ class Assignments:
 
     @classmethod
     def single(cls, task_class: int, machine: int) -> Assignments:
-        """Return one task."""
+        """Return assignments of one task."""
         return cls.of_tasks([(task_class, machine)])
 
     @classmethod
     def of_tasks(cls, tasks: Sequence[tuple[int, int]]) -> Assignments:
-        """Return single tasks, (class, machine) each, in this order."""
+        """Return assignments of single tasks, given as (class, machine), in this order."""
         pairs = np.array(tasks, dtype=np.int64).reshape(-1, 2)
         return cls(pairs[:, 0], pairs[:, 1], np.ones(len(pairs), dtype=np.int64))
 
     @classmethod
     def from_tasks(cls, classes: Int64, machines: Int64) -> Assignments:
-        """Return single tasks of ``classes`` on ``machines`` (int64[N]) together: by class, then machine, no
-        pair twice.
-        """
+        """Return assignments of tasks of ``classes`` on ``machines`` (int64[N]), sorted, with each pair once."""
         width = 1 + machines.max(initial=0)
         pairs, count = distinct(classes * width + machines)
         return cls(*np.divmod(pairs, width), count)
 
     @classmethod
     def join(cls, parts: list[Assignments]) -> Assignments:
-        """Return all of ``parts``, in order."""
+        """Return the assignments of all ``parts``, in order."""
         if not parts:
             return cls.empty()
         return cls(
@@ -236,11 +225,11 @@ class Assignments:
         )
 
     def select(self, where: Bool | Int64) -> Assignments:
-        """Return the entries for which ``where`` (bool[A]) holds, or those that it names, in its order."""
+        """Return the entries that ``where`` selects: bool[A], or indices, in their order."""
         return Assignments(self.cls[where], self.machine[where], self.count[where])
 
     def tasks(self) -> Assignments:
-        """Return the same, a task an entry."""
+        """Return the same assignments with one entry per task."""
         cls, machine = np.repeat(self.cls, self.count), np.repeat(self.machine, self.count)
         return Assignments(cls, machine, np.ones(len(cls), dtype=np.int64))
 
@@ -258,7 +247,7 @@ class Assignments:
 
 
 def take_oldest(waiting: Int64, assigned: Assignments) -> None:
-    """Take what is assigned off ``waiting`` (int64[C, WAIT_BUCKETS]), of each class the longest waiting first."""
+    """Remove assigned tasks from ``waiting`` (int64[C, WAIT_BUCKETS]), the longest waiting of each class first."""
     per_class = assigned.count_per_class(len(waiting))
     for bucket in range(WAIT_BUCKETS):
         used = np.minimum(waiting[:, bucket], per_class)

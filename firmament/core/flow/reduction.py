@@ -1,23 +1,22 @@
-"""Smaller networks with the same optimum: classes that are alike as one, machines that cannot matter left out, machines
-that are alike as one.
+"""Reduces networks without changing the optimum: merges alike classes and machines, drops needless machines.
 
-*Classes* that differ in nothing a network can see, the gang included, enter it as one. Five hundred gangs of one kind
-of task are five hundred classes of a round, but one class of its network; so are two thousand applications whose tasks
-ask for the same. What the network places of it is dealt out to gangs as wholes, in their order, before other tasks get
-any of it; these get it in order of wait, then of class.
+*Classes* that differ in nothing that a network contains, gangs aside, enter it as one. Five hundred gangs of one kind
+of task are five hundred classes of a round, but one class of its network; so are two thousand applications with tasks
+of equal requests. The places that the network gives to a merged class go to whole gangs first, in their order, then to
+other tasks, in order of wait, then of class.
 
 *Dominance*: a handful of tasks needs a handful of machines. Let T tasks wait in all. Of the machines that a class may
-use, take the T on which a first task of it costs least. If a flow puts a task of the class on any other machine, one of
-those T is empty, since at most T - 1 tasks are elsewhere; and there the task costs no more. So some optimal flow uses
-these machines alone, whatever the penalties, and the network of all classes' machines has the optimum of the full one.
+use, take the T on which its first task costs least. If a flow puts a task of the class on any other machine, one of
+these T is empty, since at most T - 1 tasks are elsewhere, and there the task costs no more. So some optimal flow uses
+only these machines, whatever the penalties, and the network with all classes' machines has the full one's optimum.
 
-*Symmetry*: on a fresh cluster ten thousand machines may be identical; then every one of their arcs has the same cost,
-the optimum has countless forms, and column generation would wade through ties. Machines with equal room, costs and
-rules for every waiting shape, and equal crowding, are merged into a *group*; the k-th task of a group of g machines
-costs what the (k // g)-th costs on one of them. By symmetry the merged network has the same optimum. Its flow is dealt
-out to the members in turn, so that they fill evenly.
+*Symmetry*: on a fresh cluster, ten thousand machines may be identical. Then all of their arcs have the same cost, the
+optimum has countless forms, and column generation would wade through ties. Machines with equal room, costs, rules and
+crowding for every waiting shape are merged into a *group*; the k-th task of a group of g machines costs what the
+(k // g)-th costs on one of them. By symmetry, the merged network has the same optimum. Its flow is divided among the
+members in turn, so that they fill evenly.
 
-Limits that machines share would spoil either.
+None of this is done where machines share limits.
 """
 
 from __future__ import annotations
@@ -39,26 +38,26 @@ _NONE = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
-class Bundled:
-    """``problem``: the one to be solved, without gangs; ``of``: int64[C], its class for each class of ``whole``."""
+class MergedClasses:
+    """``problem``: with merged classes, without gangs; ``merged``: int64[C], that of each class of ``whole``."""
 
     whole: PlacementProblem
     problem: PlacementProblem
-    of: Int64
+    merged: Int64
 
-    def dealt_out(self, placed: Assignments) -> Assignments:
-        """Return assignments of bundles as assignments of their classes.
+    def distribute(self, placed: Assignments) -> Assignments:
+        """Return assignments of merged classes as assignments of their classes.
 
-        Gangs come in order of priority, then of age, each with what it needs or nothing. What they leave goes to the
-        members that gangs with places have beyond their need, and to other tasks, longest waiting first. Places that
-        remain then belong to gangs that got none; they are left out.
+        Gangs come in order of priority, then of age, each with what it needs or nothing. The rest goes to members
+        beyond the need of gangs with places, and to other tasks, longest waiting first. Places that remain belong to
+        gangs that got none, and are left out.
         """
         if self.problem is self.whole:
             return placed
         left = placed.count_per_class(self.problem.classes)
         share = np.zeros(self.whole.classes, dtype=np.int64)
         served = np.zeros(len(self.whole.gang_need) + 1, dtype=np.bool_)
-        served[-1] = True  # what belongs to no gang
+        served[-1] = True  # classes without a gang
         for gang, members in _gangs(self.whole):
             served[gang] = self._serve(members, int(self.whole.gang_need[gang]), share, left)
         gang_of = self.whole.gang if len(self.whole.gang) else np.full(self.whole.classes, -1)
@@ -69,59 +68,58 @@ class Bundled:
         return self._hand_over(placed, share)
 
     def gather(self, placed: Assignments) -> Assignments:
-        """Return assignments of classes as assignments of their bundles."""
-        return Assignments(self.of[placed.cls], placed.machine, placed.count)
+        """Return assignments of classes as assignments of merged classes."""
+        return Assignments(self.merged[placed.cls], placed.machine, placed.count)
 
     def _serve(self, members: Int64, need: int, share: Int64, left: Int64) -> bool:
-        """Give a gang's classes ``need`` places of their bundles, or none; returns whether it got them."""
+        """Give a gang's classes ``need`` places of their merged classes, or none; return whether it got them."""
         found: list[tuple[int, int]] = []
         for cls in members.tolist():
-            count = min(int(self.whole.counts[cls].sum()), int(left[self.of[cls]]), need)
+            count = min(int(self.whole.counts[cls].sum()), int(left[self.merged[cls]]), need)
             need -= count
-            left[self.of[cls]] -= count
+            left[self.merged[cls]] -= count
             found.append((cls, count))
         if need > 0:
             for cls, count in found:
-                left[self.of[cls]] += count
+                left[self.merged[cls]] += count
             return False
         for cls, count in found:
             share[cls] = count
         return True
 
     def _in_turn(self, waiting: Int64, left: Int64) -> Int64:
-        """Hand out what is ``left`` (int64[C'] per bundle, reduced) to ``waiting`` tasks per class, in their order."""
-        order = np.argsort(self.of, kind="stable")
-        wanted, bundle = waiting[order], self.of[order]
+        """Return places for ``waiting`` tasks per class, in order; reduces ``left`` (int64[C'] per merged class)."""
+        order = np.argsort(self.merged, kind="stable")
+        wanted, bundle = waiting[order], self.merged[order]
         before = np.cumsum(wanted) - wanted
         first = np.searchsorted(bundle, np.arange(self.problem.classes))
         before -= before[first][bundle]
         given = np.empty_like(waiting)
         given[order] = np.clip(left[bundle] - before, 0, wanted)
-        left -= np.bincount(self.of, weights=given, minlength=len(left)).astype(np.int64)
+        left -= np.bincount(self.merged, weights=given, minlength=len(left)).astype(np.int64)
         return given
 
     def _hand_over(self, placed: Assignments, share: Int64) -> Assignments:
-        """Return the first ``share`` (int64[C]) places of each bundle, class after class, by class and
-        machine.
-        """
-        classes = np.argsort(self.of, kind="stable")
-        first = classes[np.searchsorted(self.of[classes], np.arange(self.problem.classes))]
+        """Return the first ``share`` (int64[C]) places of each merged class, sorted by class and machine."""
+        classes = np.argsort(self.merged, kind="stable")
+        first = classes[np.searchsorted(self.merged[classes], np.arange(self.problem.classes))]
         whole = share[first] == placed.count_per_class(
             self.problem.classes
         )  # nothing is left for other classes
         at_once = whole[placed.cls]
         theirs = placed.select(at_once)
-        dealt = self._dealt(placed.select(~at_once), np.where(whole[self.of], 0, share), classes)
+        dealt = self._place_singly(placed.select(~at_once), np.where(whole[self.merged], 0, share), classes)
         pairs = np.append(first[theirs.cls], dealt.cls) * np.int64(self.whole.machines)
         pairs += np.append(theirs.machine, dealt.machine)
         pairs, entry = np.unique(pairs, return_inverse=True)
         count = np.bincount(entry, weights=np.append(theirs.count, dealt.count), minlength=len(pairs))
         return Assignments(*np.divmod(pairs, self.whole.machines), count.astype(np.int64))
 
-    def _dealt(self, placed: Assignments, share: Int64, classes: Int64) -> Assignments:
-        """Return the same, place by place; ``classes``: int64[C], by bundle.
+    def _place_singly(self, placed: Assignments, share: Int64, classes: Int64) -> Assignments:
+        """Return the places as single tasks of classes; ``classes``: int64[C], sorted by merged class.
 
-        A bundle's places come machine by machine in turn: a class gets as many machines as it can.
+        The places of a merged class are taken from its machines in turn, so that a class gets as many machines as it
+        can.
         """
         tasks = placed.tasks()
         bundle, machine = tasks.cls, tasks.machine
@@ -130,18 +128,18 @@ class Bundled:
         bundle, machine = bundle[order], machine[order]
         cls = np.repeat(classes, share[classes])
         start = np.searchsorted(bundle, np.arange(self.problem.classes))
-        begin = np.searchsorted(self.of[cls], np.arange(self.problem.classes))
-        place = start[self.of[cls]] + np.arange(len(cls)) - begin[self.of[cls]]
+        begin = np.searchsorted(self.merged[cls], np.arange(self.problem.classes))
+        place = start[self.merged[cls]] + np.arange(len(cls)) - begin[self.merged[cls]]
         return Assignments(cls, machine[place], np.ones_like(cls))
 
 
-def merge_classes(problem: PlacementProblem) -> Bundled:
-    """Return the problem with classes as one that have shape, priority and pins in common.
+def merge_classes(problem: PlacementProblem) -> MergedClasses:
+    """Return the problem in which classes with equal shape, priority and pins are merged.
 
-    Rules between tasks, pairs that steer, and ledgers count on who comes first; with such, nothing is bundled.
+    Rules between tasks, steering pairs and ledgers depend on who comes first; with these, nothing is merged.
     """
     if problem.interdependent or problem.irrevocable or problem.most:
-        return Bundled(problem, problem, np.arange(problem.classes))
+        return MergedClasses(problem, problem, np.arange(problem.classes))
     number: dict[tuple[int, int, bytes | None], int] = {}
     pins: dict[int, Int64] = {}
     of = np.empty(problem.classes, dtype=np.int64)
@@ -155,7 +153,7 @@ def merge_classes(problem: PlacementProblem) -> Bundled:
         if pinned is not None:
             pins[int(of[cls])] = pinned
     if len(number) == problem.classes and not len(problem.gang):
-        return Bundled(problem, problem, of)
+        return MergedClasses(problem, problem, of)
     counts = np.zeros((len(number), WAIT_BUCKETS), dtype=np.int64)
     np.add.at(counts, of, problem.counts)
     derived = problem.derive(
@@ -166,11 +164,11 @@ def merge_classes(problem: PlacementProblem) -> Bundled:
         gang=_NONE,
         gang_need=_NONE,
     )
-    return Bundled(problem, derived, of)
+    return MergedClasses(problem, derived, of)
 
 
 def _gangs(problem: PlacementProblem) -> list[tuple[int, Int64]]:
-    """Return gangs and their classes, the most important first, then by age."""
+    """Return gangs and their classes, the most important gang first, then the oldest."""
     members = [np.flatnonzero(problem.gang == gang) for gang in range(len(problem.gang_need))]
     rank = np.array([int(problem.priority[each].max(initial=-1)) for each in members], dtype=np.int64)
     return [(gang, members[gang]) for gang in np.argsort(-rank, kind="stable").tolist()]
@@ -181,8 +179,10 @@ def _gangs(problem: PlacementProblem) -> list[tuple[int, Int64]]:
 
 @dataclass(frozen=True, slots=True)
 class AlikeMachines:
-    """``residual``: the merged problem; ``members``: int64[M'], machine rows by group; ``first``: int64[G + 1], where
-    each group begins in ``members``; ``fits``: as for the original, over groups.
+    """Groups of alike machines, and the problem over them.
+
+    ``residual``: the merged problem; ``members``: int64[M'], machine rows by group; ``first``: int64[G + 1], where each
+    group begins in ``members``; ``fits``: as for the original, over groups.
     """
 
     residual: Residual
@@ -190,11 +190,11 @@ class AlikeMachines:
     first: Int64
     fits: dict[int, Bool]
 
-    def dealt_out(self, merged: Assignments) -> Assignments:
-        """Return assignments to groups as assignments to machines.
+    def distribute(self, merged: Assignments) -> Assignments:
+        """Return assignments to groups as assignments to their machines.
 
-        The tasks of a group go to its members in turn, class after class; no member gets more of a class than another
-        by more than one, so what fits the group fits each member.
+        The tasks of a group go to its members in turn, class after class. Members get equal numbers of a class, give or
+        take one, so what fits the group fits each member.
         """
         order = np.argsort(merged.machine, kind="stable")
         cls = np.repeat(merged.cls[order], merged.count[order])
@@ -206,11 +206,10 @@ class AlikeMachines:
 
 
 def narrow(residual: Residual, fits: dict[int, Bool], tuning: ReductionTuning) -> AlikeMachines | None:
-    """Return the problem over the machines that its tasks need, each of which stands for itself; None if that
-    saves nothing.
+    """Return the problem over only the machines that its tasks need, or None if that saves nothing.
 
-    ``fits`` maps each waiting shape to ``residual.fits(shape)``. Problems with ledgers, or with joint rows that
-    machines share, and those of more tasks than a handful, are left alone.
+    Each machine is its own group. ``fits`` maps each waiting shape to ``residual.fits(shape)``. Problems in which
+    machines share limits, and those with more than a handful of tasks, are not reduced.
     """
     problem = residual.problem
     waiting = int(residual.remaining.sum())
@@ -237,10 +236,10 @@ def narrow(residual: Residual, fits: dict[int, Bool], tuning: ReductionTuning) -
 
 
 def merge_alike(residual: Residual, fits: dict[int, Bool], tuning: ReductionTuning) -> AlikeMachines | None:
-    """Merge machines that are alike for all waiting tasks; None if there are too few of them to bother.
+    """Merge machines that are alike for all waiting tasks; return None if too few of them are.
 
-    Machines that a pin names stay by themselves; problems with ledgers, or with joint rows that machines share, are
-    left alone. What is left on a machine's own joint rows is part of its room.
+    Pinned machines are not merged, nor are machines that share limits with others. What is left on a machine's own
+    joint rows is part of its room.
     """
     problem = residual.problem
     if residual.problem.shares_room or problem.machines == 0:
@@ -250,7 +249,7 @@ def merge_alike(residual: Residual, fits: dict[int, Bool], tuning: ReductionTuni
         return None
     groups = marks.groups()
     if groups is None:
-        return None  # once in a lifetime, and not worth a slower way
+        return None  # a collision of hashes: too rare to handle otherwise
     group, representative, size = groups
     if len(representative) > tuning.worthwhile * problem.machines:
         return None
@@ -269,10 +268,9 @@ def merge_alike(residual: Residual, fits: dict[int, Bool], tuning: ReductionTuni
 def restrict(
     residual: Residual, machines: Int64, shapes: Int64 | slice = slice(None), **changes: Any
 ) -> Residual:
-    """Return what is left on some machines (rows, int64[G]) alone, for some ``shapes`` (int64[S']) or all; a
-    copy.
+    """Return a copy of ``residual`` on some machines (rows, int64[G]), for some ``shapes`` (int64[S']) or all.
 
-    ``changes``: of its problem, which knows nothing but what a network does.
+    ``changes``: to its problem, which contains nothing but what a network does.
     """
     problem = residual.problem
     derived = problem.derive(
@@ -292,11 +290,9 @@ def restrict(
 
 
 def _find_needed(residual: Residual, fits: dict[int, Bool], classes: list[int], most: int) -> Int64:
-    """Return rows of the ``most`` cheapest machines of each class, ascending. Machines of equal cost at the end are
-    taken in turn.
-    """
+    """Return the rows of each class's ``most`` cheapest machines, ascending; those of equal cost are taken in turn."""
     problem = residual.problem
-    before = problem.crowd * residual.placed  # what the next task pays for those of earlier passes
+    before = problem.crowd * residual.placed  # what the next task pays because of earlier passes
     turn = problem.rotation
     found = []
     keys: dict[int, tuple[Int64, Int64]] = {}
@@ -322,9 +318,10 @@ def _find_needed(residual: Residual, fits: dict[int, Bool], classes: list[int], 
 
 
 def _marks(residual: Residual, fits: dict[int, Bool], worthwhile: float) -> ColumnMarks | None:
-    """Return marks of the machines by all that tells them apart.
+    """Return marks by which alike machines are recognised, or None if too few can be alike.
 
-    None if the cheap half, room and crowding, already tells apart more than the share ``worthwhile`` of them.
+    That is the case if room and crowding, which are cheap to compare, already distinguish more than ``worthwhile`` of
+    them.
     """
     problem = residual.problem
     marks = ColumnMarks(problem.machines)

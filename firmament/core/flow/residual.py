@@ -1,4 +1,4 @@
-"""What is left of a round's problem while tasks are placed: who waits, and what machines have; and admission to it."""
+"""What is left of a round's problem while tasks are placed: waiting tasks and room; and joint admission."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from firmament.core.flow.problem import Assignments, PlacementProblem, take_olde
 from firmament.core.ranks import rank_in_runs, runs, sum_before_in_runs
 
 UNLIMITED = int(np.iinfo(np.int64).max) // 4
-"""Room where no row limits anything; no sum of amounts reaches it."""
+"""Room where no row limits anything; above any sum of amounts."""
 
 
 class Residual:
-    """What is left of a problem after some admissions: tasks, room on machines and on joint rows.
+    """What is left of a problem after some placements: tasks, and room on machines and joint rows.
 
-    ``remaining``: int64[C, WAIT_BUCKETS]; ``free``: int64[K, M] (resource-major: rows are scanned whole); ``placed``:
-    int64[M], tasks admitted per machine in this round; ``joint``: what is left of each block of joint rows; ``quotas``:
-    what is left of quotas, None if there are none; ``ledgers``: copies of the problem's ledgers, with the admitted
-    tasks booked.
+    ``remaining``: int64[C, WAIT_BUCKETS]; ``free``: int64[K, M] (one row per resource, as rows are scanned whole);
+    ``placed``: int64[M], tasks placed on each machine in this round; ``joint``: what is left of each block of joint
+    rows; ``quotas``: what is left of quotas, None if there are none; ``ledgers``: copies of the problem's ledgers, with
+    the placed tasks booked.
     """
 
     def __init__(self, problem: PlacementProblem) -> None:
@@ -34,7 +34,7 @@ class Residual:
         self.joint = [JointRoom.from_rows(rows) for rows in problem.joint]
         self.quotas = None if problem.quotas is None else QuotaRoom(problem.quotas)
         self.ledgers = [ledger.copy() for ledger in problem.ledgers]
-        #: what single tasks of a shape ask for: columns and amounts, looked up once
+        #: by shape, the columns and amounts that one task requests, looked up once
         self.amounts: dict[int, list[tuple[int, int]]] = {}
 
     def copy(self) -> Residual:
@@ -42,7 +42,7 @@ class Residual:
         return self.from_problem(self.problem)
 
     def from_problem(self, problem: PlacementProblem) -> Residual:
-        """Return what is left of the same machines and tasks as another problem states them: a copy."""
+        """Return a copy for another problem over the same machines and tasks."""
         twin = copy(self)
         if problem is not self.problem:
             twin.problem, twin.amounts = problem, {}
@@ -56,23 +56,23 @@ class Residual:
         return twin
 
     def active(self) -> Int64:
-        """Return classes that still have tasks, ascending."""
+        """Return the classes that still have waiting tasks, ascending."""
         return np.flatnonzero(self.remaining.any(axis=1))
 
     def by_importance(self) -> list[int]:
-        """Return classes that still have tasks, by priority, then by longest wait (the oldest bucket in use)."""
+        """Return classes with waiting tasks by priority, then by longest wait (the oldest bucket in use)."""
         active, oldest = self.active(), np.argmax(self.remaining > 0, axis=1)
         return active[np.lexsort((active, oldest[active], -self.problem.priority[active]))].tolist()
 
     def fits(self, shape: int) -> Bool:
-        """Return bool[M]: machines that may take, and have room for, one more task of the shape."""
+        """Return bool[M]: machines that may take, and have room for, one more task of a shape."""
         fits = self.problem.feasible[shape].copy()
         self._close_full(fits, shape)
         return fits
 
     def fits_of(self, shapes: Iterable[int]) -> dict[int, Bool]:
-        """Return ``fits`` of several shapes. Amounts that several of them ask for are compared once."""
-        if self.problem.irrevocable:  # a ledger says for each shape by itself
+        """Return ``fits`` for several shapes; amounts that several shapes request are compared once."""
+        if self.problem.irrevocable:  # a ledger answers for one shape at a time
             return {shape: self.fits(shape) for shape in shapes}
         limits = list(self.limits())
         enough: dict[tuple[int, int], Bool] = {}
@@ -91,9 +91,9 @@ class Residual:
         return fits
 
     def limits(self, machines: Int64 | None = None) -> Iterator[tuple[Int64, Int64]]:
-        """Yield what a task of each shape takes, int64[S], and what machines have left of it, ledgers aside.
+        """Yield what a task of each shape takes, int64[S], and what machines have left of it, without ledgers.
 
-        Of every resource, then of every block of joint rows; of all machines, or of some: int64[A].
+        First for each resource, then for each block of joint rows; of all machines, or of some: int64[A].
         """
         for amounts, left in zip(self.problem.requests.T, self.free, strict=True):
             yield amounts, left if machines is None else left.take(machines)
@@ -102,13 +102,13 @@ class Residual:
             yield joint.rows.amount, left if machines is None else left.take(machines)
 
     def has_room(self, shape: int) -> Bool:
-        """Return bool[M]: machines with room for one more task of the shape, whether or not it may go there."""
+        """Return bool[M]: machines with room for one more task of a shape, whether or not it may go there."""
         room = np.ones(self.problem.machines, dtype=np.bool_)
         self._close_full(room, shape)
         return room
 
     def _close_full(self, machines: Bool, shape: int) -> None:
-        """Take those out of ``machines`` (bool[M]) that have no room for one more task of a shape."""
+        """Clear in ``machines`` (bool[M]) those that have no room for one more task of a shape."""
         for column, amount in self._list_asked(shape):
             machines &= self.free[column] >= amount
         for joint in self.joint:
@@ -120,10 +120,9 @@ class Residual:
             machines &= ledger.count_room(known_as) > 0
 
     def units(self, shapes: Int64, machines: Int64, *, quotas: bool = True) -> Int64:
-        """Return how many tasks of ``shapes[i]`` fit ``machines[i]`` by themselves: int64[A], exact, at least
-        0.
+        """Return int64[A]: how many tasks of ``shapes[i]`` fit on ``machines[i]`` if no others come; exact, at least 0.
 
-        On a row that stands for several machines, as many as fit one of them times their number.
+        For a row that stands for several machines: as many as fit on one of them times their number.
         """
         units = np.full(len(shapes), np.iinfo(np.int64).max)
         for requests, free in zip(self.problem.requests.T, self.free, strict=True):
@@ -145,7 +144,7 @@ class Residual:
         return units
 
     def has_room_on(self, shape: int, machine: int) -> bool:
-        """Return whether one machine has room for one more task of the shape: ``has_room`` of it alone."""
+        """Return whether one machine has room for one more task of a shape; like ``has_room``, but faster."""
         for column, amount in self._list_asked(shape):
             if self.free.item(column, machine) < amount:
                 return False
@@ -161,14 +160,12 @@ class Residual:
         return True
 
     def book_assignments(self, assigned: Assignments) -> None:
-        """Book assignments that have been admitted: room, crowding, and tasks (longest waiting first)."""
+        """Book placed tasks: room, crowding, and the longest waiting tasks of each class."""
         self.book(self.problem.shape[assigned.cls], assigned.machine, assigned.count)
         take_oldest(self.remaining, assigned)
 
     def _list_asked(self, shape: int) -> list[tuple[int, int]]:
-        """Return columns of the resources that a shape asks for, with amounts: one task is looked at without
-        numpy's costs.
-        """
+        """Return the columns and amounts that a shape requests, as a list, which is faster than numpy for one task."""
         found = self.amounts.get(shape)
         if found is None:
             amounts = self.problem.requests[shape].tolist()
@@ -178,13 +175,13 @@ class Residual:
         return found
 
     def take_one(self, cls: int) -> None:
-        """Take one task of a class, the longest waiting, off those that wait."""
+        """Remove the longest waiting task of a class."""
         self.remaining[cls, np.argmax(self.remaining[cls] > 0)] -= 1
 
     def add(self, shape: int, machine: int, count: int = 1) -> None:
-        """Book room and crowding of ``count`` tasks of a shape on one machine; negative: give it back.
+        """Book room and crowding of ``count`` tasks of a shape on one machine; a negative count releases them.
 
-        Raises ``ValueError`` for giving back to a ledger.
+        Raises ``ValueError`` for a release if there are ledgers, which give nothing back.
         """
         if count < 0 and self.ledgers:
             raise ValueError("a ledger gives nothing back")
@@ -200,7 +197,7 @@ class Residual:
             ledger.book(known_as, np.array([machine]), np.array([count]))
 
     def book(self, shapes: Int64, machines: Int64, counts: Int64) -> None:
-        """Book room and crowding of ``counts[i]`` tasks of ``shapes[i]``; negative, if no ledgers are: give it back."""
+        """Book room and crowding of ``counts[i]`` tasks of ``shapes[i]``; negative counts release them."""
         for column in range(self.problem.requests.shape[1]):
             np.subtract.at(self.free[column], machines, self.problem.requests[shapes, column] * counts)
         np.add.at(self.placed, machines, counts)
@@ -213,9 +210,9 @@ class Residual:
 
 
 def machine_units(residual: Residual, classes: Int64) -> Int64:
-    """Return upper bound on the tasks of ``classes`` that a machine can take together: int64[M].
+    """Return int64[M]: an upper bound on how many tasks of ``classes`` a machine can take in all.
 
-    The room divided by the smallest request of any of them, resource by resource; a valid bound for every mix.
+    That is the room divided by the smallest request of any of them, for the scarcest resource; valid for every mix.
     """
     smallest = residual.problem.requests[residual.problem.shape[classes]].min(axis=0)
     units = np.full(residual.problem.machines, int(residual.remaining.sum()))
@@ -225,17 +222,17 @@ def machine_units(residual: Residual, classes: Int64) -> Int64:
     return np.maximum(units, 0) * residual.problem.times()
 
 
-# --- Joint admission: what a flow proposes in single units, held against everything that tasks share.
+# --- Joint admission: checks what a flow proposes in single units against everything that tasks share.
 #
-# Two classes may each fit a machine alone and overfill it together. Admission walks the proposals of every machine in
-# order of priority, wait and size, all machines side by side, and lets through as many tasks of each as still fit the
-# machine's resource vector and the joint rows. What is refused goes into the next pass.
+# Two classes may each fit on a machine alone and overfill it together. Admission goes through the proposals of every
+# machine in order of priority, wait and size, all machines in parallel, and accepts as many tasks of each as still fit
+# into the machine's resources and the joint rows. The rest goes into the next pass.
 
 
 def admit(residual: Residual, proposed: Assignments) -> Assignments:
-    """Admit what fits jointly and book it in ``residual``; the result never overfills anything.
+    """Book the proposed tasks that fit jointly in ``residual``, and return them; the result never overfills anything.
 
-    At least one task is admitted if any proposal fits by itself: the first in order on its machine and rows.
+    If any proposal fits alone, at least one task is admitted: of the first proposal on its machine and rows.
     """
     ordered, standing = _in_order(residual, proposed)
     admitted: list[Assignments] = []
@@ -243,7 +240,7 @@ def admit(residual: Residual, proposed: Assignments) -> Assignments:
     shared = [joint for joint in residual.joint if joint.rows.shared]
     ledgers = [ledger for ledger in residual.ledgers if isinstance(ledger, SharedLedger) and ledger.shared]
     for turn in range(int(rank.max(initial=-1)) + 1):
-        # One proposal per machine and turn: within a turn nobody competes for a machine.
+        # One proposal per machine and turn, so that none compete for a machine within a turn.
         this_turn = rank == turn
         turn_entries = ordered.select(this_turn)
         shapes = residual.problem.shape[turn_entries.cls]
@@ -263,12 +260,11 @@ def admit(residual: Residual, proposed: Assignments) -> Assignments:
 
 
 def _in_order(residual: Residual, proposed: Assignments) -> tuple[Assignments, Int64]:
-    """Return assignments by machine; on a machine by priority, then by longest wait (the oldest bucket in
-    use), by size, by class.
+    """Return proposals by machine; on a machine by priority, longest wait (the oldest bucket in use), size, class.
 
     Small tasks come before large ones, so that as many as possible stay where they are cheapest.
 
-    Beside the entries in that order, where each would stand in the same order over all machines: int64[A].
+    Also returns int64[A]: the position of each entry in the same order over all machines together.
     """
     problem = residual.problem
     oldest = np.argmax(residual.remaining > 0, axis=1)
@@ -286,7 +282,7 @@ def _in_order(residual: Residual, proposed: Assignments) -> tuple[Assignments, I
 
 
 def _size(residual: Residual, proposed: Assignments) -> Float64:
-    """Return float64[A]: the largest share, over all resources, that one task takes of what is free on the machine."""
+    """Return float64[A]: the largest share, over all resources, of what is free on the machine that one task takes."""
     shapes = residual.problem.shape[proposed.cls]
     share = np.zeros(len(shapes))
     for requests, free in zip(residual.problem.requests.T, residual.free, strict=True):
@@ -297,10 +293,9 @@ def _size(residual: Residual, proposed: Assignments) -> Float64:
 def _limit_to_shared_rows(
     shared: list[JointRoom], shapes: Int64, machine: Int64, count: Int64, standing: Int64
 ) -> Int64:
-    """Cut ``count`` down so that ``shared`` rows are not overrun within one turn.
+    """Reduce ``count`` so that ``shared`` rows are not overfilled within one turn.
 
-    Entries count in order of ``standing``: cumulative sums per row, the one that crosses the limit is admitted in
-    part.
+    Entries count in order of ``standing``; of the entry that crosses a row's limit, a part is admitted.
     """
     for joint in shared:
         amount, row = joint.rows.amount[shapes], joint.rows.row_of[machine]
@@ -317,7 +312,7 @@ def _limit_to_shared_rows(
 def _limit_to_shared_ledger(
     ledger: Ledger, shapes: Int64, machine: Int64, count: Int64, standing: Int64
 ) -> Int64:
-    """Cut ``count`` down to what a ledger takes of it within one turn, where machines share what it keeps.
+    """Reduce ``count`` to what a ledger takes within one turn, where machines share its room.
 
     Entries count in order of ``standing``.
     """

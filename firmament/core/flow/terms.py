@@ -1,4 +1,4 @@
-"""Terms of a problem that its network does not contain: sizes of tasks, and earlier prices."""
+"""Terms of a problem that its network does not contain: sizes of tasks, and prices of an earlier round."""
 
 from __future__ import annotations
 
@@ -11,22 +11,23 @@ from numpy.typing import NDArray
 
 from cost_models.interface import Float64, Int64
 
-# --- How high machines stand in what models charge for use, in the sum of what single tasks add.
+# --- Heights: what models charge for use, as a sum over tasks of different sizes.
 #
-# A flow counts tasks: the k-th of a round on a machine costs more than the one before by the mean task's size g,
-# whatever sizes they have. Use itself is a sum of sizes. Where a model states its figure as a height that tasks raise
-# by their sizes (``cost_models.api.assessment.Heights``), this is what all tasks on a machine cost together:
+# A flow counts tasks: the k-th task of a round on a machine costs more than the one before by the mean task's size g,
+# whatever sizes they have. But use is a sum of sizes. Where a model states its figure as a height that tasks raise by
+# their sizes (``cost_models.api.assessment.Heights``), all tasks on a machine together cost
 #
 #     ((x + S)^2 - x^2) / 2 g + S / 2        x: the height before the round, S: the sum of sizes
 #
-# A height is what one more task of mean size is charged, so each part of a size is charged the height at which it comes
-# to lie. Where all tasks have the mean size, that is what the network charges: n x + g n (n + 1) / 2. Units throughout.
+# The height is the charge for one more task of mean size, so each part of a size is charged the height at which it
+# lies. If all tasks have the mean size, the sum is what the network charges: n x + g n (n + 1) / 2. All in units.
 
 
 @dataclass(frozen=True, slots=True)
 class HeightCharge:
-    """What a model charges a first task: ``per_unit`` units, of either sign, for each unit by which ``raw`` is above
-    ``best``; at least 0, at most ``most``. ``raw``: numeric[S, M].
+    """A model's charge for a first task: ``per_unit`` units, of either sign, per unit of ``raw`` above ``best``.
+
+    The charge is limited to 0 .. ``most``. ``raw``: numeric[S, M].
     """
 
     raw: NDArray[Any]
@@ -35,7 +36,7 @@ class HeightCharge:
     most: float
 
     def units(self, shapes: Int64, machines: Int64) -> Float64:
-        """Return float64[A]: for tasks of ``shapes[i]`` on ``machines[i]``."""
+        """Return float64[A]: the charge for a task of ``shapes[i]`` on ``machines[i]``."""
         units: Float64 = entries(self.raw, shapes, machines).astype(np.float64)
         units -= self.best
         units *= self.per_unit
@@ -45,11 +46,11 @@ class HeightCharge:
 
 @dataclass(frozen=True, slots=True)
 class RoundHeights:
-    """Heights of all models that state them, added up.
+    """Sum of the heights of all models that state them.
 
-    ``start``: float64[M], before the round; ``rate``: float64[R, M] and ``amount``: float64[S, R], of which a task's
-    size is the product; ``growth``: float64[M], size of the round's mean task; ``charges``: what the network's costs
-    hold of these models, nothing if none states heights.
+    ``start``: float64[M], before the round; ``rate``: float64[R, M], ``amount``: float64[S, R]: a task's size is their
+    product; ``growth``: float64[M], size of the round's mean task; ``charges``: what these models contribute to the
+    network's costs, empty if no model states heights.
     """
 
     start: Float64
@@ -59,23 +60,21 @@ class RoundHeights:
     charges: Sequence[HeightCharge]
 
     def sizes(self, shapes: Int64, machines: Int64) -> Float64:
-        """Return float64[A]: sizes of tasks of ``shapes[i]`` on ``machines[i]``."""
+        """Return float64[A]: the size of a task of ``shapes[i]`` on ``machines[i]``."""
         size = np.zeros(len(shapes))
         for amount, rate in zip(self.amount.T, self.rate, strict=True):
             size += amount.take(shapes) * rate.take(machines)
         return size
 
     def sum_charged(self, shapes: Int64, machines: Int64) -> Float64:
-        """Return float64[A]: what the network's costs hold of these models."""
+        """Return float64[A]: what these models contribute to the network's cost of a task."""
         units = np.zeros(len(shapes))
         for charge in self.charges:
             units += charge.units(shapes, machines)
         return units
 
     def compute_cost(self, classes: Int64, shapes: Int64, machines: Int64, counts: Int64) -> float:  # noqa: ARG002
-        """Return units by which ``counts[i]`` tasks of ``shapes[i]`` on ``machines[i]`` cost more, by their sizes, than
-        the network charges for tasks of mean size; of either sign.
-        """
+        """Return the units by which tasks cost more (or less) than the network charges for tasks of mean size."""
         size = self.sizes(shapes, machines) * counts
         size_on = np.bincount(machines, weights=size, minlength=len(self.start))
         tasks_on = np.bincount(machines, weights=counts, minlength=len(self.start))
@@ -89,26 +88,24 @@ class RoundHeights:
 
 
 NO_HEIGHTS = RoundHeights(np.empty(0), np.empty((0, 0)), np.empty((0, 0)), np.empty(0), ())
-"""No model states any."""
+"""For problems in which no model states heights."""
 
 
 def entries(matrix: NDArray[Any], rows: Int64, columns: Int64) -> NDArray[Any]:
-    """Return ``matrix[rows, columns]`` for ``matrix`` in order of its rows, by one index instead of two:
-    twice as fast.
-    """
-    if not matrix.flags.c_contiguous:  # it would be written out as a whole for that
+    """Return ``matrix[rows, columns]``; if rows are contiguous by one index instead of two, which is twice as fast."""
+    if not matrix.flags.c_contiguous:  # ``take`` would copy all of it
         return matrix[rows, columns]
     return matrix.take(rows * np.int64(matrix.shape[1]) + columns)
 
 
-# --- What tasks of some shapes were worth when a round ended: a start for the expected prices of the next one.
+# --- Prices of shapes when a round ended: a start for the price estimate of the next round.
 
 
 @dataclass(frozen=True, slots=True)
 class DualPrices:
-    """Prices of shapes in units: ``price``: float32[K], of the shapes numbered ``shape``: int64[K], ascending.
+    """Prices of shapes in units: ``price[i]`` (float32[K]) of shape ``shape[i]`` (int64[K], ascending).
 
-    They count relative to each other; their common level is found anew wherever they are used.
+    Only their differences count; their common level is found anew wherever they are used.
     """
 
     shape: Int64
@@ -119,9 +116,7 @@ class DualPrices:
 
     @classmethod
     def from_shapes(cls, shapes: Int64, price: NDArray[np.float32]) -> DualPrices:
-        """Return prices of ``shapes`` (int64[A], in any order); of a shape that occurs twice the first
-        counts.
-        """
+        """Return prices of ``shapes`` (int64[A], in any order); if a shape occurs twice, its first price counts."""
         distinct, first = np.unique(shapes, return_index=True)
         return cls(distinct, price[first])
 

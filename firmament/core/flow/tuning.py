@@ -1,13 +1,13 @@
-"""The tuning of the search for an optimal flow: one value per algorithm, passed on in ``Means``.
+"""Constants of the search for an optimal flow: one dataclass per algorithm, passed on in ``Means``.
 
-None of it is part of a cost, and the certificate does not depend on it: other figures give another flow of the same
-cost, or the same flow later. Bounds of number formats, and sizes of blocks that suit the processor's cache, stand where
-they are used.
+None of them is part of a cost, and the certificate does not depend on them: other values give another flow of the same
+cost, or the same flow later. Limits of number formats, and block sizes that suit the processor's cache, are defined
+where they are used.
 
-Where values come from: each was halved and doubled over 22 pictures of 1 to 100,000 tasks, 10 to 500 classes (see
-docs/decisions/0018-what-pays.md). All flows stayed certified, and where a field says nothing else, times stayed within
-noise and so did the number of solves in 21 of 22: the value was found by trial, and only its size matters. What a field
-says of halving and doubling are factors of time in the picture that suffered most.
+How values were found: each was halved and doubled over 22 pictures of 1 to 100,000 tasks, 10 to 500 classes (see
+docs/decisions/0018-what-pays.md). All flows stayed certified. Where a field says nothing else, times stayed within
+noise and so did the number of solves in 21 of 22 pictures: only the order of magnitude matters. "Halved: 1.4" means
+that with half the value, the picture that suffered most took 1.4 times as long.
 
 *Typical step*: the median crowding step of the machines, in units. *Temperature*: a smoothing of prices, in units.
 """
@@ -21,9 +21,9 @@ from dataclasses import dataclass, field
 class Smoothing:
     """How exact prices are to be.
 
-    ``temperature``, in typical steps, smooths the choice between classes; ``width``, in steps, the edges of the stairs,
-    1 for a straight line; at most ``steps`` of Newton's method are made, until no more than the share ``settled`` of
-    the tasks lacks a machine.
+    ``temperature``, in typical steps, smooths the choice between classes; ``width``, in steps, smooths the edges of
+    steps (1: a straight line). At most ``steps`` Newton steps are made, until at most the share ``settled`` of the
+    tasks lacks a machine.
     """
 
     temperature: float
@@ -40,167 +40,175 @@ class NewtonTuning:
     """Newton's method on the prices of the classes, see ``price_estimate/newton.py``."""
 
     coarse: tuple[Smoothing, ...] = (Smoothing(0.25, 1.0, 4, 0.01),)
-    """Enough to tell which machines are wanted."""
+    """Fine enough to tell which machines are wanted."""
     sharp: tuple[Smoothing, ...] = (*_ON_THE_WAY, Smoothing(0.02, 0.2, 6, 0.001))
-    """Sharp enough to tell which task wants which machine. Two on the way show how prices move as smoothing is made
-    finer; each temperature is half of the one before, so that the kernel can be squared."""
+    """Fine enough to tell which task wants which machine. Two stages before show how prices move as smoothing gets
+    finer; each temperature is half of the one before, so that the kernel can be squared.
+    """
     sharpest: tuple[Smoothing, ...] = (
         *_ON_THE_WAY,
         Smoothing(0.02, 0.2, 6, 0.04),
         Smoothing(0.01, 0.1, 6, 0.01),
     )
-    """Enough where many shapes want the same machines, or every further solve is dear."""
+    """For rounds in which many shapes want the same machines, or in which further solves are expensive."""
     lost: float = 0.1
-    """Share of the tasks without a machine at which less smoothing has done more harm than good. Halved: 1.4."""
+    """Share of tasks without a machine above which finer smoothing has done more harm than good. Halved: 1.4."""
     unsettled: float = 0.01
-    """Share of the tasks without a machine from which on prices have not settled."""
+    """Share of tasks without a machine above which prices have not settled."""
     too_far: float = 0.3
     """A step is shortened if the slope at its end is below minus this part of the slope at its beginning."""
     shortened: int = 3
-    """How often a step is shortened at most."""
+    """Most times that a step is shortened."""
     exact: float = 0.1
     """Conjugate gradients end when the residual is this part of what it was, in the norm of the preconditioner."""
     products: int = 15
-    """Conjugate gradients end after so many products with the Hessian."""
+    """Most products with the Hessian that conjugate gradients make."""
     least_served: float = 0.1
     """The curvature along a class's price is at least that of a class with this share of its tasks served. Halved:
     1.6."""
     damping: float = 1e-4
-    """Part by which the Hessian's diagonal is raised: where room is scarce, no price is high enough, but none may be
-    infinite."""
+    """Part by which the Hessian's diagonal is raised, so that prices stay finite where room is scarce."""
 
 
 @dataclass(frozen=True, slots=True)
 class ContinuationTuning:
-    """Prices that start from those of an earlier round, see ``price_estimate/continuation.py``."""
+    """Price estimates that start from the prices of an earlier round, see ``price_estimate/continuation.py``."""
 
     enough_known: float = 0.9
-    """Earlier prices are used if they are known for the shapes of this share of the tasks."""
+    """Earlier prices are used if they cover this share of the tasks."""
     reach: float = 0.7
-    """Machines take part that are so many typical steps from being wanted; these prices are closer than rough ones."""
+    """Machines take part up to this many typical steps from being wanted; less than for rough prices."""
     most_moved: float = 8.0
-    """Typical steps by which the common level may have moved; beyond that, the picture is another one altogether."""
+    """Typical steps by which the common level may have moved; if it moved further, the situation is a different one."""
     bisections: int = 11
-    """Halvings of twice that range: the level is then exact to a hundredth of a step."""
+    """Halvings of twice ``most_moved``: the level is then exact to a hundredth of a step."""
     new_range: float = 2.0
-    """Typical steps around what the cheapest machine would charge it within which a new shape's price is looked for."""
+    """A new shape's price is sought within this many typical steps of what the cheapest machine would charge it."""
     new_bisections: int = 10
-    """Halvings of twice that range: the price is then exact to less than the smoothing."""
+    """Halvings of twice ``new_range``: the price is then exact to less than the smoothing."""
     farthest: float = 50.0
-    """Temperatures beyond which the better of two offers gets everything: e**-50 is nothing beside 1."""
+    """Temperatures beyond which the better of two offers gets everything, as e**-50 is negligible."""
     misleading: float = 0.8
-    """Share of the tasks by which classes have too few or too many places at the earlier prices, beyond which it is
-    quicker to start afresh."""
+    """Share of the tasks for which classes have too few or too many places at the earlier prices, above which starting
+    from scratch is faster.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class PriceTuning:
-    """Expected prices, see ``price_estimate/equilibrium.py``."""
+    """Price estimates, see ``price_estimate/equilibrium.py``."""
 
     newton: NewtonTuning = field(default_factory=NewtonTuning)
     """Newton's method on a sample."""
     continuation: ContinuationTuning = field(default_factory=ContinuationTuning)
-    """Following prices as smoothing falls."""
+    """Continuation of an earlier round's prices."""
     sampled_shapes: int = 160
-    """Shapes that stand for all in the equilibrium (with 500 classes, doubled: 1.9, halved: 0.8) ..."""
+    """Shapes that represent all in the equilibrium (with 500 classes, doubled: 1.9, halved: 0.8) ..."""
     levelled_shapes: int = 32
-    """... and in the water-filling, where a mean is all that counts."""
+    """... and in the water-filling, where only a mean counts."""
     preferences: int = 64
-    """Machines at which preferences of shapes are compared, to draw those from a row of similar ones."""
+    """Machines on which the costs of shapes are compared, to sort the shapes by preference."""
     power_steps: int = 8
-    """Of the power method, which finds that row; an order needs no more exact a direction."""
+    """Steps of the power method that finds this order; it needs no exact direction."""
     enough: float = 0.98
-    """Prices are sharp if machines take this share of the tasks at them; else room is scarce, or they are wrong."""
+    """Prices are sharp if machines take this share of the tasks at them; otherwise room is scarce, or prices are wrong.
+    """
     large: int = 20_000
-    """Tasks from which on prices are sharpened further: their network has many arcs, and each further solve is dear."""
+    """Tasks from which on prices are sharpened further: their network has many arcs, so further solves are expensive.
+    """
     many: int = 32
-    """Number of shapes from which prices are sharpened further as well, if all take part: then errors of prices matter,
-    not their range."""
+    """Shapes from which on prices are sharpened further as well, if all shapes take part: then the errors of prices
+    matter, not their range.
+    """
     least_doubt: float = 0.02
-    """Prices found with some of the shapes are taken to be no more exact than this part of a typical step."""
+    """Prices found with a sample of the shapes count as exact to no less than this part of a typical step."""
     least_appeal: float = 2.0
-    """Number of tasks for which each machine has columns if it is likely to be used: its own should be among them.
-    Halved: 1.4."""
+    """Least number of tasks for which a likely machine has columns: its own task should be among them. Halved: 1.4."""
     shortest: float = 10.0
-    """So many temperatures below what it charges, a machine has as good as no appeal any more (e**-10)."""
+    """Most temperatures by which a price counts as below what the machine charges: e**-10 is as good as no appeal."""
     least_load: float = 0.05
-    """Tasks that every machine is expected to take at least when prices are balanced for the first time."""
+    """Least number of tasks expected on every machine when prices are balanced for the first time."""
     flattest: float = 0.02
-    """Machines whose crowding grows by less than this part of a typical step are treated as if it were that."""
+    """Least growth of a machine's crowding, as a part of a typical step; smaller growth is raised to it."""
     looked_at: int = 1_250
-    """Machines on which the first prices are found, at least; a tenth of all if that is more."""
+    """Least number of machines on which the first prices are found; a tenth of all machines if that is more."""
     rare: int = 30
-    """A shape that fits fewer machines has no price yet; it is assumed to want all machines that it fits."""
+    """A shape that fits fewer machines of the sample gets no first price; it may want all machines that it fits."""
     first_reach: float = 3.0
-    """Typical steps from being wanted up to which machines are kept at the water's level (halved 1.5, twice 1.6) ..."""
+    """Typical steps from being wanted up to which machines are kept after the water-filling (halved 1.5, twice 1.6) ...
+    """
     reach: float = 1.5
     """... and at the first prices (halved: 4.8, mean 1.3, more solves in 5 of 22)."""
     bisections: int = 24
-    """Halvings of the range in which the water's level is looked for: to less than a unit."""
+    """Halvings of the range in which the water's level is sought, to less than a unit."""
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnTuning:
-    """Which columns enter a network at first, beside ``GenerationOptions``; see ``network/arc_columns.py``."""
+    """Which columns a network has at first, besides ``GenerationOptions``; see ``network/arc_columns.py``."""
 
     candidates_enough: int = 200
-    """A class looks beyond the machines that are likely to be used if fewer of them than this would do."""
+    """A class that fits fewer likely machines than this also considers other machines."""
     samples_per_machine: float = 5.0
-    """Sampled pairs per likely machine, in each direction: where machines take many tasks, few classes share one.
-    Halved: 1.6."""
+    """Sampled pairs per likely machine, in each direction: few classes share a machine that takes many tasks.
+    Halved: 1.6.
+    """
     fewest: int = 3
-    """Classes of which a likely machine has columns, if of any: the price of one that few may use is as wrong as
-    theirs. Doubled: 1.3."""
+    """Least number of classes with columns on a likely machine, if any have: with few classes, the machine's price is
+    as wrong as theirs. Doubled: 1.3.
+    """
     pairs_per_draw: int = 40
-    """Pairs that are looked at for each that is drawn, where there are twice as many or more. Halved: 1.6."""
+    """Pairs considered for each pair drawn, where there are at least twice as many. Halved: 1.6."""
     looked_at: int = 512
-    """Machines from which it is estimated up to which key the cheapest ones reach, if there are twice as many."""
+    """Sample of machines that estimates the largest key among the cheapest machines, if there are twice as many."""
 
 
 @dataclass(frozen=True, slots=True)
 class TruncationTuning:
-    """What sharp prices save the first solve, see ``column_generation.py``."""
+    """Simplification of the first solve by sharp prices, see ``truncation.py``."""
 
     doubt: float = 6.0
     """A step is surely filled if its cost is below the expected price by more than this many temperatures. Halved:
     1.4."""
     ample: float = 16.0
-    """A step is left out if its cost is above the expected price by more than this many temperatures. An arc too many
-    costs little; where one too few keeps a task from its machine, prices are of no use, and half the network is
+    """A step is left out if its cost is above the expected price by more than this many temperatures. A superfluous arc
+    costs little; where a missing arc keeps a task from its machine, prices are useless, and half the network is
     added."""
     cut_off: float = 12.0
-    """Costs relative to the expected prices are cut off at this many temperatures. Doubled: 1.4."""
+    """Costs relative to the expected prices are limited to this many temperatures. Doubled: 1.4."""
     small: int = 4_000
-    """Networks with fewer arcs are solved as they are. Doubled: 1.3."""
+    """Networks with fewer arcs are solved unchanged. Doubled: 1.3."""
 
 
 @dataclass(frozen=True, slots=True)
 class RepairTuning:
-    """Mending a flow in place, beside ``GenerationOptions.mended``; see ``optimality/primal_dual_repair.py``."""
+    """Repair of a flow in place, besides ``GenerationOptions.mended``; see ``optimality/primal_dual_repair.py``."""
 
     rounds: int = 40
-    """Rounds of shortest paths after which a solver is the better choice; nearly all flows are mended in a dozen."""
+    """Rounds of shortest paths after which a solve is the better choice; nearly all flows are repaired in a dozen."""
     looks_ahead_after: int = 8
-    """Rounds after which the repair is given up if at this pace it would not end in time. Never: 1.13 at 100,000
-    machines."""
+    """Rounds after which the repair is given up if at this pace it would take more than ``rounds``. Never: 1.13 at
+    100,000 machines.
+    """
     attempts: int = 4
-    """How often it is begun anew because paths would have led through arcs that seemed too dear to look at."""
+    """How often the repair restarts because paths would have led through arcs that seemed too expensive to include."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReductionTuning:
-    """Smaller networks with the same optimum, see ``reduction/``."""
+    """Smaller networks with the same optimum, see ``reduction.py``."""
 
     handful: int = 24
-    """Tasks up to which it is worth choosing machines first: it takes a look at every machine per shape. Halved: 1.4
-    with 24 tasks."""
+    """Most tasks for which choosing machines first pays: it takes a scan of every machine per shape. Halved: 1.4 with
+    24 tasks.
+    """
     worthwhile: float = 0.7
-    """Merging machines that are alike pays if it leaves at most this share of the nodes. Always: 5.4, mean 2.3."""
+    """Merging alike machines pays if it leaves at most this share of the nodes. Always: 5.4, mean 2.3."""
 
 
 @dataclass(frozen=True, slots=True)
 class FlowTuning:
-    """All of it."""
+    """The constants of all these algorithms."""
 
     prices: PriceTuning = field(default_factory=PriceTuning)
     columns: ColumnTuning = field(default_factory=ColumnTuning)

@@ -1,1 +1,1 @@
-"""One round: solve, admit, repeat, until every task is placed or provably has no place."""
+"""Places a round's tasks: solves and admits repeatedly, until every task is placed or provably has no place."""

@@ -1,4 +1,4 @@
-"""The one definition of what a placement costs; bounds, gaps and comparisons all use it."""
+"""The one definition of a placement's cost; bounds, gaps and comparisons all use it."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ from firmament.core.placement.outcome import Placed
 
 
 def compute_placed_cost(problem: PlacementProblem, placed: Assignments) -> int:
-    """Return cost of the placed tasks in units: what the models charge each, crowding, spread, pairs and
-    sizes of tasks.
+    """Return the cost of the placed tasks in units: models, crowding, spread, pairs and sizes of tasks.
 
-    Crowding charges the k-th task of the round on a machine for the k before it, as tasks of mean size; where models
-    state heights, these make that the sum of true sizes.
+    Crowding charges the k-th task of the round on a machine for the k tasks before it, as if they had the mean size;
+    where models state heights, these correct the sum to the true sizes.
     """
     shapes = problem.shape.take(placed.cls)
     return compute_charged_cost(problem, placed) + sum(
@@ -31,7 +30,7 @@ def compute_placed_cost(problem: PlacementProblem, placed: Assignments) -> int:
 
 
 def compute_charged_cost(problem: PlacementProblem, placed: Assignments) -> int:
-    """Return what arcs of the network charge for the placed tasks: models and crowding."""
+    """Return what the network's arcs charge for the placed tasks: models and crowding."""
     shapes = problem.shape[placed.cls]
     models = int((problem.cost[shapes, placed.machine].astype(np.int64) * placed.count).sum())
     on_machine = placed.count_per_machine(problem.machines)
@@ -39,7 +38,7 @@ def compute_charged_cost(problem: PlacementProblem, placed: Assignments) -> int:
 
 
 def least_cost(problem: PlacementProblem, placed: Assignments) -> int:
-    """Return what the placed tasks would cost if each were alone on the machine that is cheapest for it.
+    """Return what the placed tasks would cost if each were alone on its cheapest machine.
 
     No placement of as many tasks of each class costs less.
     """
@@ -53,9 +52,7 @@ def least_cost(problem: PlacementProblem, placed: Assignments) -> int:
 
 
 def pending_cost(problem: PlacementProblem, placed: Assignments) -> int:
-    """Return penalties, in units, of the tasks that stay pending; of each class the longest waiting are the
-    ones placed.
-    """
+    """Return the penalties, in units, of pending tasks; each class's longest waiting tasks count as placed."""
     left = problem.counts.copy()
     take_oldest(left, placed)
     if not left.any():
@@ -65,7 +62,7 @@ def pending_cost(problem: PlacementProblem, placed: Assignments) -> int:
 
 
 def placement_cost(problem: PlacementProblem, placed: Assignments) -> int:
-    """Return total cost of a placement in units: of the tasks placed and of those that stay pending.
+    """Return the total cost of a placement in units: of the tasks placed and of those that stay pending.
 
     Joint limits are not checked here.
     """
@@ -73,28 +70,27 @@ def placement_cost(problem: PlacementProblem, placed: Assignments) -> int:
 
 
 def network_cost(problem: PlacementProblem, placed: Assignments) -> int:
-    """Return the cost on arcs: ``placement_cost`` without pairs and sizes. A flow's cost is a bound for this part
-    alone.
-    """
+    """Return the cost on arcs, ``placement_cost`` without pairs and sizes: the part that a flow's cost bounds."""
     return compute_charged_cost(problem, placed) + pending_cost(problem, placed)
 
 
-# --- what it costs at least
+# --- Lower bounds of the cost.
 #
-# The first flow bounds what all tasks that it knows cost, by linear-programming duality. Its prices do so for any other
-# number of tasks of each class as well: a task less lowers the bound by the price of its class at most. So a round is
-# compared with the flow for the tasks that it has placed, although rules, gangs or admission left others pending.
+# By linear-programming duality, the first flow bounds the cost of all tasks in its network. Its prices also bound the
+# cost of any other number of tasks per class: one task less lowers the bound by at most the price of its class. So a
+# round is compared with the flow for the tasks that it has placed, although rules, gangs or admission left others
+# pending.
 
 
-def gap_of(problem: PlacementProblem, placed: Placed, classes: Sequence[Sequence[int]] | None) -> float:
-    """Return which part of what the placed tasks cost on arcs could be saved at most, rules left out: from 0 to 1.
+def compute_gap(problem: PlacementProblem, placed: Placed, classes: Sequence[Sequence[int]] | None) -> float:
+    """Return the largest part of the placed tasks' cost on arcs that could be saved, ignoring rules: from 0 to 1.
 
-    ``classes``: the problem's classes for which each class of the first flow stands, None: for itself. A ratio to the
-    bound would have no end where that is small.
+    ``classes``: for each class of the first flow, the problem's classes that it stands for; None: itself. The gap is
+    relative to the cost, as a ratio to the bound would grow without limit where the bound is small.
     """
     whole, assignments = problem, placed.assignments
     if placed.about is not None:
-        among: Bool = placed.about.whole.counts.sum(axis=1) > 0  # groups with rules are not part of the flow
+        among: Bool = placed.about.whole.counts.sum(axis=1) > 0  # the flow does not contain groups with rules
         assignments = assignments.select(among[assignments.cls])
         whole = placed.about.problem
     gathered = assignments if placed.about is None else placed.about.gather(assignments)
@@ -111,10 +107,9 @@ def gap_of(problem: PlacementProblem, placed: Placed, classes: Sequence[Sequence
 
 
 def flow_bound(outcome: FlowOutcome, counts: Int64, classes: Sequence[Sequence[int]] | None) -> int:
-    """Return the least that ``counts`` tasks of each class (int64[C]) cost on arcs, by a certified flow; 0 if nothing
-    is known.
+    """Return a certified flow's lower bound of what ``counts`` tasks per class (int64[C]) cost on arcs, or 0.
 
-    ``classes`` as of ``gap_of``.
+    ``classes``: as for ``compute_gap``.
     """
     network = outcome.solved
     if classes is None:
@@ -131,7 +126,7 @@ def flow_bound(outcome: FlowOutcome, counts: Int64, classes: Sequence[Sequence[i
         prices = node_prices(network, outcome.carried).cls
     except NotOptimalError:
         return 0
-    # Without arcs to stay pending by, what their room was worth to the flow is no part of the bound.
+    # The bound is for placed tasks: what the flow gained by the capacity of its arcs to stay pending is not part of it.
     _, _, unscheduled, _ = network.blocks
     penalties = 2 * network.problem.costs[unscheduled].reshape(len(prices), -1)
     room = network.problem.capacities[unscheduled].reshape(len(prices), -1)

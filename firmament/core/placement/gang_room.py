@@ -1,8 +1,7 @@
-"""Looks for machines that have room for a whole gang once those have ended that are expected to end.
+"""Finds machines that will have room for a whole gang once the tasks expected to end there have ended.
 
-Which of many sets of machines is kept decides how much drains for one gang. So the search looks for few machines that
-lack little. It takes machines in the order of what each lacks per task of the gang, until the gang can be placed on
-them by all of its rules.
+The machines are then kept free for the gang, so the search looks for few machines that lack little. It takes machines
+in the order of what each lacks per task of the gang, until the gang can be placed on them by all of its rules.
 """
 
 from __future__ import annotations
@@ -17,32 +16,30 @@ from firmament.core.placement.outcome import Means
 from firmament.core.placement.placing import place
 
 MOST_TRIES = 24
-"""Sets of machines that are tried for one gang; each is twice as large as the last, or half way between two."""
+"""Number of sets of machines tried for one gang; each is twice as large as the last, or half way between two."""
 
 
 @dataclass(frozen=True, slots=True)
 class RoomSearch:
-    """For which gangs room is sought, and where."""
+    """The gangs for which room is sought, and the machines."""
 
     gangs: tuple[int, ...]
-    """Gangs of the problem."""
+    """Gangs of the problem for which room is sought."""
     in_the_end: Int64
-    """int64[M, K]: what machines will have left."""
+    """int64[M, K]: what machines will have free in the end."""
     run: Float64
-    """float64[M]: how long the tasks that are expected to end have run there at most: a long runtime so far predicts a
-    long remaining one.
-    """
+    """float64[M]: longest run time so far of the tasks expected to end; it predicts the remaining run time."""
     kept: Bool | None = None
-    """bool[S, M]: machines that would do, but are kept for other gangs; None if there are none."""
+    """bool[S, M]: machines that would do, but are kept for other gangs; None for none."""
 
 
 def find_gang_room(
     problem: PlacementProblem, gang: int, search: RoomSearch, means: Means
 ) -> Assignments | None:
-    """Return places for all that a gang needs, on few machines that lack little of the room; None if there are none.
+    """Return places for all tasks that a gang needs, on few machines that lack little of the room, or None.
 
-    Some are on machines that are kept for other gangs only if the rest is not enough. Raises what the solver raises,
-    time-outs excepted.
+    Machines that are kept for other gangs are used only if the others do not suffice. Raises what the solver raises,
+    except for time-outs.
     """
     alone = _alone(problem, gang, search.in_the_end)
     order = _by_lack(problem, gang, search)
@@ -66,7 +63,7 @@ def find_gang_room(
 def _place_on_kept(
     problem: PlacementProblem, gang: int, search: RoomSearch, means: Means
 ) -> Assignments | None:
-    """Return places for all that a gang needs if no machine were kept for others, None if there are none either."""
+    """Return places for all tasks that a gang needs if no machine were kept for other gangs, or None."""
     if search.kept is None:
         return None
     opened = replace(problem, feasible=problem.feasible | search.kept)
@@ -75,7 +72,7 @@ def _place_on_kept(
 
 
 def _alone(problem: PlacementProblem, gang: int, in_the_end: Int64) -> PlacementProblem:
-    """Return the problem of one gang, in the room that there will be."""
+    """Return the problem of one gang alone, with the room that there will be."""
     counts = np.where((problem.gang == gang)[:, None], problem.counts, 0)
     need = np.where(np.arange(len(problem.gang_need)) == gang, problem.gang_need, 0)
     groups = {number: group for number, group in problem.topology.groups.items() if number == gang}
@@ -85,9 +82,9 @@ def _alone(problem: PlacementProblem, gang: int, in_the_end: Int64) -> Placement
 
 
 def _by_lack(problem: PlacementProblem, gang: int, search: RoomSearch) -> Int64:
-    """Return rows of the machines that may have room for one of a gang's tasks.
+    """Return rows of the machines that may have room for at least one of a gang's tasks.
 
-    First come machines that lack least per task, and of these the ones that will have room the soonest.
+    First come machines that lack least per task, and among these the ones that will have room soonest.
     """
     in_the_end = search.in_the_end
     least: Float64 = np.full(problem.machines, np.inf)
@@ -102,7 +99,7 @@ def _by_lack(problem: PlacementProblem, gang: int, search: RoomSearch) -> Int64:
         usable = problem.feasible[shape] & (units > 0)
         missing = np.maximum(units[:, None] * asked - np.maximum(problem.free[:, wanted], 0), 0)
         share = (missing / np.maximum(in_the_end[:, wanted], 1)).max(axis=1, initial=0.0)
-        # Of two that lack as much for each task the one with more room leaves fewer machines to drain.
+        # Of two machines that lack equally much per task, the one with more room leaves fewer machines to drain.
         lack = share * search.run / np.maximum(units, 1) - units * 1e-9
         least = np.where(usable, np.minimum(least, lack), least)
     order = np.argsort(least, kind="stable")
@@ -110,7 +107,7 @@ def _by_lack(problem: PlacementProblem, gang: int, search: RoomSearch) -> Int64:
 
 
 def _place_on(alone: PlacementProblem, gang: int, machines: Int64, means: Means) -> Assignments | None:
-    """Return places for all tasks that a gang needs on some machines (rows), None if there are too few."""
+    """Return places for all tasks that a gang needs on ``machines`` (rows), or None if there are too few."""
     feasible = np.zeros_like(alone.feasible)
     feasible[:, machines] = alone.feasible[:, machines]
     placed = place(replace(alone, feasible=feasible), means).assignments

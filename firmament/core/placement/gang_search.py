@@ -1,4 +1,4 @@
-"""Searches depth first for places of one gang with rules between its tasks, if placing in turn finds none."""
+"""Searches depth-first for places of a gang with rules between its tasks, for when placing in turn fails."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ _Choice = tuple[int, int]
 
 
 class GangSearch:
-    """Places of one gang, whose tasks have rules between them, on top of ``board``: depth first.
+    """Finds places for one gang with rules between its tasks on ``board``, depth-first.
 
-    Placing in turn takes the first domain that has room for the first task, and fills machines one after another; where
-    room is tight, the other members of a gang find none. Here every task may go to every machine that takes it, and
-    what does not lead to a place for all is taken back; in at most ``steps`` tries of a machine for a task.
+    Placing in turn takes the first domain that has room for the first task, and fills one machine after another; where
+    room is scarce, the other members of the gang find none. This search tries every machine that takes a task, and
+    backtracks from choices after which not all tasks find places; ``steps`` limits how often a machine is tried for a
+    task.
 
-    What has not been used of ``steps`` is left there.
+    After a search, ``steps`` is what has not been used.
     """
 
     def __init__(self, board: Board, steps: int) -> None:
@@ -30,7 +31,7 @@ class GangSearch:
         self._seen: set[frozenset[tuple[_Choice, int]]] = set()
 
     def find(self, wanted: Mapping[int, int]) -> Assignments | None:
-        """Return places for all ``wanted`` tasks (how many by class), None if none were found."""
+        """Return places for all ``wanted`` tasks (number by class), or None if none were found."""
         chosen: dict[_Choice, int] = {}
         if not self._descend(self._board, dict(wanted), chosen, self.steps):
             return None
@@ -38,12 +39,12 @@ class GangSearch:
         return replace(each, count=np.array([*chosen.values()], dtype=np.int64))
 
     def _descend(self, board: Board, wanted: dict[int, int], chosen: dict[_Choice, int], budget: int) -> bool:
-        """Place the ``wanted`` tasks beside the ``chosen`` ones, with ``budget`` of the remaining steps."""
+        """Place the ``wanted`` tasks besides the ``chosen`` ones in ``budget`` steps; return whether that worked."""
         if not wanted:
             return True
         cls, machines = self._next(board, wanted)
         least = self.steps - budget
-        # The first of a gang decides about the domain: each of them gets its share.
+        # The gang's first task decides on the domain, so each of its machines gets a share of the steps.
         share = max(budget // max(len(machines), 1), 2 * sum(wanted.values())) if not chosen else budget
         for machine in machines.tolist():
             if self.steps <= least:
@@ -66,9 +67,9 @@ class GangSearch:
         return False
 
     def _next(self, board: Board, wanted: Mapping[int, int]) -> tuple[int, Int64]:
-        """Return the class that has the fewest machines to choose from, and these, the fullest first.
+        """Return the class with the fewest machines to choose from, and these, those with least room first.
 
-        A class that no machine takes may be let in by later ones; but if no class has a machine, it is a dead end.
+        A class that no machine takes now may be let in by later tasks; but if no class has a machine, it is a dead end.
         """
         best, where = -1, np.empty(0, dtype=np.int64)
         residual = board.residual

@@ -1,4 +1,4 @@
-"""Input and results of the stages of placing, with their times for figures."""
+"""Input and results of the stages of placement, with their durations for statistics."""
 
 from __future__ import annotations
 
@@ -7,39 +7,39 @@ from dataclasses import dataclass, field, replace
 
 from firmament.core.flow.column_generation import FlowOutcome, GenerationOptions
 from firmament.core.flow.problem import Assignments
-from firmament.core.flow.reduction import AlikeMachines, Bundled
+from firmament.core.flow.reduction import AlikeMachines, MergedClasses
 from firmament.core.placement.tuning import PlacementTuning
 from firmament.core.search.driver import SearchLog
 from firmament.core.tree_solver.nested.search import SearchSteps
 from firmament.solvers.base import Solver
 
 ROUND_STEPS = 60_000
-"""Steps of all searches for places of trees of groups in a round; one takes 0.1 ms or more."""
+"""Steps of all searches for places of trees of groups in a round; a step takes 0.1 ms or more."""
 
 Timer = Callable[[], float]
-"""Seconds on any monotonic clock; handed in by the caller of the core."""
+"""Seconds on any monotonic clock; passed in by the caller of the core."""
 
 
 def no_timer() -> float:
-    """Return a timer that always says 0: stages then take no time."""
+    """Return 0 always, so that stages seem to take no time."""
     return 0.0
 
 
 class Stopwatch:
-    """Seconds since it was made, by the timer it was given."""
+    """Measures the seconds since its creation with a given timer."""
 
     def __init__(self, timer: Timer) -> None:
         self._timer = timer
         self._started = timer()
 
     def seconds(self) -> float:
-        """Return seconds so far."""
+        """Return the seconds since the stopwatch was created."""
         return self._timer() - self._started
 
 
 @dataclass(frozen=True, slots=True)
 class PassOptions:
-    """Limits of a round: passes and waves before the rest is placed greedily, seconds per solve, column generation."""
+    """Limits of a round: passes and waves before the rest is placed greedily; seconds per solve; column generation."""
 
     max_passes: int = 8
     max_waves: int = 12
@@ -49,8 +49,8 @@ class PassOptions:
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """By what a round is solved: ``timer`` is for figures alone; what searches come to is added to ``searches``, and
-    what is spent on trees of groups is taken off ``nested_steps``.
+    """What a round is solved with. ``timer`` only serves statistics; searches append their results to ``searches``, and
+    use up ``nested_steps`` for trees of groups.
     """
 
     solver: Solver
@@ -61,30 +61,30 @@ class Means:
     nested_steps: SearchSteps = field(default_factory=lambda: SearchSteps(ROUND_STEPS))
 
     def stopwatch(self) -> Stopwatch:
-        """Return one that runs from now on."""
+        """Return a stopwatch that runs from now on."""
         return Stopwatch(self.timer)
 
 
 @dataclass(frozen=True, slots=True)
 class StageFigures:
-    """Work and time by stage. Figures of several stages add up."""
+    """Work and time of a stage; the figures of several stages can be added."""
 
     passes: int = 0
-    """Passes."""
+    """Number of passes."""
     solves: int = 0
-    """Solves."""
+    """Number of solves."""
     arcs: int = 0
-    """Arcs of the largest network."""
+    """Number of arcs of the largest network."""
     waves: int = 0
-    """Waves."""
+    """Number of waves."""
     network_seconds: float = 0.0
-    """Seconds for building networks."""
+    """Seconds spent on building networks."""
     solve_seconds: float = 0.0
-    """Seconds for solving them."""
+    """Seconds spent on solving networks."""
     admit_seconds: float = 0.0
-    """Seconds for admission."""
+    """Seconds spent on admission."""
     time_limited: bool = False
-    """Whether some solve was cut off."""
+    """Whether a time limit ended some solve."""
 
     def __add__(self, other: StageFigures) -> StageFigures:
         return StageFigures(
@@ -101,10 +101,10 @@ class StageFigures:
 
 @dataclass(frozen=True, slots=True)
 class FirstFlow:
-    """The flow over all waiting tasks. No placement costs less on arcs.
+    """The flow over all waiting tasks; no placement costs less on arcs.
 
-    ``alike``: what its network's machine rows stand for, if merged; ``classes``: the classes that each class of its
-    network stands for, None: itself.
+    ``alike``: the groups of machines that its network's machine rows stand for, None if not merged; ``classes``: the
+    classes that each class of its network stands for, None: itself.
     """
 
     outcome: FlowOutcome
@@ -114,22 +114,22 @@ class FirstFlow:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """What a stage has placed, in order of admission, and what that took.
+    """What a stage has placed, in order of admission, and the work that took.
 
-    ``first``: the flow of the first pass; ``about``: what that is a flow of, if not of the problem as it is; ``last``:
-    the flow of the last pass. ``shortages``: by gang, why a group over a tree found no place.
+    ``first``: the flow of the first pass; ``about``: the merged classes that this flow is for, None if it is for the
+    problem's own; ``last``: the flow of the last pass. ``shortages``: by gang, why a group over a tree found no place.
     """
 
     assignments: Assignments = field(default_factory=Assignments.empty)
     figures: StageFigures = field(default_factory=StageFigures)
     first: FirstFlow | None = None
     last: FlowOutcome | None = None
-    about: Bundled | None = None
+    about: MergedClasses | None = None
     shortages: Mapping[int, str] = field(default_factory=dict)
 
     @classmethod
     def join(cls, parts: Iterable[Placed]) -> Placed:
-        """Return what several stages have placed one after another."""
+        """Return what several stages have placed one after another, as one result."""
         every = list(parts)
         return cls(
             Assignments.join([part.assignments for part in every]),
@@ -141,11 +141,11 @@ class Placed:
         )
 
     def replace_assignments(self, assignments: Assignments, seconds: float = 0.0) -> Placed:
-        """Return the same with other ``assignments``; ``seconds`` are added to the time of admission."""
+        """Return a copy with other ``assignments``; ``seconds`` are added to the time of admission."""
         return replace(
             self, assignments=assignments, figures=self.figures + StageFigures(admit_seconds=seconds)
         )
 
     def also(self, assignments: Assignments, seconds: float) -> Placed:
-        """Return the same with further assignments."""
+        """Return a copy with additional assignments; ``seconds`` are added to the time of admission."""
         return self.replace_assignments(Assignments.join([self.assignments, assignments]), seconds)

@@ -1,7 +1,7 @@
-"""Solve and admit, again and again, until nothing that waits fits anywhere.
+"""Solves and admits in passes, until no waiting task fits anywhere.
 
-A pass solves the network of what is left and admits what fits jointly. Later passes see the room and the crowding that
-earlier ones left, so their costs continue where those stopped. Every pass admits at least one task; after
+A pass solves the network of what is left, and admits what fits jointly. Later passes start from the room and the
+crowding that earlier ones left, so their costs continue where those ended. Every pass admits at least one task; after
 ``max_passes`` the rest is placed greedily, so a round always ends with a maximal placement.
 """
 
@@ -27,7 +27,7 @@ from firmament.solvers.base import SolverTimeoutError
 
 
 def place_all(residual: Residual, means: Means) -> Placed:
-    """Place as much as possible of what ``residual`` holds, book it there, and return it.
+    """Place as many of the tasks in ``residual`` as possible, book them there, and return them.
 
     Afterwards no remaining task fits any machine it may use. Raises ``SolverError`` if the solver fails for another
     reason than time.
@@ -71,11 +71,11 @@ def solve_in_turn(
     most: int,
     worth: int,
 ) -> list[Placed]:
-    """Return the placements of up to ``most`` turns. Each turn solves a flow over what the turns before it have left.
+    """Return the placements of at most ``most`` turns; each turn solves a flow over what earlier turns have left.
 
-    ``propose_next`` is told whether it is the first turn, and says what a flow would place; ``admit_some`` books what
-    holds of that in ``residual``, and returns it. A turn that proposes nothing as nothing fits (no ``last`` flow), or
-    that runs out of time, is the last one; so is one that places less than one in ``worth`` of the tasks that are left.
+    ``propose_next``, called with whether it is the first turn, returns what a flow would place; ``admit_some`` books in
+    ``residual`` what it admits of that, and returns it. A turn is the last if it proposes nothing because nothing fits
+    (no ``last`` flow), if it runs out of time, or if it places less than one in ``worth`` of the tasks that are left.
     """
     parts: list[Placed] = []
     for turn in range(most):
@@ -95,10 +95,10 @@ def solve_in_turn(
 
 
 def _complete(residual: Residual) -> Assignments:
-    """Place all that remains without a network and book it; nothing if not all of it finds room that way.
+    """Place and book all remaining tasks without a network, or none of them if that does not place all.
 
-    Admission refuses a few tasks of a large batch, because a flow of single units does not know what else goes to a
-    machine. Another network for a few per cent of the tasks would cost nearly as much as the first one.
+    Admission refuses a few tasks of a large batch, because a flow of single units ignores what else goes to a machine.
+    Another network for a few per cent of the tasks would cost nearly as much as the first one.
     """
     trial = residual.copy()
     rest = place_greedily(trial)
@@ -109,10 +109,9 @@ def _complete(residual: Residual) -> Assignments:
 
 
 def _nearly_done(residual: Residual, proposed: Assignments, waiting: int, share: float) -> bool:
-    """Return whether a flow found a place for all that were ``waiting``, and admission left at most ``share``
-    of them.
+    """Return whether a flow placed all ``waiting`` tasks, and admission left at most ``share`` of them.
 
-    Not where ledgers keep books: of those only the flow and admission together know.
+    Always False with ledgers, as only flow and admission together know their room.
     """
     left = int(residual.remaining.sum())
     small = 0 < left <= share * waiting and int(proposed.count.sum()) == waiting
@@ -126,10 +125,10 @@ def propose(
     penalties: Int64 | None = None,
     classes: list[list[int]] | None = None,
 ) -> Placed:
-    """Solve the network of what ``residual`` holds; nothing is booked. Without a flow (``last``) nothing fits anywhere.
+    """Return the unbooked proposal of ``residual``'s network; without a flow (``last``), nothing fits anywhere.
 
-    ``classes``: what the classes of ``residual`` stand for. Raises what the solver raises, ``SolverTimeoutError``
-    included.
+    ``classes``: the round's classes that each class of ``residual`` stands for. Raises what the solver raises,
+    including ``SolverTimeoutError``.
     """
     watch, options, tuning = means.stopwatch(), means.options, means.tuning.flow
     shapes = np.unique(residual.problem.shape[residual.active()]).tolist()
@@ -148,7 +147,7 @@ def propose(
         return Placed(figures=StageFigures(network_seconds=watch.seconds()))
     proposed = outcome.assignments()
     if alike:
-        proposed = alike.dealt_out(proposed)
+        proposed = alike.distribute(proposed)
     figures = StageFigures(
         passes=1,
         solves=outcome.solves,
@@ -161,10 +160,10 @@ def propose(
 
 
 def propose_within_quotas(residual: Residual, means: Means) -> Placed:
-    """Return the same where tasks draw on quotas: of each class as many as there is quota for, in its order.
+    """Return the proposal of ``propose`` where tasks draw on quotas: for as many tasks as there is quota for.
 
-    Which tasks these are, and in which flavors, is settled before; where they go is left to the flow. Who finds no
-    machine leaves the quota to others in the next pass.
+    Which tasks these are, and of which flavors, is decided beforehand; the flow decides where they go. Tasks that find
+    no machine leave their quota to others in the next pass.
     """
     watch = means.stopwatch()
     parts = deal_quotas(residual)
@@ -177,9 +176,9 @@ def propose_within_quotas(residual: Residual, means: Means) -> Placed:
     return replace(proposed, assignments=wave.in_round(proposed.assignments), figures=figures)
 
 
-# --- Without a network, so that nothing that stays pending fits anywhere: feasible and maximal, but not optimal.
+# --- Greedy placement, without a network: feasible and maximal, but not optimal.
 #
-# For a small rest, and the last resort of a round when the solver ran out of time, passes or waves.
+# Used for a small rest, and when the solver has run out of time, passes or waves.
 
 
 def place_greedily(residual: Residual) -> Assignments:
@@ -195,10 +194,10 @@ def place_greedily(residual: Residual) -> Assignments:
 
 
 def _place_class(residual: Residual, cls: int) -> Assignments | None:
-    """Return one step for a class: fill its cheapest machines one task each; None when nothing (more) can be
-    placed.
+    """Place and book one task of a class on each of its cheapest machines; return None if nothing can be placed.
 
-    A task per machine and step keeps the crowding cost in sight; the number of steps is at most the tasks per machine.
+    One task per machine and call keeps the crowding cost up to date; there are at most as many calls as tasks per
+    machine.
     """
     problem = residual.problem
     waiting = int(residual.remaining[cls].sum())
@@ -216,35 +215,35 @@ def _place_class(residual: Residual, cls: int) -> Assignments | None:
     ones = np.ones(len(chosen), dtype=np.int64)
     proposed = Assignments(ones * cls, chosen, ones)
     if not problem.shares_room:
-        residual.book_assignments(proposed)  # nobody competes for a machine, and each has room
+        residual.book_assignments(proposed)  # one task per machine, and each has room
         return proposed
     admitted = admit(residual, proposed)
     return admitted if len(admitted.cls) else None
 
 
 def _least(cost: Int64, most: int) -> Int64:
-    """Return places of the ``most`` least entries, the first of equals, in order."""
+    """Return the indices of the ``most`` smallest entries, in order; among equals the first."""
     if most >= len(cost):
         return np.argsort(cost, kind="stable")
     some = np.flatnonzero(cost <= np.partition(cost, most - 1)[most - 1])
     return some[np.argsort(cost[some], kind="stable")[:most]]
 
 
-# --- With rules between tasks, task by task.
+# --- Placement task by task, with rules between tasks.
 
 
 def place_leftovers(board: Board) -> Assignments:
-    """Place every remaining task that fits and is allowed somewhere, most important and longest waiting first."""
+    """Place each remaining task that fits and is allowed somewhere, the most important and longest waiting first."""
     return place_one_by_one(board, board.residual.by_importance())
 
 
 def place_one_by_one(board: Board, classes: list[int], *, paired: bool = False) -> Assignments:
-    """Place the tasks of ``classes`` one at a time where each costs least, as long as one finds a place; books them.
+    """Place and book the tasks of ``classes`` one at a time, each where it costs least, as long as any finds a place.
 
-    ``paired``: all of them belong to pairs, which count.
+    ``paired``: all of them belong to pairs, whose costs count.
 
-    A placement may open the way for another task (the one it wants to be near has come, the emptiest domain is fuller),
-    so classes are gone through again as long as something moves.
+    A placement may enable another one: a task that others want to be near has come, or the emptiest domain is fuller.
+    So the classes are tried again as long as any task is placed.
     """
     placed: list[tuple[int, int]] = []
     before = -1
@@ -262,9 +261,7 @@ def place_one_by_one(board: Board, classes: list[int], *, paired: bool = False) 
 
 
 def cheapest_machine(board: Board, cls: int, *, paired: bool = False) -> int | None:
-    """Return row of the machine on which one more task of a class costs least, the first of equals; None for
-    no place.
-    """
+    """Return the row of the machine on which one more task of a class costs least, the first of equals, or None."""
     problem = board.problem
     machines = np.flatnonzero(board.takes(cls) if paired else board.open_to(cls))
     if len(machines) == 0:

@@ -1,12 +1,12 @@
-"""Places a round's tasks: groups by their rules, equal classes as one, gangs as a whole, and by priority if
-room is short.
+"""Places a round's tasks: groups by their rules, gangs as a whole, and by priority if room is short.
 
-*Gangs* are tasks of which so many must be placed in this round, or none. All is placed together first; while there is
-room for everybody, that is the end of it. If some gang is left incomplete, gangs are tried one after another on a copy,
-by priority, then by age: one that fits as a whole keeps its places, one that does not gives them back before anybody
-else is tried, and the tasks without a gang follow within each priority. That *trial* says which gangs are placed. Then
-all tasks are solved jointly once more with only these gangs. If that places each of them and no fewer tasks, it is
-used, as it is cheaper; else the trial is used. Last, gangs that got nothing are tried once more in what room is left.
+A *gang* needs a number of its tasks placed in this round, or none. All tasks are placed together first; if there is
+room for all, that is the result. If some gang is incomplete, gangs are tried one after another on a copy of the board,
+by priority, then by age: a gang that fits as a whole keeps its places, another one gives them back before the next is
+tried, and the tasks without a gang follow within each priority. This *trial* decides which gangs are placed. Then all
+tasks are solved jointly once more with only these gangs. If that places each of these gangs and no fewer tasks, it is
+the result, as it is cheaper; otherwise the trial is. Last, gangs without places are tried once more in the remaining
+room.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from firmament.core.search.relocation import relocate_tasks
 
 
 def place(problem: PlacementProblem, means: Means) -> Placed:
-    """Place what can be placed, in order of admission. Raises what the solver raises, time-outs excepted."""
+    """Place as many tasks as possible, in order of admission. Raises what the solver raises, except for time-outs."""
     if problem.topology.groups or problem.topology.nested:
         return place_with_groups(problem, problem.topology, means, place)
     if len(problem.gang_need):
@@ -48,7 +48,7 @@ def place(problem: PlacementProblem, means: Means) -> Placed:
     if residual.remaining.any():
         tuning = means.tuning.relocation
         found = relocate_tasks(bundle.problem, found, problem.rotation, tuning, means.searches)
-    found = bundle.dealt_out(found)
+    found = bundle.distribute(found)
     return replace(placed.replace_assignments(found, bundling + watch.seconds()), about=bundle)
 
 
@@ -57,18 +57,18 @@ def place_whole_gangs(problem: PlacementProblem, means: Means) -> Placed:
 
     Raises what the solver raises.
     """
-    placed = _together(problem, means)
+    placed = _place_together(problem, means)
     if not _incomplete(problem, placed.assignments).any():
         return placed
     trial_of = GangTrial(Board(problem), means.tuning)
     tried = trial_of.place(means)
     trial = tried.assignments
     chosen = _gang_counts(problem, trial) > 0
-    again = _together(_drop_gangs(problem, ~chosen, trial_of.withheld), means)
+    again = _place_together(_drop_gangs(problem, ~chosen, trial_of.withheld), means)
     joint = again.assignments
     worse = _incomplete(problem, joint)[chosen].any() or _value(problem, joint) < _value(problem, trial)
     best = trial if worse else joint
-    if not len(best.count):  # no room has been taken or given back since the gangs were tried
+    if not len(best.count):  # the room has not changed since the gangs were tried
         return replace(again, figures=placed.figures + tried.figures + again.figures).replace_assignments(
             best
         )
@@ -76,31 +76,29 @@ def place_whole_gangs(problem: PlacementProblem, means: Means) -> Placed:
     board = Board(problem)
     board.book(best)
     late = GangTrial(board, trial_of.tuning_left(), trial_of.closed).gangs(np.flatnonzero(~chosen))
-    figures = placed.figures + tried.figures + again.figures  # bounds hold for the gangs that are let in
+    figures = placed.figures + tried.figures + again.figures  # bounds hold for the gangs that take part
     return replace(again, figures=figures).replace_assignments(
         Assignments.join([best, late]), watch.seconds()
     )
 
 
 def _drop_gangs(problem: PlacementProblem, rejected: Bool, withheld: Bool) -> PlacementProblem:
-    """Return the problem without the tasks of the gangs for which ``rejected`` (bool[G]) holds, and without the
-    classes that are ``withheld`` (bool[C]).
-    """
+    """Return the problem without the tasks of ``rejected`` gangs (bool[G]) and of ``withheld`` classes (bool[C])."""
     counts = problem.counts.copy()
     counts[withheld] = 0
     counts[(problem.gang >= 0) & np.append(rejected, False)[problem.gang]] = 0
     return replace(problem, counts=counts)
 
 
-def _together(problem: PlacementProblem, means: Means) -> Placed:
-    """Place all tasks together. An incomplete gang gets nothing: the places found for it stay empty."""
+def _place_together(problem: PlacementProblem, means: Means) -> Placed:
+    """Place all tasks together. An incomplete gang gets nothing, and its places stay empty."""
     bundle = merge_classes(problem)
     placed, _ = place_by_priority(bundle.problem, means)
-    return replace(placed, assignments=bundle.dealt_out(placed.assignments), about=bundle)
+    return replace(placed, assignments=bundle.distribute(placed.assignments), about=bundle)
 
 
 def _gang_counts(problem: PlacementProblem, placed: Assignments) -> Int64:
-    """Return int64[G]: tasks placed of each gang."""
+    """Return int64[G]: number of placed tasks of each gang."""
     members = problem.gang >= 0
     placed_of = placed.count_per_class(problem.classes)[members]
     return np.bincount(problem.gang[members], placed_of, len(problem.gang_need)).astype(np.int64)
@@ -113,25 +111,25 @@ def _incomplete(problem: PlacementProblem, placed: Assignments) -> Bool:
 
 
 def _value(problem: PlacementProblem, placed: Assignments) -> tuple[int, ...]:
-    """Return tasks placed per priority, the highest first."""
+    """Return the number of tasks placed per priority, the highest first."""
     counts = np.bincount(problem.priority, weights=placed.count_per_class(problem.classes))
     return tuple(counts[::-1].astype(np.int64).tolist())
 
 
-# --- Gangs one by one: who fits as a whole in the room that those before have left.
+# --- Gangs one by one: which of them fit as a whole in the room that earlier ones have left.
 
 
 class GangTrial:
-    """Places gangs one by one on ``board``, as it is handed in and moves on."""
+    """Places gangs one by one, starting from ``board``."""
 
     def __init__(
         self, board: Board, tuning: PlacementTuning, closed: frozenset[int] | set[int] = frozenset()
     ) -> None:
-        """``closed``: strict queues (nodes of quotas) whose first gang has found no place: those after it wait."""
+        """``closed``: strict queues (quota nodes) whose first gang has found no place, so that all after it wait."""
         self._tuning = tuning
         self._problem = board.residual.problem
         self.closed = set(closed)
-        #: bool[C], classes without a gang that were not tried as they come after such a gang
+        #: bool[C], classes without a gang that were not tried because their strict queue is closed
         self.withheld: Bool = np.zeros(self._problem.classes, dtype=np.bool_)
         self._board = board
         self._waiting = board.residual.remaining
@@ -140,7 +138,7 @@ class GangTrial:
         self._refused: set[tuple[object, ...]] = set()
 
     def place(self, means: Means) -> Placed:
-        """Place all tasks, by priority gangs first, in order of admission. Raises what the solver raises."""
+        """Place all tasks, by priority and gangs first; in order of admission. Raises what the solver raises."""
         problem = self._problem
         rank_of = np.full(len(problem.gang_need), -1, dtype=np.int64)
         members = problem.gang >= 0
@@ -149,24 +147,24 @@ class GangTrial:
         for rank in np.unique(problem.priority)[::-1].tolist():
             self.withheld |= (problem.gang < 0) & (problem.priority == rank) & self._find_closed()
             parts.append(Placed(self.gangs(np.flatnonzero(rank_of == rank))))
-            parts.append(self._others(rank, means))
+            parts.append(self._place_others(rank, means))
         if self._board.ruled:
-            self._only((problem.gang < 0) & (self._waiting.sum(axis=1) > 0) & ~self.withheld)
+            self._limit_waiting((problem.gang < 0) & (self._waiting.sum(axis=1) > 0) & ~self.withheld)
             parts.append(Placed(place_rest(self._board)))
         return Placed.join(parts)
 
     def tuning_left(self) -> PlacementTuning:
-        """Return the tuning of a further trial in the same round, which searches with what this one has left."""
+        """Return the tuning for another trial in the same round, with the search budget that this trial has left."""
         return replace(self._tuning, gang_search_cells=self._search_cells)
 
     def gangs(self, numbers: Int64) -> Assignments:
-        """Place those of the gangs ``numbers`` that fit as a whole, one after another."""
+        """Place the gangs of ``numbers`` that fit as a whole, one after another."""
         parts = []
         for gang in self._list_in_turn(numbers):
             members = np.flatnonzero((self._problem.gang == gang) & (self._waiting.sum(axis=1) > 0))
             if self.closed and self._find_closed()[members].any():
                 continue
-            # Room only shrinks while gangs are tried, unless rules between tasks are about.
+            # Room only shrinks while gangs are tried, except with rules between tasks.
             kind = self._kind(gang, members)
             if not self._board.ruled and kind in self._refused:
                 self._close(members)
@@ -180,7 +178,7 @@ class GangTrial:
         return Assignments.join(parts)
 
     def _list_in_turn(self, numbers: Int64) -> Iterator[int]:
-        """Yield gangs in their order; where they draw on quotas, by how these stand when it is their turn."""
+        """Yield gangs in order; if they draw on quotas, by the standing of these at each gang's turn."""
         if self._problem.quotas is None:
             yield from numbers.tolist()
             return
@@ -196,19 +194,19 @@ class GangTrial:
         return np.isin(quotas.find_nodes(self._problem.shape), sorted(self.closed))
 
     def _close(self, members: Int64) -> None:
-        """Note that a gang has found no place: in a strict queue those after it wait."""
+        """Close the strict queues of a gang that has found no place: all after it wait."""
         quotas = self._problem.quotas
         if quotas is not None:
             nodes = quotas.find_nodes(self._problem.shape[members])
             self.closed.update(node for node in nodes.tolist() if node >= 0 and quotas.strict[node])
 
     def _kind(self, gang: int, members: Int64) -> tuple[object, ...]:
-        """Return what tells gangs apart that cannot be served alike."""
+        """Return a key that is equal for gangs that need equal places."""
         waiting = self._waiting[members].sum(axis=1).tolist()
         return (int(self._problem.gang_need[gang]), *self._problem.looks(members.tolist(), waiting))
 
     def _try(self, gang: int, members: Int64) -> Assignments | None:
-        """Place a gang if it fits as a whole; else leave everything as it was, and return None."""
+        """Place a gang if it fits as a whole; otherwise change nothing, and return None."""
         need = int(self._problem.gang_need[gang])
         before = self._board
         order, most = self._by_places(members)
@@ -226,9 +224,9 @@ class GangTrial:
         return self._search(members, need)
 
     def _by_places(self, members: Int64) -> tuple[Int64, int]:
-        """Return classes with the fewest places first, as others can go elsewhere more easily.
+        """Return a gang's classes, those with the fewest places first, and a bound on how many tasks find places.
 
-        The second figure is a bound on how many of their tasks find a place: as many of each as would find one alone.
+        The bound counts as many tasks of each class as would find places alone.
         """
         residual = self._board.residual
         every = np.arange(self._problem.machines)
@@ -242,10 +240,10 @@ class GangTrial:
         return members[np.argsort(np.array(places, dtype=np.int64), kind="stable")], int(most.sum())
 
     def _one_by_one(self, order: Int64) -> Assignments:
-        """Place the classes of a gang in this order, each as far as it goes."""
+        """Place the classes of a gang in this order, as many tasks of each as possible."""
         parts = []
         for cls in order.tolist():
-            self._only(np.arange(self._problem.classes) == cls)
+            self._limit_waiting(np.arange(self._problem.classes) == cls)
             parts.append(place_rest(self._board))
         if self._board.ruled and len(order) > 1:
             left = self._waiting.sum(axis=1)
@@ -259,7 +257,7 @@ class GangTrial:
         return Assignments.join(parts)
 
     def _search(self, members: Int64, need: int) -> Assignments | None:
-        """Look for places of a gang with rules between tasks, all of it if there are, and book them."""
+        """Search for places of a whole gang with rules between its tasks, book and return them, or return None."""
         self._searches += 1
         waiting = {int(cls): int(self._waiting[cls].sum()) for cls in members.tolist()}
         if sum(waiting.values()) > need or sum(waiting.values()) > self._tuning.gang_search_tasks:
@@ -275,51 +273,49 @@ class GangTrial:
         self._waiting[members] = 0
         return placed
 
-    def _others(self, rank: int, means: Means) -> Placed:
-        """Place the tasks of a priority that belong to no gang."""
+    def _place_others(self, rank: int, means: Means) -> Placed:
+        """Place the tasks of one priority that belong to no gang."""
         chosen = (self._problem.gang < 0) & (self._problem.priority == rank) & ~self.withheld
-        self._only(chosen)
+        self._limit_waiting(chosen)
         placed = place_remaining(self._board, means)
         self._waiting[chosen] = self._board.residual.remaining[chosen]
         return placed
 
-    def _only(self, chosen: Bool) -> None:
-        """Let nobody wait but the classes in ``chosen``."""
+    def _limit_waiting(self, chosen: Bool) -> None:
+        """Let only the tasks of the classes ``chosen`` (bool[C]) wait on the board."""
         self._board.residual.remaining = np.where(chosen[:, None], self._waiting, 0)
 
 
 _LOOKS_AT_ONCE, _LOOKS_PER_CLASS = 32, 12
-"""Looks at rules between tasks that a step of a search takes in the time that it needs anyway, and how many each class
-of the gang counts as.
-"""
+"""Checks of rules between tasks that take as long as the rest of a search step; and per further class of the gang."""
 
 
 def weigh_rules(board: Board, members: Int64) -> int:
-    """Return how many times as long as for one class with few rules it takes to look at all classes of a gang.
+    """Return how many times as long a search step takes for a gang's classes as for one class with few rules.
 
-    A step looks at what each class checks, and copies all counters.
+    A step checks the rules of each class, and copies all counters.
     """
     checks = sum(board.rules_of(cls).checks for cls in members.tolist())
     looks = _LOOKS_PER_CLASS * (len(members) - 1) + checks + len(board.problem.rules.counters)
     return 1 + looks // _LOOKS_AT_ONCE
 
 
-# --- Priority bands: no task stays pending that would fit if less important ones of the same round were taken back.
+# --- Priorities: no task stays pending that would fit if less important tasks of the same round were taken back.
 #
-# All priorities are first placed together, which is best while there is room for everybody. Only if that leaves a task
-# pending whose place is taken by a less important one is the round done again, band by band from the top. With rules
-# between tasks a lower band may open the way for a higher one, so the bands are then gone through once more together.
+# All priorities are first placed together, which is best while there is room for all. Only if that leaves a task
+# pending whose place a less important one has taken is the round repeated, priority by priority from the highest. With
+# rules between tasks, less important tasks may open the way for others, so all are then tried once more together.
 
 
 class _Engine(NamedTuple):
-    """One way to place what remains on a board as far as possible."""
+    """One way to place as many of a board's remaining tasks as possible."""
 
     serves: Callable[[Board], bool]
-    """Whether the problem of a board is one for it."""
+    """Return whether the engine can place the tasks of a board."""
     place: Callable[[Board, Means], Placed]
-    """Places and books tasks as cheaply as it can."""
+    """Place and book tasks as cheaply as possible."""
     place_rest: Callable[[Board], Assignments]
-    """Places and books them task by task, without a network."""
+    """Place and book tasks one by one, without a network."""
 
 
 def _place_freely(board: Board, means: Means) -> Placed:
@@ -331,21 +327,21 @@ _ENGINES = (
     _Engine(lambda board: board.ruled, place_in_waves, place_leftovers),
     _Engine(lambda _: True, _place_freely, lambda board: place_greedily(board.residual)),
 )
-"""The first that serves a board is taken."""
+"""In order of precedence: the first engine that serves a board is used."""
 
 
 def place_remaining(board: Board, means: Means) -> Placed:
-    """Place what remains as far as possible."""
+    """Place as many of the remaining tasks as possible."""
     return next(each for each in _ENGINES if each.serves(board)).place(board, means)
 
 
 def place_rest(board: Board) -> Assignments:
-    """Place what remains as far as possible, task by task, without a network."""
+    """Place as many of the remaining tasks as possible one by one, without a network."""
     return next(each for each in _ENGINES if each.serves(board)).place_rest(board)
 
 
 def place_by_priority(problem: PlacementProblem, means: Means) -> tuple[Placed, Residual]:
-    """Place what can be placed; returns that, and what is left of the problem."""
+    """Place as many tasks as possible; return these, and what is left of the problem."""
     board = Board(problem)
     placed = place_remaining(board, means)
     residual = board.residual

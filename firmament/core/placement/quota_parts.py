@@ -1,10 +1,10 @@
-"""Deals quota out to the classes that wait: how many tasks of each may come, and of which flavors.
+"""Distributes quota to waiting classes: how many tasks of each may come, and in which flavors.
 
-Classes take turns: those within their own quota first, then those that borrow, where shares count the least share
-first; of equals the more important, then who has waited longer. A class takes the first of its flavors in which there
-is quota and some machine has room; where its quota is sparing, the first of those in which it borrows least. What it is
-given becomes a part of the class that may use the machines of the flavor alone; the flow says which of them. So a flow
-never proposes more than quotas let in.
+Classes take turns: those within their own quota first, then those that borrow, by smallest share where fair shares
+count; among equals the more important class, then the one that has waited longer. A class gets the first of its
+flavors in which there is quota and some machine has room; or, if its quota prefers not to borrow, the first one in
+which it borrows least. What a class gets becomes a part of it that may only use the machines of these flavors; the
+flow chooses among them. So a flow never proposes more than quotas allow.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from firmament.core.flow.residual import Residual
 from firmament.core.placement.subclasses import ClassPart
 
 MOST_SINGLE = 2_000
-"""Tasks up to which those who borrow are dealt quota one by one; of more, several at a time."""
+"""Number of tasks up to which borrowing tasks get quota one by one; if there are more, several at a time."""
 
 
 @dataclass(slots=True)
 class _Cell:
-    """Kinds of machines that the same flavors of a class cover; ``room``: tasks that they take by themselves."""
+    """Kinds of machines that the same flavors of a class cover; ``room``: how many of its tasks fit there."""
 
     kinds: Int64
     machines: Bool
@@ -46,10 +46,9 @@ class _Claim:
 
 
 def deal_quotas(residual: Residual) -> list[ClassPart]:
-    """Return the tasks for which there is quota, as parts of their classes; tasks that draw on no quota are all
-    returned.
+    """Return the tasks for which there is quota, as parts of their classes; tasks without quota are all returned.
 
-    For quotas whose tasks come strictly one after another, only these tasks may get a place in the residual.
+    Where the tasks of a quota come strictly in order, only these tasks may then get a place in the residual.
     """
     quotas = residual.quotas
     assert quotas is not None
@@ -76,7 +75,7 @@ def deal_quotas(residual: Residual) -> list[ClassPart]:
 
 
 class _Dealing:
-    """Deals quota out in ``plan``, a copy of the room."""
+    """Distributes quota in ``plan``, a copy of the quotas' room."""
 
     def __init__(self, residual: Residual, plan: QuotaRoom, claims: list[_Claim]) -> None:
         self._residual, self._plan = residual, plan
@@ -89,7 +88,7 @@ class _Dealing:
         self._covers: dict[tuple[int, ...], list[tuple[Int64, Bool]]] = {}
 
     def run(self) -> None:
-        """Give quota to the part whose turn it is, until no part gets more."""
+        """Give quota to the class whose turn it is, until no class gets more."""
         draws, strict = self._plan.terms.draws, self._plan.terms.strict
         for place in reversed(range(len(self._claims))):
             node = draws[self._claims[place].draw].node
@@ -105,10 +104,10 @@ class _Dealing:
             claim = self._claims[place]
             found = self._find_cell(claim)
             if found is None:
-                continue  # and with it the tasks that come strictly after it
+                continue  # so the tasks that come strictly after it wait as well
             now = self._find_standing(claim, found)
             if place not in looked_at and self._waiting and self._waiting[0] < (now, place, place):
-                looked_at.add(place)  # since somebody was given quota: others may be ahead by now
+                looked_at.add(place)  # others may be ahead by now, as quota was given since
                 heapq.heappush(self._waiting, (now, place, place))
                 continue
             looked_at.clear()
@@ -129,7 +128,7 @@ class _Dealing:
             heapq.heappush(self._waiting, (self._find_standing(claim, found), place, place))
 
     def _list_cells(self, claim: _Claim) -> list[_Cell]:
-        """Return the machines of a class by the flavors that cover them, the first of its flavors first."""
+        """Return the machines of a class by the flavors that cover them, its first flavors first."""
         groups = self._plan.terms.draws[claim.draw].groups
         flavors = tuple(flavor for group in groups for flavor in group.flavors)
         if flavors not in self._covers:
@@ -143,7 +142,7 @@ class _Dealing:
         return cells
 
     def _part_machines(self, flavors: tuple[int, ...]) -> list[tuple[Int64, Bool]]:
-        """Return kinds of machines, and the machines, that the same of some flavors cover; the first flavors first."""
+        """Return kinds of machines, and the machines, covered by equal subsets of ``flavors``, first ones first."""
         terms = self._plan.terms
         present = np.flatnonzero(np.bincount(terms.kind, minlength=len(terms.covers)))
         covers, cell_of = np.unique(~terms.covers[present][:, list(flavors)], axis=0, return_inverse=True)
@@ -151,7 +150,7 @@ class _Dealing:
         return [(kinds, np.isin(terms.kind, kinds)) for kinds in parts]
 
     def _count_room(self, cls: int) -> Int64:
-        """Return int64[M]: how many tasks of a class each machine takes by itself, quotas aside."""
+        """Return int64[M]: how many tasks of a class each machine takes alone, without quotas."""
         residual, problem = self._residual, self._residual.problem
         shape = int(problem.shape[cls])
         key = problem.requests[shape].tobytes(), problem.feasible[shape].tobytes()
@@ -165,7 +164,7 @@ class _Dealing:
         return room
 
     def _find_cell(self, claim: _Claim) -> _Cell | None:
-        """Return the cell of which the next task takes: the first in which there are quota and room for one."""
+        """Return the cell for the next task: the first with quota and room for it, or None."""
         units = self._plan.units_by_kind(claim.draw)
         found = (each for each in claim.cells if each.room > 0 and units[each.kinds[0]] > 0)
         if self._plan.terms.is_sparing(self._plan.terms.draws[claim.draw].node):
@@ -211,13 +210,13 @@ class _Dealing:
         return low
 
 
-# --- Gangs, one after another.
+# --- The order of gangs by quota.
 
 
 def list_by_quota(see: Callable[[], Residual], members: Mapping[int, Int64], waiting: Int64) -> Iterator[int]:
-    """Yield gangs in the order in which they draw on quotas, gangs of one queue and equal standing in their own order.
+    """Yield gangs in the order in which they draw on quotas; gangs of one queue and equal standing in the given order.
 
-    ``see``: returns what is left by now; ``members``: classes of each gang; ``waiting``: int64[C], their tasks.
+    ``see``: returns what is left now; ``members``: classes of each gang; ``waiting``: int64[C], their waiting tasks.
     """
     places = {gang: place for place, gang in enumerate(members)}
     order: QuotaOrder | None = None

@@ -1,7 +1,7 @@
-"""A wave's problem: classes cut into parts that may only use some machines, at the costs of the moment.
+"""Derives a wave's problem: classes are divided into parts that may only use some machines, at present costs.
 
 Rules between tasks decide where a class may go now and, where a domain takes a limited number, how many of its tasks go
-to which domain. Parts become the classes of a problem derived from the round's.
+to each domain. Parts become the classes of a problem derived from the round's.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ LARGEST_COST = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class ClassPart:
-    """``count`` tasks of class ``cls`` that may use the machines in ``allowed`` (bool[M]; None: as the class).
+    """``count`` tasks of class ``cls`` that may use the machines in ``allowed`` (bool[M]; None: those of the class).
 
-    ``points``: float64[M] to be added to the class's cost, None for nothing; ``most``: tasks per machine, 0: no limit.
+    ``points``: float64[M], added to the class's cost, None for none; ``most``: tasks per machine, 0 for no limit.
     """
 
     cls: int
@@ -35,20 +35,19 @@ class ClassPart:
 
 @dataclass(frozen=True, slots=True)
 class Wave:
-    """``residual``: the derived problem with the room that is left, one class per bundle of parts; ``bundles``: their
-    parts.
-    """
+    """A derived problem with the room that is left (``residual``); its classes are bundles of parts (``bundles``)."""
 
     residual: Residual
     bundles: list[list[ClassPart]]
 
     def stands_for(self) -> list[list[int]]:
-        """Return the round's classes that each class of the derived problem holds tasks of."""
+        """Return, for each class of the derived problem, the round's classes whose tasks it contains."""
         return [sorted({part.cls for part in bundle}) for bundle in self.bundles]
 
     def in_round(self, proposed: Assignments) -> Assignments:
-        """Return assignments of bundles as assignments of the round's classes, single tasks where bundles had
-        several parts.
+        """Return assignments of bundles as assignments of the round's classes.
+
+        These are single tasks where bundles have several parts.
 
         The parts of a bundle take turns, machine by machine, so that none gets more of a machine than it may have.
         """
@@ -65,9 +64,7 @@ class Wave:
 
 
 def _turns(parts: list[ClassPart]) -> Int64:
-    """Return classes of the tasks of several parts, in turn: first one of each, then a second of each that
-    has one, ...
-    """
+    """Return the class of each task of several parts, in turn: one of each part, then a second one, and so on."""
     counts = np.array([part.count for part in parts], dtype=np.int64)
     part = np.repeat(np.arange(len(parts)), counts)
     classes = np.array([part.cls for part in parts], dtype=np.int64)
@@ -75,12 +72,12 @@ def _turns(parts: list[ClassPart]) -> Int64:
 
 
 def derive(residual: Residual, parts: list[ClassPart], pinned_up_to: int, *, dealt: bool = False) -> Wave:
-    """Return the problem of a wave; the parts of a class must not have more tasks than are left.
+    """Return the problem of a wave; the parts of a class must not have more tasks than wait.
 
-    ``dealt``: there is quota enough for all of the parts, so that the problem has none.
+    ``dealt``: there is quota for all of the parts, so the derived problem has no quotas.
 
     A part that may use at most ``pinned_up_to`` machines is pinned to them, instead of having dense rows of its own.
-    Parts that nothing tells apart, as those of many small applications, are bundled to one class of the problem.
+    Equal parts, such as those of many small applications, become one class of the problem.
     """
     problem = residual.problem
     masks = _Masks(pinned_up_to)
@@ -122,7 +119,7 @@ def derive(residual: Residual, parts: list[ClassPart], pinned_up_to: int, *, dea
 
 @dataclass(slots=True)
 class _Bundle:
-    """Parts with one row of shape arrays, one set of pins (None: none), and the sum of their tasks."""
+    """Parts with the same row of shape arrays and the same pins (None: none), and the sum of their tasks."""
 
     row: int
     pins: Int64 | None
@@ -131,18 +128,14 @@ class _Bundle:
 
 
 class _Masks:
-    """Masks of parts; many parts may share one, which is looked at once: what it is as pins, None for too many, and its
-    bits.
-    """
+    """Masks of parts, as pins or as bits; a mask that several parts share is converted once."""
 
     def __init__(self, pinned_up_to: int) -> None:
         self._pinned_up_to = pinned_up_to
         self._seen: dict[int, tuple[Bool, Int64 | None, bytes]] = {}
 
     def confine(self, pins: Int64 | None, allowed: Bool | None) -> tuple[Int64 | None, Bool | None]:
-        """Return pins and mask of a part: a few machines are pins, many a mask; None for no limit. ``pins``:
-        of its class.
-        """
+        """Return a part's pins if they are few, otherwise its mask; None for no limit. ``pins``: its class's."""
         if pins is not None:
             return (pins if allowed is None else pins[allowed[pins]]), None
         if allowed is None:
@@ -151,29 +144,29 @@ class _Masks:
         return (None, allowed) if few is None else (few, None)
 
     def bits(self, allowed: Bool) -> bytes:
-        """Return the bits of a mask."""
+        """Return the bits of a mask, packed into bytes."""
         return self._look(allowed)[2]
 
     def _look(self, allowed: Bool) -> tuple[Bool, Int64 | None, bytes]:
         seen = self._seen.get(id(allowed))
         if seen is None:
             few = np.count_nonzero(allowed) <= self._pinned_up_to
-            # Keeping the mask itself keeps its id from being given to another one.
+            # The mask is kept so that its id is not reused.
             seen = allowed, np.flatnonzero(allowed) if few else None, np.packbits(allowed).tobytes()
             self._seen[id(allowed)] = seen
         return seen
 
 
 def _oldest(left: Int64, count: int) -> Int64:
-    """Return ``count`` tasks from int64[WAIT_BUCKETS], those that have waited longest first."""
-    if count == left.sum():  # true of most classes, of which there may be tens of thousands
+    """Return how many of ``count`` tasks come from each bucket of ``left``, oldest first."""
+    if count == left.sum():  # usual, and there may be tens of thousands of classes
         return left.copy()
     before = np.cumsum(left) - left
     return np.clip(count - before, 0, left)
 
 
 class _ShapeRows:
-    """Rows of a derived problem's shapes; equal ones are kept once. ``base``: the problem's shape of each."""
+    """Rows of a derived problem's shape arrays; equal rows are stored once. ``base``: each row's original shape."""
 
     def __init__(self, residual: Residual, masks: _Masks) -> None:
         self._problem = residual.problem
@@ -184,7 +177,7 @@ class _ShapeRows:
         self.cost: list[Int32] = []
 
     def row(self, shape: int, allowed: Bool | None, points: Float64 | None) -> int:
-        """Return row for tasks of ``shape`` that may use ``allowed`` machines at ``points`` more."""
+        """Return the row for tasks of ``shape`` that may use ``allowed`` machines at ``points`` more."""
         key = (
             shape,
             b"" if allowed is None else self._masks.bits(allowed),

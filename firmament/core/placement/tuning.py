@@ -1,7 +1,7 @@
-"""The tuning of placement: one value per algorithm, passed on in ``Means``.
+"""Constants of placement: one dataclass per algorithm, passed on in ``Means``.
 
-Of each search that may go on for long a field bounds the work, and with it the time. Where these are not said to be
-measured they are round numbers at which the search takes no longer than the rest of the round.
+Each search that could go on for long has a field that limits its work, and so its time. Unless a field says that it was
+measured, it is a round number with which the search takes no longer than the rest of the round.
 """
 
 from __future__ import annotations
@@ -20,31 +20,31 @@ from firmament.core.search.tuning import (
 
 @dataclass(frozen=True, slots=True)
 class PlacementTuning:
-    """Tuning of all stages of placement, with that of the flow."""
+    """Constants of all stages of placement, including those of the flow."""
 
     flow: FlowTuning = field(default_factory=FlowTuning)
-    """Tuning of the flow."""
+    """Constants of the flow."""
     relocation: RelocationTuning = field(default_factory=RelocationTuning)
-    """Placing others elsewhere for tasks left over."""
+    """Moving placed tasks elsewhere to make room for tasks left over."""
     exchange: ExchangeTuning = field(default_factory=ExchangeTuning)
-    """Exchanging tasks of different sizes."""
+    """Exchanging tasks of different sizes between machines."""
     spread: SpreadTuning = field(default_factory=SpreadTuning)
     """Moves for default spread."""
     applications: ApplicationTuning = field(default_factory=ApplicationTuning)
     """Moves of applications with pairs."""
     groups: GroupTuning = field(default_factory=GroupTuning)
-    """Order of groups over trees."""
+    """Reordering groups over trees."""
     small_rest: float = 0.1
-    """Share of the tasks of a pass up to which what admission left is placed without another network."""
+    """Largest share of a pass's tasks left by admission that is placed without another network."""
     worth_a_wave: int = 50
-    """A further wave is solved if the one before placed at least one in so many of the tasks that were left."""
+    """Another wave is solved if the one before placed at least one in this many of the tasks that were left."""
     pinned_up_to: int = 256
-    """Up to so many machines, a part of a class is given its machines as a list (pins), not as a mask."""
+    """Largest number of machines for which a part of a class gets a list of machines (pins) instead of a mask."""
     gang_search_steps: int = 600
-    """Tries of a machine for a task in the search for places of a gang with rules between its tasks."""
+    """How often the search for places of a gang with rules between its tasks tries a machine for a task."""
     gang_search_cells: int = 2_000_000
-    """Such tries times machines, of all gangs of one trial: what a round may spend on gangs that fit nowhere."""
+    """Such tries times machines, over all gangs of one trial: limits the time spent on gangs that fit nowhere."""
     gang_search_tasks: int = 64
-    """Tasks of the largest gang for which that is searched."""
+    """Tasks of the largest gang for which places are searched."""
     gang_searches: int = 16
-    """Gangs with rules between their tasks for which that is searched at most, in one trial."""
+    """Number of gangs with rules between their tasks for which places are searched in one trial."""

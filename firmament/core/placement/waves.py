@@ -1,10 +1,10 @@
-"""Rounds with rules between tasks: joint solves in sequence, each of which sees the ones before it.
+"""Places tasks with rules between them: joint solves in sequence, each with the results of the ones before it.
 
-A wave takes every task that waits and whose rules let it go somewhere now. Which machines those are is a mask; how many
-go to which domain is dealt out beforehand (see `domain_planning`); at most so many per machine is a bound on arcs. The
-network of all that is solved at once, and what it proposes is admitted one by one by the rules themselves (see
-`sequential_admission`). Tasks that want to be near tasks that are not placed yet, and tasks that lost a race, are left
-for the next wave. The last few are placed one by one.
+A wave takes all waiting tasks that their rules allow somewhere now. A mask says which machines those are; how many
+tasks go to which domain is decided beforehand (see `CellShares`); a limit per machine bounds the capacity of arcs. The
+network of all this is solved at once, and the rules admit its proposals one by one (see `replay`). Tasks that want to
+be near tasks without a place yet, and tasks that were not admitted, are left for the next wave. The last few are placed
+one by one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from firmament.core.placement.subclasses import ClassPart, Wave, derive
 
 
 def place_in_waves(board: Board, means: Means) -> Placed:
-    """Place as much as possible, book it in ``board``, and return it in the order of admission.
+    """Place as many tasks as possible, book them on ``board``, and return them in the order of admission.
 
     Afterwards no remaining task fits any machine that it may use. Raises ``SolverError`` if the solver fails for
     another reason than time.
@@ -40,9 +40,9 @@ def place_in_waves(board: Board, means: Means) -> Placed:
 
 
 def solve_waves(board: Board, plan: Callable[[bool], Wave | None], means: Means) -> Placed:
-    """Solve waves one after another, as long as they place enough, and book what holds of their flows.
+    """Solve waves one after another as long as they place enough, and book what is admitted of their flows.
 
-    ``plan`` states the problem of the next wave (told whether it is the first), None if no task may go anywhere.
+    ``plan``, called with whether it is the first wave, returns the next one; None if no task may go anywhere.
     """
 
     def propose_wave(first: bool) -> Placed:
@@ -75,23 +75,21 @@ def plan_wave(
     first: bool,
     decided: Mapping[int, Sequence[ClassPart]] = MappingProxyType({}),
 ) -> Wave | None:
-    """Return the problem of the next wave; None if no task may go anywhere at present. ``decided``: parts of
-    some classes.
-    """
+    """Return the next wave, or None if no task may go anywhere now. ``decided``: the parts of some classes."""
     residual, cell_shares = board.residual, CellShares(board)
     parts: list[ClassPart] = []
     for cls in residual.by_importance():
         if cls in decided:
             parts += decided[cls]
         elif cls in board.rules.rules.of:
-            parts += _parts_of(board, cell_shares, cls, first=first)
+            parts += _split_class(board, cell_shares, cls, first=first)
         else:
             parts.append(ClassPart(cls, int(residual.remaining[cls].sum())))
     return derive(residual, parts, pinned_up_to) if parts else None
 
 
-def _parts_of(board: Board, cell_shares: CellShares, cls: int, *, first: bool) -> list[ClassPart]:
-    """Return a class's parts in a wave; none if its rules let it go nowhere now."""
+def _split_class(board: Board, cell_shares: CellShares, cls: int, *, first: bool) -> list[ClassPart]:
+    """Return the parts of a class in a wave; none if its rules allow it nowhere now."""
     residual, rules = board.residual, board.rules_of(cls)
     waiting = int(residual.remaining[cls].sum())
     if not (rules.binding or rules.soft):
@@ -114,10 +112,10 @@ def _parts_of(board: Board, cell_shares: CellShares, cls: int, *, first: bool) -
 
 
 def most_per_machine(state: RuleState, cls: int, tasks: int, machines: int, *, first: bool) -> int:
-    """Return tasks of a class that one machine should get in a wave, 0 for no limit.
+    """Return how many tasks of a class one machine should get in a wave, 0 for no limit.
 
-    One where tasks of the class keep each other away. Where they spread over single machines, as many as an even
-    distribution needs, plus what the rule allows; where they only prefer to, the first wave tries the same.
+    One if tasks of the class exclude each other. If they spread over single machines, as many as an even distribution
+    needs, plus what the rule allows; if they only prefer to spread, the first wave tries the same.
     """
     rules, counters = state.rules.rules(cls), state.rules.counters
     if rules.excludes_itself():
@@ -133,27 +131,27 @@ def most_per_machine(state: RuleState, cls: int, tasks: int, machines: int, *, f
     return 0
 
 
-# --- How many tasks of a class go to which domain, decided before a wave is solved.
+# --- Domains of classes: how many tasks go to which domain, decided before a wave is solved.
 #
-# A *cell* is a set of machines that agree on every topology whose domains hold several machines and on which the class
-# has rules. Tasks are dealt to cells one by one on a copy of the rule state that all classes of the wave share, so that
-# the second class sees where the first is going. Machines within a cell, and everything that machines decide alone, are
-# left to the flow.
+# A *cell* is a set of machines in the same domain of every topology that has several machines per domain and on which
+# the class has rules. Tasks are distributed to cells one by one on a copy of the rule state that all classes of the
+# wave share, so that the second class sees where the first one goes. The flow chooses the machines within a cell, and
+# obeys all limits of single machines.
 #
-# Which cell a task goes to: the emptiest where the class spreads; the roomiest where it has to gather, so that those
-# who follow find a place; as few as possible where it keeps others out; and the cheapest among equals.
+# A task goes to the emptiest cell if the class spreads; to the roomiest one if its tasks have to gather, so that all
+# find a place; to as few cells as possible if it keeps other tasks out; and to the cheapest among equals.
 
 
 MOST = 2.0**53
-"""More tasks than this no cell is said to take: far more than there are, and whole in floating point."""
+"""Largest room of a cell: far more than there are tasks, and still exact in floating point."""
 
 _MOST_SORTED = 32
-"""Sets of topologies by which machines are kept sorted: each takes 16 bytes per machine."""
+"""Number of sets of topologies whose sorted machines are cached: each takes 16 bytes per machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """``count`` tasks for the machines in ``machines`` (int64, ascending)."""
+    """``count`` tasks of a class for ``machines`` (int64, ascending)."""
 
     machines: Int64
     count: int
@@ -161,24 +159,24 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class _Cells:
-    """Machines, cell after cell: cell i begins at ``first[i]``. There is at least one, and none is empty."""
+    """Machines, cell by cell: cell i begins at ``first[i]``. There is at least one cell, and none is empty."""
 
     machines: Int64
     first: Int64
 
     def list_machines(self, cell: int) -> Int64:
-        """Return machines of one cell."""
+        """Return the machines of one cell."""
         ends = self.first[cell + 1 : cell + 2]
         return self.machines[self.first[cell] : ends[0] if len(ends) else None]
 
 
 def coarse_topologies(rules: ClassRules, rule_set: RuleSet) -> list[Int64]:
-    """Return domains (int64[M] each) of the topologies on which a class has to be dealt out, each once."""
+    """Return the domains, int64[M], of each topology with several machines per domain on which a class has rules."""
     numbers = [each.counter for each in rules.exclusions]
     numbers += rules.attraction.counters if rules.attraction is not None else ()
     domains = [rule_set.counters[number].domain for number in numbers if rule_set.counters[number].coarse]
     domains += [each.key_domain for each in _spreads(rules) if rule_set.counters[each.counter].coarse]
-    # Most are one object, as rules share the domains of a topology.
+    # Rules share the domains of a topology, so most of these are the same object.
     several: dict[int, Int64] = {id(domain): domain for domain in domains}
     if len(several) == 1:
         return list(several.values())
@@ -187,9 +185,9 @@ def coarse_topologies(rules: ClassRules, rule_set: RuleSet) -> list[Int64]:
 
 
 class CellShares:
-    """Deals the classes of one wave out to cells.
+    """Distributes the classes of a wave to cells.
 
-    ``plan``: the rule state as it will be if all goes well, for topologies with several machines per domain.
+    ``plan``: the rule state if all tasks go as planned, for topologies with several machines per domain.
     """
 
     def __init__(self, board: Board) -> None:
@@ -198,13 +196,12 @@ class CellShares:
         self.plan = board.rules.copy()
         self._planned: Float64 = np.zeros(residual.free.shape)
         self._sorted: dict[tuple[int, ...], tuple[Int64, Int64]] = {}
-        self._excluding, self._excluded = _mutual(residual.active().tolist(), board.rules.rules)
+        self._excluding, self._excluded = _find_exclusions(residual.active().tolist(), board.rules.rules)
 
     def deal(self, cls: int, open_to: Bool, topologies: list[Int64]) -> list[Share]:
-        """Return shares of the class's remaining tasks; fewer than remain if there is no room or no domain
-        for all now.
+        """Return the shares of a class's waiting tasks; fewer than wait if room or domains are lacking now.
 
-        ``open_to``: bool[M], machines that the class may use at present.
+        ``open_to``: bool[M], machines that the class may use now.
         """
         machines = np.flatnonzero(open_to)
         if not topologies:
@@ -222,7 +219,7 @@ class CellShares:
         return shares
 
     def _list_cells(self, topologies: list[Int64], open_to: Bool) -> _Cells:
-        """Return cells of the machines in ``open_to``; they are sorted once for classes with the same topologies."""
+        """Return the cells of the machines in ``open_to``; sorted once for all classes with these topologies."""
         key = tuple(map(id, topologies))  # domains live as long as the rules
         if key not in self._sorted:
             if len(self._sorted) >= _MOST_SORTED:
@@ -237,9 +234,7 @@ class CellShares:
         return _Cells(order[kept], np.flatnonzero(np.diff(cell_of[kept], prepend=-1)))
 
     def _counts(self, cls: int, cells: _Cells) -> Int64:
-        """Return tasks per cell, dealt one by one (all that are left at once where nothing changes by placing
-        them).
-        """
+        """Return int64: tasks per cell, distributed one by one, or several at a time if that changes no rule."""
         rules = self.plan.rules.rules(cls)
         first = cells.machines[cells.first]
         room = self._compute_room(cls, cells)
@@ -257,7 +252,7 @@ class CellShares:
             for each in _spreads(rules):
                 height += np.append(self.plan.counts[each.counter], 0)[each.key_domain[first]]
             if gathers:
-                lacking = np.maximum(left - (room - counts), 0)  # tasks that would not find room there
+                lacking = np.maximum(left - (room - counts), 0)  # tasks for which there is no room
                 order = np.lexsort((cost, lacking, height, counts == 0, ~usable))
             else:
                 soft = soft_cost(self.plan, cls, usable, first)
@@ -271,9 +266,7 @@ class CellShares:
         return counts
 
     def _compute_room(self, cls: int, cells: _Cells) -> Int64:
-        """Return tasks of a class that each cell takes, by what earlier classes of the wave leave of it on
-        average.
-        """
+        """Return int64: tasks of a class that each cell takes, after average use by earlier classes of the wave."""
         shape = int(self._problem.shape[cls])
         alone = self._residual.units(np.full(len(cells.machines), shape), cells.machines)
         most: Int64 = np.add.reduceat(alone, cells.first)
@@ -287,7 +280,7 @@ class CellShares:
         return most
 
     def _cost(self, cls: int, cells: _Cells) -> Float64:
-        """Return units: mean cost of a cell's machines, crowding by what was placed in the round included."""
+        """Return float64: mean cost in units of each cell's machines, with the crowding of the round so far."""
         row = self._problem.cost[self._problem.shape[cls]] + self._problem.crowd * self._residual.placed
         sizes = np.diff(cells.first, append=len(cells.machines))
         return np.add.reduceat(row[cells.machines].astype(np.float64), cells.first) / sizes
@@ -298,15 +291,15 @@ def _spreads(rules: ClassRules) -> tuple[RequiredSpread | PreferredSpread, ...]:
 
 
 def _list_counters(rules: ClassRules) -> set[int]:
-    """Return counters on which it depends where a task of a class may or should go."""
+    """Return the counters on which it depends where a task of a class may or should go."""
     looked = {each.counter for each in rules.exclusions}
     looked |= {each.counter for each in _spreads(rules)}
     looked |= {each.counter for each in rules.inclinations}
     return looked | set(rules.attraction.counters if rules.attraction is not None else ())
 
 
-def _mutual(waiting: list[int], rules: RuleSet) -> tuple[set[int], set[int]]:
-    """Return classes of ``waiting`` that keep others out of whole domains, and those that are kept out."""
+def _find_exclusions(waiting: list[int], rules: RuleSet) -> tuple[set[int], set[int]]:
+    """Return the classes of ``waiting`` that keep others out of whole domains, and the classes kept out."""
     active = [cls for cls in waiting if cls in rules.of]
     adders: dict[int, set[int]] = {}
     for cls in active:

@@ -1,1 +1,1 @@
-"""A round's flow for people: which tasks went where, at what price, and what kept the others away."""
+"""A round's flow for people: which tasks went where, at what price, and what kept other tasks waiting."""

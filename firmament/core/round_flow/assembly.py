@@ -1,5 +1,5 @@
-"""A round's flow as values: classes, machines, and the tasks that went from one to the other; put together from a
-round's snapshot, or from what was saved of it. Of the cluster's state only what classes are called is asked.
+"""Assembles a round's flow: classes, machines, and the tasks that went from classes to machines; from a round's
+snapshot, or from what was saved of it. Only the names of classes come from the cluster's state.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from firmament.core.round_flow.kept_back import Reasons, find_kept_back
 from firmament.core.round_flow.rooms import (
     BY_RULES,
     ShapeGate,
+    find_gates,
     find_saturated,
-    gates,
     limit_to_capacity,
     place_prices,
 )
@@ -32,7 +32,7 @@ from firmament.core.state.cluster import Cluster
 
 @dataclass(frozen=True, slots=True)
 class RoundSummary:
-    """A round that is over. ``ended``: seconds since the epoch; ``evictions``: tasks that were told to go."""
+    """A finished round. ``ended``: seconds since the epoch; ``evictions``: number of tasks evicted."""
 
     round: int
     ended: float
@@ -57,32 +57,29 @@ class FlowClass:
     placed: int
     """Tasks placed."""
     price: float | None
-    """Points that the round would have cost less with one task less; None if the flow had no prices."""
+    """Points that the round would have cost less with one task less of the class; None if the flow had no prices."""
     requests: tuple[tuple[str, int], ...]
-    """Amounts of one task by resource."""
+    """Amount that one task requests, by resource."""
     refusals: tuple[tuple[str, int], ...]
-    """Machines by the reason for which they refused a task when the round began."""
+    """Number of machines by the reason for which they refused a task when the round began."""
     open: int
-    """Machines that did not refuse."""
+    """Number of machines that did not refuse."""
     kept_back: tuple[tuple[str, int], ...] = ()
-    """Machines by what kept waiting tasks off after the round, the most important reason first; empty if none
-    waits.
-    """
+    """Number of machines by what kept waiting tasks off after the round, most important first; empty if none waits."""
 
 
 @dataclass(frozen=True, slots=True)
 class RoundFlow:
-    """The flow of a round: C classes, M machines, A arcs with flow, B models."""
+    """The flow of a round over C classes, M machines, A arcs with flow, B models."""
 
     machines: Sequence[str]
     """Names of the machines."""
     machine_price: Float64
-    """float64[M], points that one more place on the machine would have saved; 0 if it would have saved none.
-    """
+    """float64[M], points that one more place on the machine would have saved."""
     machine_room: Int64
-    """int64[M], tasks of the round's mean request that still fit afterwards."""
+    """int64[M], how many more tasks of the round's mean request fit afterwards."""
     machine_saturated: Bool
-    """bool[M], machines that some waiting task could use, and on which none fits any more."""
+    """bool[M], machines that some waiting task could use, but with room for none of these tasks."""
     classes: tuple[FlowClass, ...]
     """The classes."""
     models: tuple[str, ...]
@@ -94,9 +91,9 @@ class RoundFlow:
     count: Int64
     """int64[A], tasks on each arc."""
     cost: Float64
-    """float64[A], points for each task."""
+    """float64[A], points per task."""
     model_cost: Float64
-    """float64[B, A], the part of ``cost`` of each model."""
+    """float64[B, A], each model's part of ``cost``."""
     uids: Sequence[str] = ()
     """Ids of the tasks, arc by arc; empty if not requested."""
 
@@ -106,7 +103,7 @@ _UNKNOWN = ShapeGate((), 0)
 
 @dataclass(frozen=True, slots=True)
 class _Met:
-    """What shapes met as the round began, and by class what those met that wait at its end."""
+    """What refused shapes when the round began, and what kept each class's tasks waiting at its end."""
 
     gates: Mapping[int, ShapeGate]
     kept_back: Mapping[int, Reasons]
@@ -114,7 +111,7 @@ class _Met:
 
 @dataclass(frozen=True, slots=True)
 class ClassWords:
-    """How a class is told: see ``FlowClass``."""
+    """How people see a class: see ``FlowClass``."""
 
     name: str
     job: str = ""
@@ -124,7 +121,7 @@ class ClassWords:
 
 @dataclass(frozen=True, slots=True)
 class RoundWords:
-    """What the rows of a problem are called."""
+    """Names of a problem's rows: machines, resources and classes."""
 
     machines: Sequence[str]
     resources: Sequence[str]
@@ -132,12 +129,12 @@ class RoundWords:
 
 
 def first_tasks(snapshot: Snapshot) -> list[str]:
-    """Return uids of the longest waiting task of each class of a snapshot."""
+    """Return the uid of the longest waiting task of each class of a snapshot."""
     return [snapshot.uids[place] for place in snapshot.first.tolist()]
 
 
 def class_words(cluster: Cluster, uids: Sequence[str]) -> list[ClassWords]:
-    """Return names of the classes of these tasks; for a task that is gone, its uid."""
+    """Return the names of the classes of these tasks; the uid for a task that is gone."""
     tasks, classes = cluster.tasks, cluster.classes.rows
     words = []
     for uid in uids:
@@ -154,7 +151,7 @@ def class_words(cluster: Cluster, uids: Sequence[str]) -> list[ClassWords]:
 def snapshot_flow(
     snapshot: Snapshot, placement: Placement, words: Sequence[ClassWords], *, with_tasks: bool
 ) -> RoundFlow:
-    """Return the flow of a round that was decided on ``snapshot``; ``words``: of each of its classes."""
+    """Return the flow of a round that was decided on ``snapshot``; ``words``: names of its classes."""
     problem, assessed = snapshot.problem, snapshot.assessed
     resources = assessed.machines.resources
     placed = _by_class(problem, placement.assignments)
@@ -171,7 +168,7 @@ def snapshot_flow(
         ]
         return [*assessed.static[shape].refusals(), *told]
 
-    found = gates(problem, resources, lambda shape: assessed.static[shape].refusals())
+    found = find_gates(problem, resources, lambda shape: assessed.static[shape].refusals())
     kept = find_kept_back(problem, placed, resources, static)
     uids = _uids(snapshot, placed) if with_tasks else ()
     told = RoundWords(snapshot.machine_names, resources, words)
@@ -180,11 +177,9 @@ def snapshot_flow(
 
 
 def problem_flow(problem: PlacementProblem, placement: Placement, words: RoundWords) -> RoundFlow:
-    """Return the flow of a round of which there is no more than its problem: without what each model charges,
-    and uids.
-    """
+    """Return the flow of a round of which only the problem is known: without each model's points, and without uids."""
     placed = _by_class(problem, placement.assignments)
-    found = gates(problem, words.resources)
+    found = find_gates(problem, words.resources)
 
     def static(shape: int) -> list[MachineRefusal]:
         return [MachineRefusal(Cause(StatedReason(BY_RULES)), ~problem.feasible[shape])]
@@ -202,7 +197,7 @@ def _flow(
     points: Mapping[str, Float64],
     uids: Sequence[str],
 ) -> RoundFlow:
-    """Return ``placed``: the assignments by class; ``points``: by model, what each costs."""
+    """Return the flow of ``placed``, the assignments by class; ``points``: by model, the points of each."""
     prices = place_prices(problem, placement)
     full, room = find_saturated(problem, placed)
     return RoundFlow(
@@ -254,16 +249,14 @@ def _classes(
 
 
 def _by_class(problem: PlacementProblem, placed: Assignments) -> Assignments:
-    """Return assignments of one class after another, each in the order in which its tasks are given to them."""
+    """Return the assignments class by class, each in the order in which tasks are given to its entries."""
     placed = in_delta_order(problem, placed)
     order = np.argsort(placed.cls, kind="stable")
     return placed.select(order)
 
 
 def _uids(snapshot: Snapshot, placed: Assignments) -> list[str]:
-    """Return uids of the tasks of all entries in turn: of each class the first of its members
-    (``commit.placements``).
-    """
+    """Return the uids of the tasks of all entries in turn: the first members of each class (``commit.placements``)."""
     taken = placed.count_per_class(len(snapshot.members))
     return [
         uid

@@ -1,4 +1,4 @@
-"""Finds what keeps waiting tasks off machines after a round's placements: the reasons why they wait."""
+"""Finds the reasons why tasks wait after a round's placements: what keeps them off machines."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from firmament.core.rules.node_name import OUTSIDE
 from firmament.core.rules.node_resources import lacks
 
 MOST_CLASSES = 100
-"""Classes that are looked at. Each takes some dozen passes over all machines."""
+"""Limit on the classes that are examined; each takes some dozen passes over all machines."""
 
 LEFT_OVER = "node(s) had room that the round did not use"
-"""Of machines that refuse nothing: a limit of time, or waiting that is cheaper than the place."""
+"""Reason for machines that refuse nothing: a time limit ended the round, or waiting was cheaper than the place."""
 
 Reasons = tuple[tuple[str, int], ...]
 
@@ -30,11 +30,11 @@ def find_kept_back(
     resources: Sequence[str],
     static: Callable[[int], list[MachineRefusal]],
 ) -> dict[int, Reasons]:
-    """Return, for each class of which tasks wait after the round, machines by what keeps one more of them off.
+    """Return, for each class with waiting tasks after the round, machines by the reason that keeps one more task off.
 
-    The reason that matters most comes first: that of most of the machines that were open as the round began; where
-    none was, of those that came nearest, see ``_nearest``. ``static``: what refuses a shape beside room. Of very many
-    classes only those of most tasks are looked at.
+    The most important reason comes first: that of most machines that were open when the round began or, if none was, of
+    the machines that came nearest, see ``_nearest``. ``static``: what refuses a shape besides room. If there are very
+    many classes, only those with most waiting tasks are examined.
     """
     waiting = problem.counts.sum(axis=1) - placed.count_per_class(problem.classes)
     if not waiting.any():
@@ -53,16 +53,14 @@ def find_kept_back(
 
 
 def _causes(board: Board, cls: int, others: Sequence[MachineRefusal], resources: Sequence[str]) -> RootCauses:
-    """Return why each machine is refused to one more task of a class, as a board stands."""
+    """Return why each machine refuses one more task of a class on a board."""
     problem = board.problem
     lacking = lacks(board.residual.free.T, problem.requests[int(problem.shape[cls])], resources)
     return root_causes(problem.machines, [*others, *lacking, *rule_refusals(board.refusals(cls))])
 
 
 def _nearest(causes: RootCauses) -> Bool:
-    """Return bool[M]: machines that passed all filters but the last ones, and of these those with fewest
-    reasons.
-    """
+    """Return bool[M]: machines that failed only the last filters and, among these, have fewest reasons."""
     if not causes.refusals:
         return causes.find_refused()
     stages = np.array([cause.reason.stage for cause, _ in causes.refusals])[causes.code]
@@ -72,7 +70,7 @@ def _nearest(causes: RootCauses) -> Bool:
 
 
 def _order(causes: RootCauses, matter: Bool) -> list[tuple[str, int]]:
-    """Return machines by reason, that of most of the machines that ``matter`` (bool[M]) first."""
+    """Return the number of machines by reason; first the reason of most of those that ``matter`` (bool[M])."""
     found = [
         (-int((told & matter).sum()), -int(told.sum()), text) for text, told in causes.machines().items()
     ]
@@ -85,7 +83,7 @@ def _outside_pins(problem: PlacementProblem, cls: int) -> Iterator[MachineRefusa
 
 
 def _of_open(problem: PlacementProblem, cls: int, causes: RootCauses) -> Iterator[tuple[str, int]]:
-    """Yield a reason for machines that nothing refuses."""
+    """Yield a reason for machines that refuse nothing."""
     machines = int((~causes.find_refused()).sum())
     if machines:
         in_gang = len(problem.gang) > 0 and int(problem.gang[cls]) >= 0

@@ -1,6 +1,4 @@
-"""What kept a round's classes off machines when it began; what room is left for those that still wait, and what more
-of it would have been worth.
-"""
+"""What refused a round's classes when it began, what room is left for waiting tasks, and what it is worth."""
 
 from __future__ import annotations
 
@@ -21,30 +19,29 @@ from firmament.core.rules.framework.node_rule import MachineRefusal
 from firmament.core.rules.node_resources import lacks
 
 MOST_SHAPES = 300
-"""Most shapes that are looked at: those of most tasks. Each takes some passes over all machines."""
+"""Limit on the shapes that are examined, those of most tasks; each takes some passes over all machines."""
 
 BY_RULES = "node(s) were refused by rules or cost models"
-"""The only reason that is known for saved rounds that hold the problem alone."""
+"""The only reason known for saved rounds that contain nothing but the problem."""
 
 _MOST_ROOM = 2**31 - 1
 
 
 class ShapeGate(NamedTuple):
-    """Machines by the reason that keeps a shape off them, and how many could take one of its tasks."""
+    """How many machines refuse a shape, by reason, and how many could take one of its tasks."""
 
     refusals: tuple[tuple[str, int], ...]
     open: int
 
 
-def gates(
+def find_gates(
     problem: PlacementProblem,
     resources: Sequence[str],
     static: Callable[[int], list[MachineRefusal]] | None = None,
 ) -> dict[int, ShapeGate]:
-    """Return what the shapes of most tasks met as the round began; ``static``: what refuses a shape beside
-    room.
+    """Return the gates of the shapes of most tasks when the round began; ``static``: what refuses a shape besides room.
 
-    None: all of that counts as one reason.
+    None: all such refusals count as one reason.
     """
     refusals = static or (
         lambda shape: [MachineRefusal(Cause(StatedReason(BY_RULES)), ~problem.feasible[shape])]
@@ -61,10 +58,9 @@ def gates(
 
 
 def limit_to_capacity(problem: PlacementProblem, capacity: Int64) -> PlacementProblem:
-    """Return the problem in which no machine is for a shape that is larger than it: one more place would not
-    help there.
+    """Return the problem in which no machine may take a shape larger than it, as one more place there would not help.
 
-    ``capacity``: int64[M, K], what machines offer in all.
+    ``capacity``: int64[M, K], total capacity of the machines.
     """
     feasible = problem.feasible.copy()
     for column, amounts in enumerate(problem.requests.T):
@@ -73,10 +69,9 @@ def limit_to_capacity(problem: PlacementProblem, capacity: Int64) -> PlacementPr
 
 
 def find_saturated(problem: PlacementProblem, placed: Assignments) -> tuple[Bool, Int64]:
-    """Return bool[M]: machines that some task which waits after the round might use and that have no room for
-    any of them.
+    """Return bool[M]: machines that some task waiting after the round might use, but with room for no such task.
 
-    int64[M]: how many more tasks of the round's mean request fit there, by resources alone.
+    Also returns int64[M]: how many more tasks of the round's mean request fit there, by resources alone.
     """
     residual = Residual(problem)
     residual.book_assignments(placed)
@@ -95,24 +90,22 @@ def find_saturated(problem: PlacementProblem, placed: Assignments) -> tuple[Bool
 
 
 def largest_shapes(problem: PlacementProblem, counts: Int64) -> Int64:
-    """Return shapes with tasks among ``counts`` (int64[C, WAIT_BUCKETS]), those of most tasks first, at most
-    so many.
-    """
+    """Return shapes with tasks among ``counts`` (int64[C, WAIT_BUCKETS]), most tasks first, ``MOST_SHAPES`` at most."""
     tasks = np.bincount(problem.shape, weights=counts.sum(axis=1), minlength=len(problem.requests))
     order = np.argsort(-tasks, kind="stable")[:MOST_SHAPES]
     return order[tasks[order] > 0]
 
 
-# --- What places were worth in a round, by the prices of its first flow (see ``node_prices``).
+# --- The value of places in a round, by the prices of its first flow (see ``node_prices``).
 #
-# Both figures are derivatives of the flow's cost (Ahuja, Magnanti, Orlin: Network Flows, 9.4): what one task of a class
-# less would save is the least valid price of its node, and what one more place on a machine saves is the most that a
-# task which is elsewhere, or waits, gains by moving there.
+# Both figures are derivatives of the flow's cost (Ahuja, Magnanti, Orlin: Network Flows, 9.4). One task of a class less
+# saves the least valid price of the class's node; one more place on a machine saves the most that any task which is
+# elsewhere, or waits, gains by moving there.
 
 
 class PlacePrices(NamedTuple):
-    """Points: float64[C], what a class costs less with one task less, NaN where the flow knows none of it; float64[M],
-    what one more place on a machine saves.
+    """Points: ``cls``: float64[C], what one task less of a class saves, NaN if the flow does not contain the class;
+    ``machine``: float64[M], what one more place on a machine saves.
     """
 
     cls: Float64
@@ -120,10 +113,9 @@ class PlacePrices(NamedTuple):
 
 
 def place_prices(problem: PlacementProblem, placement: Placement) -> PlacePrices:
-    """Return prices of a round's first flow; NaN and 0 throughout where there was none, or where it is no
-    optimum.
+    """Return the prices of a round's first flow; NaN and 0 if there was no flow, or if it is not optimal.
 
-    Rules between tasks are not part of a flow, nor of its prices.
+    Rules between tasks are part neither of a flow nor of its prices.
     """
     cls = np.full(problem.classes, np.nan)
     first = placement.first
@@ -141,9 +133,7 @@ def place_prices(problem: PlacementProblem, placement: Placement) -> PlacePrices
 
 
 def _savings(problem: PlacementProblem, placed: Assignments, prices: Float64) -> Float64:
-    """Return float64[M]: units that one more place saves; ``prices``: float64[C], units that a class costs
-    less with a task less, NaN where that is not known.
-    """
+    """Return float64[M]: units that one more place saves; ``prices``: float64[C], units per task, NaN if unknown."""
     best = np.zeros(problem.machines)
     step = problem.crowd_step()
     next_costs = problem.crowd * (placed.count_per_machine(problem.machines) // step * step)

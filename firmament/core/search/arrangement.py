@@ -1,4 +1,4 @@
-"""All tasks of a round, placed or waiting, while a search puts them down and takes them up one by one."""
+"""All tasks of a round, placed or waiting, while a search places and removes them one by one."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from firmament.core.search.driver import SearchBudget
 from firmament.core.search.tuning import RelocationTuning
 
 Step: TypeAlias = list[tuple[int, int, bool]]
-"""What has been done, to be undone: (class, machine, whether it was put there)."""
+"""What a move has done, so that it can be undone: (class, machine, True if placed there, False if removed)."""
 
 Value: TypeAlias = tuple[int, ...]
-"""Waiting tasks per priority, the highest first, negated: greater is better."""
+"""Waiting tasks per priority, the highest first, negated: a greater value is better."""
 
 
 class TaskArrangement:
-    """Who is where now, and the best placement so far. Not for problems with ledgers, which give nothing back."""
+    """The present and the best placement of all tasks; not for problems with ledgers, which release nothing."""
 
     def __init__(
         self, problem: PlacementProblem, placed: Assignments, seed: int, tuning: RelocationTuning
@@ -31,7 +31,7 @@ class TaskArrangement:
         self.problem = problem
         self.tuning = tuning
         self.random = np.random.default_rng(seed)
-        #: how many tasks of each class there are
+        #: number of tasks of each class
         self.all = Counter({cls: int(count) for cls, count in enumerate(problem.counts.sum(axis=1)) if count})
         self._start = Residual(problem)
         self._candidates: dict[int, Int64] = {}
@@ -43,22 +43,20 @@ class TaskArrangement:
         self.value = self._best_value = self.count_waiting()
 
     def clear(self) -> None:
-        """Let all tasks wait."""
+        """Remove all tasks from their machines."""
         #: the machines with the tasks that are there now
         self.board = Board(self.problem)
         #: classes of the tasks on each machine, in the order in which they came
         self.on: list[list[int]] = [[] for _ in range(self.problem.machines)]
-        #: tasks of each class that are nowhere
+        #: number of tasks of each class without a machine
         self.waiting = self.all.copy()
 
     def list_hopeful(self) -> list[int]:
-        """Return classes with tasks that wait and might have a place, ascending."""
+        """Return the classes with waiting tasks that could have a place on an empty cluster, ascending."""
         return sorted(cls for cls, count in self.waiting.items() if count > 0 and len(self.list_places(cls)))
 
     def list_places(self, cls: int) -> Int64:
-        """Return machines on which a task of the class fits while no other task of the round is there; rules
-        aside.
-        """
+        """Return the machines that have room for a task of the class without the round's other tasks; ignores rules."""
         found = self._candidates.get(cls)
         if found is None:
             fits = self._start.fits(int(self.problem.shape[cls]))
@@ -66,7 +64,7 @@ class TaskArrangement:
         return found
 
     def count_waiting(self) -> Value:
-        """Return how good the arrangement is."""
+        """Return the value of the arrangement, by its waiting tasks."""
         ranks = int(self.problem.priority.max(initial=0)) + 1
         waiting = [0] * ranks
         for cls, count in self.waiting.items():
@@ -76,7 +74,7 @@ class TaskArrangement:
     # --- single tasks ----------------------------------------------------------------------------------------------
 
     def settle(self, cls: int, step: Step, budget: SearchBudget) -> bool:
-        """Put one waiting task of a class where it may go: often where it costs least, else anywhere."""
+        """Place one waiting task of a class, often where it costs least, else anywhere; return whether it fits."""
         budget.spend()
         machines = np.flatnonzero(self.board.open_to(cls))
         if len(machines) == 0:
@@ -89,45 +87,45 @@ class TaskArrangement:
         return True
 
     def pick(self, machines: Int64) -> int:
-        """Return any of some machines."""
+        """Return a random one of some machines."""
         return int(machines[int(self.random.integers(len(machines)))])
 
     def _cost(self, cls: int) -> Int64:
-        """Return int64[M]: units for one more task of a class, crowding by the tasks of the round included."""
+        """Return int64[M]: units for one more task of a class, with the crowding by the round's tasks."""
         problem = self.problem
         return problem.cost[problem.shape[cls]] + problem.crowd * self.board.residual.placed
 
     def put(self, cls: int, machine: int, step: Step) -> None:
-        """Put a waiting task on a machine; the caller has seen that it may go there."""
+        """Place a waiting task on a machine; the caller has checked that it may go there."""
         self.board.place(cls, machine)
         self.on[machine].append(cls)
         self.waiting[cls] -= 1
         step.append((cls, machine, True))
 
     def withdraw(self, cls: int, machine: int, step: Step) -> None:
-        """Take a task off a machine again."""
+        """Remove a task from a machine."""
         self.board.give_back(cls, machine)
         self.on[machine].remove(cls)
         self.waiting[cls] += 1
         step.append((cls, machine, False))
 
     def undo(self, step: Step) -> None:
-        """Take a step back."""
+        """Undo a step."""
         for cls, machine, was_put in reversed(step):
             (self.withdraw if was_put else self.put)(cls, machine, [])
 
     # --- the best so far -------------------------------------------------------------------------------------------
 
     def is_best(self, value: Value) -> bool:
-        """Return whether an arrangement of such a value is better than all before."""
+        """Return whether a value is better than that of the best placement so far."""
         return value > self._best_value
 
     def keep(self, placed: Assignments, value: Value) -> None:
-        """Take a placement, in a valid order, for the best."""
+        """Store a placement, in a valid order, as the best."""
         self.best, self._best_value = placed, value
 
     def keep_now(self, value: Value) -> bool:
-        """Keep the present placement as the best if some order of placing allows all of it; returns whether it does."""
+        """Store the present placement as the best if it can be made in some valid order; return whether it can."""
         tasks = Assignments.of_tasks([(cls, row) for row, there in enumerate(self.on) for cls in there])
         ordered = in_valid_order(self.problem, tasks)
         if ordered is not None:

@@ -1,8 +1,8 @@
-"""One driver of all searches: it asks a move for one change after another, and keeps those that the move accepts.
+"""The driver of all searches: it asks a move for one change after another, and keeps the changes that the move accepts.
 
-A *move* is one way to change what has been decided; there is a file of each in ``moves/``. The driver knows nothing of
-placements: it has the budget, counts what comes of it, and stops. Budgets count work, never time, so that equal rounds
-have equal results.
+A *move* is one way to change a placement; each has a file in ``moves/``. The driver knows nothing of placements: it
+keeps the budget, counts changes, and decides when to stop. Budgets count work, never time, so that equal rounds have
+equal results.
 """
 
 from __future__ import annotations
@@ -15,49 +15,49 @@ from cost_models.interface import Bool, Int64
 
 
 class Unsupported(StrEnum):
-    """Why a move leaves tasks as they are, where they are concerned; the text is a label of a metric."""
+    """Why a move leaves some tasks where they are; the text is the label of a metric."""
 
     GROUPS = "groups"
-    """They belong to a group that is distributed over a tree."""
+    """The tasks belong to a group that is distributed over a tree."""
     LEDGERS = "ledgers"
-    """A model keeps an account of their room, and gives nothing back."""
+    """A ledger keeps account of their room, and releases nothing."""
     LIMITS = "limits"
-    """Machines share a limit on what they take, or one machine takes only a limited number of the tasks."""
+    """Machines share a limit for the tasks, or one machine may take only some of them."""
     PAIRS = "pairs"
-    """They belong to an application whose pairs decide where its tasks go."""
+    """The tasks belong to an application whose pairs decide where they go."""
     PINS = "pins"
-    """They name their machines."""
+    """The tasks are pinned to machines."""
     RULES = "rules"
-    """They have rules about other tasks, or other tasks have rules about them."""
+    """The tasks have rules about other tasks, or other tasks have rules about them."""
     SIZE = "size"
-    """The tasks are more than the search is made for."""
+    """There are more tasks than the search is made for."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchFigures:
-    """What came of one search. Figures of several searches of a move may be added up."""
+    """Result of one search; the figures of several searches of a move may be added."""
 
     move: str
     tried: int = 0
-    """Changes that were evaluated."""
+    """Number of changes that were evaluated."""
     accepted: int = 0
-    """Changes among these that were carried out."""
+    """Number of these changes that were carried out."""
     unsupported: dict[Unsupported, int] = field(default_factory=dict)
-    """Tasks that the move had to leave as they are, by reason."""
+    """Number of tasks that the move could not consider, by reason."""
 
 
 SearchLog = list[SearchFigures]
-"""What the searches of a round came to, in order."""
+"""The results of a round's searches, in order."""
 
 
 @dataclass(slots=True)
 class SearchBudget:
-    """Work that a search may still do, in a unit of its own: turns, tries, tasks put down. Searches may share one."""
+    """Work that a search may still do, in its own unit (turns, tries, placed tasks); searches may share it."""
 
     left: int
 
     def spend(self, amount: int = 1) -> None:
-        """Note that so much has been done."""
+        """Subtract work that has been done."""
         self.left -= amount
 
 
@@ -65,29 +65,29 @@ Change = TypeVar("Change")
 
 
 class SearchMove(Protocol[Change]):
-    """One way to change what has been decided."""
+    """One way to change a placement."""
 
     name: str
 
     def evaluate(self, budget: SearchBudget) -> Change | None:
-        """Return the next change to look at, None if there is none left; spends what that takes."""
+        """Return the next change, or None if there is none left; spend the work that this takes."""
 
     def accepts(self, change: Change) -> bool:
-        """Return whether the change is one to keep."""
+        """Return whether the change should be kept."""
 
     def apply(self, change: Change) -> None:
-        """Carry the change out, as far as evaluating it has not done so."""
+        """Carry out the rest of the change that evaluating it has not done yet."""
 
     def undo(self, change: Change) -> None:
-        """Take back what evaluating the change has done."""
+        """Undo what evaluating the change has done."""
 
 
 def search(
     move: SearchMove[Change], budget: SearchBudget, *, needs: int = 1, patience: int = -1
 ) -> SearchFigures:
-    """Try changes until a budget has less than ``needs`` left, or nothing is left to try.
+    """Try changes until less than ``needs`` of the budget is left, or until there is no further change.
 
-    ``patience``: changes in a row that are not accepted, after which the search ends; negative: it does not.
+    ``patience``: the search also ends after this many rejected changes in a row; never if negative.
     """
     tried = accepted = idle = 0
     while budget.left >= needs and idle != patience:
@@ -105,9 +105,7 @@ def search(
 
 
 def count_unsupported(reasons: dict[Unsupported, Bool], cls: Int64, count: Int64) -> dict[Unsupported, int]:
-    """Return tasks (``count[i]`` of class ``cls[i]``) by the first of the reasons that holds for their class,
-    bool[C] each.
-    """
+    """Return how many tasks (``count[i]`` of class ``cls[i]``) by the first of ``reasons`` that applies."""
     tasks = count.copy()
     found = {}
     for reason, concerned in reasons.items():

@@ -1,4 +1,4 @@
-"""Finds tasks that may change places without regard to others, and says what keeps the rest in place."""
+"""Finds tasks that may move without regard to other tasks, and the reasons that keep the others where they are."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from firmament.core.flow.problem import PlacementProblem
 from firmament.core.search.driver import Unsupported
 
 UNBOUNDED = 2**40
-"""More tasks than there are: a ledger that says so keeps no account of a shape."""
+"""More tasks than there are: a ledger with this room for a shape keeps no account of it."""
 
 
 def find_staying(problem: PlacementProblem, *, sharing: bool) -> dict[Unsupported, Bool]:
-    """Return bool[C] by reason: classes whose tasks stay, as others depend on where they are, limits on
-    amounts apart.
+    """Return bool[C] by reason: classes whose tasks must stay; ledgers aside, limits matter only if ``sharing``.
 
-    ``sharing``: those stay, too, that take of joint rows which several machines share.
+    ``sharing``: tasks that use joint rows or quotas shared by several machines must stay as well.
     """
     staying = {
         Unsupported.RULES: _mark(problem, list(problem.rules.of)),
@@ -40,7 +39,7 @@ def find_staying(problem: PlacementProblem, *, sharing: bool) -> dict[Unsupporte
 
 
 def movable(problem: PlacementProblem, staying: dict[Unsupported, Bool]) -> Bool:
-    """Return bool[C]: classes that nothing keeps where they are."""
+    """Return bool[C]: classes that no reason keeps where they are."""
     free = np.ones(problem.classes, dtype=np.bool_)
     for concerned in staying.values():
         free &= ~concerned
@@ -54,7 +53,7 @@ def _mark(problem: PlacementProblem, classes: list[int]) -> Bool:
 
 
 def _find_accounted(problem: PlacementProblem, free: Bool) -> Bool:
-    """Return bool[C]: classes, ``free`` ones (bool[C]) alone, of which some ledger keeps an account."""
+    """Return bool[C]: those of the ``free`` classes (bool[C]) of which some ledger keeps account."""
     shapes: Int64 = np.unique(problem.shape[free])
     kept = np.zeros(len(problem.requests), dtype=np.bool_)
     for shape, known_as in zip(shapes.tolist(), problem.map_to_ledgers(shapes).tolist(), strict=True):

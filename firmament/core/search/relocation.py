@@ -1,10 +1,10 @@
-"""Finds places for tasks that waves have left over, by placing others of the same round elsewhere.
+"""Finds places for tasks that waves have left over, by moving other tasks of the same round.
 
-Networks and waves decide class by class and domain by domain; where room and rules are tight, a task may stay pending
-although there is a place for it if others go elsewhere. Two moves look for such placements, one after the other:
-``moves/rebuild.py`` places all tasks anew, ``moves/eject.py`` puts one somewhere and those in its way elsewhere.
+Networks and waves decide class by class and domain by domain. Where room and rules are tight, a task may stay pending
+although it has a place if other tasks go elsewhere. Two moves look for such placements, one after the other:
+``moves/rebuild.py`` places all tasks anew; ``moves/eject.py`` places one task, and the tasks in its way elsewhere.
 
-Nothing is given up on the way: the best placement so far is kept, and only if all of it can be placed in a valid order.
+The best placement so far is kept, and only if all of it can be placed in a valid order.
 """
 
 from __future__ import annotations
@@ -24,10 +24,9 @@ from firmament.core.search.tuning import RelocationTuning
 def relocate_tasks(
     problem: PlacementProblem, placed: Assignments, seed: int, tuning: RelocationTuning, log: SearchLog
 ) -> Assignments:
-    """Return a placement of more of the problem's tasks than ``placed``, in a valid order, or ``placed``
-    itself.
+    """Return a placement of more tasks than ``placed``, in a valid order, or ``placed`` itself.
 
-    Important tasks come first: of each priority at least as many are placed as before, unless more of a higher one are.
+    Important tasks come first: at least as many of each priority are placed as before, unless more of a higher one are.
     Deterministic for equal arguments.
     """
     tasks, left = int(problem.counts.sum()), int(problem.counts.sum() - placed.count.sum())
@@ -47,7 +46,7 @@ def relocate_tasks(
 
 
 def _find_obstacle(problem: PlacementProblem, tasks: int, tuning: RelocationTuning) -> Unsupported | None:
-    """Return what keeps the search from being made."""
+    """Return the reason why the search cannot be made, or None."""
     if problem.pairs.steers:
         return Unsupported.PAIRS
     if problem.irrevocable:
@@ -58,10 +57,9 @@ def _find_obstacle(problem: PlacementProblem, tasks: int, tuning: RelocationTuni
 
 
 def _checks_of_a_move(problem: PlacementProblem, placed: Assignments) -> int:
-    """Return how many times as much as usual a move of the tasks that are left costs, by the number of their
-    rules; 1 or more.
+    """Return how many times as much as usual a move of the remaining tasks costs, by their rules; 1 or more.
 
-    People write a handful of rules; of classes with hundreds fewer moves are tried.
+    People usually write a handful of rules; for classes with hundreds of rules, fewer moves are tried.
     """
     left = np.flatnonzero(problem.counts.sum(axis=1) > placed.count_per_class(problem.classes)).tolist()
     checks = sum(problem.rules.rules(cls).checks for cls in left)
@@ -69,16 +67,16 @@ def _checks_of_a_move(problem: PlacementProblem, placed: Assignments) -> int:
 
 
 _USUAL_CHECKS = 16
-"""Rules of a class up to which all moves are tried."""
+"""Number of rules of a class up to which all moves are tried."""
 
-# --- How many tasks can be placed at most: where so many are, a search for more is in vain.
+# --- An upper bound on how many tasks can be placed; where it is reached, a search is useless.
 
 
 def most_placed(residual: Residual, classes: Int64) -> int:
-    """Return upper bound on the tasks of ``classes`` that ``residual`` takes together, whatever their mix.
+    """Return an upper bound on how many tasks of ``classes`` fit into ``residual`` together.
 
-    On each machine that some of them fits, the room divided by the smallest of their requests; rules between tasks and
-    limits of models would only lower it.
+    On each machine on which some of them fits, that is the room divided by their smallest request; rules between tasks
+    and limits of models would only lower it.
     """
     shapes = np.unique(residual.problem.shape[classes]).tolist()
     fits = residual.fits_of(shapes)
@@ -89,11 +87,10 @@ def most_placed(residual: Residual, classes: Int64) -> int:
 
 
 def cannot_be_bettered(problem: PlacementProblem, placed: Assignments) -> bool:
-    """Return whether no placement has more tasks than ``placed`` of some priority, and as many of each higher
-    one.
+    """Return whether certainly no placement is better: more tasks of some priority, and as many of each higher one.
 
-    True is certain; False says nothing. To place more tasks of a priority, more have to be placed of it and all higher
-    ones together. So it is enough that these are as many as possible, for each priority of a waiting task.
+    False says nothing. To place more tasks of a priority, more tasks of this and all higher priorities together must be
+    placed. So for each priority of a waiting task, it is enough that their number is at its upper bound.
     """
     counts = problem.counts.sum(axis=1)
     done = placed.count_per_class(problem.classes)

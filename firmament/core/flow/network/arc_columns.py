@@ -1,13 +1,13 @@
-"""Which class -> machine arcs enter the network at first.
+"""Chooses the class -> machine arcs with which the network starts.
 
-The full network has classes x machines arcs; nearly all are useless. Two selections at the prices of ``equilibrium``
-make the start:
+The full network has classes x machines arcs, nearly all of them useless. Two selections at the prices of
+``equilibrium`` are the start:
 
-* the *cheapest* machines of each class, about as many as it has tasks. Among machines that cost it the same, a class
-  begins where the one before it ended, so that classes stand side by side;
-* a *sample* of all pairs in proportion to the flow that is expected on them. An error in a machine's price misleads
-  all classes alike: it would be in nobody's selection, or in everybody's. The sample gives every machine columns of
-  the classes that are likely to use it, with which the solver corrects the price.
+* the *cheapest* machines of each class, about as many as it has tasks. Among machines of equal cost, a class begins
+  where the previous class ended, so that classes do not compete for the same machines;
+* a *sample* of all pairs, in proportion to the expected flow. An error in a machine's price misleads all classes in
+  the same way: all of them would select the machine, or none. The sample gives every machine columns of the classes
+  that are likely to use it, with which the solver corrects the price.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.flow.price_estimate.equilibrium import UNWANTED, Spread, narrow_price
+from firmament.core.flow.price_estimate.equilibrium import UNWANTED, PriceEstimate, narrow_price
 from firmament.core.flow.price_estimate.sampling import FlowSample
 from firmament.core.flow.residual import Residual
 from firmament.core.flow.tuning import ColumnTuning
 from firmament.solvers.base import Int32
 
 AT_ONCE = 300_000
-"""Pairs of classes and machines that are looked at together; bounds memory, suits the cache."""
+"""Number of (class, machine) pairs that are handled together; bounds memory, and suits the cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,64 +39,65 @@ class ArcColumns:
 
     @classmethod
     def of_places(cls, pairs: tuple[Int64, Int64], classes: Int64, machines: Int64) -> ArcColumns:
-        """Return the ``pairs`` of places in ``classes`` and in ``machines``, in their order."""
+        """Return the arcs of ``pairs`` (indices into ``classes`` and ``machines``), in their order."""
         return cls(classes[pairs[0]], machines[pairs[1]])
 
     @classmethod
     def join(cls, parts: list[ArcColumns], machines: int) -> ArcColumns:
-        """Return all of ``parts``, the pairs of which may be in any order and repeated; ``machines`` is M."""
+        """Return the arcs of all ``parts``, which may be in any order and repeated; ``machines`` is M."""
         if not parts:
             return cls(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
         key = np.concatenate([part.cls for part in parts]) * machines
         key += np.concatenate([part.machine for part in parts])
         if (key[1:] > key[:-1]).all():
             return cls(*_divide(key, machines))
-        key.sort(kind="stable")  # most of it is in order already, which this kind finds
+        key.sort(kind="stable")  # most of it is in order already, from which this kind profits
         return cls(*_divide(key[np.r_[True, key[1:] != key[:-1]]], machines))
 
     def keys(self, machines: int) -> Int64:
-        """Return int64[A]: a number for each pair, in order; ``machines`` is M."""
+        """Return int64[A]: a number for each arc, ascending; ``machines`` is M."""
         return self.cls * machines + self.machine
 
     def merge(self, other: ArcColumns, machines: int) -> ArcColumns:
-        """Return both together; ``machines`` is M."""
+        """Return the arcs of this and ``other``; ``machines`` is M."""
         return ArcColumns.join([self, other], machines)
 
 
-def starting_columns(
+def choose_first_columns(
     residual: Residual,
     offers: OfferedArcs,
-    spread: Spread,
+    estimate: PriceEstimate,
     *,
     base: int,
     samples: float,
     samples_each: float,
     tuning: ColumnTuning,
 ) -> ArcColumns:
-    """Return columns of all waiting classes.
+    """Return the first columns of all waiting classes.
 
-    A class of n tasks gets about its n / 2 + ``base`` cheapest machines, and with the others about ``samples`` x n +
-    ``samples_each`` more by expected flow, in each direction. Machines with columns of few classes get some of others.
-    Pinned classes get all of their machines. ``offers``: those of ``residual``, with the candidates of ``spread``.
+    A class of n tasks gets about its n / 2 + ``base`` cheapest machines and, if there are other classes, about
+    ``samples`` x n + ``samples_each`` more by expected flow, in each direction. Machines with columns of few classes
+    get columns of other classes, too. Pinned classes get all of their machines. ``offers``: the arcs of ``residual``,
+    with the candidates of ``estimate``.
     """
     problem = residual.problem
     classes = offers.classes
     parts = [_list_pinned(residual, offers)]
     if len(classes) == 0:
         return parts[0]
-    likely, everyone, price = offers.likely, np.arange(problem.machines), narrow_price(spread.price)
+    likely, everyone, price = offers.likely, np.arange(problem.machines), narrow_price(estimate.price)
     tasks = residual.remaining[classes].sum(axis=1)
     want = tasks // 2 + base
     begin = (problem.rotation + np.cumsum(tasks) - tasks) % max(1, problem.machines)
     samples = min(samples, tuning.samples_per_machine * len(likely) / int(tasks.sum()))
     sampled = samples > 0 and len(classes) > 1
-    sample = FlowSample(spread, samples * tasks + samples_each, tuning.pairs_per_draw) if sampled else None
+    sample = FlowSample(estimate, samples * tasks + samples_each, tuning.pairs_per_draw) if sampled else None
     least = np.empty(len(classes), dtype=np.int32)
     for at in _chunks(np.arange(len(classes)), len(likely)):
         key = _keys(offers, at, likely, price)
         least[at] = key.min(axis=1, initial=UNWANTED // 2)
         if sample is not None:
-            sample.see(at, key)
+            sample.set_keys(at, key)
         few = _lacks_candidates(offers, at, key, tuning.candidates_enough)
         enough = at[~few]
         key = key[~few] if few.any() else key
@@ -118,10 +119,9 @@ def starting_columns(
 
 
 def _most_eager(dearer: Int32, classes: Int64, machines: Int64, most: int) -> list[ArcColumns]:
-    """Return, for each machine, the columns of the ``most`` classes to which it is least ``dearer`` than the
-    cheapest of all.
+    """Return columns of each machine for the ``most`` classes that lose least by it against their cheapest machine.
 
-    ``dearer``: int32[M', C'], half of ``UNWANTED`` and more where a class does not fit; it is overwritten.
+    ``dearer``: int32[M', C'], that loss; at least half of ``UNWANTED`` where a class does not fit; it is overwritten.
     """
     every, parts = np.arange(len(machines)), []
     for _ in range(most):
@@ -135,16 +135,14 @@ def _most_eager(dearer: Int32, classes: Int64, machines: Int64, most: int) -> li
 def _cheapest(
     key: Int32, classes: Int64, machines: Int64, want: Int64, begin: Int64, tuning: ColumnTuning
 ) -> ArcColumns:
-    """Return about ``want`` (int64[C']) columns of each class with the least ``key`` (int32[C', M']), from
-    ``begin`` on.
-    """
+    """Return each class's ``want`` (int64[C']) columns of least ``key`` (int32[C', M']), from ``begin`` on if equal."""
     return ArcColumns.of_places(
         cheapest(key, want, np.searchsorted(machines, begin), tuning.looked_at), classes, machines
     )
 
 
 def _list_pinned(residual: Residual, offers: OfferedArcs) -> ArcColumns:
-    """Return all machines of waiting classes with pins."""
+    """Return the columns of waiting classes with pins: all machines of their pins that they fit."""
     problem, parts = residual.problem, []
     for cls in np.setdiff1d(residual.active(), offers.classes, assume_unique=True).tolist():
         pins = problem.pins[cls]
@@ -154,14 +152,12 @@ def _list_pinned(residual: Residual, offers: OfferedArcs) -> ArcColumns:
 
 
 def _chunks(rows: Int64, width: int) -> list[Int64]:
-    """Return ``rows`` in pieces that have at most ``AT_ONCE`` pairs with ``width`` machines."""
+    """Return ``rows`` in pieces of at most ``AT_ONCE`` pairs with ``width`` machines."""
     return np.array_split(rows, -(-len(rows) * max(1, width) // AT_ONCE)) if len(rows) else []
 
 
 def _keys(offers: OfferedArcs, rows: Int64, machines: Int64, price: Int32) -> Int32:
-    """Return int32[C', M']: cost plus ``price`` (int32[M]) of classes on ``machines``, ``UNWANTED`` where
-    they do not fit.
-    """
+    """Return int32[C', M']: cost plus ``price`` (int32[M]) of classes on ``machines``, ``UNWANTED`` if unfit."""
     key, usable = offers.costs(rows, machines), offers.usable(rows, machines)
     key += price[machines]
     np.copyto(key, UNWANTED, where=np.logical_not(usable, out=usable))
@@ -169,7 +165,7 @@ def _keys(offers: OfferedArcs, rows: Int64, machines: Int64, price: Int32) -> In
 
 
 def _lacks_candidates(offers: OfferedArcs, rows: Int64, key: Int32, enough: int) -> Bool:
-    """Return bool[C']: classes that fit too few of the candidates, and more machines than those."""
+    """Return bool[C']: classes that fit fewer than ``enough`` candidates, and also fit other machines."""
     few: Bool = (key.max(axis=1, initial=0) == UNWANTED) | (key.shape[1] < enough)
     for row in np.flatnonzero(few).tolist():
         usable = int(offers.fits[int(offers.shapes[rows[row]])].sum())
@@ -183,19 +179,19 @@ def _divide(index: Int64, width: int) -> tuple[Int64, Int64]:
     return row, index - row * width
 
 
-# --- The cheapest machines of each class, side by side where many cost the same.
+# --- The cheapest machines of each class; classes start at different places where many machines cost the same.
 
 
 def cheapest(key: Int32, want: Int64, begin: Int64, looked_at: int) -> tuple[Int64, Int64]:
-    """Return about ``want`` machines of each row with the least key: rows and columns of the pairs, in order.
+    """Return about ``want`` machines with the least key for each row, as rows and columns of the pairs, in order.
 
-    Of those that tie at the end, the ones from column ``begin`` on. ``key``: int32[C', M'], ``UNWANTED`` where a
-    machine is of no use; ``want``, ``begin``: int64[C'].
+    Among machines that tie for the last places, those from column ``begin`` on are taken. ``key``: int32[C', M'],
+    ``UNWANTED`` for machines that the class does not fit; ``want``, ``begin``: int64[C'].
     """
     width = key.shape[1]
     seen, spare = key, want // 4 + 1
     if width >= 2 * looked_at:
-        # A fixed draw, as machines of one kind may come at even intervals.
+        # A fixed random choice, as machines of one kind may come at even intervals.
         some = np.random.default_rng(width).permutation(width)[:looked_at]
         seen, spare = key.take(np.sort(some), axis=1), want // 2 + 8
     limit = _nth_smallest(seen, want * seen.shape[1] // max(1, width))
@@ -209,9 +205,7 @@ def cheapest(key: Int32, want: Int64, begin: Int64, looked_at: int) -> tuple[Int
 
 
 def _nth_smallest(key: Int32, nth: Int64) -> Int32:
-    """Return int32[C']: of each row the ``nth`` smallest from 0, the largest if there are fewer, ``UNWANTED``
-    if none.
-    """
+    """Return int32[C']: the ``nth`` smallest key (from 0) of each row, or the largest; ``UNWANTED`` if none."""
     if key.size == 0:
         return np.full(len(key), UNWANTED, dtype=np.int32)
     nth = np.minimum(nth, key.shape[1] - 1)
@@ -222,10 +216,9 @@ def _nth_smallest(key: Int32, nth: Int64) -> Int32:
 
 
 def _in_turn(row: Int64, place: Int64, at_limit: Bool, want: Int64, begin: Int64) -> Bool:
-    """Return bool[P]: the pairs of ``row`` and ``place``, in order, of which ``want`` are left per row where
-    possible.
+    """Return bool[P]: which pairs of ``row`` and ``place`` to keep, so that ``want`` remain per row where possible.
 
-    Only pairs ``at_limit`` are left out; those from ``begin`` on stay first, and after them those from the left end on.
+    Only pairs ``at_limit`` are dropped; those from ``begin`` on are kept first, then those from the left end on.
     """
     kept = np.ones(len(row), dtype=np.bool_)
     some = np.flatnonzero(at_limit)
@@ -239,19 +232,19 @@ def _in_turn(row: Int64, place: Int64, at_limit: Bool, want: Int64, begin: Int64
     return kept
 
 
-# --- Costs of the arcs that columns are chosen from, looked at once for all who ask.
+# --- Costs of the arcs that columns are chosen from, read once for all users.
 #
-# Rows of costs are longer than a processor's cache when taken together. Reading each entry waits for memory, so one
-# pass finds all that needs whole rows: the least cost on each machine, and the costs on machines that are likely to be
-# used. From the latter, columns are chosen and most left-out arcs are priced.
+# The rows of costs together exceed a processor's cache, and reading each entry waits for memory. So one pass computes
+# all that needs whole rows: the least cost on each machine, and the costs on machines that are likely to be used. With
+# the latter, columns are chosen and most left-out arcs are priced.
 
 
 class OfferedArcs:
-    """The arcs of waiting classes without pins (all machines of a pinned set are columns from the start).
+    """The arcs of waiting classes without pins (all arcs of pinned classes are columns from the start).
 
-    ``classes``: int64[U], ascending; ``shapes``: int64[U], theirs; ``fits``: maps each waiting shape to
+    ``classes``: int64[U], ascending; ``shapes``: int64[U], their shapes; ``fits``: maps each waiting shape to
     ``residual.fits(shape)``; ``likely``: machines that are likely to be used, ascending; ``likely_costs``: int32[U, L],
-    costs of a task there; ``cheapest``: int32[M], least cost of any class.
+    cost of a task of each class there; ``cheapest``: int32[M], least cost of any class.
     """
 
     def __init__(self, residual: Residual, fits: dict[int, Bool], likely: Int64) -> None:
@@ -267,9 +260,9 @@ class OfferedArcs:
             line.take(likely, out=self.likely_costs[row], mode="clip")
 
     def costs(self, rows: Int64, machines: Int64) -> Int32:
-        """Return int32[A, M']: costs of the classes ``rows`` (places among ``classes``); an array of its own.
+        """Return int32[A, M']: costs of the classes ``rows`` (indices into ``classes``) on ``machines``; a new array.
 
-        They are computed already if ``machines`` is ``likely`` itself.
+        They are computed already if ``machines`` is the ``likely`` array itself.
         """
         if machines is self.likely:
             return self.likely_costs[rows]
@@ -279,14 +272,12 @@ class OfferedArcs:
         return costs
 
     def usable(self, rows: Int64, machines: Int64) -> Bool:
-        """Return bool[A, M']: which of ``machines`` classes fit."""
+        """Return bool[A, M']: which of ``machines`` each of the classes ``rows`` fits."""
         usable = np.empty((len(rows), len(machines)), dtype=np.bool_)
         for row, shape in enumerate(self.shapes[rows].tolist()):
             self.fits[shape].take(machines, out=usable[row], mode="clip")
         return usable
 
     def find_within_reach(self, machine_price: Int64, dearest: int) -> Int64:
-        """Return machines that could violate for some class, if the dearest class's price is ``dearest`` half
-        units.
-        """
+        """Return machines to which some arc could violate; ``dearest``: the highest class price, in half units."""
         return np.flatnonzero(2 * self.cheapest.astype(np.int64) + machine_price < dearest)

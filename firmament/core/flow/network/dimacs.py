@@ -1,4 +1,4 @@
-"""Networks as DIMACS text, the format of min-cost-flow tools."""
+"""Writes networks as DIMACS text, the format of min-cost-flow tools."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ ARC_BLOCKS = ("class to machine", "class to unscheduled aggregator", "aggregator
 
 
 def to_dimacs(network: Network) -> str:
-    """Return ``p min NODES ARCS``, then ``n ID EXCESS`` for nodes that supply or demand, then ``a TAIL HEAD
-    LOW CAP COST``.
+    """Return lines ``p min NODES ARCS``, ``n ID EXCESS`` of sources and sinks, ``a TAIL HEAD LOW CAP COST``.
 
-    Nodes count from 1. Comments name the kind of every node and the block that arcs belong to.
+    Nodes count from 1. Comments name the kind of each node and of each block of arcs.
     """
     problem = network.problem
     lines = [

@@ -4,7 +4,8 @@
     class ────────► unscheduled aggregator ──penalty, in wait buckets──► sink
 
 Nodes are numbered: classes, their unscheduled aggregators, the machines that occur in a column, the sink. The supply of
-a class is its number of waiting tasks, so that a feasible flow always exists.
+The nodes are numbered in this order: classes, their unscheduled aggregators, the machines that occur in a column, the
+sink. The supply of a class is its number of waiting tasks, so that a feasible flow always exists.
 """
 
 from __future__ import annotations
@@ -24,30 +25,31 @@ from firmament.solvers.base import FlowProblem, Int32
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """A network and the meaning of its arcs.
+    """A network for the solver, and what its arcs stand for.
 
-    The arcs of ``problem`` come in blocks: A columns, C' class -> aggregator, C' x WAIT_BUCKETS aggregator ->
-    sink (bucket-minor), G machine steps -> sink.
+    The arcs of ``problem`` come in blocks: A columns; C' arcs class -> aggregator; C' x WAIT_BUCKETS arcs aggregator ->
+    sink, those of a class side by side; G machine steps -> sink.
     """
 
     problem: FlowProblem
     """The network for the solver."""
     columns: ArcColumns
-    """The columns and their costs."""
+    """The class -> machine arcs."""
     classes: Int64
-    """int64[C'], active classes."""
+    """int64[C'], classes with waiting tasks."""
     machines: Int64
     """int64[M'], rows of machines."""
     column_class: Int64
-    """int64[A], row of ``classes``."""
+    """int64[A], class of each column, as an index into ``classes``."""
     column_machine: Int64
-    """int64[A], row of ``machines``."""
+    """int64[A], machine of each column, as an index into ``machines``."""
     step_machine: Int64
-    """int64[G], row of ``machines``; steps of one machine are adjacent, in order of cost."""
+    """int64[G], machine of each step, as an index into ``machines``; steps of a machine are adjacent, in order of cost.
+    """
     step_count: Int64
-    """int64[M'], steps per machine."""
+    """int64[M'], number of step arcs per machine."""
     steps: Steps
-    """All steps, even if some of them are merged."""
+    """The steps before any of them are merged."""
 
     @property
     def blocks(self) -> tuple[slice, slice, slice, slice]:
@@ -64,13 +66,12 @@ class Network:
 
 
 def compute_unscheduled_penalties(residual: Residual, dearest: int) -> Int64:
-    """Return cost of leaving tasks unscheduled, above any gain that it could bring: int64[C, WAIT_BUCKETS],
-    falling from the longest wait to the shortest.
+    """Return int64[C, WAIT_BUCKETS]: cost of leaving a task unscheduled, above any gain; longest wait first.
 
-    One more task placed may push others aside, once per class or machine at most, so a task is worth the dearest
-    placement (``dearest``: units) times the longest chain of such moves: nothing stays pending by choice. Among tasks
-    that compete for a place, each wait bucket counts more than any difference in cost, and each rank of priority more
-    than any difference in wait.
+    One more placed task may push others aside, at most once per class or machine. So a penalty is the dearest placement
+    (``dearest``: units) times the longest chain of such moves, and no task stays pending by choice. Among tasks that
+    compete for a place, each wait bucket counts more than any difference in cost, and each rank of priority more than
+    any difference in wait.
     """
     problem = residual.problem
     longest_chain = min(problem.classes, problem.machines) + 1
@@ -81,7 +82,7 @@ def compute_unscheduled_penalties(residual: Residual, dearest: int) -> Int64:
 
 
 def dearest_path(residual: Residual) -> int:
-    """Return upper bound, in units, on what placing one task can cost in this round."""
+    """Return an upper bound, in units, on the cost of placing one task in this round."""
     problem = residual.problem
     if problem.machines == 0:
         return 0
@@ -90,9 +91,7 @@ def dearest_path(residual: Residual) -> int:
 
 
 def crowding_cost(residual: Residual, machine: Int64, nth: Int64 | int = 0) -> Int64:
-    """Return units for the ``nth[i]`` (from 0) task of this pass on ``machine[i]``, after those admitted
-    before.
-    """
+    """Return the crowding units that the ``nth[i]`` task (from 0) of this pass pays on ``machine[i]``."""
     problem = residual.problem
     step = problem.crowd_step()
     each = nth if problem.multiplicity is None else nth // problem.multiplicity[machine]
@@ -100,7 +99,7 @@ def crowding_cost(residual: Residual, machine: Int64, nth: Int64 | int = 0) -> I
 
 
 class Arcs(NamedTuple):
-    """Arcs of one kind: an array int[N] each, or one number for all of them."""
+    """Arcs of one kind: each field is an array int[N], or one number for all arcs."""
 
     tails: Int64 | Int32 | int
     heads: Int64 | Int32 | int
@@ -109,7 +108,7 @@ class Arcs(NamedTuple):
 
 
 def join_arcs(supplies: Int64, *kinds: Arcs) -> FlowProblem:
-    """Return the flow problem of all these arcs, in this order."""
+    """Return the flow problem with all these arcs, in this order."""
     columns = (
         np.concatenate(part) for part in zip(*(np.broadcast_arrays(*kind) for kind in kinds), strict=True)
     )
@@ -126,10 +125,10 @@ def join_arcs(supplies: Int64, *kinds: Arcs) -> FlowProblem:
 def build_network(
     residual: Residual, columns: ArcColumns, penalties: Int64, steps: Int64, merged: Int64 | None = None
 ) -> Network:
-    """Build the network of ``columns``; ``steps``: int64[M], how many crowding steps each machine is given.
+    """Return the network of ``columns``; ``steps``: int64[M], how many crowding steps each machine gets.
 
-    ``merged``: int64[M], how many first steps of each are one arc at the cost of the dearest of them, none by default.
-    Flows that fill those arcs are the same as without merging, at another cost.
+    ``merged``: int64[M], how many first steps of each machine are one arc at the cost of the dearest of them; None: no
+    steps are merged. A flow that fills the merged arcs corresponds to one without merging, at another cost.
     """
     problem = residual.problem
     classes = residual.active()
@@ -176,7 +175,7 @@ def build_network(
 
 
 def whole_network(residual: Residual, fits: dict[int, Bool], penalties: Int64, most: int) -> Network | None:
-    """Return the network of all columns and steps; None if these are more than ``most``."""
+    """Return the network of all columns and steps, or None if there are more than ``most`` of them."""
     problem, classes = residual.problem, residual.active()
     steps = machine_units(residual, classes)
     if len(classes) * problem.machines + int(steps.sum()) > most:
@@ -195,9 +194,7 @@ def whole_network(residual: Residual, fits: dict[int, Bool], penalties: Int64, m
 
 
 def column_arcs(residual: Residual, columns: ArcColumns) -> tuple[Int64, Int64]:
-    """Return how many waiting tasks of its class each column's machine takes at most, and what it costs each:
-    int64[A].
-    """
+    """Return int64[A]: capacity of each column in waiting tasks of its class, and int64[A]: cost of each task."""
     problem = residual.problem
     waiting, shapes = residual.remaining.sum(axis=1), problem.shape[columns.cls]
     capacity = np.minimum(residual.units(shapes, columns.machine), waiting[columns.cls])
@@ -209,21 +206,20 @@ def column_arcs(residual: Residual, columns: ArcColumns) -> tuple[Int64, Int64]:
 
 
 def flow_cost(network: Network, flows: Int64) -> int:
-    """Return units that a flow costs, every task of a machine at the cost of its own step, whether merged or
-    not.
-    """
+    """Return the cost of a flow in units, with each task at the cost of its own step even where steps are merged."""
     *others, steps = network.blocks
     before = slice(others[0].start, others[-1].stop)
     taken = np.bincount(network.step_machine, weights=flows[steps], minlength=len(network.machines))
     return int(flows[before] @ network.problem.costs[before]) + network.steps.cost(taken.astype(np.int64))
 
 
-# --- Machine -> sink arcs: what each further task on a machine costs, in parallel steps of equal width.
+# --- Machine -> sink arcs: the rising cost of each further task on a machine, as parallel steps of equal width.
 
 
 @dataclass(frozen=True, slots=True)
 class StepArcs:
-    """Steps as arcs: ``machine``: int64[G], index of the machine, those of one adjacent and in order of cost;
+    """Steps as arcs: ``machine``: int64[G], index of the machine; steps of a machine are adjacent, in order of cost.
+
     ``count``: int64[M'], arcs of each machine; ``capacity``, ``cost``: int64[G].
     """
 
@@ -233,18 +229,18 @@ class StepArcs:
     cost: Int64
 
     def some(self) -> StepArcs:
-        """Return those that take a task; ``count`` is of all."""
+        """Return the arcs with capacity; ``count`` still counts all arcs."""
         some = self.capacity > 0
         return StepArcs(self.machine[some], self.count, self.capacity[some], self.cost[some])
 
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """Crowding of some machines at the beginning of a pass; int64[M'] each, except ``step``.
+    """Crowding steps of some machines at the beginning of a pass; all fields are int64[M'], except ``step``.
 
-    ``crowd``: units that a task adds for the next; ``placed``: tasks admitted before, per machine that the row stands
-    for, of which there are ``times``; ``room``: tasks that the row takes at most; ``most``: steps that are given to
-    it, of ``step`` tasks for each machine. A row without crowding has one step for all its room.
+    ``crowd``: units that a task adds for the next one; ``times``: number of machines that the row stands for;
+    ``placed``: tasks admitted before per such machine; ``room``: most tasks that the row takes; ``most``: most steps
+    that it gets, of ``step`` tasks for each machine. A row without crowding has one step for all its room.
     """
 
     crowd: Int64
@@ -255,9 +251,7 @@ class Steps:
     step: int
 
     def arcs(self, merged: Int64 | None = None) -> StepArcs:
-        """Return the arcs; ``merged``: int64[M'], how many first steps of each are one arc at the cost of the
-        dearest.
-        """
+        """Return the arcs; ``merged``: int64[M'], first steps of each row that are one arc at the dearest cost."""
         width, used, count = self._sizes()
         skipped = np.zeros_like(count)
         if merged is not None:
@@ -274,18 +268,18 @@ class Steps:
         return StepArcs(machine, count, end - begin, self.crowd[machine] * (ahead // self.step * self.step))
 
     def count_arcs(self) -> int:
-        """Return how many arcs there are if none are merged."""
+        """Return the number of arcs if none are merged."""
         return int(self._sizes()[2].sum())
 
     def cost(self, tasks: Int64) -> int:
-        """Return units that ``tasks`` (int64[M']) are charged, each at the cost of its own step."""
+        """Return the crowding cost in units of ``tasks`` (int64[M']), with each task at the cost of its own step."""
         full, rest = np.divmod(tasks, self.times)
         after = self.placed + full
         whole = staircase(after, self.step) - staircase(self.placed, self.step)
         return int((self.crowd * (self.times * whole + rest * (after // self.step * self.step))).sum())
 
     def _sizes(self) -> tuple[Int64, Int64, Int64]:
-        """Return tasks per step, tasks of the first step that were placed before, and steps: int64[M'] each."""
+        """Return, as int64[M'] each: tasks per step, earlier tasks in the first step, and the number of steps."""
         width = self.step * self.times
         flat = self.crowd == 0
         wide = np.where(flat, np.maximum(self.room, 1), width)

@@ -1,7 +1,7 @@
-"""A network with more columns, or with every step as an arc of its own, and a flow of the narrower one on its arcs.
+"""Widens a network by columns, or gives each step its own arc, and carries a flow over to the new arcs.
 
-Between the first network and the last, mostly a few dozen columns are added and nothing else changes. Then all other
-parts of the network are taken over unchanged.
+Between the first network and the last, usually a few dozen columns are added and nothing else changes. Then all other
+parts of the network are reused.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from firmament.core.ranks import runs, sum_before_in_runs
 
 
 def unmerge(network: Network) -> Network:
-    """Return the same network with every step as an arc of its own."""
+    """Return the same network with an arc of its own for each step."""
     arcs, merged = network.steps.arcs(), network.problem
     _, _, before, _ = network.blocks
     kept = slice(0, before.stop)
@@ -34,17 +34,16 @@ def unmerge(network: Network) -> Network:
 
 
 def carry_over(old: Network, flows: Int64, new: Network, machines: int) -> Int64:
-    """Return the flow of ``old`` on the arcs of ``new``, which has all its columns and room; ``machines`` is
-    M.
+    """Return the flow of ``old`` on the arcs of ``new``, which has all its columns and room; ``machines`` is M.
 
-    Steps may be merged in one and not in the other.
+    Steps may be merged in one network and not in the other.
     """
     result = np.zeros(len(new.problem.tails), dtype=np.int64)
     old_blocks, new_blocks = old.blocks, new.blocks
     result[np.searchsorted(new.columns.keys(machines), old.columns.keys(machines))] = flows[old_blocks[0]]
     for block in (1, 2):
         result[new_blocks[block]] = flows[old_blocks[block]]
-    # Steps are in order of cost, so what a machine takes fills the first ones, however many of them are merged.
+    # Steps are in order of cost, so the tasks on a machine fill the first ones, however many of them are merged.
     taken = np.zeros(machines, dtype=np.int64)
     np.add.at(taken, old.machines[old.step_machine], flows[old_blocks[3]])
     capacity = new.problem.capacities[new_blocks[3]]
@@ -56,10 +55,9 @@ def carry_over(old: Network, flows: Int64, new: Network, machines: int) -> Int64
 def widen_network(
     residual: Residual, network: Network, flows: Int64, added: ArcColumns
 ) -> tuple[Network, Int64] | None:
-    """Return ``network`` with the columns ``added``, which it lacks, and the flow ``flows`` (int64[A]) on its
-    arcs.
+    """Return ``network`` with the columns ``added``, which it lacks, and ``flows`` (int64[A]) on its arcs.
 
-    None if one of them leads to a machine that is no part of the network.
+    Returns None if an added column leads to a machine that is not in the network.
     """
     if not np.isin(added.machine, network.machines).all():
         return None

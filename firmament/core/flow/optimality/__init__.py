@@ -1,1 +1,1 @@
-"""From a flow to an optimal one: node prices, pricing of what was left out, repair."""
+"""Makes a flow optimal: node prices, pricing of the arcs left out, repair."""

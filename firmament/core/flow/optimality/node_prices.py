@@ -1,11 +1,11 @@
-"""Node prices of an optimal flow: what one more unit at a node would cost.
+"""Node prices of an optimal flow: the cost of one more unit at a node.
 
-Prices are valid if no arc with room left has a negative reduced cost, cost + price(head) - price(tail). For an optimal
-flow there are many valid sets, between two extremes: the length of the shortest path from the node to the sink, and
-minus the length of the shortest path from the sink to it, both in the residual network. Prices at the middle are valid
-too, and much less often contradicted by arcs that are not part of the network; they are what column generation uses.
+Prices are valid if no arc with room left has a negative reduced cost, cost + price(head) - price(tail). An optimal
+flow has many valid sets of prices, between two extremes: the distance from the node to the sink, and minus the
+distance from the sink to the node, both in the residual network. The middle of the two is valid as well, and arcs
+that are not in the network contradict it much less often; column generation uses it.
 
-Shortest paths are found by sweeps (`firmament.core.shortest_paths`): each relaxes all arcs at classes, then all at
+Shortest paths are found by sweeps (`firmament.core.shortest_paths`): each relaxes all arcs at classes, then all arcs at
 machines. No negative cycle exists, because the flow is optimal.
 """
 
@@ -25,7 +25,7 @@ UNREACHABLE = np.int64(2**59)
 """Price of a machine that has no room left and carries nothing."""
 
 MOST_SWEEPS = 1000
-"""Paths alternate between classes and machines; real ones have a few dozen arcs at most."""
+"""Limit on sweeps. Paths alternate between classes and machines; real ones have a few dozen arcs at most."""
 
 
 class NotOptimalError(ValueError):
@@ -34,7 +34,7 @@ class NotOptimalError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """``cls``: int64[C'] over the network's classes; ``machine``: int64[M'] over its machines.
+    """Prices of a network's nodes: ``cls``: int64[C'], ``machine``: int64[M'].
 
     In half units, so that the middle of two whole prices is exact: reduced costs are 2 x cost + head - tail.
     """
@@ -46,30 +46,31 @@ class Prices:
 def node_prices(network: Network, flows: Int64) -> Prices:
     """Return middle prices for an optimal flow; raises ``NotOptimalError`` if no valid prices are found."""
     residual = _Residual(network, flows)
-    high_class, high_machine = residual.towards_sink()
+    high_class, high_machine = residual.compute_to_sink()
     low_class, low_machine = residual.compute_from_sink()
-    # Nothing bounds the price of an unused machine from below; the dearest valid one attracts least.
+    # Nothing bounds the price of an unused machine from below; its highest valid price attracts least.
     machine = high_machine + np.where(residual.used_machine, low_machine, high_machine)
     return Prices(cls=high_class + low_class, machine=machine)
 
 
 def least_class_prices(network: Network, flows: Int64) -> Int64:
-    """Return int64[C'], in whole units: what the flow would cost less with one task of each class less.
+    """Return int64[C'], in whole units: how much less the flow would cost with one task less of each class.
 
     Raises ``NotOptimalError`` as ``node_prices`` does.
     """
     residual = _Residual(network, flows)
-    residual.towards_sink()  # which finds out whether there are prices at all
+    residual.compute_to_sink()  # raises if there are no prices
     return residual.compute_from_sink()[0]
 
 
 class _Residual:
-    """Arcs of the residual network, arranged for sweeps.
+    """The residual network of a flow, arranged for sweeps.
 
-    ``column_class``, ``column_machine``: int64[A]; ``forward``: int64[A], cost of columns with room, else unreachable;
-    ``carrying``: columns that carry flow, by class (as columns are) and, in ``by_machine``, by machine. ``leave``:
-    int64[C'], cost of one more pending task, ``stay``: what the dearest pending one pays (-unreachable: none).
-    ``next_step``, ``last_step``: int64[M'], cost of the next step with room, and of the last one used.
+    ``column_class``, ``column_machine``: int64[A]; ``forward``: int64[A], cost of columns with room, otherwise
+    ``UNREACHABLE``; ``carrying``: indices of columns with flow, by class (as columns are), and in ``by_machine`` by
+    machine. ``leave``: int64[C'], cost of leaving one more task pending; ``stay``: cost of the dearest pending task,
+    -``UNREACHABLE`` if there is none. ``next_step``, ``last_step``: int64[M'], cost of the next step with room, and of
+    the last step used.
     """
 
     def __init__(self, network: Network, flows: Int64) -> None:
@@ -89,8 +90,8 @@ class _Residual:
         room = arcs.capacities[unscheduled].reshape(penalty.shape) > pending
         self.stay = np.where(pending > 0, penalty, -UNREACHABLE).max(axis=1, initial=-UNREACHABLE)
         leave = np.where(room, penalty, UNREACHABLE).min(axis=1, initial=UNREACHABLE)
-        # A class that stays pending as a whole has no way to the sink left that could bound its price from above;
-        # the least price that the arcs in use allow is what placing one of its tasks would save.
+        # A class all of whose tasks stay pending has no path to the sink that bounds its price from above. So its price
+        # is the least one that the arcs in use allow: what placing one of its tasks would save.
         whole = flows[aggregation] >= arcs.capacities[aggregation]
         self.leave: Int64 = np.where(whole, self.stay, leave)
 
@@ -99,10 +100,10 @@ class _Residual:
         self.next_step = _segment_min(np.where(has_room, step_cost, UNREACHABLE), network.step_count)
         self.last_step = -_segment_min(np.where(step_flow > 0, -step_cost, UNREACHABLE), network.step_count)
 
-    def towards_sink(self) -> tuple[Int64, Int64]:
-        """Return the greatest valid prices: shortest paths to the sink, for classes and machines.
+    def compute_to_sink(self) -> tuple[Int64, Int64]:
+        """Return the greatest valid prices of classes and machines: distances to the sink.
 
-        Raises ``NotOptimalError`` if they are not valid; then no prices are.
+        Raises ``NotOptimalError`` if they are not valid; then there are no valid prices.
         """
         back = self.by_machine
         ahead = ArcBlock(self.column_class, self.column_machine, self.forward)
@@ -111,7 +112,8 @@ class _Residual:
         for _ in range(MOST_SWEEPS):
             ahead.relax(cls, machine)
             shorter = backward.relax(machine, cls)
-            # Prices only fall here. Once below what the arcs in use allow, a cycle through the sink saves cost.
+            # Prices only fall here. A price below what the arcs in use allow means that a cycle through the sink saves
+            # cost.
             if (machine < self.last_step).any() or (cls < self.stay).any():
                 raise NotOptimalError(
                     "the flow has a cheaper alternative: its residual network has a negative cycle"
@@ -121,9 +123,7 @@ class _Residual:
         raise NotOptimalError("prices do not settle: the residual network has a negative cycle")
 
     def compute_from_sink(self) -> tuple[Int64, Int64]:
-        """Return the least valid prices: minus the shortest paths from the sink, for classes and (used)
-        machines.
-        """
+        """Return the least valid prices of classes and used machines: minus the distances from the sink."""
         order = order_of(self.column_machine, len(self.next_step))
         ahead = ArcBlock(self.column_machine[order], self.column_class[order], self.forward[order])
         back = self.carrying
@@ -137,9 +137,7 @@ class _Residual:
 
 
 def _segment_min(values: Int64, counts: Int64) -> Int64:
-    """Return least value of each run of ``counts[i]`` values; ``UNREACHABLE`` for empty runs, and at most
-    that.
-    """
+    """Return the least value of each run of ``counts[i]`` values, at most ``UNREACHABLE``, which empty runs get."""
     result = np.full(len(counts), UNREACHABLE)
     filled = counts > 0
     if len(values):

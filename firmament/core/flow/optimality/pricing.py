@@ -1,8 +1,8 @@
-"""Prices every arc that was left out of a network: the certificate, or the arcs that refute it.
+"""Prices every arc that was left out of a network: the result is the certificate, or the arcs that refute it.
 
 A left-out arc with cost c from class i to machine j has reduced cost c + price(j) - price(i). If none is negative, the
-flow is an optimum of the full network (linear programming duality). A machine that is absent from the network takes the
-cheapest price of its own arcs to the sink.
+flow is an optimum of the full network (linear programming duality). A machine outside the network has the price of its
+own cheapest arc to the sink.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from firmament.core.flow.residual import Residual, machine_units
 from firmament.core.ranks import counting, places_in
 
 FORBIDDEN = np.int64(2**61)
-"""Reduced cost of an arc that is not for sale."""
+"""Reduced cost that keeps an arc from being chosen."""
 
 PAIRS_AT_ONCE = 200_000
-"""Pairs of classes and machines that are priced together; they fit the processor's cache."""
+"""Number of (class, machine) pairs that are priced together, so that they fit the processor's cache."""
 
 NARROW = 2**26
-"""Prices below this, in half units, are compared in 32 bits; twice the largest cost and this stay below 2**31."""
+"""Prices below this, in half units, are compared in 32 bits: the sum with twice the largest cost is below 2**31."""
 
 
 def full_machine_prices(residual: Residual, network: Network, prices: Prices) -> Int64:
-    """Price of every machine in half units, int64[M]: the network's where it is part of it, else its next step's."""
+    """Return int64[M], in half units: each machine's price in the network or, outside it, the cost of its next step."""
     price = 2 * crowding_cost(residual, np.arange(residual.problem.machines))
     price[network.machines] = prices.machine
     return price
@@ -40,20 +40,18 @@ def full_machine_prices(residual: Residual, network: Network, prices: Prices) ->
 
 @dataclass(frozen=True, slots=True)
 class FullPrices:
-    """Prices in half units beyond a network: ``cls``: int64[C'] over its classes, ``machine``: int64[M] of all."""
+    """Prices in half units: ``cls``: int64[C'], of the network's classes; ``machine``: int64[M], of all machines."""
 
     cls: Int64
     machine: Int64
 
     @classmethod
     def from_network(cls, residual: Residual, network: Network, prices: Prices) -> FullPrices:
-        """Return the prices of a network, and of the machines outside it."""
+        """Return the prices of a network, extended to the machines outside it."""
         return cls(prices.cls, full_machine_prices(residual, network, prices))
 
     def nodes(self, network: Network) -> Int64:
-        """Return int64[N]: prices of all nodes of ``network``, which has the same classes; an aggregator's is
-        its class's.
-        """
+        """Return int64[N]: prices of all nodes of ``network``, with equal classes; aggregators have their class's."""
         return np.concatenate(
             [self.cls, self.cls, self.machine[network.machines], np.zeros(1, dtype=np.int64)]
         )
@@ -63,8 +61,8 @@ class FullPrices:
 class Violations:
     """Left-out arcs that could lower the cost: columns to add, and machines (int64[V]) that need more steps.
 
-    ``total`` is the number of all violations, also those beyond the bound on what is added at once. ``settled``: prices
-    at which no arc violates that is left out when the columns have been added.
+    ``total``: number of all violations, including those beyond the limit on what is added at once. ``settled``: prices
+    at which no arc violates that is still left out after ``columns`` are added.
     """
 
     columns: ArcColumns
@@ -83,24 +81,24 @@ def price_out(
     limit: int,
     settled: FullPrices | None = None,
 ) -> Violations:
-    """Price all left-out arcs; return at most about ``limit`` of the worst violators, shared out over the classes.
+    """Price all left-out arcs; return about ``limit`` of the worst violations at most, divided among the classes.
 
-    ``settled``: prices at which no left-out arc violates, such as the prices of the pricing before. Then only arcs are
-    looked at whose machine is cheaper now in comparison with their class.
+    ``settled``: prices at which no left-out arc violates, such as those of the pricing before. Then only arcs are
+    priced whose machine has become cheaper relative to their class.
     """
     share = max(1, limit // max(1, len(network.classes)))
     waiting = residual.remaining.sum(axis=1)
     cls_price, parts, total = prices.cls.copy(), [], 0
-    for sale in _sales(network, prices, offers, settled):
-        row, place = sale.violating()
+    for arcs_left in _list_left_out(network, prices, offers, settled):
+        row, place = arcs_left.violating()
         if len(row) == 0:
             continue
         total += len(row)
-        reduced = sale.compute_reduced(row, place)
-        kept = _worst(row, reduced, np.minimum(share, waiting[sale.classes] + 64))
-        parts.append(ArcColumns(sale.classes[row[kept]], sale.machines[place[kept]]))
+        reduced = arcs_left.compute_reduced(row, place)
+        kept = _worst(row, reduced, np.minimum(share, waiting[arcs_left.classes] + 64))
+        parts.append(ArcColumns(arcs_left.classes[row[kept]], arcs_left.machines[place[kept]]))
         left = np.flatnonzero(~kept)
-        at = np.searchsorted(network.classes, sale.classes[row[left]])
+        at = np.searchsorted(network.classes, arcs_left.classes[row[left]])
         np.minimum.at(cls_price, at, prices.cls[at] + reduced[left])
     saturated = _find_saturated(residual, network, flows, prices)
     columns = ArcColumns.join(parts, residual.problem.machines)
@@ -108,11 +106,11 @@ def price_out(
 
 
 @dataclass(frozen=True, slots=True)
-class _Sale:
-    """Some classes' arcs that a network left out, and their price.
+class _LeftOutArcs:
+    """Left-out arcs of some classes (rows) to some machines (columns), and their prices.
 
-    ``classes``, ``shapes``: of the rows; ``machines``: of the columns; ``priced``: 2 x cost + machine's price per
-    pair, beyond all bounds for arcs that are in the network; ``price``: of the classes.
+    ``classes``, ``shapes``: of the rows; ``machines``: of the columns; ``priced``: 2 x cost + the machine's price per
+    pair, the largest number for arcs that are in the network; ``price``: of the classes.
     """
 
     classes: Int64
@@ -123,10 +121,10 @@ class _Sale:
     fits: dict[int, Bool]
 
     def violating(self) -> tuple[Int64, Int64]:
-        """Return pairs that the rules allow with a reduced cost below 0: rows, and indices into ``machines``."""
-        # Mostly few classes have any, and the least of a row is found faster than all of it is compared.
+        """Return the pairs with negative reduced cost that filters allow: rows, and indices into ``machines``."""
+        # Usually few classes have any, and a row's minimum is found faster than all of the row is compared.
         some = np.flatnonzero(self.priced.min(axis=1, initial=np.iinfo(self.priced.dtype).max) < self.price)
-        ceiling = self.price[some].astype(self.priced.dtype)  # two types would mean converting all pairs
+        ceiling = self.price[some].astype(self.priced.dtype)  # with two types, numpy would convert all pairs
         hit, place = np.nonzero(self.priced[some] < ceiling[:, None])
         row = some[hit]
         allowed = np.empty(len(row), dtype=np.bool_)
@@ -137,17 +135,15 @@ class _Sale:
         return row[allowed], place[allowed]
 
     def compute_reduced(self, row: Int64, place: Int64) -> Int64:
-        """Return reduced costs of pairs in half units."""
+        """Return the reduced costs of pairs, in half units."""
         reduced: Int64 = self.priced[row, place] - self.price[row]
         return reduced
 
 
-def _sales(
+def _list_left_out(
     network: Network, prices: FullPrices, offers: OfferedArcs, settled: FullPrices | None
-) -> Iterator[_Sale]:
-    """Yield all left-out arcs to machines that could violate, class by class, as many at once as suit the
-    cache.
-    """
+) -> Iterator[_LeftOutArcs]:
+    """Yield the left-out arcs that could violate, in blocks that suit the cache."""
     at = np.searchsorted(network.classes, offers.classes)
     price = prices.cls[at]
     near = offers.find_within_reach(prices.machine, int(price.max(initial=0)))
@@ -157,15 +153,13 @@ def _sales(
     else:
         blocks = _closer(price - settled.cls[at], prices.machine - settled.machine, near)
     for rows, machines in blocks:
-        yield from _sales_of(offers, network, price, prices.machine[machines], rows, machines)
+        yield from _compute_left_out(offers, network, price, prices.machine[machines], rows, machines)
 
 
-def _sales_of(
+def _compute_left_out(
     offers: OfferedArcs, network: Network, price: Int64, level: Int64, rows: Int64, machines: Int64
-) -> Iterator[_Sale]:
-    """Yield the left-out arcs of classes ``rows`` to ``machines``; ``price``: of all classes, ``level``: of
-    ``machines``.
-    """
+) -> Iterator[_LeftOutArcs]:
+    """Yield left-out arcs of ``rows`` to ``machines``; ``price``: of all classes, ``level``: of ``machines``."""
     narrow = int(price[rows].max(initial=0)) < NARROW and int(level.min(initial=0)) >= 0
     dtype = np.int32 if narrow else np.int64
     level = np.minimum(level, NARROW if narrow else FORBIDDEN).astype(dtype)
@@ -178,13 +172,13 @@ def _sales_of(
         priced += level
         inside = slice(*np.searchsorted(inside_row, [begin, begin + size]).tolist())
         priced[inside_row[inside] - begin, inside_place[inside]] = np.iinfo(dtype).max
-        yield _Sale(offers.classes[some], offers.shapes[some], machines, priced, price[some], offers.fits)
+        yield _LeftOutArcs(
+            offers.classes[some], offers.shapes[some], machines, priced, price[some], offers.fits
+        )
 
 
 def _inside(network: Network, classes: Int64, some: Int64, machines: int) -> tuple[Int64, Int64]:
-    """Return the network's columns of ``classes``, ascending, and the machines ``some``, as places in those
-    two, in order.
-    """
+    """Return the network's columns between ``classes`` and the machines ``some``, as indices into these, in order."""
     row = places_in(np.searchsorted(network.classes, classes), len(network.classes))[network.column_class]
     place = places_in(some, machines)[network.columns.machine]
     both = (row >= 0) & (place >= 0)
@@ -192,11 +186,10 @@ def _inside(network: Network, classes: Int64, some: Int64, machines: int) -> tup
 
 
 def _closer(risen: Int64, changed: Int64, near: Int64) -> list[tuple[Int64, Int64]]:
-    """Return blocks of rows and of machines among ``near``: all pairs that may have come closer are in one of
-    them.
+    """Return blocks of rows and of machines among ``near`` that cover all pairs whose reduced cost may have fallen.
 
-    A pair's reduced cost falls by what its class's price has ``risen`` (int64[U]) beyond its machine's (``changed``:
-    int64[M]). Most prices move together, or not at all: few classes rise beyond that, and few machines fall behind.
+    It falls by how much more the class's price has ``risen`` (int64[U]) than the machine's has ``changed`` (int64[M]).
+    Most prices move together or not at all, so few classes rise by more, and few machines by less.
     """
     usual = np.median(risen) if len(risen) else 0
     blocks = []
@@ -207,7 +200,7 @@ def _closer(risen: Int64, changed: Int64, near: Int64) -> list[tuple[Int64, Int6
 
 
 def _worst(row: Int64, reduced: Int64, want: Int64) -> Bool:
-    """Return which entries to keep: of each row at most ``want`` (by row), those with the least reduced cost."""
+    """Return which entries to keep: of each row the ``want`` (by row) with the least reduced cost."""
     counts = np.bincount(row, minlength=len(want))
     kept = np.ones(len(row), dtype=np.bool_)
     if (counts > want).any():
@@ -217,7 +210,7 @@ def _worst(row: Int64, reduced: Int64, want: Int64) -> Bool:
 
 
 def _find_saturated(residual: Residual, network: Network, flows: Int64, prices: FullPrices) -> Int64:
-    """Return machines whose next crowding step, left out of the network, would be cheaper than their price."""
+    """Return the machines whose next crowding step, left out of the network, would be cheaper than their price."""
     _, _, _, steps = network.blocks
     arcs = network.problem
     offered = np.bincount(

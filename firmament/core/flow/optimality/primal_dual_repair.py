@@ -1,14 +1,14 @@
-"""Repairs a flow that is nearly optimal, from prices that nearly fit it, without solving the network again.
+"""Repairs a nearly optimal flow with nearly valid prices, without solving the network again.
 
-After the first solve of a round often only a handful of arcs are missing, each a few units cheaper than the prices say.
-A solver that starts from nothing takes as long for these as for the whole network. Instead, arcs that contradict the
-prices are filled (or emptied, if they carry flow that is too dear), which leaves some nodes with too much and some with
-too little; and the former are led to the latter along shortest paths of the residual network, all that are shortest at
-a time. Prices rise by the lengths of these paths, so that they stay valid throughout. This is the primal-dual method
-for min-cost flows, begun near its end (Ahuja, Magnanti, Orlin: Network Flows, 9.8).
+After the first solve of a round, often only a handful of arcs are missing, each a few units cheaper than the prices
+say. A solver that starts anew takes as long for these as for the whole network. Instead, arcs that contradict the
+prices are filled, or emptied if they carry flow at too high a cost. This leaves some nodes with an excess and others
+with a deficit, and the excess is sent to the deficits along shortest paths of the residual network, along all shortest
+paths of one length at a time. Prices rise by the lengths of these paths, so that they stay valid throughout. This is
+the primal-dual method for min-cost flows, started near its end (Ahuja, Magnanti, Orlin: Network Flows, 9.8).
 
-Lengths count reduced costs first and arcs second: many paths have reduced cost 0, and the short ones among them are
-found at once and cross each other least.
+Lengths count reduced costs first and arcs second: many paths have reduced cost 0, and the shortest of these are found
+first and cross each other least.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from firmament.core.shortest_paths import ArcBlock, shorten
 from firmament.solvers.base import Int32
 
 _FAR = 2**30 - 1
-"""Longer than any path; twice this is still a number of 32 bits."""
+"""Longer than any path; twice this still fits into 32 bits."""
 
 
-class Mended(NamedTuple):
-    """An optimal flow, int64[A], and valid prices of it."""
+class RepairedFlow(NamedTuple):
+    """An optimal flow, int64[A], and valid prices for it."""
 
     flows: Int64
     prices: Prices
@@ -39,17 +39,17 @@ class Mended(NamedTuple):
 
 def repair_flow(
     network: Network, flows: Int64, prices: FullPrices, most: int, tuning: RepairTuning
-) -> Mended | None:
-    """Return an optimal flow of ``network`` and valid prices, from a feasible flow and any prices.
+) -> RepairedFlow | None:
+    """Return an optimal flow of ``network`` and valid prices, starting from a feasible flow and any prices.
 
-    The work grows with what contradicts the prices; None is returned if that is more than ``most`` arcs, or if it
-    turns out to be too much.
+    The work grows with the number of contradicting arcs. Returns None if there are more than ``most`` of them, or if
+    balancing the flow takes too many rounds.
     """
     classes, price = len(network.classes), prices.nodes(network)
     for _ in range(tuning.attempts):
         wrong = _Contradictions(network, flows, price)
         if not len(wrong):
-            return Mended(flows, Prices(cls=price[:classes], machine=price[2 * classes : -1]))
+            return RepairedFlow(flows, Prices(cls=price[:classes], machine=price[2 * classes : -1]))
         if len(wrong) > most:
             return None
         graph = _Graph(network, flows, wrong)
@@ -61,8 +61,10 @@ def repair_flow(
 
 
 class _Contradictions:
-    """Arcs that contradict node prices (in half units): ``fill`` have room and a ``reduced`` cost (int64[A]) below 0,
-    ``empty`` carry flow at one above 0; indices. ``largest``: the size of the largest contradiction.
+    """Arcs that contradict node prices (in half units).
+
+    ``fill``: indices of arcs with room and a negative ``reduced`` cost (int64[A]); ``empty``: indices of arcs with flow
+    and a positive one. ``largest``: size of the largest contradiction.
     """
 
     def __init__(self, network: Network, flows: Int64, price: Int64) -> None:
@@ -77,10 +79,10 @@ class _Contradictions:
 
 
 class _Graph:
-    """The residual network near the contradictions: each arc of it as two half arcs, one for each direction.
+    """The residual network near the contradictions: each arc is two half arcs, one for each direction.
 
-    Half arcs, int64[H], are sorted by tail; nodes are those of the network, so that those of the classes come first.
-    ``excess``: int64[N], what is too much at each node; ``risen``: int64[N], by how much its price has risen.
+    Half arcs, int64[H], are sorted by tail; nodes are those of the network, classes first. ``excess``: int64[N], the
+    surplus at each node, negative for a deficit; ``risen``: int64[N], by how much the node's price has risen.
     """
 
     def __init__(self, network: Network, flows: Int64, wrong: _Contradictions) -> None:
@@ -93,8 +95,8 @@ class _Graph:
             np.add.at(self.excess, arcs.heads[some], moved)
             np.subtract.at(self.excess, arcs.tails[some], moved)
         self.risen = np.zeros_like(self.excess)
-        # What was moved can be moved back, so few of the shortest paths are longer than what that costs; and tasks that
-        # were left out at a penalty, which is far more than any path costs, find a place along much shorter ones.
+        # What was moved can be moved back, so few of the shortest paths cost more than that. And tasks that were left
+        # out at a penalty, which is far above the cost of any path, find a place along much shorter paths.
         farthest = min(wrong.largest, (_FAR >> len(self.excess).bit_length() + 1) - 1)
         self._part = part = np.flatnonzero((np.abs(wrong.reduced) <= farthest) & (arcs.capacities > 0))
         tail = np.concatenate([arcs.tails[part], arcs.heads[part]])
@@ -110,9 +112,9 @@ class _Graph:
         self._hop = 1 << len(self.excess).bit_length()
 
     def balance(self, tuning: RepairTuning) -> bool:
-        """Lead all that is too much to where something is missing; False if that takes, or would take, too many rounds.
+        """Send all excess to nodes with a deficit; return False if that takes, or would take, too many rounds.
 
-        An arc of a group of thousands of machines is filled whole, and may have to be emptied again in small parts.
+        Filling a whole arc to a group of thousands of machines may have to be undone in many small parts.
         """
         first = int(self.excess[self.excess > 0].sum())
         for done in range(tuning.rounds):
@@ -144,11 +146,9 @@ class _Graph:
         return result
 
     def _distances(self, tail: Int64, head: Int64, length: Int32) -> Int32:
-        """Return int32[N]: how far the nodes are from where something is missing; ``_FAR`` if nothing leads
-        there.
-        """
+        """Return int32[N]: distance of each node to the nearest deficit, ``_FAR`` if no path leads to one."""
         distance = np.where(self.excess < 0, 0, _FAR).astype(np.int32)
-        # Paths alternate between classes and other nodes: relaxed in turn, each sweep takes two steps of them.
+        # Paths alternate between classes and other nodes: with both relaxed in turn, each sweep takes two steps.
         middle = int(np.searchsorted(tail, self._classes))
         blocks = [
             ArcBlock(tail[some], head[some], length[some]) for some in (slice(middle), slice(middle, None))
@@ -157,7 +157,7 @@ class _Graph:
         return distance
 
     def _push(self, sources: Int64, shortest: Int64) -> None:
-        """Send as much as possible from ``sources`` along half arcs of shortest paths (a blocking flow)."""
+        """Send as much excess as possible from ``sources`` along shortest half arcs (a blocking flow)."""
         excess, room, mate = self.excess.data, self._room.data, self._mate.data
         head, arc = self._head.data, shortest.data
         counts = np.bincount(self._tail[shortest], minlength=len(excess))

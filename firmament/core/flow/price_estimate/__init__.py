@@ -1,1 +1,1 @@
-"""Prices that a round is likely to end with, before anything is solved."""
+"""Estimates the prices that a round is likely to end with, before anything is solved."""

@@ -1,10 +1,10 @@
-"""Starts the expected prices of a round from what shapes were worth in an earlier one.
+"""Derives the price estimate of a round from the prices of shapes in an earlier round.
 
-From round to round the prices of the shapes move together: as load grows all rise, and differences between them hardly
-change. So one number has to be found anew, the level at which machines take as many tasks as wait; shapes that are new
-are priced by what machines charge at that level. From there prices are exact enough for Newton's method to begin with
-little smoothing, on the machines that are wanted at them. Where they turn out to mislead, nothing is returned, and
-prices are found afresh.
+From round to round the prices of shapes move together: when load grows, all rise, and their differences hardly change.
+So one number has to be found anew, the level at which machines take as many tasks as wait; new shapes are priced by
+what machines charge at that level. These prices are exact enough for Newton's method to begin with little smoothing,
+on the machines that are wanted at them. If they turn out to mislead, the result is None, and prices are estimated from
+scratch.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from firmament.core.flow.tuning import ContinuationTuning, PriceTuning, Smoothin
 def continue_prices(
     demand: MarketDemand, prices: PriceTuning
 ) -> tuple[Int64, Market, Int64, MarketPoint] | None:
-    """Return sharp prices of shapes, found from the problem's ``dual_prices``.
+    """Return sharp prices of shapes, derived from the problem's ``dual_prices``, or None.
 
-    Returns the machines that take part, ascending, their market, the places of the shapes that it has, and
-    the prices; None if too little is known, or if it misleads.
+    The result is: the machines that take part, ascending; their market; indices of the market's shapes; the prices.
+    None if earlier prices cover too few tasks, or if they mislead.
     """
     tuning, finest = prices.continuation, prices.newton.sharpest[-1]
     stairs, shapes, tasks = demand.stairs, demand.shapes, demand.tasks
@@ -54,13 +54,13 @@ def continue_prices(
     machines = stairs.find_near(paid, tuning.reach)
     market, present = demand.market(machines)
     if len(present) < len(shapes):
-        return None  # some shape fits none of the machines that others want
+        return None  # some shape fits none of the machines that the other shapes want
     found = continue_from(market, price[present], finest, prices.newton, most_lacking=tuning.misleading)
     return None if found is None else (machines, market, present, found)
 
 
 def _find_known(demand: MarketDemand, enough: float) -> Float32 | None:
-    """Return earlier prices of shapes, NaN where there is none; None if there are prices for too few tasks."""
+    """Return float32[S]: earlier prices of shapes, NaN for unknown ones, or None if they cover too few tasks."""
     problem, tasks = demand.problem, demand.tasks
     if problem.dual_prices is None:
         return None
@@ -71,16 +71,15 @@ def _find_known(demand: MarketDemand, enough: float) -> Float32 | None:
 
 @dataclass(frozen=True, slots=True)
 class _Pricing:
-    """Looks for prices by bisection, with machines smoothed as at the finest smoothing."""
+    """Finds prices by bisection, with loads smoothed as at the finest smoothing."""
 
     _tuning: ContinuationTuning
     _finest: Smoothing
 
     def common_level(self, stairs: CrowdingSteps, paid: Float32, tasks: float) -> np.float32 | None:
-        """Return how far prices have to move for machines to take ``tasks``; ``paid``: float32[M], offers at
-        earlier prices.
+        """Return how far all prices have to move so that machines take ``tasks``; ``paid``: float32[M], earlier offers.
 
-        None if that is further than ``most_moved``.
+        Returns None if that is further than ``most_moved``.
         """
         most = self._tuning.most_moved * stairs.step
         low, high = -most, most
@@ -101,10 +100,13 @@ class _Pricing:
         return float(self._load(stairs, paid + np.float32(level)).sum()) < tasks
 
     def price_beside(self, stairs: CrowdingSteps, paid: Float32, cost: Float32, tasks: float) -> np.float32:
-        """Price at which ``tasks`` tasks of a shape find places beside those who offer ``paid``, all float32[M], M > 0.
+        """Return the price at which ``tasks`` tasks of a new shape find places among tasks that offer ``paid``.
 
-        A machine takes as many tasks as the better offer pays for, and shares them out between the two by the smoothed
-        choice of ``smoothed_market``.
+        ``paid``, ``cost``: float32[M], M > 0.
+
+
+        A machine takes as many tasks as the better offer pays for, and divides them between the two offers by the
+        smoothed choice of ``smoothed_market``.
         """
         key = cost + np.maximum(paid, stairs.base)
         least = float(key.min())
@@ -125,7 +127,5 @@ class _Pricing:
         return np.float32(high)
 
     def _load(self, stairs: CrowdingSteps, price: Float32) -> Float32:
-        """Return tasks that machines take at ``price``; slopes would let them take parts of steps that nobody
-        pays for.
-        """
+        """Return how many tasks machines take at ``price``; steps, unlike slopes, count only if paid for."""
         return smooth_loads(stairs, price, np.float32(self._finest.width))[0]

@@ -1,12 +1,12 @@
-"""Prices that a round is likely to end with, before anything is solved.
+"""Estimates the prices that a round is likely to end with, before anything is solved.
 
-Column generation is only as good as its first columns, and these are only as good as the machine prices by which they
-are chosen. Three steps find them:
+Column generation is only as good as its first columns, and these are only as good as the machine prices that select
+them. Three steps find these prices:
 
-1. *Water-filling* on some of the machines: all waiting tasks are taken for one class with the mean cost of each
-   machine; machines are filled to a common level of cost plus crowding.
-2. *Prices of the classes* that clear those machines, by Newton's method with much smoothing (see ``newton``).
-3. The same, sharply, on all machines that some class would want at these prices.
+1. *Water-filling* on some of the machines: all waiting tasks count as one class with the mean cost of each machine;
+   machines are filled to a common level of cost plus crowding.
+2. *Prices of the classes* that clear those machines, by Newton's method with strong smoothing (see ``newton``).
+3. The same with little smoothing, on all machines that some class would want at these prices.
 
 The result steers the choice of columns only. It is never part of a cost, and the certificate does not depend on it.
 """
@@ -28,57 +28,56 @@ from firmament.core.flow.tuning import PriceTuning
 from firmament.solvers.base import Int32
 
 UNWANTED = 2**31 - 1
-"""Key of a machine that a shape cannot use; costs and narrowed prices together stay below it."""
+"""Key of a machine that a shape cannot use; the sum of a cost and a narrowed price stays below it."""
 
 
 Found = tuple[Int64, Market, Int64, MarketPoint | None]
-"""Machines that take part, ascending; their market; the shapes that it has (places among those looked at); prices."""
+"""Machines that take part, ascending; their market; indices of the shapes in the market; prices, None if it is empty.
+"""
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
-    """The expected end of a round."""
+class PriceEstimate:
+    """Estimated prices and loads at the end of a round."""
 
     price: Int64
-    """int64[M], units."""
+    """int64[M], price of one more place on each machine, in units."""
     load: Int64
-    """int64[M], tasks."""
+    """int64[M], tasks on each machine."""
     candidates: Int64
     """Machines that are likely to be used, ascending."""
     temperature: float
-    """The last temperature, in units."""
+    """Smoothing of the prices found last, in units."""
     appeal: Float32
-    """float32[C], tasks for which each candidate should have columns."""
+    """float32[C], for each candidate, the number of tasks for which it should have columns."""
     sharp: bool = False
-    """Whether prices are about in the middle between a machine's last task and its next one, as exact as the
-    temperature.
-    """
+    """Whether prices are about midway between a machine's last and next step, as exact as the temperature."""
     dual_prices: DualPrices | None = None
-    """The matching worth of shapes (as ledgers know them), None if prices are not sharp."""
+    """The matching prices of shapes (numbered as in ledgers), None if prices are not sharp."""
 
 
 _QUIET = np.errstate(invalid="ignore")
-"""All numbers stay finite, whatever the market (``tests/firmament/core/flow/test_extreme_markets.py``). So where numpy
-tells of an invalid operation, which a processor flags for all lanes of a register, it was on none of them."""
+"""Silences a false alarm of numpy: a processor flags an invalid operation for all lanes of a register, used or not. All
+numbers stay finite, whatever the market (``tests/firmament/core/flow/test_extreme_markets.py``)."""
 
 
 @_QUIET
-def estimate_spread(residual: Residual, fits: dict[int, Bool], tuning: PriceTuning) -> Spread:
+def estimate_prices(residual: Residual, fits: dict[int, Bool], tuning: PriceTuning) -> PriceEstimate:
     """Estimate prices and loads for the waiting tasks; ``fits`` maps each waiting shape to ``residual.fits``."""
     problem = residual.problem
     waiting = residual.remaining.sum(axis=1)
     per_shape = np.bincount(problem.shape, weights=waiting, minlength=len(problem.requests)).astype(
         np.float64
     )
-    shapes, weight = representatives(problem, per_shape, tuning.sampled_shapes, tuning)
+    shapes, weight = sample_shapes(problem, per_shape, tuning.sampled_shapes, tuning)
     room = machine_units(residual, np.flatnonzero(waiting))
     base = problem.crowd * residual.placed
     if len(shapes) == 1 or not problem.crowd.any():
-        some = representatives(problem, per_shape, tuning.levelled_shapes, tuning)
+        some = sample_shapes(problem, per_shape, tuning.levelled_shapes, tuning)
         load = _mean_load(problem, *some, fits, room, base, tuning.bisections)
         used = np.flatnonzero(load)
         price = base + problem.crowd * load // problem.times()
-        return Spread(price, load, used, 1.0, load[used].astype(np.float32))
+        return PriceEstimate(price, load, used, 1.0, load[used].astype(np.float32))
     demand = MarketDemand(
         problem, fits, CrowdingSteps.from_problem(problem, base, room, tuning.flattest), shapes, weight
     )
@@ -86,21 +85,23 @@ def estimate_spread(residual: Residual, fits: dict[int, Bool], tuning: PriceTuni
     return _settle(demand, room, base, tuning, whole=whole)
 
 
-def _settle(demand: MarketDemand, room: Int64, base: Int64, tuning: PriceTuning, *, whole: bool) -> Spread:
-    """Return prices and loads at which tasks and machines suit each other."""
+def _settle(
+    demand: MarketDemand, room: Int64, base: Int64, tuning: PriceTuning, *, whole: bool
+) -> PriceEstimate:
+    """Return the estimate at which tasks and machines match."""
     continuing = continue_prices(demand, tuning) if whole else None
-    found: Found = continuing or _afresh(demand, tuning, whole=whole)
+    found: Found = continuing or _estimate_anew(demand, tuning, whole=whole)
     machines, market, present, cleared = found
     price, load = base.copy(), np.zeros_like(room)
     if cleared is None:
-        return Spread(price, load, machines, 1.0, np.ones(len(machines), dtype=np.float32))
+        return PriceEstimate(price, load, machines, 1.0, np.ones(len(machines), dtype=np.float32))
     charged = np.maximum(cleared.price, market.stairs.base)
     price[machines] = np.rint(charged).astype(np.int64)
     load[machines] = np.minimum(np.ceil(cleared.load).astype(np.int64), room[machines])
     doubt = (
         cleared.temperature if whole else max(cleared.temperature, tuning.least_doubt * demand.stairs.step)
     )
-    # Shares of the classes sum to 1 at the price found, also where it is below what the machine charges.
+    # Shares of the classes sum to 1 at the price found, even where it is below what the machine charges.
     short = np.minimum((charged - cleared.price) / np.float32(doubt), tuning.shortest)
     appeal = np.maximum(cleared.load, tuning.least_appeal) * np.exp(short)
     sharp = float(cleared.load.sum()) >= tuning.enough * float(market.tasks.sum())
@@ -109,14 +110,12 @@ def _settle(demand: MarketDemand, room: Int64, base: Int64, tuning: PriceTuning,
         if sharp
         else None
     )
-    return Spread(price, load, machines, doubt, appeal, sharp, dual_prices)
+    return PriceEstimate(price, load, machines, doubt, appeal, sharp, dual_prices)
 
 
-def _afresh(demand: MarketDemand, tuning: PriceTuning, *, whole: bool) -> Found:
-    """Return prices found without knowing any; None instead of them if no shape fits any machine that takes
-    part.
-    """
-    machines, paid = find_wanted_machines(demand, first_worth(demand, tuning), tuning.reach)
+def _estimate_anew(demand: MarketDemand, tuning: PriceTuning, *, whole: bool) -> Found:
+    """Return prices estimated without earlier ones, None instead of prices if no shape fits any wanted machine."""
+    machines, paid = find_wanted_machines(demand, estimate_first_prices(demand, tuning), tuning.reach)
     market, present = demand.market(machines)
     if len(present) == 0:
         return machines, market, present, None
@@ -137,9 +136,7 @@ def _mean_load(
     base: Int64,
     bisections: int,
 ) -> Int64:
-    """Return tasks per machine if all had the mean cost; the k-th task of m costs mean[m] + base[m] +
-    crowd[m] * k.
-    """
+    """Return int64[M]: tasks per machine if all had the mean cost; task k on m costs mean[m] + base[m] + crowd[m] k."""
     total = np.zeros(problem.machines)
     weights = np.zeros(problem.machines)
     for shape, tasks in zip(shapes.tolist(), weight.tolist(), strict=True):
@@ -155,26 +152,24 @@ def _mean_load(
 
 
 def narrow_price(price: Int64) -> Int32:
-    """Return prices as int32, cut off where they are hopeless anyway; partitioning 32 bits is several times
-    faster.
-    """
+    """Return prices as int32, cut off where no task would pay them; partitioning is much faster with 32 bits."""
     return np.minimum(price, UNWANTED // 4).astype(np.int32)
 
 
-# --- Some shapes that stand for all where there are too many to price each.
+# --- A sample of shapes, where there are too many to price each.
 #
-# What matters is that demand stays balanced: if tasks that suit one kind of machine are drawn too often, these machines
-# come out too dear, all others too cheap, and columns are chosen at prices that are wrong everywhere. So shapes are
-# laid in a row by what they prefer, neighbours with neighbours, and drawn from it at even distances.
+# Demand has to stay balanced: if tasks that suit one kind of machine are drawn too often, these machines become too
+# expensive and all others too cheap, and columns are chosen at prices that are wrong everywhere. So shapes are sorted
+# by what they prefer, and drawn from that order at even distances.
 
 
-def representatives(
+def sample_shapes(
     problem: PlacementProblem, tasks: Float64, most: int, tuning: PriceTuning
 ) -> tuple[Int64, Float64]:
-    """Return at most ``most`` shapes that stand for all; ``tasks``: float64[S], how many of each wait.
+    """Return at most ``most`` shapes that represent all; ``tasks``: float64[S], waiting tasks of each.
 
-    Systematic sampling by number of tasks. Returns shape numbers, ascending, and the tasks that each stands for, which
-    sum to the number of waiting tasks.
+    Systematic sampling by number of tasks. Returns shape numbers, ascending, and the number of tasks that each
+    represents; these sum to the number of waiting tasks.
     """
     present = np.flatnonzero(tasks > 0)
     if len(present) <= most:
@@ -188,38 +183,36 @@ def representatives(
 
 
 def _preferences(problem: PlacementProblem, shapes: Int64, tuning: PriceTuning) -> Float64:
-    """Return which of two kinds of machines each of ``shapes`` prefers, and how much: float64[S'].
+    """Return float64[S']: which of two kinds of machines each of ``shapes`` prefers (sign), and how strongly.
 
-    The first principal component of their costs on some machines, apart from what tasks cost everywhere and what
-    machines cost everyone; by the power method.
+    That is the first principal component, by the power method, of their costs on some machines after subtracting the
+    means of shapes and machines.
     """
     some = np.random.default_rng(problem.machines).permutation(problem.machines)[: tuning.preferences]
     cost = problem.cost.take(some, axis=1)[shapes].astype(np.float64)
     cost -= cost.mean(axis=1)[:, None]
     cost -= cost.mean(axis=0)
-    # Equal parts would not do as a start: each row sums to 0, so the result would be 0.
+    # A constant vector is no start: each row sums to 0, so the result would be 0.
     along = cost[np.argmax(np.abs(cost).max(axis=1))]
     preferred: Float64 = np.zeros(len(shapes))
     for _ in range(tuning.power_steps):
         length = float(np.sqrt(along @ along))
-        if length == 0.0:  # all prefer the same
+        if length == 0.0:  # all shapes prefer the same machines
             break
         preferred = np.einsum("sm,m->s", cost, along / length)
         along = np.einsum("sm,s->m", cost, preferred)
     return preferred
 
 
-# --- Which machines are likely to be used, found at prices that clear a part of the machines.
+# --- The machines that are likely to be used, found at prices that clear some of the machines.
 #
-# Prices of the classes say it at once: a machine is wanted if some class would pay more for a place there than the
-# machine charges. Some thousand machines are enough to find such prices roughly.
+# Prices of classes suffice: a machine is wanted if some class would pay more for a place there than the machine
+# charges. Some thousand machines are enough to find such prices roughly.
 
 
-def first_worth(demand: MarketDemand, tuning: PriceTuning) -> Float32:
-    """Return rough prices of shapes (float32[S]) that clear a part of the machines; NaN for those hardly seen
-    there.
-    """
-    newton, some = tuning.newton, _some(demand.problem.machines, tuning.looked_at)
+def estimate_first_prices(demand: MarketDemand, tuning: PriceTuning) -> Float32:
+    """Return float32[S]: rough prices of shapes that clear some machines; NaN for shapes that fit few of these."""
+    newton, some = tuning.newton, _sample_machines(demand.problem.machines, tuning.looked_at)
     part = len(some) / demand.problem.machines
     market, present = demand.market(some, part)
     worth = np.full(len(demand.shapes), np.nan, dtype=np.float32)
@@ -231,7 +224,7 @@ def first_worth(demand: MarketDemand, tuning: PriceTuning) -> Float32:
     rough = balance(market, price, load, market.stairs.step)
     dearest = (rough[:, None] - market.cost).max(axis=0)
     lacking = market.stairs.base - dearest
-    # Where many classes are alike each counts the load of all as its own, and their prices come out too low by as much.
+    # Where many classes are alike, each counts the load of all as its own, so their prices are too low by that factor.
     near = market.select(
         np.flatnonzero(lacking < max(lacking.min(), 0) + tuning.first_reach * market.stairs.step)
     )
@@ -244,11 +237,10 @@ def first_worth(demand: MarketDemand, tuning: PriceTuning) -> Float32:
 
 
 def find_wanted_machines(demand: MarketDemand, worth: Float32, reach: float) -> tuple[Int64, Float32]:
-    """Return machines that some shape would like at their prices ``worth`` (float32[S]), or nearly so;
-    ascending.
+    """Return the machines that some shape wants, or nearly wants, at the prices ``worth`` (float32[S]); ascending.
 
-    Also what the most interested shape would pay there: float32[C]. Shapes without a price (NaN) like all that
-    they fit.
+    Also returns float32: the highest offer of any shape on each of them. Shapes without a price (NaN) want all machines
+    that they fit.
     """
     unseen = np.isnan(worth)
     paid = demand.best_offers(~unseen, worth[~unseen])
@@ -260,8 +252,8 @@ def find_wanted_machines(demand: MarketDemand, worth: Float32, reach: float) -> 
     return machines, paid[machines]
 
 
-def _some(machines: int, least: int) -> Int64:
-    """Return rows of some machines, ascending; the same at every call."""
+def _sample_machines(machines: int, least: int) -> Int64:
+    """Return rows of a sample of machines, ascending; the same for equal arguments."""
     many = max(least, machines // 10)
     if machines <= 2 * least:
         return np.arange(machines)
@@ -269,7 +261,7 @@ def _some(machines: int, least: int) -> Int64:
 
 
 def _level_load(market: Market, usable: Bool, bisections: int) -> Float32:
-    """Return tasks per machine if all had the mean cost of those that may use it."""
+    """Return float32[M]: tasks per machine if all tasks had the mean cost of those that may use the machine."""
     weights = market.tasks @ usable.astype(np.float32)
     total = market.tasks @ np.where(usable, market.cost, np.float32(0))
     load = water_level_load(
@@ -282,15 +274,14 @@ def _level_load(market: Market, usable: Bool, bisections: int) -> Float32:
     return load.astype(np.float32)
 
 
-# --- Fills machines to a common level of cost, as water fills the ground.
+# --- Water-filling: fills machines to a common level of cost.
 
 
 def water_level_load(mean: Float64, slope: Float64, room: Int64, tasks: int, bisections: int) -> Int64:
-    """Return tasks per machine, int64[M], about ``tasks`` in all, if the k-th task of m costs ``mean[m] +
-    slope[m] * k``.
+    """Return int64[M]: about ``tasks`` tasks at one level of cost, ``mean[m] + slope[m] * k`` for the k-th on m.
 
-    ``slope`` is positive; no machine takes more than its ``room``, 0 where it cannot be used at all. If all the room is
-    for at most ``tasks``, all of it is taken.
+    ``slope`` is positive; no machine takes more than its ``room``, which is 0 where it cannot be used. If there is room
+    for at most ``tasks``, all of it is used.
     """
     if tasks >= int(room.sum()):
         return room
@@ -307,6 +298,6 @@ def water_level_load(mean: Float64, slope: Float64, room: Int64, tasks: int, bis
 
 
 def _count_below(level: float, mean: Float64, slope: Float64, room: Int64) -> Int64:
-    """Return tasks per machine whose cost is at most ``level``."""
+    """Return int64[M]: tasks per machine that cost at most ``level``."""
     load: Int64 = np.clip(np.floor((level - mean) / slope) + 1, 0, room).astype(np.int64)
     return load

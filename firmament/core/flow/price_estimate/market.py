@@ -1,6 +1,6 @@
 """The waiting tasks and some machines as a market: who may buy places where, at what cost, and how many there are.
 
-Costs and places are single-precision numbers here; nothing exact depends on them.
+Costs and numbers of tasks are in single precision here; nothing exact depends on them.
 """
 
 from __future__ import annotations
@@ -20,15 +20,16 @@ FORBIDDEN = np.float32(1e12)
 """Cost of a task on a machine that it may not use."""
 
 HIGHEST = 2**29
-"""Prices of classes are cut off here, and at minus this, so that none leaves 32 bits."""
+"""Prices of classes are limited to this and minus this, so that they fit into 32 bits."""
 
 
 @dataclass(frozen=True, slots=True)
 class CrowdingSteps:
-    """What machines charge beside the tasks' own costs, and how many tasks they take: float32[M] each.
+    """What machines charge besides the tasks' own costs, and how many tasks they take: float32[M] each.
 
-    A machine takes its first task at the price ``base`` and one more per ``growth`` (> 0) above; ``ahead`` of the
-    middle of its stairs; at most ``room``. ``step``: a typical crowding step.
+    A machine takes its first task at the price ``base``, and one more per ``growth`` (> 0) above. ``ahead``: tasks by
+    which its steps are, on average, ahead of the line (price - ``base``) / ``growth``. ``room``: most tasks. ``step``:
+    a typical crowding step.
     """
 
     base: Float32
@@ -41,10 +42,9 @@ class CrowdingSteps:
     def from_problem(
         cls, problem: PlacementProblem, base: Int64, room: Int64, flattest: float
     ) -> CrowdingSteps:
-        """Return the stairs of all machines; ``base``, ``room``: int64[M], units that the next task pays, and
-        tasks.
+        """Return the steps of all machines; ``base``: int64[M], units that the next task pays; ``room``: int64[M].
 
-        ``flattest``: least growth, in typical steps.
+        ``flattest``: smallest growth, as a part of a typical step.
         """
         step = typical_step(problem)
         times = problem.times()
@@ -57,26 +57,25 @@ class CrowdingSteps:
         )
 
     def select(self, machines: Int64) -> CrowdingSteps:
-        """Return the same for some machines."""
+        """Return the steps of some machines."""
         whole = self.base, self.growth, self.ahead, self.room
         base, growth, ahead, room = (each[machines] for each in whole)
         return CrowdingSteps(base, growth, ahead, room, self.step)
 
     def find_near(self, paid: Float32, reach: float) -> Int64:
-        """Return machines with room that are wanted at ``paid`` (float32[M]), or miss that by at most
-        ``reach`` steps.
-        """
+        """Return machines with room that are wanted at ``paid`` (float32[M]) plus ``reach`` typical steps."""
         return np.flatnonzero((paid > self.base - reach * self.step) & (self.room > 0))
 
     def evenly(self, price: Float32) -> Float32:
-        """Return tasks that machines would take at ``price`` (float32[M]) if their stairs were slopes."""
+        """Return float32[M]: tasks that machines would take at ``price`` (float32[M]) if their steps were slopes."""
         return np.clip((price - self.base) / self.growth + self.ahead, 0, self.room)
 
 
 @dataclass(frozen=True, slots=True)
 class Market:
-    """What is to be cleared: ``cost``: float32[S, M], ``FORBIDDEN`` where a task may not go, but not all over a row;
-    ``tasks``: float32[S]; ``stairs``: of the M machines.
+    """Tasks and machines whose prices are sought; ``tasks``: float32[S]; ``stairs``: of the M machines.
+
+    ``cost``: float32[S, M], ``FORBIDDEN`` where a task may not go; each row has another entry.
     """
 
     cost: Float32
@@ -84,15 +83,15 @@ class Market:
     stairs: CrowdingSteps
 
     def select(self, machines: Int64) -> Market:
-        """Return the same tasks with some of the machines (indices into those of the market)."""
+        """Return the market of the same tasks with some of the machines (indices into those of the market)."""
         return Market(self.cost.take(machines, axis=1), self.tasks, self.stairs.select(machines))
 
 
 @dataclass(frozen=True, slots=True)
 class MarketDemand:
-    """What waits, and what all machines charge: ``tasks``: float64[S], how many tasks of ``shapes`` (int64[S]).
+    """The waiting tasks and what all machines charge; ``tasks``: float64[S], number of tasks of ``shapes`` (int64[S]).
 
-    ``fits`` maps each shape to the machines with room for it: bool[M]; ``stairs``: of all machines.
+    ``fits`` maps each shape to the machines with room for it, bool[M]; ``stairs``: of all machines.
     """
 
     problem: PlacementProblem
@@ -102,9 +101,9 @@ class MarketDemand:
     tasks: Float64
 
     def market(self, machines: Int64, part: float = 1.0) -> tuple[Market, Int64]:
-        """Return the market of this ``part`` of the tasks on some machines.
+        """Return the market of this ``part`` of the tasks on some machines, and its shapes' indices in ``shapes``.
 
-        Shapes that fit none of them are left out; returns the market, and the places of the others in ``shapes``.
+        Shapes that fit none of these machines are left out.
         """
         cost = np.empty((len(self.shapes), len(machines)), dtype=np.float32)
         usable = np.empty(cost.shape, dtype=np.bool_)
@@ -119,14 +118,14 @@ class MarketDemand:
         return Market(cost, tasks, self.stairs.select(machines)), somewhere
 
     def best_offers(self, among: Bool | Int64, worth: Float32) -> Float32:
-        """Return what the most interested of the shapes ``among`` these would pay for a place: float32[M].
+        """Return float32[M]: the highest offer for a place on each machine, among the shapes ``among``.
 
-        ``worth``: their prices. Far below every price where none of them fits.
+        ``worth``: their prices. Where none of them fits, the offer is far below every price.
         """
         offer = np.zeros(self.problem.machines, dtype=np.int32)
         net = np.empty_like(offer)
         for shape, price in zip(self.shapes[among].tolist(), worth.tolist(), strict=True):
-            # Counted from far below zero, so that 0 is no offer at all.
+            # Offers are counted from far below zero, so that 0 means no offer.
             np.subtract(
                 np.int32(HIGHEST + round(min(max(price, -HIGHEST), HIGHEST))),
                 self.problem.cost[shape],
@@ -134,11 +133,11 @@ class MarketDemand:
             )
             net *= self.fits[shape]
             np.maximum(offer, net, out=offer)
-        offer -= np.int32(HIGHEST)  # before it becomes a float, which so far from zero would be off by dozens
+        offer -= np.int32(HIGHEST)  # as an integer: a float so far from zero would be off by dozens
         return offer.astype(np.float32)
 
 
 def typical_step(problem: PlacementProblem) -> float:
-    """Return median crowding step over the machines that have one, in units; 1 if none has."""
+    """Return the median crowding step, in units, of the machines that have one; 1 if none has."""
     stepping = problem.crowd[problem.crowd > 0]
     return float(np.median(stepping)) if len(stepping) else 1.0

@@ -1,16 +1,16 @@
-"""Sharpens expected prices by Newton's method on the dual of the round's network.
+"""Sharpens estimated prices by Newton's method on the dual of the round's network.
 
-Given prices u of the classes, machine m is worth V_m = max over classes of u_c - cost(c, m), takes as many tasks as it
-has crowding steps below V_m, and takes them from the class that attains the maximum. Prices at which every class finds
-exactly its tasks taken are those of the optimal flow. Both the maximum and the staircase of steps are smoothed, so that
-the tasks taken are differentiable in u and Newton's method finds the prices in a few steps; then the smoothing is made
-finer. It is the entropy-regularised transport problem with a convex cost of load (Cuturi 2013, Brauer et al. 2017 for
-Newton's method on it).
+Given prices u of the classes, machine m is worth V_m = max over classes of u_c - cost(c, m). It takes as many tasks as
+it has crowding steps below V_m, from the class that attains the maximum. The prices of the optimal flow are those at
+which all tasks of each class are taken. Both the maximum and the staircase of steps are smoothed, so that the number
+of tasks taken is differentiable in u and Newton's method finds the prices in a few steps; then the smoothing is made
+finer. This is the entropy-regularised transport problem with a convex cost of load (Cuturi 2013; Brauer et al. 2017
+for Newton's method on it).
 
-The unknowns are the classes' prices. Newton's equation is solved by conjugate gradients, which need the Hessian's
-products with vectors only. The dual is concave, so a step that goes too far is seen by the sign of its slope, and
-shortened. All of it is products of vectors with one matrix over classes x machines (see ``smoothed_market``), which
-half the smoothing squares: so smoothing is halved from one stage to the next.
+The unknowns are the classes' prices. Newton's equation is solved by conjugate gradients, which only need products of
+the Hessian with vectors. The dual is concave, so a step that is too long is noticed by the sign of the slope at its
+end, and shortened. All of this is products of vectors with one matrix over classes x machines (see
+``SmoothedMarket``). Halving the temperature squares the matrix, so the temperature is halved from stage to stage.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from firmament.core.flow.price_estimate.market import CrowdingSteps, Float32, Ma
 from firmament.core.flow.tuning import NewtonTuning, Smoothing
 
 TINY = 1e-12
-"""Offers are taken afresh once their sums leave this and its inverse."""
+"""The kernel is recomputed once sums of offers leave the range from this to its inverse."""
 
 FARTHEST = 25.0
-"""They are as well once a class's price has moved by more than so many temperatures since they were."""
+"""It is also recomputed once a class's price has moved by more than this many temperatures."""
 
 HALVED = 1e-4
-"""Relative tolerance by which a temperature counts as half of another."""
+"""Relative tolerance for one temperature being half of another."""
 
 BLOCK = 400_000
-"""Entries of a matrix per product with a vector; those run in one thread, whatever the library's settings."""
+"""Matrix entries per product with a vector; such a product runs in one thread, whatever the library's settings."""
 
 
 @dataclass(frozen=True, slots=True)
 class MarketPoint:
-    """Prices of the S classes, and what follows from them for M machines at a temperature.
+    """Prices of S classes, and what follows from them for M machines at a temperature.
 
-    A class offers a machine its ``factor`` times the market's kernel; its share of what the machine takes is
-    that divided by the ``total``.
+    A class's offer to a machine is its ``factor`` times the market's kernel; its share of the machine's tasks is its
+    offer divided by the ``total``.
     """
 
     temperature: float
@@ -52,29 +52,29 @@ class MarketPoint:
     total: Float32
     """float32[M], sum of all offers."""
     price: Float32
-    """float32[M], prices, also below what a machine charges."""
+    """float32[M], prices of the machines, possibly below what they charge."""
     load: Float32
-    """float32[M], tasks."""
+    """float32[M], tasks that each machine takes."""
     slope: Float32
-    """float32[M], growth of the load with the price."""
+    """float32[M], derivative of the load by the price."""
     served: Float32
-    """float32[S], tasks with a machine."""
+    """float32[S], tasks of each class that have a machine."""
     missing: Float32
     """float32[S], tasks without a machine: the slope of the dual."""
 
     @property
     def lacking(self) -> float:
-        """Tasks by which classes have too few or too many places, all together."""
+        """Sum over the classes of how many places too few or too many each has."""
         return float(np.abs(self.missing).sum())
 
 
 class SmoothedMarket:
-    """A market with smoothed choice and stairs.
+    """A market in which the choice between classes and the steps of machines are smoothed.
 
-    What a class offers to a machine is exp((worth - cost - price) / temperature). Other prices of the classes multiply
-    its rows, and half the temperature squares it. So one *kernel*, float32[S, M], does for many prices, and what
-    follows from each is found by products of a matrix and a vector (Sinkhorn's scaling). A point can be asked about
-    until the market is smoothed otherwise, or another point has been found.
+    What a class offers to a machine is exp((worth - cost - price) / temperature). A change of a class's price
+    multiplies its row, and half the temperature squares all entries. So one *kernel*, float32[S, M], serves for many
+    prices, and what follows from each is a product of a matrix and a vector (Sinkhorn's scaling). A point may be used
+    until the smoothing changes or another point is evaluated.
     """
 
     def __init__(self, market: Market) -> None:
@@ -85,7 +85,7 @@ class SmoothedMarket:
         self._worth = self._price = np.empty(0, dtype=np.float32)
 
     def smooth(self, temperature: float, width: float) -> None:
-        """Use ``temperature``, in units, and ``width``, in steps, for smoothing from now on."""
+        """Set the smoothing: ``temperature`` in units, ``width`` in steps."""
         if self._kernel.size and abs(2 * temperature - self.temperature) <= HALVED * self.temperature:
             np.square(self._kernel, out=self._kernel)
         else:
@@ -93,7 +93,7 @@ class SmoothedMarket:
         self.temperature, self._width = np.float32(temperature), np.float32(width)
 
     def evaluate(self, worth: Float32) -> MarketPoint:
-        """Return what follows from prices of the classes."""
+        """Return the point for some prices of the classes."""
         if self._kernel.size:
             moved = (worth - self._worth) / self.temperature
             if np.abs(moved).max() <= FARTHEST:
@@ -106,17 +106,15 @@ class SmoothedMarket:
         return self._point(worth, factor, by_machine(factor, self._kernel))
 
     def take_from(self, point: MarketPoint, places: Float32) -> Float32:
-        """Return tasks of the classes, float32[S], that machines take if they take ``places`` (float32[M]) in
-        all.
-        """
+        """Return float32[S]: how many tasks of each class machines take if they take ``places`` (float32[M]) in all."""
         return point.factor * by_class(self._kernel, places / point.total)
 
     def pass_on(self, point: MarketPoint, move: Float32) -> Float32:
-        """Return by how much prices of machines change, float32[M], if those of the classes do by ``move``."""
+        """Return float32[M]: how prices of machines change if the prices of classes change by ``move``."""
         return by_machine(point.factor * move, self._kernel) / point.total
 
     def _offer(self, worth: Float32) -> None:
-        """Take the kernel afresh at prices of the classes, and at what the best of them would pay on each machine."""
+        """Recompute the kernel at some prices of the classes and the highest offer on each machine."""
         kernel = worth[:, None] - self.market.cost
         self._worth, self._price = worth, kernel.max(axis=0)
         kernel -= self._price
@@ -142,9 +140,9 @@ class SmoothedMarket:
 
 
 def smooth_loads(stairs: CrowdingSteps, price: Float32, width: np.float32) -> tuple[Float32, Float32]:
-    """Return tasks that machines take at their prices, and how these grow with the price.
+    """Return the tasks that machines take at their prices, and the derivative of that by the price.
 
-    Up to a step's edge minus half of ``width`` none more, from there evenly up to the edge plus half of it.
+    A step is taken evenly while the price rises from half of ``width`` before the step's edge to half of it after.
     """
     wanted = (price - stairs.base) / stairs.growth + (stairs.ahead - np.float32(0.5))
     edge = np.rint(wanted)
@@ -156,21 +154,21 @@ def smooth_loads(stairs: CrowdingSteps, price: Float32, width: np.float32) -> tu
 
 
 def by_class(matrix: Float32, vector: Float32) -> Float32:
-    """Return product of a matrix float32[S, M] with one entry per machine: float32[S]."""
+    """Return float32[S]: the product of ``matrix`` (float32[S, M]) and ``vector`` (float32[M])."""
     if matrix.size <= BLOCK:
         return matrix @ vector
     return np.sum([matrix[:, some] @ vector[some] for some in _blocks(matrix)], axis=0)
 
 
 def by_machine(vector: Float32, matrix: Float32) -> Float32:
-    """Return product of one entry per class with a matrix float32[S, M]: float32[M]."""
+    """Return float32[M]: the product of ``vector`` (float32[S]) and ``matrix`` (float32[S, M])."""
     if matrix.size <= BLOCK:
         return vector @ matrix
     return np.concatenate([vector @ matrix[:, some] for some in _blocks(matrix)])
 
 
 def _blocks(matrix: Float32) -> list[slice]:
-    """Return columns that are multiplied together."""
+    """Return slices of the columns that are multiplied together."""
     classes, machines = matrix.shape
     width = max(1, BLOCK // classes)
     return [slice(begin, begin + width) for begin in range(0, machines, width)]
@@ -179,9 +177,9 @@ def _blocks(matrix: Float32) -> list[slice]:
 def refine(
     market: Market, worth: Float32, smoothings: tuple[Smoothing, ...], tuning: NewtonTuning
 ) -> MarketPoint:
-    """Return sharpen the classes' prices ``worth`` (float32[S]), which should be of about the right size.
+    """Return the point of sharp prices, starting from ``worth`` (float32[S]), which should be roughly right.
 
-    Smoothing ends earlier where prices do not settle with less of it.
+    Smoothing stops getting finer where prices do not settle.
     """
     smoothed, (first, *finer) = SmoothedMarket(market), smoothings
     begun = _settle(smoothed, _begin(smoothed, worth, first), first, tuning)
@@ -191,7 +189,7 @@ def refine(
 def continue_from(
     market: Market, worth: Float32, smoothing: Smoothing, tuning: NewtonTuning, *, most_lacking: float
 ) -> MarketPoint | None:
-    """Return the same from prices that are nearly right, at once with little smoothing.
+    """Return the point of sharp prices, starting from nearly right prices with little smoothing, or None.
 
     None if classes have too few or too many places for more than ``most_lacking`` of the tasks at ``worth``, or if
     prices do not settle from there.
@@ -206,9 +204,7 @@ def continue_from(
 
 
 def balance(market: Market, price: Float32, load: Float32, temperature: float) -> Float32:
-    """Return prices of the classes that suit given prices and loads of the machines: one step of Sinkhorn's
-    scaling.
-    """
+    """Return prices of the classes that match prices and loads of the machines: one step of Sinkhorn's scaling."""
     exponent = market.cost + np.maximum(price, market.stairs.base)
     least = exponent.min(axis=1)
     exponent -= least[:, None]
@@ -220,7 +216,7 @@ def balance(market: Market, price: Float32, load: Float32, temperature: float) -
 
 
 def _begin(smoothed: SmoothedMarket, worth: Float32, smoothing: Smoothing) -> MarketPoint:
-    """Return prices ``worth`` of the classes, from now on with this smoothing."""
+    """Set the smoothing, and return the point for the prices ``worth`` of the classes."""
     smoothed.smooth(smoothing.temperature * smoothed.market.stairs.step, smoothing.width)
     return smoothed.evaluate(worth)
 
@@ -228,7 +224,7 @@ def _begin(smoothed: SmoothedMarket, worth: Float32, smoothing: Smoothing) -> Ma
 def _sharpen(
     smoothed: SmoothedMarket, found: MarketPoint, smoothings: list[Smoothing], tuning: NewtonTuning
 ) -> MarketPoint:
-    """Return what ``found`` becomes with less and less smoothing, as far as prices settle."""
+    """Return the point that follows from ``found`` with finer and finer smoothing, as far as prices settle."""
     before: MarketPoint | None = None
     for smoothing in smoothings:
         temperature = smoothing.temperature * smoothed.market.stairs.step
@@ -241,7 +237,7 @@ def _sharpen(
 
 
 def _follow(before: MarketPoint, found: MarketPoint, temperature: float) -> Float32:
-    """Return prices of the classes at ``temperature``, extrapolated from two other temperatures."""
+    """Return the classes' prices at ``temperature``, extrapolated from two higher temperatures."""
     part = (temperature - found.temperature) / (found.temperature - before.temperature)
     worth: Float32 = found.worth + np.float32(part) * (found.worth - before.worth)
     return worth
@@ -250,7 +246,7 @@ def _follow(before: MarketPoint, found: MarketPoint, temperature: float) -> Floa
 def _settle(
     smoothed: SmoothedMarket, point: MarketPoint, smoothing: Smoothing, tuning: NewtonTuning
 ) -> MarketPoint:
-    """Return newton steps from ``point`` until few enough tasks lack a machine."""
+    """Return the point after Newton steps from ``point``, made until few enough tasks lack a machine."""
     enough = smoothing.settled * float(smoothed.market.tasks.sum())
     for _ in range(smoothing.steps):
         if point.lacking <= enough:
@@ -262,17 +258,16 @@ def _settle(
             after = float(move @ tried.missing)
             if after >= -tuning.too_far * rise:
                 break
-            length *= np.float32(rise / (rise - after))  # where the slope would be 0 if it fell evenly
+            length *= np.float32(rise / (rise - after))  # where a linear slope would be 0
             tried = smoothed.evaluate(point.worth + length * move)
         point = tried
     return point
 
 
 def _newton_step(smoothed: SmoothedMarket, point: MarketPoint, tuning: NewtonTuning) -> Float32:
-    """Return how the classes' prices should move: the Hessian's inverse times the slope, by conjugate
-    gradients.
+    """Return how the classes' prices should move: the inverse Hessian times the slope, by conjugate gradients.
 
-    The first direction moves all prices alike, along which the dual is flattest.
+    The first direction moves all prices equally, as the dual is flattest along it.
     """
     temperature = smoothed.temperature
     bend = point.load / temperature - point.slope

@@ -1,12 +1,13 @@
-"""Sampling of pairs of classes and machines, in proportion to the flow that is expected on them.
+"""Samples pairs of classes and machines, in proportion to the expected flow.
 
-It is systematic: weights are laid end to end, and a pair is drawn wherever a mark of an even grid falls into its
-weight. A stretch of total weight w gets w pairs, give or take one, instead of a number that depends on chance. It is
-done twice, once with the machines of a class side by side and once with the classes of a machine, so that every class
-and every machine is met in proportion to its weight.
+The sampling is systematic: weights are laid end to end, and a pair is drawn wherever a mark of an even grid falls into
+its weight. A stretch of total weight w gets w pairs, plus or minus one, instead of a random number. There are two
+passes, one over the machines of each class and one over the classes of each machine, so that every class and every
+machine is drawn in proportion to its weight.
 
-With thousands of classes there are hundreds of pairs for each that is drawn. Then machines are dealt out at random to a
-few parts, and classes take turns at looking at one of them: each still has many to draw from, and so has each machine.
+With thousands of classes there are hundreds of pairs for each pair that is drawn. Then machines are divided at random
+into a few parts, and each class draws from one of them, in turn: each class still has many machines to draw from, and
+each machine many classes.
 """
 
 from __future__ import annotations
@@ -15,45 +16,43 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cost_models.interface import Bool, Float64, Int64
-from firmament.core.flow.price_estimate.equilibrium import UNWANTED, Spread
+from firmament.core.flow.price_estimate.equilibrium import UNWANTED, PriceEstimate
 from firmament.solvers.base import Int32
 
 Float32 = NDArray[np.float32]
 
 STRIDE = 0.618034
-"""Grids of neighbours are shifted by this part of their spacing (the golden section), so that they rarely coincide."""
+"""Grids of neighbours are shifted by this part of their spacing (golden section), so that they rarely coincide."""
 
 
 class FlowSample:
-    """A sample from the pairs of some classes and the candidates of ``spread``; classes may come a few at a time.
+    """A sample of pairs of classes and ``estimate``'s candidates; classes may be added a few at a time.
 
     ``draws``: float64[C'], about how many pairs of each class are drawn, in each direction.
     """
 
-    def __init__(self, spread: Spread, draws: Float64, pairs_per_draw: int) -> None:
-        self._spread, self._draws = spread, draws
-        machines = len(spread.candidates)
+    def __init__(self, estimate: PriceEstimate, draws: Float64, pairs_per_draw: int) -> None:
+        self._estimate, self._draws = estimate, draws
+        machines = len(estimate.candidates)
         enough = pairs_per_draw * max(1.0, float(draws.sum()))
         self._parts = max(1, min(machines, int(len(draws) * machines / enough)))
         order = np.random.default_rng(machines).permutation(machines)
-        # Where the parts do not come out even, a few machines are in two of them.
+        # Where parts of equal size do not divide the machines, a few machines are in two parts.
         self._look = np.sort(np.resize(order, (self._parts, -(-machines // self._parts))), axis=1)
         self._key = np.empty((len(draws), self._look.shape[1]), dtype=np.int32)
 
-    def see(self, at: Int64, key: Int32) -> None:
-        """Set what classes ``at`` (places among all) pay for candidates: int32[A, M'], ``UNWANTED`` if none
-        may go there.
-        """
+    def set_keys(self, at: Int64, key: Int32) -> None:
+        """Set the keys of classes ``at`` (indices) on candidates: int32[A, M'], ``UNWANTED`` where unfit."""
         self._key[at] = (
             key if self._parts == 1 else np.take_along_axis(key, self._look[at % self._parts], axis=1)
         )
 
     def draw(self) -> tuple[Int64, Int64]:
-        """Return the pairs drawn from what was seen, of all classes: places of classes and of candidates."""
+        """Return the pairs drawn for all classes that were set: indices of classes and of candidates."""
         rows, places = [], []
         for part, look in enumerate(self._look):
             mine = slice(part, None, self._parts)
-            flow = _compute_expected_flow(self._key[mine], self._draws[mine], self._spread, look)
+            flow = _compute_expected_flow(self._key[mine], self._draws[mine], self._estimate, look)
             drawn = np.flatnonzero(systematic_sample(flow))
             row = drawn // len(look)
             rows.append(part + self._parts * row)
@@ -62,7 +61,7 @@ class FlowSample:
 
 
 def systematic_sample(weight: Float32) -> Bool:
-    """Return bool[C', M']: pairs drawn; ``weight``: float32[C', M'], at least 0."""
+    """Return bool[C', M']: the pairs drawn; ``weight``: float32[C', M'], not negative."""
     by_machine = np.empty_like(weight)
     sums = shifts = _shifts(weight.shape[1])
     for row, line in enumerate(weight):  # a cumulative sum down the columns, whole rows at a time
@@ -79,20 +78,18 @@ def systematic_sample(weight: Float32) -> Bool:
     return drawn
 
 
-def _compute_expected_flow(key: Int32, draws: Float64, spread: Spread, look: Int64) -> Float32:
-    """Return how ``draws`` (float64[C']) tasks of classes are expected on the candidates ``look`` alone:
-    float32[C', M'].
-    """
+def _compute_expected_flow(key: Int32, draws: Float64, estimate: PriceEstimate, look: Int64) -> Float32:
+    """Return float32[C', M']: expected use of candidates ``look`` by ``draws`` (float64[C']) tasks of each class."""
     least = key.min(axis=1)
     flow = (key - least[:, None]).astype(np.float32)
-    flow *= np.float32(-1.0 / spread.temperature)
+    flow *= np.float32(-1.0 / estimate.temperature)
     np.exp(flow, out=flow)
-    flow *= spread.appeal[look]
+    flow *= estimate.appeal[look]
     total = np.maximum(flow.sum(axis=1), np.float32(1e-12))
     flow *= (np.where(least < UNWANTED, draws, 0) / total).astype(np.float32)[:, None]
     return flow
 
 
 def _shifts(count: int) -> Float32:
-    """Return where the grids of ``count`` neighbours begin: in 0 to 1."""
+    """Return where in 0 to 1 the grids of ``count`` neighbours begin."""
     return ((np.arange(count) * STRIDE + 0.5) % 1.0).astype(np.float32)

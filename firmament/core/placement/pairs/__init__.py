@@ -1,1 +1,1 @@
-"""Rounds with pairs of tasks: whole applications are planned, placed and improved."""
+"""Places tasks of pairs: whole applications are planned, placed and improved."""

@@ -1,8 +1,8 @@
-"""Rounds with pairs of tasks: domains are planned for whole applications, then waves are solved within them.
+"""Places tasks of pairs: plans domains for whole applications, then solves waves within them.
 
-Each wave plans the domains of what remains (see `domain_planning`), solves one network in which every class may use the
-machines of its domains only, and admits what the network proposes. What admission leaves is planned again with the room
-that is left. The last few are placed one by one.
+Each wave plans domains for the remaining tasks (see `DomainPlan`), solves one network in which every class may only use
+the machines of its domains, and admits what the network proposes. Tasks that are not admitted are planned again with
+the remaining room. The last few are placed one by one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from firmament.core.search.tuning import ApplicationTuning
 
 
 def place_pairs(board: Board, means: Means) -> Placed:
-    """Place as much as possible, book it everywhere, and return it in the order of admission.
+    """Place as many tasks as possible, book them on the board, and return them in the order of admission.
 
     Raises ``SolverError`` if the solver fails for another reason than time.
     """
@@ -36,7 +36,7 @@ def place_pairs(board: Board, means: Means) -> Placed:
     placed = Assignments.join([waves.assignments, place_last(board, pairs)])
     if pairs.terms.improve and pairs.terms.steers:
         placed = improve_applications(board, pairs, placed, means.tuning.applications, means.searches)
-        if board.residual.remaining.any():  # what moved may have made room
+        if board.residual.remaining.any():  # moves may have made room
             placed = Assignments.join([placed, place_last(board, pairs)])
     board.fix_pairs(placed)
     return waves.replace_assignments(placed, watch.seconds())
@@ -60,7 +60,7 @@ def _plan_wave(board: Board, pairs: PairState, tuning: PlacementTuning, *, first
 def _split_by_domain(
     board: Board, cls: int, planned: list[tuple[int, int]], inside: list[Bool], *, first: bool
 ) -> list[ClassPart]:
-    """Return a class's parts, one per domain of the plan. ``planned``: domains, and how many tasks go there."""
+    """Return the parts of a class, one per domain of the plan. ``planned``: (domain, number of tasks)."""
     rules = board.rules_of(cls)
     if not (rules.binding or rules.soft):
         return [ClassPart(cls, count, inside[domain]) for domain, count in planned]
@@ -77,14 +77,14 @@ def _split_by_domain(
 
 
 def place_rest_of_pairs(board: Board) -> Assignments:
-    """Place what remains one by one, book it everywhere, and return it in order."""
+    """Place the remaining tasks one by one, book them on the board, and return them in order."""
     placed = place_last(board, board.pairs)
     board.fix_pairs(placed)
     return placed
 
 
 def place_last(board: Board, pairs: PairState) -> Assignments:
-    """Place what waves have left one by one: tasks of applications where limits let them, then all others."""
+    """Place remaining tasks one by one: tasks of applications where limits allow them, then all others."""
     residual = board.residual
     placed = place_one_by_one(board, list_paired_classes(residual, pairs).tolist(), paired=True)
     kept = list_paired_classes(residual, pairs)
@@ -95,24 +95,25 @@ def place_last(board: Board, pairs: PairState) -> Assignments:
     return Assignments.join([placed, others])
 
 
-# --- How many tasks of an application go to which domain, decided before a wave is solved.
+# --- Domains of applications: how many tasks go to which domain, decided before a wave is solved.
 #
-# Applications are taken in chunks, and in each the workloads in the order of their stage: what depends on each other is
-# never decided at the same time, and all workloads of one stage are decided side by side. A workload goes where its
-# pairs with what is placed or planned, the machines' mean cost, and the crowding that the plan causes cost least
-# together. Machines within a domain are left to the flow.
+# Applications are handled in chunks, and the workloads of a chunk in the order of their stage: workloads that depend on
+# each other are never decided at the same time, and all workloads of one stage are decided together. A workload goes
+# where the sum of three costs is least: its pairs with what is placed or planned, the machines' mean cost, and the
+# crowding that the plan causes. The flow chooses the machines within a domain.
 
 
 def list_paired_classes(residual: Residual, pairs: PairState) -> Int64:
-    """Return classes with tasks that remain and belong to an application."""
+    """Return the classes with waiting tasks that belong to an application."""
     active = residual.active()
     kind = pairs.rules.kind[active]
     return active[(kind >= 0) & (np.append(pairs.terms.group, -1)[kind] >= 0)]
 
 
 class DomainPlan:
-    """The plan of a wave: ``counts``, int64[B, D], tasks of each of ``classes`` per domain; fewer than remain if there
-    is no room, or limits leave no domain. ``pairs``: where pairs stand if all goes well.
+    """The plan of a wave: ``counts``, int64[B, D], tasks of each of ``classes`` per domain.
+
+    These may be fewer than wait, for lack of room or because of limits. ``pairs``: the state of pairs after the plan.
     """
 
     def __init__(self, board: Board, pairs: PairState, tuning: ApplicationTuning) -> None:
@@ -129,9 +130,7 @@ class DomainPlan:
                 self._assign(members)
 
     def _chunks(self, residual: Residual, most: int) -> list[list[Int64]]:
-        """Return positions of classes by chunk, about ``most``, and stage; the most important applications
-        first.
-        """
+        """Return indices of classes by chunk (``most`` at most) and stage, the most important applications first."""
         terms = self.pairs.terms
         group, stage = terms.group[self._kind], terms.stage[self._kind]
         priority = residual.problem.priority[self.classes]
@@ -147,13 +146,13 @@ class DomainPlan:
         cuts = np.flatnonzero((keys[:, 1:] != keys[:, :-1]).any(axis=0)) + 1
         result: list[list[Int64]] = [[] for _ in range(int(chunk.max(initial=-1)) + 1)]
         for members in np.split(by, cuts) if len(by) else []:
-            # Links are booked task by task: classes that share one are decided one after another.
+            # Links are booked task by task, so classes that share a link are decided one after another.
             parts = np.split(members, len(members)) if self.pairs.linked else [members]
             result[int(chunk[members[0]])] += parts
         return result
 
     def _assign(self, members: Int64) -> None:
-        """Give the tasks of each class to its best domain, those that find no room there to the next best."""
+        """Assign the tasks of each class to its best domain, and those that find no room there to the next best."""
         left = self._waiting[members]
         while True:
             todo = np.flatnonzero(left > 0)
@@ -184,7 +183,7 @@ class DomainPlan:
 
 
 class _DomainRoom:
-    """Room and cost of domains for classes, by what the plan leaves of them on average."""
+    """Room and cost of domains for classes, reduced by what the plan uses of them on average."""
 
     def __init__(self, board: Board, classes: Int64, pairs: PairState) -> None:
         residual, problem = board.residual, board.residual.problem
@@ -196,7 +195,7 @@ class _DomainRoom:
         price: list[Float64] = []
         for index, cls in enumerate(classes.tolist()):
             shape = int(problem.shape[cls])
-            # Pins and rules between tasks are the class's own; all others of a shape have the same room.
+            # Pins and rules between tasks concern one class; all other classes of a shape have the same room.
             special = cls if cls in problem.pins or board.rules_of(cls).binding else -1
             row = number.get((shape, special))
             if row is None:
@@ -221,9 +220,7 @@ class _DomainRoom:
     def _compute_profile(
         self, residual: Residual, shape: int, open_to: Bool, domains: int
     ) -> tuple[Float64, Float64]:
-        """Return tasks of a shape that each domain takes by themselves, and the mean cost of its open
-        machines.
-        """
+        """Return float64[D]: tasks of a shape that fit in each domain alone, and the mean cost of its open machines."""
         problem = residual.problem
         machines = np.flatnonzero(open_to)
         at = self._domain[machines]
@@ -236,7 +233,7 @@ class _DomainRoom:
         )
 
     def count_room(self, classes: Int64) -> Int64:
-        """Return int64[B, D]: tasks of each class that each domain still takes."""
+        """Return int64[B, D]: how many tasks of each class each domain still takes."""
         room = self._left[self._profile[classes]]
         for column, free in enumerate(self._free):
             request = self._requests[classes, column]
@@ -245,11 +242,11 @@ class _DomainRoom:
         return np.maximum(room, 0).astype(np.int64)
 
     def price(self, classes: Int64) -> Float64:
-        """Return float64[B, D]: units for one more task, pairs aside."""
+        """Return float64[B, D]: units for one more task of each class in each domain, without pairs."""
         return self._price[self._profile[classes]] + self._growth * self._planned
 
     def jointly(self, classes: Int64, domains: Int64, counts: Int64) -> Int64:
-        """Cut ``counts`` so that they fit together; the first entry of each domain is never cut."""
+        """Return ``counts`` reduced so that they fit together; the first entry of each domain is never reduced."""
         by = np.argsort(domains, kind="stable")
         at = domains[by]
         runs_of = runs(at)
@@ -262,7 +259,7 @@ class _DomainRoom:
         return taken
 
     def book(self, classes: Int64, domains: Int64, counts: Int64) -> None:
-        """Take room for tasks (negative: give it back)."""
+        """Book room for tasks (negative counts: release it)."""
         for column in range(len(self._free)):
             np.subtract.at(self._free[column], domains, self._requests[classes, column] * counts)
         np.subtract.at(self._left, (self._profile[classes], domains), counts)

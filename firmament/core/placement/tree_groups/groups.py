@@ -1,11 +1,11 @@
-"""Groups that are distributed over a tree of machines, in a round with other tasks.
+"""Places groups that are distributed over a tree of machines, and the other tasks of the round.
 
-Groups come in order of priority, then of age; each is placed as a whole, by the best way to share it out that its rules
-know, or leaves its room to others. For those that find no place another order is looked for (`reorder_groups`). Among
-equally good ways the one counts that costs least, by the models and by the prices that the other tasks would pay for
-the machines: those are solved for first. The other tasks are then placed jointly in what is left. Only if that leaves
-one of them without a place that a less important group has taken is the round done again, priority by priority from the
-top.
+Groups come in order of priority, then of age. Each is placed as a whole, by the best distribution under its rules, or
+leaves its room to others. If some find no place, another order is tried (`reorder_groups`). Among equally good
+distributions, the cheapest one is chosen, by the models and by the prices that the other tasks would pay for the
+machines; those prices are computed first. The other tasks are then placed jointly in the remaining room. If that leaves
+one of them without a place that a less important group has taken, the round is repeated, priority by priority from the
+highest.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Place: TypeAlias = Callable[[PlacementProblem, Means], Placed]
 def place_with_groups(problem: PlacementProblem, terms: GroupTerms, means: Means, place: Place) -> Placed:
     """Place a problem's groups by their rules, and the other tasks by ``place``; in order of admission.
 
-    ``shortages`` of the result tells why groups were not placed. Raises what the solver raises, time-outs excepted.
+    ``shortages`` of the result says why groups were not placed. Raises what the solver raises, except for time-outs.
     """
     round_ = _Round(problem, terms, means, place)
     placed = round_.groups_first()
@@ -50,7 +50,7 @@ def place_with_groups(problem: PlacementProblem, terms: GroupTerms, means: Means
 
 
 class _Round:
-    """One way after another to place a round."""
+    """The ways to place a round with groups."""
 
     def __init__(self, problem: PlacementProblem, terms: GroupTerms, means: Means, place: Place) -> None:
         self._problem = problem
@@ -58,26 +58,26 @@ class _Round:
         self._means = means
         self._place = place
         everyone = np.ones(problem.classes, dtype=np.bool_)
-        others = rest_of(Board(problem), Assignments.empty(), everyone)
+        others = pose_rest(Board(problem), Assignments.empty(), everyone)
         self._prices, self._pricing = machine_prices(others, means)
-        self._rank = _ranks(problem, terms)
+        self._rank = _list_priorities(problem, terms)
 
     def groups_first(self) -> Placed:
-        """Return all groups, then the others together."""
+        """Place all groups, then the other tasks together."""
         placer = self._placer()
-        groups = self._groups(placer, list(self._rank))
-        rest = self._others(placer, groups.assignments, np.ones(self._problem.classes, dtype=np.bool_))
-        return _in_turn([Placed(figures=self._pricing), groups, rest], placer.shortages)
+        groups = self._place_groups(placer, list(self._rank))
+        rest = self._place_others(placer, groups.assignments, np.ones(self._problem.classes, dtype=np.bool_))
+        return _join_stages([Placed(figures=self._pricing), groups, rest], placer.shortages)
 
     def is_displaced(self, placed: Assignments) -> bool:
-        """Return whether a task without a place would have one were it not for less important groups."""
+        """Return whether a task without a place would have one but for less important groups."""
         problem = self._problem
         of_group: Bool = np.isin(problem.gang, list(self._rank))
         left = problem.counts.sum(axis=1) - placed.count_per_class(problem.classes)
         return is_displaced(problem, np.flatnonzero((left > 0) & ~of_group), placed, of_group)
 
     def by_priority(self) -> Placed:
-        """Return priority by priority from the top: the groups, then the others."""
+        """Place groups, then other tasks, priority by priority from the highest."""
         placer = self._placer()
         parts: list[Placed] = []
 
@@ -85,18 +85,18 @@ class _Round:
             return Assignments.join([part.assignments for part in parts])
 
         for rank in np.unique(self._problem.priority)[::-1].tolist():
-            parts.append(self._groups(placer, [gang for gang, of in self._rank.items() if of == rank]))
-            parts.append(self._others(placer, so_far(), self._problem.priority == rank))
-        if placer.board.ruled:  # a lower one may have opened the way for a higher one
+            parts.append(self._place_groups(placer, [gang for gang, of in self._rank.items() if of == rank]))
+            parts.append(self._place_others(placer, so_far(), self._problem.priority == rank))
+        if placer.board.ruled:  # less important tasks may have opened the way for others
             everyone = np.ones(self._problem.classes, dtype=np.bool_)
-            parts.append(self._others(placer, so_far(), everyone))
-        return _in_turn(parts, placer.shortages)
+            parts.append(self._place_others(placer, so_far(), everyone))
+        return _join_stages(parts, placer.shortages)
 
     def _placer(self) -> GroupPlacer:
         return GroupPlacer(self._terms, Board(self._problem), self._prices, self._means)
 
-    def _groups(self, placer: GroupPlacer, gangs: list[int]) -> Placed:
-        """Place groups, the most important first; the places in order of admission, booked."""
+    def _place_groups(self, placer: GroupPlacer, gangs: list[int]) -> Placed:
+        """Place and book groups, the most important first; return the places in order of admission."""
         watch = self._means.stopwatch()
         begin = placer.board.copy()
         tried = {gang: placer.place(gang) for gang in gangs}
@@ -110,9 +110,9 @@ class _Round:
                 found = better.placed
         return Placed(Assignments.join(list(found.values())), StageFigures(solve_seconds=watch.seconds()))
 
-    def _others(self, placer: GroupPlacer, placed: Assignments, among: Bool) -> Placed:
-        """Place the tasks of some other classes in what is left, and book them."""
-        rest = rest_of(placer.board, placed, among)
+    def _place_others(self, placer: GroupPlacer, placed: Assignments, among: Bool) -> Placed:
+        """Place and book the tasks without a group of the classes in ``among`` (bool[C])."""
+        rest = pose_rest(placer.board, placed, among)
         if not rest.counts.any():
             return Placed()
         found = self._place(rest, self._means)
@@ -120,32 +120,31 @@ class _Round:
         return found
 
 
-def _in_turn(parts: Sequence[Placed], shortages: Mapping[int, str]) -> Placed:
-    """Return all of ``parts`` as one result. Its bound is that of the last part that has one: each bound holds given
-    what was placed before.
-    """
+def _join_stages(parts: Sequence[Placed], shortages: Mapping[int, str]) -> Placed:
+    """Return all ``parts`` as one result, with the last part's bound: each bound holds given what was placed before."""
     flows = [part.first for part in parts if part.about is not None]
     return replace(Placed.join(parts), first=flows[-1] if flows else None, shortages=dict(shortages))
 
 
-def _ranks(problem: PlacementProblem, terms: GroupTerms) -> dict[int, int]:
-    """Return priority of each group, the most important first, then by age."""
+def _list_priorities(problem: PlacementProblem, terms: GroupTerms) -> dict[int, int]:
+    """Return the priority of each group, the most important group first, then the oldest."""
     rank = {gang: int(problem.priority[problem.gang == gang].max(initial=-1)) for gang in sorted(terms.every)}
     return dict(sorted(rank.items(), key=lambda item: -item[1]))
 
 
-# --- What groups leave to the tasks that belong to none: the problem of those, and what places are worth to them.
+# --- The tasks that belong to no group: their problem, and what places are worth to them.
 
 
 HIGHEST = 2**40
-"""Prices are cut off here, in units, so that the sum over a group's tasks fits 64 bits."""
+"""Prices are limited to this, in units, so that the sum over a group's tasks fits into 64 bits."""
 
 
-def rest_of(board: Board, placed: Assignments, among: Bool) -> PlacementProblem:
-    """Return the tasks of the classes in ``among`` (bool[C]) that still wait, in the room that ``board``
-    leaves.
+def pose_rest(board: Board, placed: Assignments, among: Bool) -> PlacementProblem:
+    """Return the problem of the tasks without a group that still wait, of classes in ``among`` (bool[C]).
 
-    ``placed``: what has been booked on ``board``. Groups are left out of it: their classes are nobody's gang.
+    The room is what ``board`` leaves.
+
+    ``placed``: the tasks that are booked on ``board``.
     """
     residual, problem = board.residual, board.residual.problem
     grouped = problem.find_grouped()
@@ -170,12 +169,11 @@ def rest_of(board: Board, placed: Assignments, among: Bool) -> PlacementProblem:
 
 
 def machine_prices(problem: PlacementProblem, means: Means) -> tuple[Int64, StageFigures]:
-    """Return int64[M], units: what the tasks of a problem would pay for one more place on each machine; and
-    what that took.
+    """Return int64[M]: units that tasks would pay for one more place on each machine; and the work that took.
 
-    From the prices of an optimal flow of all of them: a machine's own, and what the class pays that would most like
-    more of it. 0 everywhere if nothing waits, or no optimum is found in time. Raises what the solver raises, time-outs
-    excepted.
+    The prices of an optimal flow of all of these tasks say so: a machine's own, plus what the class pays that wants
+    more of it most. 0 everywhere if nothing waits, or if no optimum is found in time. Raises what the solver raises,
+    except for time-outs.
     """
     nothing = np.zeros(problem.machines, dtype=np.int64)
     residual = Residual(merge_classes(problem).problem)
@@ -194,7 +192,7 @@ def machine_prices(problem: PlacementProblem, means: Means) -> tuple[Int64, Stag
     except NotOptimalError:
         return nothing, figures
     worth = full_machine_prices(residual if alike is None else alike.residual, outcome.network, prices)
-    worth[outcome.network.machines] += _rents(outcome, prices)
+    worth[outcome.network.machines] += _compute_rents(outcome, prices)
     worth = np.minimum(worth // 2, HIGHEST)
     if alike is None:
         return worth, figures
@@ -202,10 +200,8 @@ def machine_prices(problem: PlacementProblem, means: Means) -> tuple[Int64, Stag
     return nothing, figures
 
 
-def _rents(outcome: FlowOutcome, prices: Prices) -> Int64:
-    """Return int64[M'], half units: what the class that pays most gains by each task more that a machine
-    would take of it.
-    """
+def _compute_rents(outcome: FlowOutcome, prices: Prices) -> Int64:
+    """Return int64[M'], half units: the largest gain of any class from one more of its tasks on each machine."""
     network = outcome.network
     columns, _, _, _ = network.blocks
     full = outcome.flows[columns] >= network.problem.capacities[columns]

@@ -1,4 +1,4 @@
-"""Places trees of groups on a board: as the search counts it, then checked against all that tasks share."""
+"""Poses trees of groups as problems of the search, and turns the places found into assignments."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from firmament.core.tree_solver.nested.trees import LinkedGroup, NestedDomains, 
 
 
 class KeptRoom:
-    """Room for trees that come one after another: the same object, as long as its shapes, and what is free, are as the
-    last tree left them.
+    """Caches the room that the search works on, for trees that come one after another.
+
+    The room is reused as long as the shapes are the same, and free is what the last tree has left.
     """
 
     def __init__(self) -> None:
@@ -33,8 +34,9 @@ class KeptRoom:
         costs: Sequence[Int64],
         kind: Hashable,
     ) -> NestedProblem:
-        """Return the problem of a tree on a board; ``costs``: int64[M] of each part, ``kind``: equal for trees that
-        are served alike, so that the domains of one are tried first for the next.
+        """Return the problem of a tree on a board; ``costs``: int64[M] per part.
+
+        ``kind``: equal for trees that need equal places, so that the domains of one are tried first for the next.
         """
         if not bounds_by_requests(board) or board.residual.problem.pins:
             return pose(board, group, domains, costs)
@@ -53,14 +55,14 @@ class KeptRoom:
 
 
 def bounds_by_requests(board: Board) -> bool:
-    """Return whether nothing but requests bounds which tasks a machine takes together."""
+    """Return whether requests alone limit which tasks a machine takes together."""
     problem = board.residual.problem
     alone = problem.takes_requests_alone and not problem.shares_room and problem.multiplicity is None
     return alone and not board.ruled and not problem.pairs.closes
 
 
 def pose(board: Board, group: NestedGroup, domains: NestedDomains, costs: Sequence[Int64]) -> NestedProblem:
-    """Return the problem of a tree on a board; ``costs``: int64[M] of each part."""
+    """Return the problem of a tree on a board; ``costs``: int64[M] per part."""
     problem = board.residual.problem
     classes = group.part_class.tolist()
     looks: dict[tuple[int, bytes], int] = {}
@@ -82,6 +84,6 @@ def pose(board: Board, group: NestedGroup, domains: NestedDomains, costs: Sequen
 
 
 def assign(group: NestedGroup, places: NestedPlaces) -> Assignments:
-    """Return places as assignments, by machine."""
+    """Return the places as assignments, sorted by machine."""
     order = np.lexsort((places.part, places.machine))
     return Assignments(group.part_class[places.part[order]], places.machine[order], places.count[order])

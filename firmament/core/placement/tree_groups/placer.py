@@ -1,4 +1,4 @@
-"""Places groups one after another: counts by the rules of the tree, then tasks to the places that were counted."""
+"""Places groups one after another: counts places by the rules of the tree, then assigns tasks to these places."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ IN_THE_WAY = "its pods are in each other's way, by limits or rules that they sha
 
 @dataclass(frozen=True, slots=True)
 class _LeafRoom:
-    """``classes``: int64[B], ascending; ``slots``, ``cost``: int64[B, L], as `deal` takes them; ``counted``: int64[L],
-    as `ExactSolver.place` takes it.
+    """Room of the leaves for a group; ``classes``: int64[B], ascending; ``slots``, ``cost``: int64[B, L], as for
+    `deal`; ``counted``: int64[L], as for `ExactSolver.place`.
     """
 
     classes: Int64
@@ -40,10 +40,10 @@ class _LeafRoom:
 
 
 class GroupPlacer:
-    """Places groups on ``board``, which is replaced as it moves on. ``shortages``: why groups were not placed."""
+    """Places groups on ``board``, which is replaced with each group; ``shortages``: why groups were not placed."""
 
     def __init__(self, terms: GroupTerms, board: Board, prices: Int64, means: Means) -> None:
-        """``prices``: int64[M], units that others would pay for a place on each machine."""
+        """``prices``: int64[M], units that other tasks would pay for a place on each machine."""
         self.board = board
         self.shortages: dict[int, str] = {}
         self._problem = board.residual.problem
@@ -57,7 +57,7 @@ class GroupPlacer:
         self._kept = KeptRoom()
 
     def place(self, gang: int) -> Assignments:
-        """Place a group as a whole, or nothing of it; returns the places in order of admission."""
+        """Place and book a group as a whole, or nothing of it; return the places in order of admission."""
         group = self._groups[gang]
         kind = self.kind(gang)
         known = group.refused or self._refused.get(kind, "")
@@ -67,18 +67,18 @@ class GroupPlacer:
         found = self._place_nested(group, kind) if isinstance(group, NestedGroup) else self._place(group)
         if isinstance(found, str):
             self.shortages[gang] = found
-            if not self.board.ruled:  # room only shrinks, unless rules between tasks are about
+            if not self.board.ruled:  # without rules between tasks, room only shrinks
                 self._refused[kind] = found
             return Assignments.empty()
         self.shortages.pop(gang, None)
         return found
 
     def _place(self, group: TreeGroup) -> Assignments | str:
-        """Return places for all tasks of a group, booked; or why there are none."""
+        """Place and book all tasks of a group, or return why that is impossible."""
         room = self._find_room(group)
         if len(room.classes) == 1:
             return self._place_within(group, room, room.slots[0])
-        # What every task may use comes first: tasks can then be dealt as one likes.
+        # Places that every task may use are tried first: any distribution of tasks to them is valid.
         shared = room.slots.min(axis=0)
         found = self._place_within(group, room, shared)
         if isinstance(found, str) and (room.slots != shared).any():
@@ -88,7 +88,7 @@ class GroupPlacer:
         return found
 
     def _place_nested(self, group: NestedGroup, kind: Hashable) -> Assignments | str:
-        """Return places for a tree of groups, booked; or why there are none."""
+        """Place and book a tree of groups, or return why that is impossible."""
         machines = np.arange(self._problem.machines)
         price = self._prices + crowding_cost(self.board.residual, machines)
         cost_of = {int(self._problem.shape[cls]): cls for cls in group.part_class.tolist()}
@@ -108,7 +108,7 @@ class GroupPlacer:
             if isinstance(found, Shortage):
                 return found.message
             proposed = assign(group, found)
-            # Where nothing but requests counts, the search has counted all that there is.
+            # Where requests alone limit machines, the search has taken everything into account.
             admitted = self._admit(proposed, found.tasks, certain=bounds_by_requests(self.board))
             if isinstance(admitted, Assignments):
                 return admitted
@@ -117,7 +117,7 @@ class GroupPlacer:
         return IN_THE_WAY
 
     def _place_around_selective(self, group: TreeGroup, room: _LeafRoom) -> Assignments | str:
-        """Return places for a group some of whose classes may use few leaves, by trying where those could go."""
+        """Place and book a group with classes that may use few leaves, by trying where these go; or say why not."""
         slots = room.slots.max(axis=0)
         for taken in islice(SelectiveClasses(group.order, room.slots, room.cost).starts(), self._tries):
             found = self._place_within(group, room, slots - taken, taken)
@@ -128,9 +128,7 @@ class GroupPlacer:
     def _place_within(
         self, group: TreeGroup, room: _LeafRoom, slots: Int64, taken: Int64 | None = None
     ) -> Assignments | str:
-        """Return places for a group: on each leaf those in ``taken``, and at most ``slots`` more (int64[L]
-        each).
-        """
+        """Place and book a group on ``taken`` and at most ``slots`` other places (int64[L] each), or say why not."""
         tree = self._terms.tree
         given = np.zeros_like(slots) if taken is None else taken
         cost = room.cost[0] if len(room.classes) == 1 else room.cost.mean(axis=0).astype(np.int64)
@@ -150,30 +148,26 @@ class GroupPlacer:
             slots = np.maximum(self._narrow(slots + given, room, places, admitted) - given, 0)
         return IN_THE_WAY
 
-    # --- other orders --------------------------------------------------------------------------------------------
+    # --- other orders of groups ----------------------------------------------------------------------------------
 
     def copy_to(self, board: Board) -> GroupPlacer:
-        """Return a placer of the same groups on another board, which is its own from now on; nothing is known
-        there yet.
-        """
+        """Return a placer of the same groups that owns another board, without known shortages."""
         return GroupPlacer(self._terms, board, self._prices, self._means)
 
     def adopt(self, board: Board, placed: Iterable[int]) -> None:
-        """Go on from another board, on which the groups in ``placed`` have places and more may find one."""
+        """Go on with another board, on which the groups in ``placed`` have places and others may find some."""
         self.board = board
         self._refused.clear()
         for gang in placed:
             self.shortages.pop(gang, None)
 
-    def again(self, placed: Assignments) -> Assignments | None:
-        """Book places that were found on another board, in an order that is valid here; returns None, with nothing
-        booked, if they do not all fit.
-        """
+    def book_again(self, placed: Assignments) -> Assignments | None:
+        """Book places found on another board, in an order valid here; if not all fit, book nothing, return None."""
         admitted = self._admit(placed, int(placed.count.sum()), sure=False)
         return admitted if isinstance(admitted, Assignments) else None
 
     def kind(self, gang: int) -> tuple[object, ...]:
-        """Return equal for groups that can be served alike."""
+        """Return a key that is equal for groups that need equal places."""
         group = self._groups[gang]
         if isinstance(group, NestedGroup):
             looks = self._problem.looks
@@ -184,10 +178,9 @@ class GroupPlacer:
         return (group.size, group.rules, group.held.tobytes(), *alike)
 
     def lacks_room(self, gang: int) -> bool:
-        """Return whether a group asks for more of some resource than all machines of the tree have left
-        together.
+        """Return whether a group requests more of some resource than all machines of the tree have left in sum.
 
-        No other order of the groups helps it then.
+        In that case no other order of the groups helps it.
         """
         problem = self._problem
         group, free = self._groups[gang], self.board.residual.free
@@ -197,7 +190,7 @@ class GroupPlacer:
         return bool((wanted > left).any())
 
     def shares_machines_only(self) -> bool:
-        """Return whether tasks that are on different machines cannot be in each other's way."""
+        """Return whether only tasks on the same machine can get in each other's way."""
         problem = self._problem
         return not self.board.ruled and problem.takes_requests_alone and not problem.shares_room
 
@@ -213,9 +206,7 @@ class GroupPlacer:
         return _LeafRoom(classes, np.stack(slots), np.stack(cost), self._count(int(classes[0])))
 
     def _count(self, cls: int) -> Int64 | None:
-        """Return int64[L]: tasks that the leaves take by the resources that count; None if the tasks ask for
-        none of them.
-        """
+        """Return int64[L]: tasks that fit on leaves by the counted resources, or None if tasks request none."""
         request = self._problem.requests[self._problem.shape[cls]]
         columns = [column for column in self._terms.counted.tolist() if request[column] > 0]
         if not columns:
@@ -227,11 +218,10 @@ class GroupPlacer:
     def _admit(
         self, proposed: Assignments, tasks: int, *, sure: bool = True, certain: bool = False
     ) -> Assignments | Board:
-        """Return the proposed placement, booked, if all of it may be there together; else return how far it got, with
-        nothing booked.
+        """Book and return a proposed placement if all of it fits together; otherwise return how far the board got.
 
-        ``sure``: each class fits by itself, so that where tasks share nothing more, a single class cannot fail.
-        ``certain``: all of it fits together.
+        In the latter case nothing is booked. ``sure``: each class fits alone, so a single class cannot fail if tasks
+        share nothing but machines. ``certain``: all of it fits together.
         """
         before = self.board
         if certain:
@@ -248,7 +238,7 @@ class GroupPlacer:
         return _in_order(admitted, self._terms.position) if not trial.ruled else admitted
 
     def _narrow(self, slots: Int64, room: _LeafRoom, wanted: Int64, trial: Board) -> Int64:
-        """Return slots that leave out what turned out not to go together with the places that do."""
+        """Return ``slots`` without those that turned out not to be compatible with the places that were admitted."""
         leaves = self._terms.tree.rows
         got = trial.residual.placed[leaves] - self.board.residual.placed[leaves]
         most = np.where(got < wanted, got, slots)
@@ -257,9 +247,7 @@ class GroupPlacer:
 
 
 def leaf_cost(board: Board, cls: int, leaves: Int64) -> Int64:
-    """Return int64[L], units: what a task of a class is charged on each leaf, preferences and pairs as they
-    stand included.
-    """
+    """Return int64[L], units: the charge for a task of a class on each leaf, with present preferences and pairs."""
     problem = board.residual.problem
     cost = problem.cost[problem.shape[cls], leaves].astype(np.int64)
     soft = soft_cost(board.rules, cls, np.ones(len(leaves), dtype=np.bool_), leaves)
@@ -273,20 +261,20 @@ def _in_order(placed: Assignments, position: Int64) -> Assignments:
     return placed.select(np.lexsort((placed.cls, position[placed.machine])))
 
 
-# --- Deals the tasks of a group to the places that have been counted for it.
+# --- Assigning the tasks of a group to the places counted for it.
 #
-# Neighbours in the group's order go next to each other in the tree. Where not every task may use every place, a small
-# network gives the places to the classes; within a class neighbours still stand in order.
+# Neighbours in the group's order go next to each other in the tree. If some task may not use some place, a small
+# network assigns places to classes; within a class, neighbours still stand in order.
 
 
 def deal(
     order: Int64, places: Int64, machine: Int64, slots: Int64, cost: Int64, solver: Solver
 ) -> Assignments | None:
-    """Give a group's tasks to places, in order of the tree; None if they cannot all have one.
+    """Assign a group's tasks to places, in order of the tree, or return None if not all can have a place.
 
     ``order``: int64[N], the class of each task; ``places``: int64[L], N in all; ``machine``: int64[L], the row of each
-    leaf; ``slots``, ``cost``: int64[B, L], tasks that each leaf takes of each of the B classes by itself, and what one
-    is charged there, in ascending order of class.
+    leaf; ``slots``, ``cost``: int64[B, L], how many tasks of each of the B classes, in ascending order, fit on each
+    leaf alone, and the charge for one of them.
     """
     classes, of_task = np.unique(order, return_inverse=True)
     used = np.flatnonzero(places)
@@ -313,12 +301,12 @@ class SelectiveClasses:
         self._slots = slots
         self._cost = cost
         by_choice = np.argsort(slots.sum(axis=1), kind="stable")
-        self._classes = by_choice[:-1].tolist()  # the others can follow the least selective one
+        self._classes = by_choice[:-1].tolist()  # the least selective class can use what is left
 
     def starts(self) -> Iterator[Int64]:
-        """Yield ways to put the selective classes: tasks per leaf, int64[L]; by what their first leaf costs.
+        """Yield tasks per leaf, int64[L], for different starts of the selective classes; cheap first leaves come first.
 
-        The tasks of a class stand on leaves in a row, as far as those take them.
+        The tasks of a class occupy consecutive leaves, as many as fit on each.
         """
         first = [self._leaves(cls) for cls in self._classes]
         for leaves in product(*first):
@@ -337,10 +325,9 @@ class SelectiveClasses:
 
 
 def _transport(wanted: Int64, places: Int64, slots: Int64, cost: Int64, solver: Solver) -> Int64 | None:
-    """Return the cheapest int64[B, U] with ``wanted`` (int64[B]) and ``places`` (int64[U]) as sums and at
-    most ``slots``.
+    """Return int64[B, U]: the cheapest counts with sums ``wanted`` (int64[B]) and ``places`` (int64[U]), or None.
 
-    None if there is none. Raises what the solver raises.
+    No count exceeds ``slots``. Raises what the solver raises.
     """
     classes, leaves = slots.shape
     row, column = np.nonzero(slots)
@@ -352,7 +339,7 @@ def _transport(wanted: Int64, places: Int64, slots: Int64, cost: Int64, solver: 
             np.concatenate([wanted, np.zeros(leaves, dtype=np.int64), [-tasks]]),
             Arcs(row, classes + column, slots[row, column], cost[row, column]),
             Arcs(np.arange(classes, sink), sink, places, 0),
-            # A task without a place costs more than all others together could save.
+            # A task without a place costs more than all others together can save.
             Arcs(np.arange(classes), sink, wanted, dearest * tasks),
         )
     )

@@ -1,11 +1,11 @@
-"""Finds places for groups that found none, by another order of the groups.
+"""Finds places for groups that found none, by changing the order of the groups.
 
-Groups choose one after another, so an early one may take the only domain that a later one could have used. A group that
-is left out is therefore placed anew as if it came first; those whose places it takes choose again. If one of them finds
-nothing, the newcomer has to respect its place, and later those in trouble choose first, too ("squeaky wheel"
-optimization, Joslin and Clements 1999). A new arrangement counts only if everyone who had a place has one still, so
-no group loses by it, however unimportant. The search is bounded and depends on nothing but its input; it may miss
-an arrangement that there is.
+Groups choose one after another, so an early group may take the only domain that a later one could have used. A group
+without places is therefore placed anew as if it came first, and the groups whose places it takes choose again. If one
+of these finds nothing, the newcomer must respect its place, and later the groups in trouble choose first as well
+("squeaky wheel" optimization, Joslin and Clements 1999). A new arrangement only counts if every group that had a place
+still has one, so no group loses by it, however unimportant. The search is limited and deterministic; it may miss an
+arrangement that exists.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from firmament.core.search.tuning import GroupTuning
 
 @dataclass(frozen=True, slots=True)
 class Arrangement:
-    """``placed``: groups with places, in order of admission, and those; ``board``: what they leave."""
+    """``placed``: the places of groups, in order of admission; ``board``: with these places booked."""
 
     board: Board
     placed: dict[int, Assignments]
@@ -42,8 +42,8 @@ def rearrange(
 ) -> Arrangement:
     """Return ``found``, or an arrangement in which all of its groups and some of ``blocked`` have places.
 
-    ``begin``: what there was before any of them was placed; ``blocked``: those without a place, the most important
-    first. Raises what the solver raises.
+    ``begin``: the board before any group was placed; ``blocked``: groups without a place, the most important first.
+    Raises what the solver raises.
     """
     budget = SearchBudget(tuning.placements + (len(found.placed) + len(blocked)) // tuning.share)
     move = ReorderGroups(begin, placer, found, blocked, tuning)
@@ -52,9 +52,9 @@ def rearrange(
 
 
 class ReorderGroups:
-    """The move: the next group without a place gets one, by another order of the others; a change is that arrangement.
+    """A move that gives the next group without a place one, by another order of the groups; a change is an arrangement.
 
-    ``found``: the best arrangement so far. The budget is of groups that are placed once more.
+    ``found``: the best arrangement so far. The budget counts groups that are placed once more.
     """
 
     name = "reorder_groups"
@@ -75,9 +75,7 @@ class ReorderGroups:
         self._in_vain: set[tuple[object, ...]] = set()
 
     def evaluate(self, budget: SearchBudget) -> Arrangement | None:
-        """Return an arrangement with one more group, or the present one if there is none; None: all have been
-        tried.
-        """
+        """Return an arrangement with one more group, or the present one; None once all groups were tried."""
         for gang in self._blocked:
             kind, now = self._placer.kind(gang), self._placer.copy_to(self.found.board)
             if kind in self._in_vain or now.lacks_room(gang):
@@ -89,20 +87,20 @@ class ReorderGroups:
         return None
 
     def accepts(self, change: Arrangement) -> bool:
-        """Return whether it has a group more."""
+        """Return whether a change places one more group."""
         return change is not self.found
 
     def apply(self, change: Arrangement) -> None:
-        """Go on from there."""
+        """Make ``change`` the best arrangement so far."""
         self.found = change
         self._in_vain.clear()
 
     def undo(self, change: Arrangement) -> None:
-        """Do nothing, as nothing has been done."""
+        """Do nothing: a change that is not accepted has changed nothing."""
 
     def _admit(self, gang: int, budget: SearchBudget) -> Arrangement | None:
-        """Return an arrangement with one more group; None if none was found."""
-        if self.found is not self._first:  # a place that was full for it may have become free
+        """Return an arrangement with one more group, or None if none was found."""
+        if self.found is not self._first:  # other groups have moved, so it may fit now
             trial = self._placer.copy_to(self.found.board.copy())
             places = self._place(trial, gang, budget)
             if places is not None:
@@ -113,8 +111,7 @@ class ReorderGroups:
         return self._let_choose([gang, respected[0]], budget) if respected else None
 
     def _respect_others(self, gang: int, budget: SearchBudget) -> Arrangement | list[int]:
-        """Place a group on any places but those of groups that could not go elsewhere; if that fails, return these
-        groups."""
+        """Return an arrangement that respects the places of groups that cannot go elsewhere; or else these groups."""
         respected: list[int] = []
         while len(respected) <= self._tuning.respected:
             outcome = self._arrange(respected, [gang], budget)
@@ -126,7 +123,7 @@ class ReorderGroups:
         return respected
 
     def _let_choose(self, urgent: list[int], budget: SearchBudget) -> Arrangement | None:
-        """Let groups choose first, and then those who find no place because of that."""
+        """Return an arrangement in which ``urgent`` groups choose first, joined by those left over; or None."""
         tried: set[tuple[int, ...]] = set()
         while len(urgent) <= self._tuning.urgent and tuple(urgent) not in tried:
             tried.add(tuple(urgent))
@@ -144,16 +141,15 @@ class ReorderGroups:
     def _arrange(
         self, respected: Sequence[int], urgent: Sequence[int], budget: SearchBudget
     ) -> Arrangement | int | None:
-        """Return an arrangement of all groups with places and of ``urgent``, or which group found none; None:
-        no more tries.
+        """Return an arrangement with ``urgent``, or a group that found no place, or None if the budget is used up.
 
-        The order is: ``respected`` groups at their present places; ``urgent`` ones, in order, at any place; then those
-        whose present place is still free; last, in order, those whose places have been taken.
+        The order is: ``respected`` groups at their present places; ``urgent`` groups, in order, at any place; groups
+        whose present place is still free; last, in order, the groups whose places have been taken.
         """
         trial = self._placer.copy_to(self._begin.copy())
         now: dict[int, Assignments] = {}
         for gang in respected:
-            kept = trial.again(self.found.placed[gang])
+            kept = trial.book_again(self.found.placed[gang])
             if kept is None:
                 return gang
             now[gang] = kept
@@ -165,8 +161,7 @@ class ReorderGroups:
         return Arrangement(trial.board, now)
 
     def _iter_displaced(self, trial: GroupPlacer, now: dict[int, Assignments]) -> Iterator[int]:
-        """Book the groups whose present places are still free, in order, and add them to ``now``; then yield the
-        others."""
+        """Book groups whose present places are still free, and add them to ``now``; then yield the other groups."""
         others = {gang: places for gang, places in self.found.placed.items() if gang not in now}
         taken = _find_touched(now, trial.board.residual.problem.machines)
         apart = trial.shares_machines_only()
@@ -176,7 +171,7 @@ class ReorderGroups:
                 trial.board.book(places)
                 now[gang] = places
                 continue
-            kept = trial.again(places)
+            kept = trial.book_again(places)
             if kept is None:
                 moved.append(gang)
             else:
@@ -184,7 +179,7 @@ class ReorderGroups:
         yield from moved
 
     def _place(self, trial: GroupPlacer, gang: int, budget: SearchBudget) -> Assignments | None:
-        """Return places for a group, booked; None if it finds none, or nothing may be placed any more."""
+        """Place and book a group; return None if it finds no places, or if the budget is used up."""
         if budget.left <= 0:
             return None
         budget.spend()

@@ -1,1 +1,1 @@
-"""One file per move: a way to change a placement that a search tries."""
+"""The moves that searches try, one file per move."""

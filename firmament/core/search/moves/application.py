@@ -1,9 +1,9 @@
-"""Joint improvement: whole applications are placed anew, machine by machine, as long as that gains.
+"""Improves whole applications: places their tasks anew, one after another, as long as that lowers the cost.
 
-The largest applications come first. Each application is searched in two ways in turn, all else fixed: every task is
-moved to where it costs least until no move gains; then a part of the application is removed and placed in another
-order, which is kept if it is cheaper (ruin and recreate, Schrimpf et al. 2000). The search is bounded by the number of
-moves, not by time, so that equal rounds have equal results.
+The largest applications come first. Each application is searched in two alternating ways, with all else fixed: every
+task moves to where it costs least until no move lowers the cost; then a part of the application is removed and placed
+in another order, which is kept if it is cheaper (ruin and recreate, Schrimpf et al. 2000). The number of moves limits
+the search, not time, so that equal rounds have equal results.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from firmament.core.search.tuning import ApplicationTuning
 def improve_applications(
     board: Board, pairs: PairState, placed: Assignments, tuning: ApplicationTuning, log: SearchLog
 ) -> Assignments:
-    """Move tasks of applications among ``placed`` to where all is cheaper; books what moves, returns all in order.
+    """Move tasks of applications in ``placed`` to lower the cost; book the moves, and return all tasks in order.
 
-    Classes with rules stay where they are. ``pairs``: those of ``board``. Deterministic for equal arguments.
+    Classes with rules stay where they are. ``pairs``: the pairs of ``board``. Deterministic for equal arguments.
     """
     reason = Unsupported.LEDGERS if board.problem.irrevocable else Unsupported.RULES
     staying = pairs.rules.kind >= 0
@@ -47,7 +47,7 @@ def improve_applications(
 
 
 class _ApplicationSearch:
-    """Shares the work among the applications, each of which is searched by itself."""
+    """Searches one application after another, and divides the budget among them."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class _ApplicationSearch:
         return Assignments(self._cls, self._machine, ones)
 
     def _improve(self, units: Int64, budget: int) -> None:
-        """Search one application: ``units`` are the positions of its tasks."""
+        """Search one application; ``units``: the indices of its tasks."""
         group = int(self._group[units[0]])
         self._book(units, -1)
         move = RebuildApplication(
@@ -121,7 +121,7 @@ class _ApplicationSearch:
         )
 
     def _machines(self, classes: Int64, hosts: Int64) -> Int64:
-        """Return rows of the machines to choose from, ascending."""
+        """Return the rows of the machines to choose from, ascending."""
         problem = self._residual.problem
         if problem.machines <= self._tuning.all_machines:
             return np.arange(problem.machines)
@@ -129,7 +129,7 @@ class _ApplicationSearch:
         return np.unique(np.concatenate([hosts, *(self._few(shape) for shape in shapes)]))
 
     def _few(self, shape: int) -> Int64:
-        """Return the cheapest machines of each domain for a shape, as they were when the search began."""
+        """Return a shape's cheapest machines of each domain, as they were when the search began."""
         found = self._cheapest.get(shape)
         if found is None:
             problem, domain = self._residual.problem, self._pairs.terms.domain
@@ -147,13 +147,13 @@ def _by_group(pairs: PairState, kind: Int64, machine: Int64) -> dict[int, tuple[
 
 
 _PATIENCE = 40
-"""Rebuildings in a row that gain nothing, after which an application is left as it is."""
+"""Rebuildings in a row without a gain, after which the search of an application ends."""
 
 
 class RebuildApplication:
-    """The move: part of an application is taken up and put down in another order, then each task where it costs least.
+    """A move that removes part of an application, places it in another order, then moves single tasks.
 
-    A change is what there was before, and whether everybody has found a place.
+    A change is the state before it, and whether all tasks found places.
     """
 
     name = "application"
@@ -169,7 +169,7 @@ class RebuildApplication:
         self._number = 0
 
     def begin(self, machines: Int64, seed: int, budget: SearchBudget) -> None:
-        """Put the tasks at their present places, then each where it costs least."""
+        """Place the tasks at their present places, then move each to where it costs least."""
         self._random = np.random.default_rng(seed)
         self._at = np.searchsorted(self._app.machines, machines)
         for unit, machine in enumerate(self._at.tolist()):
@@ -182,11 +182,11 @@ class RebuildApplication:
         self._keep()
 
     def best_machines(self) -> Int64:
-        """Return row of the machine of each task in the cheapest placement."""
+        """Return the machine row of each task in the cheapest placement."""
         return self._app.machines[self._best]
 
     def evaluate(self, budget: SearchBudget) -> tuple[PairBoard, Int64, bool]:
-        """Rebuild all tasks in each of some orders, twice, then parts of them, with some noise from the second on."""
+        """Rebuild all tasks in each of some orders, twice, then random parts; with noise from the second time on."""
         before, at = self._board.copy(), self._at.copy()
         count, orders = len(self._index), self._orders
         if self._number < 2 * len(orders):
@@ -202,31 +202,31 @@ class RebuildApplication:
         return before, at, done
 
     def accepts(self, change: tuple[PairBoard, Int64, bool]) -> bool:
-        """Return whether it is the best so far."""
+        """Return whether the new placement is the best so far."""
         return change[2] and self._keep()
 
     def apply(self, change: tuple[PairBoard, Int64, bool]) -> None:
-        """Go on from there."""
+        """Do nothing: evaluating has carried out the change."""
 
     def undo(self, change: tuple[PairBoard, Int64, bool]) -> None:
-        """Go back to what there was before."""
+        """Return to the state before the change."""
         self._board, self._at, _ = change
 
     def _keep(self) -> bool:
-        """Take the present placement for the best if it is cheaper and breaks no more limits."""
+        """Store the present placement as the best if it is cheaper and violates no more limits; return whether."""
         if self._board.cost >= self._best_cost - 1e-6 or self._board.violations() > self._violations:
             return False
         self._best, self._best_cost = self._at.copy(), self._board.cost
         return True
 
     def _noise(self) -> Float64:
-        """Return units per machine that lead a rebuilding elsewhere: some domains look dearer than they are."""
+        """Return units per machine that divert a rebuilding: some domains look more expensive than they are."""
         domain = self._board.domain
         scale = self._best_cost / max(1, len(self._index)) * self._random.random()
         return (self._random.random(int(domain.max()) + 1) * scale)[domain]
 
     def _part(self) -> Int64:
-        """Return tasks to take up: all of some classes, all in some domain, or a random part."""
+        """Return the tasks to remove: all of some classes, all in some domain, or a random part."""
         choice = int(self._random.integers(3))
         if choice == 0:
             classes = self._random.random(len(self._app.classes)) < 0.3
@@ -239,7 +239,7 @@ class RebuildApplication:
         return chosen if len(chosen) else np.arange(len(self._index))
 
     def _rebuild(self, units: Int64, noise: Float64 | None, budget: SearchBudget) -> bool:
-        """Take tasks up and put them down in order; False if one finds no place."""
+        """Remove tasks and place them again in order; return False if one finds no place."""
         for unit in units.tolist():
             self._board.withdraw(int(self._index[unit]), int(self._at[unit]))
         return all(self._place(unit, noise, budget) for unit in units.tolist())
@@ -257,7 +257,7 @@ class RebuildApplication:
         return True
 
     def _settle(self, budget: SearchBudget) -> None:
-        """Move single tasks to where they cost least, until nothing gains."""
+        """Move single tasks to where they cost least, until no move lowers the cost."""
         moved = True
         while moved and budget.left >= len(self._index):
             moved = False

@@ -1,7 +1,7 @@
-"""Puts one waiting task on a machine, and places the tasks in its way elsewhere.
+"""Places one waiting task on a machine, and moves the tasks in its way elsewhere.
 
-If one of those finds no place, it waits instead, and the next step tries to place it: a walk over placements of equal
-number (an ejection chain), which ends where one more task fits.
+If a task in the way finds no place, it waits instead, and the next step tries to place it. So the search walks over
+placements of equal size (an ejection chain) until one more task fits.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from firmament.core.search.driver import SearchBudget
 
 
 class EjectTasks:
-    """The move; a change is what has been done, and the value that has, None if a task in the way has to stay."""
+    """A move; its change is the step done and the value after it, None if a task in the way has to stay."""
 
     name = "eject"
 
@@ -19,7 +19,7 @@ class EjectTasks:
         self._now = arrangement
 
     def evaluate(self, budget: SearchBudget) -> tuple[Step, Value | None] | None:
-        """Put a task somewhere, and those in its way elsewhere; None if everybody has a place."""
+        """Place a random waiting task, and the tasks in its way elsewhere; return None if no task could be placed."""
         now = self._now
         classes = now.list_hopeful()
         if not classes:
@@ -39,26 +39,26 @@ class EjectTasks:
         return step, now.count_waiting()
 
     def accepts(self, change: tuple[Step, Value | None]) -> bool:
-        """Return whether no more wait than before; what is better than ever has to be valid in some order."""
+        """Return whether no more tasks wait than before; a new best must also be possible in some valid order."""
         value = change[1]
         if value is None or value < self._now.value:
             return False
         return not self._now.is_best(value) or self._now.keep_now(value)
 
     def apply(self, change: tuple[Step, Value | None]) -> None:
-        """Go on from there."""
+        """Store the value of the change, which evaluating has carried out."""
         self._now.value = change[1] or self._now.value
 
     def undo(self, change: tuple[Step, Value | None]) -> None:
-        """Put everybody back."""
+        """Return all tasks to their former places."""
         self._now.undo(change[0])
 
     def _by_choice(self, classes: list[int]) -> list[int]:
-        """Return classes with few places first."""
+        """Return classes, those with the fewest places first."""
         return sorted(classes, key=lambda cls: (len(self._now.list_places(cls)), cls))
 
     def _make_way(self, cls: int, machine: int, step: Step) -> bool:
-        """Take up the tasks that keep one of ``cls`` off the machine; False if that cannot be done."""
+        """Remove the tasks that keep a task of ``cls`` off the machine; return False if that is impossible."""
         now, board = self._now, self._now.board
         priority, most = now.problem.priority, now.tuning.most_in_the_way
         shape = int(now.problem.shape[cls])
@@ -75,7 +75,7 @@ class EjectTasks:
         return board.residual.has_room_on(shape, machine)
 
     def _list_blocking(self, cls: int, machine: int) -> list[tuple[int, int]]:
-        """Return tasks of the round, as (class, machine), that count against one of ``cls`` on the machine."""
+        """Return the tasks, as (class, machine), because of which a rule refuses ``cls`` on the machine."""
         now, state = self._now, self._now.board.rules
         rules = state.rules.rules(cls)
         numbers = [each.counter for each in rules.exclusions]

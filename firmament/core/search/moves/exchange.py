@@ -1,12 +1,12 @@
 """Exchanges tasks of different sizes between machines, so that use becomes more even.
 
-A flow says how many tasks each machine takes, and counts all of them as of one size. Which sizes it sends where is left
-open: exchanging a large task for a small one costs the network as much on one machine as it saves on the other. Here
-pairs of tasks change places wherever that lowers what they cost by sums of sizes (``firmament.core.flow.terms``):
-the fullest machines give large tasks to the emptiest, and take small ones for them.
+A flow decides how many tasks each machine takes, and counts all of them as equally large. It leaves open which sizes go
+where: exchanging a large task for a small one costs the network as much on one machine as it saves on the other. Here,
+pairs of tasks change places wherever that lowers the cost of the sums of sizes (``firmament.core.flow.terms``): the
+fullest machines give large tasks to the emptiest, and take small ones for them.
 
-Nothing else changes: machines keep their number of tasks, classes theirs, and every limit holds. Tasks that others
-depend on, or that depend on others, stay where they are.
+Nothing else changes: machines keep their number of tasks, classes theirs, and every limit holds. Tasks with rules stay
+where they are.
 """
 
 from __future__ import annotations
@@ -27,18 +27,19 @@ from firmament.core.search.movable import find_staying, movable
 from firmament.core.search.tuning import ExchangeTuning
 
 GOLDEN = 0.6180339887498949
-"""Part of their number by which pairs are shifted from turn to turn: no two turns form the same."""
+"""Part of their number by which pairs are shifted from turn to turn (golden section), so that no two turns form equal
+pairs."""
 
 STEPS = np.iinfo(np.uint16).max
-"""Steps of height, from the lowest machine to the highest, that pairs are chosen by."""
+"""Number of steps into which heights are rounded to choose pairs, from the lowest machine to the highest."""
 
 
 def exchange_sizes(
     problem: PlacementProblem, placed: Assignments, tuning: ExchangeTuning, log: SearchLog
 ) -> Assignments:
-    """Exchange tasks of ``placed`` while that lowers ``placement_cost``; the order of those that stay is kept.
+    """Exchange tasks of ``placed`` while that lowers ``placement_cost``; the order of the other tasks is kept.
 
-    Deterministic; returns ``placed`` itself if nothing is to be gained.
+    Deterministic; returns ``placed`` itself if nothing can be saved.
     """
     heights = problem.heights
     if not heights.charges or not len(placed.cls):
@@ -60,9 +61,10 @@ def exchange_sizes(
 
 
 class _TaskPlaces:
-    """Places of single tasks, those of a machine side by side: ``cls``, ``machine``: int64[N].
+    """Places of single tasks, sorted by machine: ``cls``, ``machine``: int64[N].
 
-    ``used``: int64[U], machines with places, ascending; ``first``, ``count``: int64[U], where theirs begin, how many.
+    ``used``: int64[U], machines with places, ascending; ``first``, ``count``: int64[U], index of the first place of
+    each machine, and their number.
     """
 
     def __init__(self, placed: Assignments) -> None:
@@ -72,7 +74,7 @@ class _TaskPlaces:
         self.used = tasks.machine[self.first]
 
     def assignments(self) -> Assignments:
-        """Return how many tasks of each class are on each machine, by class, then machine."""
+        """Return the number of tasks of each class on each machine, sorted by class, then machine."""
         order = np.argsort(_narrow(self.cls), kind="stable")  # machines ascend already
         cls, machine = self.cls[order], self.machine[order]
         first = np.flatnonzero(np.r_[True, (cls[1:] != cls[:-1]) | (machine[1:] != machine[:-1])])
@@ -81,8 +83,10 @@ class _TaskPlaces:
 
 @dataclass(frozen=True, slots=True)
 class Exchanges:
-    """Exchanges of one turn that save something: of each pair the shapes, machines and places (int64[2, P] each), by
-    how much the machines rise (float64[2, P]), and what all save.
+    """The exchanges of one turn that save something.
+
+    ``shapes``, ``machines``, ``places``: int64[2, P], of both tasks of each pair; ``rise``: float64[2, P], by how much
+    the machines rise; ``saved``: what all exchanges save in sum.
     """
 
     shapes: Int64
@@ -93,10 +97,10 @@ class Exchanges:
 
 
 class ExchangeSizes:
-    """The move: exchanges on ``slots``, whose ``cls`` it writes to, many at once.
+    """A move that exchanges many pairs of tasks at once on ``slots``, whose ``cls`` it writes to.
 
-    Machines with places go by their number in ``slots.used``. Pairs are int64[P] or, for both machines of each,
-    [2, P]: the one that gives its large task, then the one that takes it.
+    Machines are numbered by their index in ``slots.used``. Arrays of pairs are int64[P], or [2, P] for both machines of
+    each pair: first the one that gives its large task, then the one that takes it.
     """
 
     name = "exchange"
@@ -119,16 +123,16 @@ class ExchangeSizes:
         self._room = ExchangeRoom(problem, placed, used)
         self._height, self._growth = height.take(used), heights.growth.take(used)
         self._rate = heights.rate.take(used, axis=1)
-        # Of the task in each place.
+        # The shape of the task in each place.
         self._shape = problem.shape.take(slots.cls)
-        # One size of a shape for all machines, to choose pairs by; what is gained is computed by its size on each.
+        # One size per shape, for all machines, chooses the pairs; gains are computed with the size on each machine.
         self._relative = heights.amount @ (self._rate / self._growth).mean(axis=1)
         present = self._relative[np.bincount(self._shape, minlength=len(heights.amount)) > 0]
         self._smallest, self._largest = float(present.min()), float(present.max())
         self._turn, self._saved, self._last = 0, 0.0, (0.0, 0.0)
 
     def evaluate(self, budget: SearchBudget) -> Exchanges | None:
-        """Return what a turn could exchange; None once the last two have saved little."""
+        """Return the exchanges of a turn, or None once the last two turns have saved little."""
         budget.spend()
         both, tuning = sum(self._last), self._tuning
         if self._turn > 1 and both <= tuning.enough * self._saved and both <= tuning.rest * self._uneven():
@@ -140,29 +144,25 @@ class ExchangeSizes:
         return found
 
     def accepts(self, change: Exchanges) -> bool:
-        """Return whether anything is saved."""
+        """Return whether the exchanges save anything."""
         return change.saved > 0
 
     def apply(self, change: Exchanges) -> None:
-        """Let the tasks of each pair change places."""
+        """Exchange the tasks of each pair."""
         self._room.exchange(change.shapes, change.machines)
         self._height[change.machines] += change.rise
         self._shape[change.places] = change.shapes[::-1]
         self._slots.cls[change.places] = self._slots.cls.take(change.places[::-1])
 
     def undo(self, change: Exchanges) -> None:
-        """Do nothing, as nothing has been done."""
+        """Do nothing, as evaluating changes nothing."""
 
     def _uneven(self) -> float:
-        """Return what would be saved if the machines with places were all as high as they are on average: a
-        bound.
-        """
+        """Return an upper bound of what can be saved: by making all machines with places equally high."""
         return float((np.square(self._height - self._height.mean()) / (2 * self._growth)).sum())
 
     def _pairs(self, turn: int) -> tuple[Int64, Int64]:
-        """Return the fullest machines and the emptiest, [2, P], and the places there whose tasks are to
-        change, [2, P].
-        """
+        """Return the fullest and the emptiest machines, [2, P], and the places whose tasks to exchange, [2, P]."""
         slots = self._slots
         place = slots.first + turn % slots.count
         size = self._relative.take(self._shape.take(place))
@@ -171,7 +171,7 @@ class ExchangeSizes:
         high = order.compress((size > self._smallest).take(order))[::-1]
         low = order.compress((size < self._largest).take(order))
         length = min(len(high), len(low))
-        # Places in the two orders: heights fall in one and rise in the other.
+        # Heights fall along one order and rise along the other, so the pairs with a difference come first.
         length = int(np.count_nonzero(height.take(high[:length]) > height.take(low[:length])))
         high, low = high[:length], low[:length]
         if turn % 3:
@@ -182,12 +182,12 @@ class ExchangeSizes:
         return machines, place.take(machines)
 
     def _compute_gains(self, machines: Int64, places: Int64) -> Exchanges:
-        """Return the exchanges among these pairs of places that save something, and are allowed."""
+        """Return those of the given pairs whose exchange is allowed and saves something."""
         shapes = self._shape.take(places)
         rise = self._rise(shapes, machines)
         growth = self._growth.take(machines)
         gain = -(rise * ((self._height.take(machines) + rise / 2) / growth + 0.5)).sum(axis=0)
-        # What else tasks cost is looked at where sizes alone would gain: of that the flow has left little to save.
+        # Other costs are computed only where sizes alone would gain, as the flow has left little else to save.
         first = np.flatnonzero(gain > 0)
         shapes, machines = shapes.take(first, axis=1), machines.take(first, axis=1)
         gain = gain.take(first) + self._other_gain(shapes, machines)
@@ -203,9 +203,7 @@ class ExchangeSizes:
         )
 
     def _rise(self, shapes: Int64, machines: Int64) -> Float64:
-        """Return by how much machines rise once tasks of ``shapes`` that are there change places: float64[2,
-        P].
-        """
+        """Return float64[2, P]: by how much machines rise if their tasks of ``shapes`` are exchanged."""
         rise = np.zeros(machines.shape)
         for amount, rate in zip(self._heights.amount.T, self._rate, strict=True):
             of_both = amount.take(shapes)
@@ -214,9 +212,7 @@ class ExchangeSizes:
         return rise
 
     def _other_gain(self, shapes: Int64, machines: Int64) -> Float64:
-        """Return what tasks cost less, besides their part of the heights, once they have changed places:
-        float64[P].
-        """
+        """Return float64[P]: how much less tasks cost after the exchange, apart from heights."""
         rows = self._slots.used.take(machines)
         now_and_then = np.concatenate((shapes, shapes[::-1])).ravel(), np.concatenate((rows, rows)).ravel()
         other = entries(self._cost, *now_and_then) - self._heights.sum_charged(*now_and_then)
@@ -226,12 +222,12 @@ class ExchangeSizes:
 
 
 def _coarse(heights: Float64) -> NDArray[np.uint16]:
-    """Return heights in 16 bits, lowest to highest: enough to choose pairs by, and sorted in linear time."""
+    """Return heights rounded to 16 bits: exact enough to choose pairs, and sorted in linear time."""
     lowest = heights.min()
     span = float(heights.max() - lowest) or 1.0
     return ((heights - lowest) * (STEPS / span)).astype(np.uint16)
 
 
 def _narrow(numbers: Int64) -> NDArray[Any]:
-    """Return numbers of at least 0 in as few bits as they need: 16-bit numbers are sorted in linear time."""
+    """Return non-negative numbers in as few bits as they need: 16-bit numbers are sorted in linear time."""
     return numbers.astype(np.min_scalar_type(numbers.max()))

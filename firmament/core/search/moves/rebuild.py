@@ -1,6 +1,6 @@
-"""Places all tasks of a round anew, one by one, in random orders in which those come early who were left over before.
+"""Places all tasks of a round anew, in random orders in which tasks left over before come early.
 
-Squeaky wheel optimisation, Joslin and Clements 1999.
+(Squeaky wheel optimisation, Joslin and Clements 1999.)
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from firmament.core.search.driver import SearchBudget
 
 @dataclass(frozen=True, slots=True)
 class Rebuilding:
-    """All tasks anew in one ``step``, with the ``value`` that this has; ``left``: classes of those left over."""
+    """All tasks placed anew in one ``step``; ``value``: of the result; ``left``: classes of the tasks left over."""
 
     step: Step
     value: Value
     left: list[int]
-    #: what there was before: the board, who was on which machine, who waited
+    #: the state before: the board, the classes on each machine, the waiting tasks
     before: tuple[Board, list[list[int]], Counter[int]]
 
 
 class RebuildAll:
-    """The move; it goes on from what it has built unless that is worse than what there was."""
+    """A move that places all tasks anew; the result is kept unless it is worse than before."""
 
     name = "rebuild"
 
@@ -38,7 +38,7 @@ class RebuildAll:
         self._turn = 0
 
     def evaluate(self, budget: SearchBudget) -> Rebuilding | None:
-        """Place everything anew, as far as there is room; None if everybody has a place."""
+        """Place all tasks anew as far as there is room; return None if no waiting task could be placed."""
         now = self._now
         if not now.list_hopeful():
             return None
@@ -60,7 +60,7 @@ class RebuildAll:
         return Rebuilding(step, now.count_waiting(), queue, before)
 
     def _draw_order(self) -> list[int]:
-        """Return the classes of all tasks, in the order in which they are placed."""
+        """Return the classes of all tasks, in the order in which to place them."""
         now = self._now
         queue = [cls for cls in sorted(now.all) for _ in range(now.all[cls])]
         urgency = now.random.random(len(queue))
@@ -74,16 +74,16 @@ class RebuildAll:
         return [queue[index] for index in order.tolist()]
 
     def accepts(self, change: Rebuilding) -> bool:
-        """Return whether it is no worse than what there was."""
+        """Return whether the new placement is no worse than the one before."""
         return change.value >= self._now.value
 
     def apply(self, change: Rebuilding) -> None:
-        """Go on from there; the order in which tasks were put down is a valid one."""
+        """Store the new placement; the order in which its tasks were placed is valid."""
         self._now.value = change.value
         if self._now.is_best(change.value):
             self._now.keep(Assignments.of_tasks([(cls, row) for cls, row, _ in change.step]), change.value)
 
     def undo(self, change: Rebuilding) -> None:
-        """Go back to what there was."""
+        """Return to the placement before."""
         self._left_over.update(change.left)
         self._now.board, self._now.on, self._now.waiting = change.before

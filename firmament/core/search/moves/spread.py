@@ -1,10 +1,9 @@
-"""Spreads single tasks of groups that prefer to be apart, many at once, if there are too many groups to plan
-each.
+"""Moves single tasks of groups that prefer to be apart, many at once; for when there are too many groups to plan each.
 
-In a turn each group gives tasks away from domains that have more of it than their share, and from machines that have
-more than they need to; each task that is to go looks at a few of the places that cost least in the domain that lacks
-one, others than those that the next task looks at, and goes where it costs least with the spread, if that is less than
-where it is. Costs of nearly all places are alike in large clusters, so a few are enough.
+In each turn, groups give tasks away from domains that have more than their share of the group, and from machines that
+have more than they need to. Each of these tasks considers a few of the cheapest places in a domain that lacks a task,
+other places than the next task considers, and goes where it costs least including spread, if that is less than at its
+present place. In large clusters nearly all places cost the same, so a few are enough.
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ from firmament.core.search.driver import SearchBudget
 from firmament.core.search.tuning import SpreadTuning
 
 PREFERENCE = 1e-3
-"""Part of a step by which a domain is preferred that would lose a task else."""
+"""Part of a step by which a domain is preferred that would otherwise lose a task."""
 
 
 @dataclass(frozen=True, slots=True)
 class Departures:
-    """Tasks that gain by going to other machines, all together: positions and machines, int64[A] each.
+    """Tasks that gain by going to other machines, all together: indices of tasks, and machines, int64[A] each.
 
-    ``last``: too few tasks remain without a place for another turn.
+    ``last``: whether too few tasks are misplaced for another turn.
     """
 
     leaving: Int64
@@ -39,8 +38,9 @@ class Departures:
 
 
 class SpreadTasks:
-    """The move. Tasks of movable classes with groups, a row each: ``cls``, ``machine``: int64[N]; the latter is written
-    to.
+    """A move of many single tasks: those of movable classes with groups.
+
+    ``cls``, ``machine``: int64[N], of each task; ``machine`` is written to.
     """
 
     name = "spread"
@@ -71,7 +71,7 @@ class SpreadTasks:
         self._turn, self._done = 0, False
 
     def evaluate(self, budget: SearchBudget) -> Departures | None:
-        """Return which tasks should go elsewhere now, None if none or hardly any should."""
+        """Return the tasks that should move now, or None if none or hardly any should."""
         budget.spend()
         if self._done:
             return None
@@ -81,21 +81,21 @@ class SpreadTasks:
         return found
 
     def accepts(self, change: Departures) -> bool:
-        """Return whether anybody goes."""
+        """Return whether any task moves."""
         return len(change.leaving) > 0
 
     def apply(self, change: Departures) -> None:
-        """Let them go."""
+        """Move the tasks."""
         leaving, target = change.leaving, change.target
         if not change.last:
             self._room.move(self._shape[leaving], self.machine[leaving], target)
         self.machine[leaving] = target
 
     def undo(self, change: Departures) -> None:
-        """Do nothing, as nothing has been done."""
+        """Do nothing, as evaluating changes nothing."""
 
     def _find_departures(self, turn: int) -> Departures | None:
-        """Return which task gains most by which move, None if none gains."""
+        """Return the moves that gain most for each task, or None if none gains."""
         crowding, tuning = self._crowding(), self._tuning
         open_to = self._room.open_to_some(self._shapes)
         spots = _PlacesByDomain(self._terms, self._typical + crowding, open_to, tuning.least_places)
@@ -125,18 +125,16 @@ class SpreadTasks:
         return Departures(leaving, target, last=not again)
 
     def _crowding(self, fewer: int = 0) -> Int64:
-        """Return int64[M]: what tasks of the round add for the next one there, or for one of themselves
-        (``fewer``: 1).
-        """
+        """Return int64[M]: crowding units of the next task on each machine, or of one that is there (``fewer``: 1)."""
         placed = self._room.placed - fewer
         if self._step > 1:
             placed = placed // self._step * self._step
         return self._problem.crowd * placed
 
     def _leaving(self, spots: _PlacesByDomain, near: GroupCounts, charge: Int64) -> tuple[Int64, Int64]:
-        """Return tasks that are to go, ordered by group, and the domain that each is to go to.
+        """Return the tasks that should move, sorted by group, and the domain that each should go to.
 
-        ``charge``: int64[N], what it costs by itself.
+        ``charge``: int64[N], what each task costs at its place without its neighbours.
         """
         terms, group = self._terms, self._group
         domain = terms.domain[self.machine]
@@ -148,9 +146,7 @@ class SpreadTasks:
             shares[apart] = even_shares(height, present[apart])
         surplus = np.maximum(present - shares, 0)
         even = -(-near.in_domain.sum(axis=1) // len(terms.domain))
-        crowded = (
-            near.before >= even[group]
-        )  # beyond what a machine would have of the group if all had the same
+        crowded = near.before >= even[group]  # more of the group on the machine than if spread evenly
         order = order_by(-charge)
         order = order[order_by((key * 2 + ~crowded)[order])]
         key = key[order]
@@ -162,9 +158,7 @@ class SpreadTasks:
         return np.concatenate([leaving, stay_near]), np.concatenate([target, domain[stay_near]])
 
     def _cost_at(self, shapes: Int64, groups: Int64, places: Int64, near: GroupCounts) -> Float64:
-        """Return float64[L, choices]: what tasks cost at places without crowding; infinite where they cannot
-        go.
-        """
+        """Return float64[L, choices]: what tasks cost at places, without crowding; infinite if they cannot go there."""
         shapes, groups = shapes[:, None], groups[:, None]
         cost = self._terms.machine_step[groups] * near.count_at(groups, places)
         cost += self._problem.cost[shapes, places]
@@ -174,9 +168,7 @@ class SpreadTasks:
         return cost
 
     def _compute_saved(self, leaving: Int64, target: Int64, near: GroupCounts) -> Float64:
-        """Return float64[L]: what tasks pay for their neighbours at their present place, less what they would add to
-        the domain that they go to.
-        """
+        """Return float64[L]: what tasks pay for their neighbours now, minus what they add to their target domains."""
         terms = self._terms
         groups = self._group[leaving]
         charge = terms.machine_step[groups] * (near.there[leaving] - 1)
@@ -190,15 +182,15 @@ class SpreadTasks:
 
 
 class _PlacesByDomain:
-    """Machines with room by domain, the cheapest first: those of domain d are ``machine[first[d]:first[d + 1]]``.
+    """Machines with room by domain, the cheapest first; those of domain d are ``machine[first[d]:first[d + 1]]``.
 
-    ``price``: float64[D], what places cost where tasks will look, infinite where there is none.
+    ``price``: float64[D], mean cost of the places that tasks will consider, infinite if there are none.
     """
 
     def __init__(self, terms: SpreadTerms, cost: Int64, is_open: Bool, least: int) -> None:
-        """``cost``: int64[M], of a task there; ``is_open``: bool[M], whether there is room.
+        """``cost``: int64[M], of a task on each machine; ``is_open``: bool[M], whether there is room.
 
-        ``least``: places whose mean cost is the price.
+        ``least``: number of places whose mean cost is the price.
         """
         machines = np.flatnonzero(is_open)
         machines = machines[order_by(cost[machines])]
@@ -213,13 +205,11 @@ class _PlacesByDomain:
                 self.price[each] = cost[cheapest].mean()
 
     def has_places(self, domains: Int64) -> Bool:
-        """Return bool[A]: domains of which some machine has room."""
+        """Return bool[A]: domains in which some machine has room."""
         return np.diff(self.first)[domains] > 0
 
     def choices(self, domains: Int64, turn: int, tuning: SpreadTuning) -> Int64:
-        """Return machines to look at in domains with places, int64[L, choices]: as far as possible others for
-        each entry.
-        """
+        """Return int64[L, choices]: machines to consider in ``domains``, different ones for each entry if possible."""
         places, come = np.diff(self.first), np.bincount(domains, minlength=len(self.price))
         roomy = bool((come <= places).all())
         if roomy:
@@ -232,15 +222,15 @@ class _PlacesByDomain:
 
 
 class GroupCounts:
-    """How many tasks of each group are on each machine, and ``in_domain``: int64[G, D].
+    """How many tasks of each group are on each machine, and in each domain (``in_domain``: int64[G, D]).
 
-    ``pairs`` (group x ``width`` + machine, ascending) and their ``count``, and unless that is too large ``table``: [G x
-    M], a cell for each. int64[N], for each task: ``there``, tasks of its group on its machine; ``before``, those of
-    them that do not move or are in earlier rows.
+    ``pairs``: group x ``width`` + machine, ascending; ``count``: tasks of each pair; ``table``: the same counts as a
+    [G x M] array, None if that is too large. ``there``: int64[N], for each task, the tasks of its group on its machine;
+    ``before``: int64[N], those of them that do not move or are in earlier rows.
     """
 
     def __init__(self, terms: SpreadTerms, group: Int64, machine: Int64, most_cells: int) -> None:
-        """With the tasks of ``group`` (int64[N]) on ``machine``."""
+        """Count the tasks of ``group`` (int64[N]) on ``machine``."""
         self.width = len(terms.domain)
         keys = group * np.int64(self.width) + machine
         order = order_by(keys)
@@ -261,7 +251,7 @@ class GroupCounts:
         self.in_domain = terms.in_domains(group, machine, ones)
 
     def count_at(self, groups: Int64, machines: Int64) -> Int64:
-        """Return tasks of ``groups`` on ``machines``: int64 of the shape to which both are broadcast."""
+        """Return the number of tasks of ``groups`` on ``machines``: int64, broadcast to a common shape."""
         keys = groups * np.int64(self.width) + machines
         if self.table is not None:
             return self.table.take(keys).astype(np.int64)
@@ -269,16 +259,15 @@ class GroupCounts:
         return np.where(self.pairs[place] == keys, self.count[place], 0)
 
     def first_of_each(self, groups: Int64, machines: Int64) -> Bool:
-        """Return bool[A]: no entry before has the same group and machine."""
+        """Return bool[A]: entries that are the first of their group and machine."""
         return rank(groups * np.int64(self.width) + machines) == 0
 
 
 def even_shares(height: Float64, present: Int64) -> Int64:
-    """Return shares of the tasks of each group (``present``: int64[G, D], where they are now) that level the
-    domains.
+    """Return how to distribute each group's tasks (``present``: int64[G, D], where they are now) to level the domains.
 
-    ``height``: float64[G, D], what the first task of a group in a domain costs, in steps; each further task costs one
-    more. The sums of rows stay; among equally good shares those that are nearest to what is present.
+    ``height``: float64[G, D], cost in steps of a group's first task in each domain; each further task costs one step
+    more. The sums of rows are kept; among equally good distributions, the one nearest to the present is returned.
     """
     if present.shape[1] == 1:
         return present.copy()
@@ -291,11 +280,10 @@ def even_shares(height: Float64, present: Int64) -> Int64:
 
 
 def _level(height: Float64, tasks: Int64) -> Float64:
-    """Return float64[G]: up to where water rises if ``tasks`` (int64[G]) units of it are poured on columns of
-    ``height``.
+    """Return float64[G]: the level to which ``tasks`` (int64[G]) units of water rise on columns of ``height``.
 
-    With the k lowest columns under water it stands at the mean of their heights and the tasks; the right k is the one
-    for which it stands lowest, as a column above the water raises that mean.
+    With the k lowest columns under water, the level is the mean of their heights plus the tasks over k; the right k has
+    the lowest level, as a column above the water raises that mean.
     """
     lowest = np.sort(height, axis=1)
     levels = (np.cumsum(lowest, axis=1) + tasks[:, None]) / np.arange(1, height.shape[1] + 1)

@@ -1,13 +1,13 @@
-"""Default spread: tasks of one group move apart after the flow, where that costs less.
+"""Default spread: moves tasks of one group apart after the flow, where that lowers the cost.
 
-The network counts tasks of all classes on a machine, and knows of no group. That keeps it small: with a node for each
-group and zone, and steps for each group and machine, it would have several times as many arcs. So it is solved without,
-and then tasks move. Few have to: in a large cluster many places cost nearly the same, and which of them a group got was
-left open.
+The network counts the tasks of all classes on a machine together, and contains no groups. That keeps it small: with a
+node for each group and zone, and steps for each group and machine, it would have several times as many arcs. So tasks
+move after the solve. Few have to: in a large cluster many places cost nearly the same, and the flow chose among them at
+random.
 
-With few groups each of their classes is placed anew as a whole, at the best places that there are for it while all
-other tasks stay (`best_counts`); with many, single tasks move (`moves`). Nothing else changes: classes keep
-their number of tasks, every limit holds, and ``placement_cost`` falls.
+If there are few groups, each of their classes is placed anew as a whole, at its best places while all other tasks
+stay (`best_counts`); otherwise single tasks move (`moves.spread`). Nothing else changes: classes keep their number of
+tasks, every limit holds, and ``placement_cost`` falls.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from firmament.core.search.tuning import SpreadTuning
 def spread_tasks(
     problem: PlacementProblem, placed: Assignments, tuning: SpreadTuning, log: SearchLog
 ) -> Assignments:
-    """Move tasks of groups apart while that lowers ``placement_cost``; the order of those that stay is kept.
+    """Move tasks of groups apart while that lowers ``placement_cost``; the order of the other tasks is kept.
 
-    These tasks stay: those with rules about other tasks, those that such rules select, pinned ones, and those that a
+    Some tasks stay: those with rules about other tasks, those that such rules select, pinned ones, and those that a
     ledger counts. Deterministic; returns ``placed`` itself if nothing may move.
     """
     terms = problem.spread
@@ -49,12 +49,12 @@ def spread_tasks(
     tasks = placed.select(mine).tasks()
     cls, machine = tasks.cls, tasks.machine
     stay = placed.select(~mine & grouped[placed.cls]).tasks()
-    others = terms.add_residents(terms.group[stay.cls], stay.machine)  # as if those that stay ran before
+    others = terms.add_residents(terms.group[stay.cls], stay.machine)  # tasks that stay count as running
     room = MovingRoom(problem, placed)
     classes = np.flatnonzero(np.bincount(cls))
     sweeps = min(tuning.sweeps, tuning.most_places // (len(classes) * problem.machines))
     if sweeps and len(classes) <= tuning.most_classes:
-        # Nothing changes any more once each class has been left where it is; of a single one all is known at once.
+        # After each class has stayed in place once, nothing changes any more; a single class needs one turn.
         turns = sweeps * len(classes) if len(classes) > 1 else 1
         anew = SpreadClasses(problem, others, room, cls, machine)
         log.append(search(anew, SearchBudget(turns), patience=len(classes)))
@@ -67,16 +67,16 @@ def spread_tasks(
 
 @dataclass(frozen=True, slots=True)
 class ClassPlaces:
-    """The tasks ``own`` (positions, int64[A]) of a class go to ``machines`` (int64[A]); None: they stay."""
+    """New places of a class: its tasks ``own`` (indices, int64[A]) go to ``machines`` (int64[A]); None: they stay."""
 
     own: Int64
     machines: Int64 | None = None
 
 
 class SpreadClasses:
-    """The move: one class after another is placed anew as a whole.
+    """A move that places one class after another anew as a whole.
 
-    ``cls``, ``machine``: int64[N], where tasks are; ``machine`` is written to.
+    ``cls``, ``machine``: int64[N], of each task; ``machine`` is written to.
     """
 
     name = "spread_classes"
@@ -94,7 +94,7 @@ class SpreadClasses:
         self._turns = cycle(np.flatnonzero(np.bincount(cls)).tolist())
 
     def evaluate(self, budget: SearchBudget) -> ClassPlaces:
-        """Return the best places of the next class, all other tasks being where they are."""
+        """Return the best places of the next class while all other tasks stay."""
         budget.spend()
         problem, terms, cls = self._problem, self._terms, next(self._turns)
         group, shape = int(terms.group[cls]), int(problem.shape[cls])
@@ -124,11 +124,11 @@ class SpreadClasses:
         return ClassPlaces(own, np.repeat(rows, counts))
 
     def accepts(self, change: ClassPlaces) -> bool:
-        """Return whether the tasks would be elsewhere."""
+        """Return whether the change moves any task."""
         return change.machines is not None
 
     def apply(self, change: ClassPlaces) -> None:
-        """Move the tasks."""
+        """Move the tasks of the change."""
         if change.machines is not None:
             source, target = _compare(self._machine[change.own], change.machines)
             shape = self._problem.shape[self._cls[change.own[0]]]
@@ -136,21 +136,21 @@ class SpreadClasses:
             self._machine[change.own] = change.machines
 
     def undo(self, change: ClassPlaces) -> None:
-        """Do nothing, as nothing has been done."""
+        """Do nothing, as evaluating changes nothing."""
 
 
 def _compare(before: Int64, after: Int64) -> tuple[Int64, Int64]:
-    """Return the machines that tasks leave and the machines that they go to; both are multisets of equal size."""
+    """Return the machines that tasks leave, and the machines that they go to: multisets of equal size."""
     width = int(max(before.max(), after.max())) + 1
     more = np.bincount(after, minlength=width) - np.bincount(before, minlength=width)
     return np.repeat(np.arange(width), np.maximum(-more, 0)), np.repeat(np.arange(width), np.maximum(more, 0))
 
 
-# --- The best places for all tasks of one class whose group would rather be apart, everything else being given.
+# --- The best places for all tasks of one class whose group prefers to be apart, with all else fixed.
 
 
 FEW_DOMAINS = 16
-"""Domains up to which each is looked at by itself, to leave out places that are too dear."""
+"""Largest number of domains for which each domain is searched for places that are too expensive."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,22 +158,22 @@ class Places:
     """K places for tasks, one row each."""
 
     charge: Float64
-    """float64[K], cost of a task by itself."""
+    """float64[K], cost of a task without crowding and neighbours."""
     growth: Float64
-    """float64[K], what each task of the round adds for the next one."""
+    """float64[K], units by which each task of the round raises the cost of the next one."""
     crowd: Int64
-    """int64[K], tasks of the round there now."""
+    """int64[K], tasks of the round that are there now."""
     room: Int64
-    """int64[K], tasks that still fit."""
+    """int64[K], how many tasks still fit."""
     near: Int64
-    """int64[K], tasks of the group there."""
+    """int64[K], tasks of the group that are there."""
     domain: Int64
-    """int64[K], number of the domain."""
+    """int64[K], domain of each place."""
     crowd_step: int
     """Tasks per step of ``growth``."""
 
     def select(self, rows: Int64) -> Places:
-        """Return some of them."""
+        """Return some of the places."""
         columns = ("charge", "growth", "crowd", "room", "near", "domain")
         return replace(self, **{name: getattr(self, name)[rows] for name in columns})
 
@@ -181,11 +181,10 @@ class Places:
 def best_counts(
     places: Places, tasks: int, in_domain: Int64, machine_step: float, domain_step: float
 ) -> Int64 | None:
-    """Return how many of ``tasks`` go to each place, so that they cost least together; int64[K]. None: there
-    is no room.
+    """Return int64[K]: how many of ``tasks`` go to each place at the least total cost, or None if there is no room.
 
-    ``in_domain``: int64[D], tasks of the group in each domain without these. Exact: costs per place are convex, and so
-    are those of a domain in its tasks, so the cheapest steps are the best ones.
+    ``in_domain``: int64[D], other tasks of the group in each domain. The result is exact: a place's cost is convex, and
+    so is a domain's cost in its tasks, so the cheapest steps are the best ones.
     """
     if int(np.minimum(places.room, tasks).sum()) < tasks:
         return None
@@ -204,10 +203,9 @@ def best_counts(
 
 
 def worth_a_look(places: Places, tasks: int, domains: int, machine_step: float) -> Int64:
-    """Return rows, ascending, on which a first task costs no more than on the ``tasks``-th cheapest of their
-    domain.
+    """Return rows, ascending, on which a first task costs no more than on its domain's ``tasks``-th cheapest row.
 
-    No other row can be the best for one of these tasks. All of them if there are many domains, or hardly more places
+    No other row can be best for one of these tasks. Returns all rows if there are many domains, or hardly more places
     than tasks.
     """
     if domains > FEW_DOMAINS or len(places.room) < 2 * tasks:
@@ -226,7 +224,7 @@ def worth_a_look(places: Places, tasks: int, domains: int, machine_step: float) 
 def _cheapest(
     places: Places, tasks: int, in_domain: Int64, machine_step: float, domain_step: float, depth: int
 ) -> Int64 | None:
-    """Return the same with at most ``depth`` tasks on each place; None if these do not take all."""
+    """Return ``best_counts`` with at most ``depth`` tasks per place, or None if these do not take all tasks."""
     step = np.arange(depth)
     open_to = step < places.room[:, None]
     if np.count_nonzero(open_to) < tasks:

@@ -71,7 +71,7 @@ def test_the_merged_network_has_the_same_optimum(seed: int):
         bounds.append(outcome.bound)
         proposed = outcome.assignments()
     assert bounds[0] == bounds[1]
-    dealt = alike.dealt_out(proposed)
+    dealt = alike.distribute(proposed)
     units = residual.units(residual.problem.shape[dealt.cls], dealt.machine)
     assert (dealt.count <= units).all()  # what fits the group fits each member by itself
     admit(residual, dealt)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
-from firmament.core.flow.price_estimate.equilibrium import find_wanted_machines, first_worth
+from firmament.core.flow.price_estimate.equilibrium import estimate_first_prices, find_wanted_machines
 from firmament.core.flow.price_estimate.market import CrowdingSteps, MarketDemand, typical_step
 from firmament.core.flow.price_estimate.newton import balance, refine
 from firmament.core.flow.problem import PlacementProblem
@@ -44,7 +44,7 @@ def prepared(given: PlacementProblem):
 def test_a_part_of_the_machines_has_nearly_the_prices_of_all():
     given = cluster(3 * PRICES.looked_at)
     _, demand = prepared(given)
-    rough = first_worth(demand, PRICES)
+    rough = estimate_first_prices(demand, PRICES)
     market, _ = demand.market(np.arange(given.machines))
     load = np.full(given.machines, demand.tasks.sum() / given.machines, dtype=np.float32)
     every = refine(
@@ -65,7 +65,7 @@ def test_a_part_of_the_machines_has_nearly_the_prices_of_all():
 def test_the_optimum_uses_none_but_wanted_machines(seed: int):
     given = cluster(2 * PRICES.looked_at + 500, seed)
     residual, demand = prepared(given)
-    wanted, paid = find_wanted_machines(demand, first_worth(demand, PRICES), PRICES.reach)
+    wanted, paid = find_wanted_machines(demand, estimate_first_prices(demand, PRICES), PRICES.reach)
     best = optimal_flow(residual, demand.fits, OrToolsSolver(), GenerationOptions(whole=0), tuning=FLOW)
     assert best is not None
     assert best.certified
@@ -83,7 +83,7 @@ def test_a_shape_that_fits_few_machines_wants_all_of_those():
     given.feasible[0, rare] = True
     given.free[rare] = 3
     _, demand = prepared(given)
-    rough = first_worth(demand, PRICES)
+    rough = estimate_first_prices(demand, PRICES)
     assert np.isnan(rough[0])
     assert not np.isnan(rough[1:]).any()
     wanted, _ = find_wanted_machines(demand, rough, PRICES.reach)
@@ -93,7 +93,7 @@ def test_a_shape_that_fits_few_machines_wants_all_of_those():
 def test_where_nothing_fits_nothing_is_wanted():
     given = problem(tasks=[2, 2], requests=[[5], [6]], free=[[1]] * 4)
     _, demand = prepared(given)
-    rough = first_worth(demand, PRICES)
+    rough = estimate_first_prices(demand, PRICES)
     assert np.isnan(rough).all()
     wanted, _ = find_wanted_machines(demand, rough, PRICES.reach)
     assert len(wanted) == 0
@@ -110,7 +110,7 @@ def test_classes_that_are_alike_find_their_machines(classes: int):
         crowd=[20] * 200,
     )
     residual, demand = prepared(given)
-    assert np.isfinite(first_worth(demand, PRICES)).all()
+    assert np.isfinite(estimate_first_prices(demand, PRICES)).all()
     best = optimal_flow(residual, demand.fits, OrToolsSolver(), GenerationOptions(whole=0), tuning=FLOW)
     assert best is not None
     assert best.certified

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament.core.flow.network.arc_columns import OfferedArcs, cheapest, starting_columns
-from firmament.core.flow.price_estimate.equilibrium import UNWANTED, Spread, estimate_spread
+from firmament.core.flow.network.arc_columns import OfferedArcs, cheapest, choose_first_columns
+from firmament.core.flow.price_estimate.equilibrium import UNWANTED, PriceEstimate, estimate_prices
 from firmament.core.flow.price_estimate.sampling import FlowSample, systematic_sample
 from firmament.core.flow.residual import Residual
 from tests.support.core import problem
@@ -85,17 +85,17 @@ def test_every_machine_with_enough_weight_is_met():
     assert (drawn.sum(axis=1) >= 14).all()
 
 
-def spread_over(machines: int) -> Spread:
+def estimate_over(machines: int) -> PriceEstimate:
     """Machines in a row that are all likely to take a task."""
     nothing = np.zeros(machines, dtype=np.int64)
-    return Spread(nothing, nothing, np.arange(machines), 10.0, np.ones(machines, dtype=np.float32))
+    return PriceEstimate(nothing, nothing, np.arange(machines), 10.0, np.ones(machines, dtype=np.float32))
 
 
 def sampled(key: np.ndarray, draws: np.ndarray, pieces: int = 1) -> np.ndarray:
     """bool[C', M']: what is drawn if classes come in so many pieces."""
-    sample = FlowSample(spread_over(key.shape[1]), draws, pairs_per_draw=FLOW.columns.pairs_per_draw)
+    sample = FlowSample(estimate_over(key.shape[1]), draws, pairs_per_draw=FLOW.columns.pairs_per_draw)
     for at in np.array_split(np.arange(len(key)), pieces):
-        sample.see(at, key[at])
+        sample.set_keys(at, key[at])
     drawn = np.zeros(key.shape, dtype=np.bool_)
     drawn[sample.draw()] = True
     return drawn
@@ -147,12 +147,12 @@ def test_no_machine_depends_on_one_class_alone_if_others_would_use_it():
     )
     residual = Residual(given)
     fits = {shape: residual.fits(shape) for shape in range(classes)}
-    spread = estimate_spread(residual, fits, tuning=PRICES)
-    offers = OfferedArcs(residual, fits, spread.candidates)
-    columns = starting_columns(
-        residual, offers, spread, base=2, samples=0.1, samples_each=0.0, tuning=FLOW.columns
+    estimate = estimate_prices(residual, fits, tuning=PRICES)
+    offers = OfferedArcs(residual, fits, estimate.candidates)
+    columns = choose_first_columns(
+        residual, offers, estimate, base=2, samples=0.1, samples_each=0.0, tuning=FLOW.columns
     )
-    assert len(columns) < 0.3 * classes * len(spread.candidates)
+    assert len(columns) < 0.3 * classes * len(estimate.candidates)
     assert feasible[columns.cls, columns.machine].all()
     present = np.zeros((classes, machines), dtype=np.bool_)
     present[columns.cls, columns.machine] = True
@@ -161,10 +161,10 @@ def test_no_machine_depends_on_one_class_alone_if_others_would_use_it():
     assert len(used) > 50
     assert (present.sum(axis=0) >= np.minimum(FLOW.columns.fewest, able))[used].all()
     # One that is used by so few has them of those to which it is least dear in comparison with what they like best.
-    key = np.where(feasible, given.cost + spread.price, UNWANTED)
-    dearer = key - key[:, spread.candidates].min(axis=1, keepdims=True)
-    alone = starting_columns(
-        residual, offers, spread, base=2, samples=0.0, samples_each=0.0, tuning=FLOW.columns
+    key = np.where(feasible, given.cost + estimate.price, UNWANTED)
+    dearer = key - key[:, estimate.candidates].min(axis=1, keepdims=True)
+    alone = choose_first_columns(
+        residual, offers, estimate, base=2, samples=0.0, samples_each=0.0, tuning=FLOW.columns
     )
     before = np.bincount(alone.machine, minlength=machines)
     thin = np.flatnonzero(

@@ -10,7 +10,7 @@ import pytest
 from cost_models.interface import Bool
 from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
 from firmament.core.flow.price_estimate.continuation import continue_prices
-from firmament.core.flow.price_estimate.equilibrium import estimate_spread
+from firmament.core.flow.price_estimate.equilibrium import estimate_prices
 from firmament.core.flow.price_estimate.market import CrowdingSteps, MarketDemand, typical_step
 from firmament.core.flow.problem import PlacementProblem
 from firmament.core.flow.residual import Residual, machine_units
@@ -42,7 +42,7 @@ def fits_of(given: PlacementProblem) -> tuple[Residual, dict[int, Bool]]:
 
 
 def learned(given: PlacementProblem) -> DualPrices:
-    found = estimate_spread(*fits_of(given), PRICES)
+    found = estimate_prices(*fits_of(given), PRICES)
     assert found.sharp
     assert found.dual_prices is not None
     assert found.dual_prices.shape.tolist() == list(range(CLASSES))
@@ -114,12 +114,12 @@ def test_prices_that_mislead_are_not_used(spoilt):
     now = cluster()
     dual_prices = spoilt(learned(now))
     assert continued(now, dual_prices) is None
-    spread, afresh = (
-        estimate_spread(*fits_of(replace(now, dual_prices=dual_prices)), PRICES),
-        estimate_spread(*fits_of(now), PRICES),
+    estimate, afresh = (
+        estimate_prices(*fits_of(replace(now, dual_prices=dual_prices)), PRICES),
+        estimate_prices(*fits_of(now), PRICES),
     )
-    assert np.array_equal(spread.price, afresh.price)
-    assert np.array_equal(spread.load, afresh.load)
+    assert np.array_equal(estimate.price, afresh.price)
+    assert np.array_equal(estimate.load, afresh.load)
 
 
 def test_a_shape_that_fits_nowhere_is_left_to_others():

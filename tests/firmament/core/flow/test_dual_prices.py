@@ -9,7 +9,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
-from firmament.core.flow.price_estimate.equilibrium import estimate_spread
+from firmament.core.flow.price_estimate.equilibrium import estimate_prices
 from firmament.core.flow.problem import PlacementProblem
 from firmament.core.flow.residual import Residual
 from firmament.core.flow.terms import DualPrices
@@ -39,7 +39,7 @@ def with_worths(given: PlacementProblem, seed: int, off: float) -> PlacementProb
     random = np.random.default_rng(seed)
     residual = Residual(given)
     found = (
-        estimate_spread(residual, fits_of(residual), tuning=PRICES).dual_prices
+        estimate_prices(residual, fits_of(residual), tuning=PRICES).dual_prices
         if residual.remaining.any()
         else None
     )

@@ -11,10 +11,10 @@ from firmament.core.flow.column_generation import GenerationOptions, optimal_flo
 from firmament.core.flow.network.arc_columns import ArcColumns
 from firmament.core.flow.network.network import build_network, compute_unscheduled_penalties, dearest_path
 from firmament.core.flow.network.widening import carry_over
-from firmament.core.flow.price_estimate.equilibrium import estimate_spread
+from firmament.core.flow.price_estimate.equilibrium import estimate_prices
 from firmament.core.flow.problem import PlacementProblem
 from firmament.core.flow.residual import Residual
-from firmament.core.flow.truncation import find_unfilled_machines, solve_near, surely_used
+from firmament.core.flow.truncation import find_unfilled_machines, plan_steps, solve_near
 from firmament.solvers.base import FlowProblem, FlowSolution
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import problem
@@ -50,13 +50,13 @@ def prepared(given: PlacementProblem):
     fits = {shape: residual.fits(shape) for shape in range(len(given.requests))}
     cls, machine = np.divmod(np.arange(given.classes * given.machines), given.machines)
     penalties = compute_unscheduled_penalties(residual, dearest_path(residual))
-    return residual, estimate_spread(residual, fits, tuning=PRICES), ArcColumns(cls, machine), penalties
+    return residual, estimate_prices(residual, fits, tuning=PRICES), ArcColumns(cls, machine), penalties
 
 
 def test_merged_networks_have_fewer_steps_and_the_same_optimum():
-    residual, spread, columns, penalties = prepared(crowded())
-    assert spread.sharp
-    steps, merged = surely_used(residual, spread, tuning=FLOW.truncation)
+    residual, estimate, columns, penalties = prepared(crowded())
+    assert estimate.sharp
+    steps, merged = plan_steps(residual, estimate, tuning=FLOW.truncation)
     whole = build_network(residual, columns, penalties, steps)
     small = build_network(residual, columns, penalties, steps, merged)
     assert len(small.step_machine) < 0.7 * len(whole.step_machine)
@@ -68,8 +68,8 @@ def test_merged_networks_have_fewer_steps_and_the_same_optimum():
 
 
 def test_a_merged_arc_that_is_not_full_is_noticed():
-    residual, spread, columns, penalties = prepared(crowded())
-    steps, _ = surely_used(residual, spread, tuning=FLOW.truncation)
+    residual, estimate, columns, penalties = prepared(crowded())
+    steps, _ = plan_steps(residual, estimate, tuning=FLOW.truncation)
     rash = np.zeros_like(steps)
     rash[5] = steps[5] = 12
     network = build_network(residual, columns, penalties, steps, rash)
@@ -96,12 +96,12 @@ def test_costs_relative_to_expected_prices_lead_to_the_same_optimum(scarce: bool
         cost=(random.integers(0, 60, (30, 190)) * 8).tolist(),
         crowd=random.integers(80, 160, 190).tolist(),
     )
-    residual, spread, columns, penalties = prepared(given)
+    residual, estimate, columns, penalties = prepared(given)
     steps = np.full(given.machines, 20)
     network = build_network(residual, columns, penalties, steps)
     assert len(network.problem.tails) > FLOW.truncation.small
     solver = Counting()
-    found = solve_near(network, replace(spread, sharp=True), solver, None, tuning=FLOW.truncation)
+    found = solve_near(network, replace(estimate, sharp=True), solver, None, tuning=FLOW.truncation)
     assert len(solver.largest) == 1
     assert solver.largest[0] < 0.01 * np.abs(network.problem.costs).max()
     # With 1,710 places for 1,800 tasks a penalty decides, and those are cut off: this is said.
@@ -161,15 +161,15 @@ def test_a_misled_flow_is_mended_or_solved_again(given: PlacementProblem, cut_of
 
 
 def test_every_step_up_to_well_above_the_expected_price_is_given():
-    residual, spread, _, _ = prepared(crowded())
-    assert spread.sharp
-    steps, merged = surely_used(residual, spread, tuning=FLOW.truncation)
+    residual, estimate, _, _ = prepared(crowded())
+    assert estimate.sharp
+    steps, merged = plan_steps(residual, estimate, tuning=FLOW.truncation)
     for machine in range(residual.problem.machines):
         costs = [int(residual.problem.crowd[machine]) * nth for nth in range(12)]
         near = sum(
-            cost <= int(spread.price[machine]) + int(FLOW.truncation.ample * spread.temperature)
+            cost <= int(estimate.price[machine]) + int(FLOW.truncation.ample * estimate.temperature)
             for cost in costs
         )
-        load = int(spread.load[machine])
+        load = int(estimate.load[machine])
         assert steps[machine] == min(max(near, 1), load + load // 4 + 2)
         assert merged[machine] <= max(load - 1, 0)

@@ -9,8 +9,8 @@ import pytest
 
 from benchmarks.comparators.networkx_solver import NetworkxSolver
 from firmament.core.flow.column_generation import FlowOutcome, GenerationOptions, optimal_flow
-from firmament.core.flow.network.arc_columns import ArcColumns, OfferedArcs, starting_columns
-from firmament.core.flow.price_estimate.equilibrium import estimate_spread
+from firmament.core.flow.network.arc_columns import ArcColumns, OfferedArcs, choose_first_columns
+from firmament.core.flow.price_estimate.equilibrium import estimate_prices
 from firmament.core.flow.problem import PlacementProblem
 from firmament.core.flow.residual import Residual, machine_units
 from firmament.core.placement.cost import placement_cost
@@ -233,11 +233,11 @@ def test_without_time_for_a_fresh_solve_the_last_flow_stands_uncertified():
 def starting(given: PlacementProblem, base: int, samples: float = 2.0) -> ArcColumns:
     residual = Residual(given)
     usable = fits(residual)
-    spread = estimate_spread(residual, usable, tuning=PRICES)
-    return starting_columns(
+    estimate = estimate_prices(residual, usable, tuning=PRICES)
+    return choose_first_columns(
         residual,
-        OfferedArcs(residual, usable, spread.candidates),
-        spread,
+        OfferedArcs(residual, usable, estimate.candidates),
+        estimate,
         base=base,
         samples=samples,
         samples_each=0.0,
@@ -296,29 +296,29 @@ def test_columns_are_sorted_and_unique():
 def test_the_expected_loads_hold_all_tasks_where_there_is_room():
     given = varied(classes=1)
     residual = Residual(given)
-    spread = estimate_spread(residual, fits(residual), tuning=PRICES)
+    estimate = estimate_prices(residual, fits(residual), tuning=PRICES)
     room = machine_units(residual, np.array([0]))
-    assert spread.load.sum() >= min(given.counts.sum(), room[residual.fits(0)].sum())
-    assert (spread.load <= room).all()
+    assert estimate.load.sum() >= min(given.counts.sum(), room[residual.fits(0)].sum())
+    assert (estimate.load <= room).all()
 
 
 def test_expected_prices_are_never_negative_and_follow_load():
     for seed in range(4):
         residual = Residual(varied(seed=seed))
-        spread = estimate_spread(residual, fits(residual), tuning=PRICES)
-        assert (spread.price >= 0).all()
-        assert (spread.load >= 0).all()
-        assert (spread.load <= machine_units(residual, residual.active())).all()
-        assert spread.price[spread.load == 0].mean() < spread.price[spread.load > 0].mean()
+        estimate = estimate_prices(residual, fits(residual), tuning=PRICES)
+        assert (estimate.price >= 0).all()
+        assert (estimate.load >= 0).all()
+        assert (estimate.load <= machine_units(residual, residual.active())).all()
+        assert estimate.price[estimate.load == 0].mean() < estimate.price[estimate.load > 0].mean()
 
 
 def test_loads_level_out_cost_and_crowding():
     given = problem(tasks=[12], requests=[[1]], free=[[99]] * 3, cost=[[0, 20, 40]], crowd=10)
     residual = Residual(given)
-    spread = estimate_spread(residual, fits(residual), tuning=PRICES)
+    estimate = estimate_prices(residual, fits(residual), tuning=PRICES)
     # The next task costs the same everywhere at 6, 4 and 2 tasks.
-    assert spread.load.tolist() == [6, 4, 2]
-    assert spread.price.tolist() == [60, 40, 20]
+    assert estimate.load.tolist() == [6, 4, 2]
+    assert estimate.price.tolist() == [60, 40, 20]
 
 
 def test_a_bound_on_tasks_per_machine_holds_for_every_mix():

@@ -76,7 +76,7 @@ def test_the_few_machines_have_the_optimum_of_all(seed: int, tied: bool):
     if outcomes[0] is not None and outcomes[1] is not None:
         assert outcomes[1].certified
         assert outcomes[0].bound == outcomes[1].bound
-        places = few.dealt_out(outcomes[1].assignments())
+        places = few.distribute(outcomes[1].assignments())
         assert set(places.machine.tolist()) <= set(few.members.tolist())
         for cls, machine in zip(places.cls.tolist(), places.machine.tolist(), strict=True):
             assert fits[int(residual.problem.shape[cls])][machine]

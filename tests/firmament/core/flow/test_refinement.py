@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from firmament.core.flow.price_estimate.equilibrium import estimate_spread
+from firmament.core.flow.price_estimate.equilibrium import estimate_prices
 from firmament.core.flow.price_estimate.market import FORBIDDEN, CrowdingSteps, Market
 from firmament.core.flow.price_estimate.newton import BLOCK, balance, refine
 from firmament.core.flow.residual import Residual
@@ -135,7 +135,7 @@ def test_classes_that_fit_nowhere_do_not_count():
     every = problem(tasks=[40, 999, 40], requests=[[1], [99], [1]], free=[[9]] * 40, cost=cost, crowd=90)
     alone = problem(tasks=[40, 40], requests=[[1], [1]], free=[[9]] * 40, cost=[cost[0], cost[2]], crowd=90)
     found, expected = (
-        estimate_spread(
+        estimate_prices(
             residual, {shape: residual.fits(shape) for shape in range(len(given.requests))}, tuning=PRICES
         )
         for given in (every, alone)

@@ -19,7 +19,7 @@ from firmament.core.flow.network.network import (
 from firmament.core.flow.network.widening import carry_over
 from firmament.core.flow.optimality.node_prices import node_prices
 from firmament.core.flow.optimality.pricing import FullPrices, price_out
-from firmament.core.flow.optimality.primal_dual_repair import Mended, repair_flow
+from firmament.core.flow.optimality.primal_dual_repair import RepairedFlow, repair_flow
 from firmament.core.flow.residual import Residual
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.oracle.network import cost_by_networkx, slackness_faults, unbalanced
@@ -49,7 +49,7 @@ def network_of(residual: Residual, columns: ArcColumns, steps: Int64) -> Network
     return build_network(residual, columns, penalties, steps)
 
 
-def check(network: Network, found: Mended) -> None:
+def check(network: Network, found: RepairedFlow) -> None:
     """Feasible, as cheap as the oracle's, and proved so by the prices; aggregators have none of their own."""
     arcs, supply = arcs_of(network.problem)
     flows = found.flows.tolist()

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firmament.core.flow.price_estimate.equilibrium import representatives
+from firmament.core.flow.price_estimate.equilibrium import sample_shapes
 from firmament.core.flow.problem import PlacementProblem
 from tests.support.core import problem
 from tests.support.effort import examples
@@ -36,7 +36,7 @@ def test_each_kind_of_demand_is_as_large_as_it_is(seed: int, shapes: int, most: 
     random = np.random.default_rng(seed)
     kind = random.integers(0, 2, shapes)
     tasks = random.integers(0, 30, shapes).astype(float) + 1
-    drawn, weight = representatives(two_kinds(kind), tasks, most, tuning=PRICES)
+    drawn, weight = sample_shapes(two_kinds(kind), tasks, most, tuning=PRICES)
     assert len(drawn) <= most
     assert (np.diff(drawn) > 0).all()
     assert weight.sum() == pytest.approx(tasks.sum())
@@ -48,13 +48,13 @@ def test_each_kind_of_demand_is_as_large_as_it_is(seed: int, shapes: int, most: 
 
 def test_kinds_that_come_in_turn_do_not_deceive():
     kind = np.arange(160) % 2  # at even distances, all shapes drawn by number would be of one kind
-    drawn, weight = representatives(two_kinds(kind), np.ones(160), 40, tuning=PRICES)
+    drawn, weight = sample_shapes(two_kinds(kind), np.ones(160), 40, tuning=PRICES)
     assert weight[kind[drawn] == 0].sum() == pytest.approx(80, abs=4)
 
 
 def test_few_shapes_stand_for_themselves():
     tasks = np.array([3.0, 0.0, 5.0])
-    drawn, weight = representatives(two_kinds(np.array([0, 1, 0])), tasks, 2, tuning=PRICES)
+    drawn, weight = sample_shapes(two_kinds(np.array([0, 1, 0])), tasks, 2, tuning=PRICES)
     assert drawn.tolist() == [0, 2]
     assert weight.tolist() == [3, 5]
 
@@ -62,6 +62,6 @@ def test_few_shapes_stand_for_themselves():
 def test_shapes_that_all_prefer_the_same_are_drawn_evenly():
     given_cost = [[7] * 10] * 100
     alike = problem(tasks=[1] * 100, requests=[[1]] * 100, free=[[4]] * 10, cost=given_cost, crowd=[100] * 10)
-    drawn, weight = representatives(alike, np.ones(100), 10, tuning=PRICES)
+    drawn, weight = sample_shapes(alike, np.ones(100), 10, tuning=PRICES)
     assert drawn.tolist() == list(range(4, 100, 10))
     assert weight.tolist() == [10] * 10

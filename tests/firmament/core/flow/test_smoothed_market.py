@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from firmament.core.flow.price_estimate import newton
-from firmament.core.flow.price_estimate.equilibrium import estimate_spread
+from firmament.core.flow.price_estimate.equilibrium import estimate_prices
 from firmament.core.flow.price_estimate.market import FORBIDDEN, CrowdingSteps, Market
 from firmament.core.flow.price_estimate.newton import FARTHEST, MarketPoint, SmoothedMarket
 from firmament.core.flow.residual import Residual
@@ -111,7 +111,7 @@ def test_flags_that_products_leave_behind_say_nothing(monkeypatch):
     """Of lanes of a register that no number is in."""
     residual = Residual(problem(tasks=[30] * 3, requests=[[1]] * 3, free=[[9]] * 40, cost=COSTS, crowd=100))
     fits = residual.fits_of([0, 1, 2])
-    expected = estimate_spread(residual, fits, PRICES)
+    expected = estimate_prices(residual, fits, PRICES)
     product, flags = newton.by_machine, []
 
     def with_a_flag(vector: np.ndarray, matrix: np.ndarray) -> np.ndarray:
@@ -121,7 +121,7 @@ def test_flags_that_products_leave_behind_say_nothing(monkeypatch):
     monkeypatch.setattr(newton, "by_machine", with_a_flag)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = estimate_spread(residual, fits, PRICES)
+        found = estimate_prices(residual, fits, PRICES)
     assert flags
     assert np.array_equal(found.price, expected.price)
     assert np.isfinite(found.appeal).all()

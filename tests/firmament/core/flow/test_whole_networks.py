@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from firmament.core.flow import column_generation
 from firmament.core.flow.column_generation import FlowOutcome, GenerationOptions, optimal_flow
-from firmament.core.flow.price_estimate.equilibrium import estimate_spread
+from firmament.core.flow.price_estimate.equilibrium import estimate_prices
 from firmament.core.flow.problem import PlacementProblem
 from firmament.core.flow.residual import Residual
 from firmament.solvers.ortools_solver import OrToolsSolver
@@ -50,9 +50,9 @@ def test_prices_are_estimated_for_networks_beyond_the_bound_alone(monkeypatch, m
 
     def noticed(*arguments):
         asked.append(True)
-        return estimate_spread(*arguments)
+        return estimate_prices(*arguments)
 
-    monkeypatch.setattr(column_generation, "estimate_spread", noticed)
+    monkeypatch.setattr(column_generation, "estimate_prices", noticed)
     outcome = solved(each, most)
     assert outcome is not None
     assert outcome.certified

@@ -55,7 +55,7 @@ def test_random_shares_are_dealt_out_as_task_by_task():
         places = int(random.integers(0, np.sum(counts) + 1))
         given = alike(counts, 99)
         one = Assignments(np.array([0]), np.array([0]), np.array([places]))
-        found = merge_classes(given).dealt_out(one if places else Assignments.empty())
+        found = merge_classes(given).distribute(one if places else Assignments.empty())
         got = np.bincount(found.cls, weights=found.count, minlength=5).astype(int).tolist()
         assert got == dealt(counts, places)
 
@@ -104,7 +104,7 @@ def test_classes_get_places_machine_by_machine():
                 entries.append((shape, int(random.integers(4)), count))
                 left[shape] -= count
         columns = np.array(entries, dtype=np.int64).reshape(-1, 3).T
-        found = merge_classes(given).dealt_out(Assignments(*columns))
+        found = merge_classes(given).distribute(Assignments(*columns))
         got = Counter[tuple[int, int]]()
         for cls, machine, count in zip(found.cls, found.machine, found.count, strict=True):
             got[int(cls), int(machine)] += int(count)

@@ -50,7 +50,7 @@ def test_gangs_of_one_kind_are_one_class_of_the_network():
 
 def test_what_a_bundle_gets_is_dealt_out_to_whole_gangs():
     base = with_gangs(of_one_kind([3, 3, 2], [8]), [0, 1, -1], [3, 3])
-    dealt = merge_classes(base).dealt_out(Assignments(np.array([0]), np.array([0]), np.array([5])))
+    dealt = merge_classes(base).distribute(Assignments(np.array([0]), np.array([0]), np.array([5])))
     assert dict(zip(dealt.cls.tolist(), dealt.count.tolist(), strict=True)) == {0: 3, 2: 2}
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from firmament.core.flow.residual import Residual
-from firmament.core.placement.cost import compute_charged_cost, flow_bound, gap_of, least_cost
+from firmament.core.placement.cost import compute_charged_cost, compute_gap, flow_bound, least_cost
 from firmament.core.placement.outcome import Means, PassOptions
 from firmament.core.placement.placing import place
 from firmament.core.rounds import decide
@@ -79,5 +79,5 @@ def test_without_a_certificate_the_tasks_are_measured_one_by_one():
     uncertified = replace(placed.first, outcome=replace(placed.first.outcome, certified=False))
     cost = compute_charged_cost(problem, placed.assignments)
     expected = (cost - least_cost(problem, placed.assignments)) / cost
-    assert gap_of(problem, replace(placed, first=uncertified), None) == pytest.approx(expected)
-    assert gap_of(problem, replace(placed, first=None), None) == pytest.approx(expected)
+    assert compute_gap(problem, replace(placed, first=uncertified), None) == pytest.approx(expected)
+    assert compute_gap(problem, replace(placed, first=None), None) == pytest.approx(expected)
