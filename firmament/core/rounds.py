@@ -150,7 +150,7 @@ def _first_classes(placed: Placed) -> Sequence[Sequence[int]] | None:
     about, classes = placed.about, None if placed.first is None else placed.first.classes
     if about is None or about.problem is about.whole:
         return classes
-    of = [each.tolist() for each in group_rows(about.of)]
+    of = [each.tolist() for each in group_rows(about.merged)]
     return (
         of if classes is None else [[cls for bundle in bundles for cls in of[bundle]] for bundles in classes]
     )

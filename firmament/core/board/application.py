@@ -1,4 +1,4 @@
-"""One application on a few machines: single tasks are put down and taken up again, and what each place costs."""
+"""One application on a few machines: places and removes single tasks, and computes what each place costs."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from firmament.core.ranks import places_in
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """The tasks of one application that may be moved, and what stays where it is.
+    """The movable tasks of one application, and its tasks that stay.
 
     ``classes``: int64[B], the problem's classes; ``kinds``: int64[N], all kinds of the application; ``kind``: int64[B],
-    index into them. ``machines``: int64[A], rows of the machines to choose from. ``fixed_kind``, ``fixed_machine``:
-    tasks of the application that stay, by index of the kind and row of the machine.
+    index of each class into ``kinds``. ``machines``: int64[A], rows of the machines to choose from. ``fixed_kind``,
+    ``fixed_machine``: index of the kind and row of the machine of each task that stays.
     """
 
     classes: Int64
@@ -32,11 +32,12 @@ class Application:
 
 
 class PairBoard:
-    """Where the tasks of an application are. ``cost``: units of all that its tasks are charged now, pairs included.
-    ``domain``: int64[A], of the machines to choose from.
+    """The places of an application's tasks; ``cost``: units that they are charged now, including pairs.
 
-    The books of the round (``residual``, ``pairs``) are read, not written; they must not hold the application's
-    movable tasks.
+    ``domain``: int64[A], domain of each of the machines to choose from.
+
+
+    The round's state (``residual``, ``pairs``) is only read; it must not contain the application's movable tasks.
     """
 
     def __init__(self, residual: Residual, pairs: PairState, app: Application) -> None:
@@ -62,9 +63,7 @@ class PairBoard:
         return twin
 
     def row(self, index: int) -> tuple[Float64, Bool]:
-        """Return units for one more task of a class on each machine, and where it may go: float64[A],
-        bool[A].
-        """
+        """Return float64[A]: units for one more task of a class on each machine; bool[A]: where it may go."""
         kind = int(self.app.kind[index])
         fits = self._residual.fits(index)
         closed = self._algebra.find_closed(kind, self._in_domain, self._link_left)
@@ -80,12 +79,12 @@ class PairBoard:
         return charged
 
     def put(self, index: int, machine: int, cost: float) -> None:
-        """Put one task of a class on a machine (its index), of which `row` said what it costs."""
+        """Place one task of a class on a machine (index); ``cost``: what `row` returned for it."""
         self._book(index, machine, 1)
         self.cost += cost
 
     def withdraw(self, index: int, machine: int) -> float:
-        """Take one task of a class off a machine again; returns what it was charged there."""
+        """Remove one task of a class from a machine; return what it was charged there."""
         self._book(index, machine, -1)
         cost = float(self._charge(index, int(self.app.kind[index]))[machine])
         self.cost -= cost
@@ -103,8 +102,9 @@ class PairBoard:
         self._on_machine[kind, machine] += count
 
     def violations(self) -> int:
-        """Return in how many domains, over all kinds, tasks exceed limits: one of them could not come in again. Links
-        do not count.
+        """Return the number of domains, over all kinds, in which tasks exceed limits, so that no task could be added.
+
+        Links do not count.
         """
         found = 0
         for kind in range(len(self.app.kinds)):
@@ -115,9 +115,7 @@ class PairBoard:
 
 
 def _narrow(residual: Residual, app: Application) -> Residual:
-    """Return what is left on an application's machines for its classes, class i being of shape i; pins are
-    among filters.
-    """
+    """Return what is left on an application's machines for its classes; class i has shape i, pins are filters."""
     problem = residual.problem
     few = restrict(
         residual,
@@ -135,7 +133,7 @@ def _narrow(residual: Residual, app: Application) -> Residual:
 
 
 class _Algebra:
-    """The pairs of one application as small matrices. ``into[k, j]``: pairs with kind k as source and j as target."""
+    """The pairs of one application as small matrices; ``into[k, j]``: pairs with source kind k and target kind j."""
 
     def __init__(self, pairs: PairState, app: Application) -> None:
         terms = pairs.terms
@@ -161,14 +159,14 @@ class _Algebra:
         self._on_link = (terms.link[:, :, None] == np.arange(links)).astype(np.float64)
 
     def charge(self, kind: int, counts: Float64) -> tuple[Float64, Float64]:
-        """Return figure of one more task per domain, and how often each kind is its partner."""
+        """Return the cost of one more task per domain, and how often each kind is its partner."""
         figure = self._cost @ (self._into[kind] @ counts)
         if self._both:
             figure = figure + (self._into[:, kind] @ counts) @ self._cost
         return figure, self._partners[kind]
 
     def find_refused(self, kind: int, counts: Float64) -> Bool | None:
-        """Return bool[D]: domains that limits close; None: none."""
+        """Return bool[D]: domains that limits close; None if there are no limits."""
         if not self._limits:
             return None
         excess = np.zeros(len(self._cost))
@@ -180,7 +178,7 @@ class _Algebra:
         return refused
 
     def find_closed(self, kind: int, counts: Float64, link_left: Float64) -> Bool | None:
-        """Return bool[D]: domains that limits or links close; None: none."""
+        """Return bool[D]: domains that limits or links close; None if there are neither."""
         closed = self.find_refused(kind, counts)
         if self._linked:
             added = self.compute_added(kind, counts)

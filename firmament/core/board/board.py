@@ -1,6 +1,4 @@
-"""The board of a round: whether a task may go to a machine, how many of them, and what changes once they are
-there.
-"""
+"""The board of a round: answers whether and how many tasks may go to a machine, and records the tasks placed there."""
 
 from __future__ import annotations
 
@@ -22,29 +20,29 @@ from firmament.core.reasons import AnyReason
 
 
 class Board:
-    """The machines of a round with the tasks that have been put on them.
+    """The machines of a round with the tasks that have been placed on them.
 
-    Code that places tasks, tries places or takes tasks up again works on a board; so there is one answer to where one
-    more task may go. It is asked of one machine (``fits``), of all (``open_to``, ``takes``) or of some (``units``),
-    always rule after rule in the same order: filters and pins, resources, limits of models, rules between tasks, pairs
-    of tasks.
+    All code that places tasks, tries places or removes tasks works on a board, so there is one answer to where one more
+    task may go. It can be asked of one machine (``fits``), of all (``open_to``, ``takes``) or of some (``units``),
+    always by the same rules in the same order: filters and pins, resources, limits of models, rules between tasks,
+    pairs of tasks.
     """
 
     def __init__(self, problem: PlacementProblem) -> None:
         self.problem = problem
-        #: who waits, and what machines have left of resources and of models' limits
+        #: waiting tasks, and what machines have left of resources and of models' limits
         self.residual = Residual(problem)
-        #: whether it matters to tasks where others go
+        #: whether the places of some tasks matter to others
         self.ruled = problem.interdependent
 
     @cached_property
     def rules(self) -> RuleState:
-        """Where rules between tasks stand; made when it is first asked for, as most problems have none."""
+        """The state of rules between tasks; created on first access, as most problems have none."""
         return RuleState(self.problem.rules)
 
     @cached_property
     def pairs(self) -> PairState:
-        """State of pairs of tasks, as far as pairs restrict where tasks go; created on first use, too."""
+        """The state of pairs of tasks, as far as pairs restrict where tasks go; created on first access."""
         return self.problem.pairs.begin(counting=self.problem.pairs.steers)
 
     def copy(self) -> Board:
@@ -63,7 +61,7 @@ class Board:
     def fits(self, cls: int, machine: int, *, paired: bool = True) -> bool:
         """Return whether one more task of a class may go to a machine.
 
-        ``paired``: limits of pairs count; not for tasks that have been planned within these as a whole.
+        ``paired``: limits of pairs count; False for tasks that have been planned as a whole within these limits.
         """
         shape = int(self.problem.shape[cls])
         return (
@@ -75,7 +73,7 @@ class Board:
         )
 
     def open_to(self, cls: int) -> Bool:
-        """Return bool[M]: machines where ``fits`` holds for a class, limits of pairs aside."""
+        """Return bool[M]: machines on which ``fits`` holds for a class, ignoring limits of pairs."""
         fits = self.residual.fits(int(self.problem.shape[cls]))
         allowed = self.rules.find_allowed(cls)
         if allowed is not None:
@@ -83,19 +81,19 @@ class Board:
         return self.problem.limit_to_pins(cls, fits)
 
     def takes(self, cls: int) -> Bool:
-        """Return bool[M]: machines where ``fits`` holds for a class."""
+        """Return bool[M]: machines on which ``fits`` holds for a class."""
         fits = self.open_to(cls)
         for _, refused in self.pairs.refusals(cls):
             fits &= ~refused
         return fits
 
     def units(self, cls: int, machines: Int64, *, together: bool = False) -> Int64:
-        """Return int64[A]: how many tasks of a class each of ``machines`` takes by itself.
+        """Return int64[A]: how many tasks of a class each of ``machines`` takes, if the others take none.
 
-        Room and limits of models are exact. Rules and pairs close a machine or leave it open. Where two tasks of the
-        class exclude each other, a machine takes one; other ways in which they count against each other are left out.
-        ``together``: the tasks come together with others. Then only those rules between tasks count by which tasks keep
-        each other out; what attracts or spreads tasks is judged once all are placed.
+        Room and limits of models are exact. Rules and pairs only close a machine or leave it open; if two tasks of the
+        class exclude each other, a machine takes one. Other ways in which they count against each other are ignored.
+        ``together``: the tasks come together with others. Then only rules by which tasks exclude each other count;
+        rules that attract or spread tasks are checked once all are placed.
         """
         problem, shape = self.problem, int(self.problem.shape[cls])
         units = self.residual.units(np.full(len(machines), shape), machines)
@@ -117,13 +115,11 @@ class Board:
         return np.where(open_to, units, 0)
 
     def refusals(self, cls: int) -> list[tuple[AnyReason, Bool]]:
-        """Return reasons of rules, limits and pairs, with the machines that each closes to one more task of a
-        class.
-        """
+        """Return reasons of rules, limits and pairs, each with the machines that it closes to a task of a class."""
         return [*self.rules.refusals(cls), *self.limit_refusals(cls)]
 
     def limit_refusals(self, cls: int) -> list[tuple[AnyReason, Bool]]:
-        """Return the same of limits of models and of pairs alone."""
+        """Return the reasons of models' limits and of pairs alone, as ``refusals``."""
         residual = self.residual
         limits = ModelLimits.sharing(residual.joint, residual.quotas, residual.ledgers, self.problem.shape)
         return Constraints([limits, self.pairs]).refusals(cls)
@@ -131,14 +127,14 @@ class Board:
     # --- tasks of one class --------------------------------------------------------------------------------------
 
     def place(self, cls: int, machine: int, count: int = 1, *, paired: bool = True) -> None:
-        """Put tasks on a machine, whether or not they fit; they may still move. Who waits is not changed.
+        """Place tasks on a machine, whether or not they fit; they may still move. Waiting tasks are not changed.
 
-        ``paired``: they are counted for pairs as well.
+        ``paired``: they also count for pairs.
         """
         self._add(cls, machine, count, paired=paired)
 
     def give_back(self, cls: int, machine: int, count: int = 1, *, paired: bool = True) -> None:
-        """Take tasks off a machine again; raises ``ValueError`` if there are ledgers, which give nothing back."""
+        """Remove tasks from a machine; raises ``ValueError`` if there are ledgers, which release nothing."""
         self._add(cls, machine, -count, paired=paired)
 
     def _add(self, cls: int, machine: int, count: int, *, paired: bool) -> None:
@@ -150,7 +146,7 @@ class Board:
     # --- many tasks ----------------------------------------------------------------------------------------------
 
     def book(self, placed: Assignments) -> None:
-        """Put tasks that have waited on machines; they stay there."""
+        """Place waiting tasks on machines for good."""
         self.residual.book_assignments(placed)
         if self.ruled:
             for cls, machine, count in placed.entries():
@@ -159,10 +155,9 @@ class Board:
             self.fix_pairs(placed)
 
     def remaining_problem(self, counts: Int64) -> PlacementProblem:
-        """Return the problem of placing ``counts`` tasks (int64[C, WAIT_BUCKETS]) in the room that is left: it begins
-        where the board stands.
+        """Return the problem of placing ``counts`` tasks (int64[C, WAIT_BUCKETS]) in the room left on the board.
 
-        Pairs are those of the board's problem, without who has come since.
+        Its pairs are those of the board's problem, without tasks placed since.
         """
         residual = self.residual
         return replace(
@@ -176,7 +171,7 @@ class Board:
         )
 
     def _rules_now(self) -> RuleSet:
-        """Return the rules, with the counts of now as those at the beginning."""
+        """Return the rules, with their present counts as the counts at the beginning."""
         state, rules = self.rules, self.problem.rules
         counters = [
             replace(counter, start=counts.copy())
@@ -185,18 +180,17 @@ class Board:
         return replace(rules, counters=counters, modelled=tuple(each.copy() for each in state.modelled))
 
     def count_pairs(self, placed: Assignments) -> None:
-        """Count what is placed for pairs of tasks; it may still move."""
+        """Count placed tasks for pairs; they may still move."""
         self.pairs.add_all(placed.cls, placed.machine, placed.count)
 
     def fix_pairs(self, placed: Assignments) -> None:
-        """Take what has been placed, and counted, for tasks that stay."""
+        """Mark placed and counted tasks as staying, for pairs."""
         tasks = placed.tasks()
         self.pairs.fix(tasks.cls, tasks.machine)
 
 
 def is_displaced(problem: PlacementProblem, waiting: Int64, placed: Assignments, among: Bool) -> bool:
-    """Return whether a task of the classes ``waiting`` would fit somewhere were it not for less important
-    tasks of the round.
+    """Return whether a task of the classes ``waiting`` would fit somewhere but for the round's less important tasks.
 
     ``among``: bool[C]; one of the less important tasks has to be of these classes.
     """
@@ -206,7 +200,8 @@ def is_displaced(problem: PlacementProblem, waiting: Int64, placed: Assignments,
             continue
         without = Board(problem)
         without.book(placed.select(~lower))
-        if without.residual.quotas is not None:  # who comes first there is not a matter of importance alone
+        # For quotas, importance alone does not decide who comes first.
+        if without.residual.quotas is not None:
             less = placed.select(lower)
             without.residual.quotas.book(problem.shape[less.cls], less.machine, less.count)
         if any(without.takes(cls).any() for cls in waiting[problem.priority[waiting] == rank].tolist()):

@@ -1,4 +1,4 @@
-"""Views of what a finished placement leaves, while its tasks move about or change places."""
+"""What a finished placement leaves, while its tasks move or change places."""
 
 from __future__ import annotations
 
@@ -14,16 +14,14 @@ from firmament.core.ranks import order_by, runs, sum_before_in_runs
 
 
 def remaining_after(problem: PlacementProblem, placed: Assignments) -> Residual:
-    """Return what machines have left after a placement, ledgers aside: tasks that these keep books of stay
-    (``movable``).
-    """
+    """Return what machines have left after a placement, without ledgers, whose tasks do not move (``movable``)."""
     residual = Residual(replace(problem, ledgers=()))
     residual.book(problem.shape[placed.cls], placed.machine, placed.count)
     return residual
 
 
 class MovingRoom:
-    """What a placement leaves; for classes that take of no joint row which machines share."""
+    """Room after a placement; for classes that use no joint row shared by machines."""
 
     def __init__(self, problem: PlacementProblem, placed: Assignments) -> None:
         self._feasible = problem.feasible
@@ -38,34 +36,32 @@ class MovingRoom:
         return self._residual.placed
 
     def units(self, shapes: Int64, machines: Int64) -> Int64:
-        """Return int64[A]: how many tasks of ``shapes[i]`` have room on ``machines[i]``, each by themselves."""
+        """Return int64[A]: how many tasks of ``shapes[i]`` fit on ``machines[i]`` if no others come."""
         return np.where(self._feasible[shapes, machines], self._residual.units(shapes, machines), 0)
 
     def open_to_some(self, shapes: Int64) -> Bool:
-        """Return bool[M]: machines with room for one more task as small as ``shapes`` are in each resource."""
+        """Return bool[M]: machines with room for a task of each resource's smallest request among ``shapes``."""
         return self._has_left(self._requests[:, shapes].min(axis=1, keepdims=True))
 
     def open_to_all(self, shapes: Int64) -> Bool:
-        """Return bool[M]: machines where each of ``shapes`` is sure to fit."""
+        """Return bool[M]: machines on which each of ``shapes`` certainly fits."""
         if self._limited_jointly:
             return np.zeros(len(self.placed), dtype=np.bool_)
         fit = self._has_left(self._requests[:, shapes].max(axis=1, keepdims=True))
         return fit if self._feasible.all() else fit & self._feasible[shapes].all(axis=0)
 
     def _has_left(self, amounts: Int64) -> Bool:
-        """Return bool[M]: machines that have the amount left of each requested resource; amounts are int64[K', 1]."""
+        """Return bool[M]: machines with at least ``amounts`` (int64[K', 1]) of each requested resource left."""
         return np.asarray((self._residual.free[self._requested] >= amounts).all(axis=0))
 
     def move(self, shapes: Int64, sources: Int64, targets: Int64) -> None:
-        """Move one task per entry."""
+        """Move one task of ``shapes[i]`` from ``sources[i]`` to ``targets[i]`` per entry."""
         ones = np.ones(len(shapes), dtype=np.int64)
         self._residual.book(shapes, sources, -ones)
         self._residual.book(shapes, targets, ones)
 
     def find_overfilled(self, shapes: Int64, targets: Int64) -> Bool:
-        """Return bool[A]: arrivals, in this order, that find no room if all those before them on their
-        machine have come.
-        """
+        """Return bool[A]: arrivals that find no room after all earlier ones on the same machine."""
         order = order_by(targets)
         starts, lengths = runs(targets[order])
         limits = list(self._residual.limits())
@@ -86,11 +82,10 @@ class MovingRoom:
 
 
 class ExchangeRoom:
-    """What a placement leaves of each of the machines ``used`` (int64[U]), by resource and by joint row of single
-    machines.
+    """What a placement leaves on the machines ``used`` (int64[U]), by resource and by joint row of single machines.
 
-    Pairs of machines are int64[2, P], numbers in ``used``; ``shapes``, int64[2, P], those of the tasks there that are
-    to change places.
+    Pairs of machines are int64[2, P], indices into ``used``; ``shapes``: int64[2, P], those of the tasks there that are
+    to be exchanged.
     """
 
     def __init__(self, problem: PlacementProblem, placed: Assignments, used: Int64) -> None:
@@ -106,19 +101,19 @@ class ExchangeRoom:
         self._limits: list[tuple[Int64, Int64]] = []
         for amount, left in residual.limits(used):
             taken = amount.take(shapes)
-            # Where all tasks could become the largest, exchanges never lack room.
+            # Where there is room for all tasks to become as large as the largest, exchanges never lack room.
             if (left // tasks < taken.max() - taken.min()).any():
                 self._limits.append((amount, left))
 
     def allows(self, shapes: Int64, machines: Int64) -> Bool:
-        """Return bool[P]: whether the tasks of each pair may change places. Each by itself: no machine twice."""
+        """Return bool[P]: whether the tasks of each pair may be exchanged; no machine may be in two pairs."""
         rows = self._used.take(machines)
         allowed: Bool = np.logical_and(*entries(self._problem.feasible, shapes[::-1], rows))
         for amount, left in self._limits:
-            # Where too little is left already, a smaller task may still take the place of a larger one.
+            # On an overcommitted machine, a smaller task may still replace a larger one.
             allowed &= (np.maximum(left.take(machines), 0) >= _more(amount, shapes)).all(axis=0)
         for joint in self._shared:
-            # How others use a row that machines share is not known here: what it holds must not change.
+            # Other users of a row that machines share are unknown here, so its use must not change.
             amounts, row = joint.amount.take(shapes), joint.row_of.take(rows)
             allowed &= (amounts[0] == amounts[1]) | (row[0] == row[1])
         if self._problem.quotas is not None:
@@ -127,15 +122,13 @@ class ExchangeRoom:
         return allowed
 
     def exchange(self, shapes: Int64, machines: Int64) -> None:
-        """Book exchanges that were allowed."""
+        """Book exchanges that ``allows`` has allowed."""
         for amount, left in self._limits:
             left[machines] -= _more(amount, shapes)
 
 
 def _more(amount: Int64, shapes: Int64) -> Int64:
-    """Return int64[2, P]: how much more machines hold once their tasks have changed places; ``amount``:
-    int64[S].
-    """
+    """Return int64[2, P]: how much more each machine holds after the exchange; ``amount``: int64[S]."""
     of_both = amount.take(shapes)
     more: Int64 = of_both[::-1] - of_both
     return more

@@ -1,9 +1,9 @@
-"""Admits tasks that rules bind to each other: one after another, as if each were the next to be placed.
+"""Admits tasks with rules between them one after another, as if each were the next task to be placed.
 
-What a flow proposes for such tasks is tried in order of priority, and within a priority from the emptiest domain up,
-so that topology spread is never exceeded on the way. A task that may not go yet, because the one it wants to be near
-is still to come, is tried again as long as something moves. The order in which tasks are admitted is the order of the
-round's deltas: every placement is valid when it is made.
+A flow's proposals for such tasks are tried in order of priority, and within a priority from the emptiest domain up, so
+that topology spread is never violated on the way. A task that may not go yet, because the task that it wants to be near
+is still to come, is tried again as long as any task is admitted. Tasks are admitted in the order of the round's deltas,
+so every placement is valid when it is made.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from firmament.core.ranks import rank
 
 
 def replay(board: Board, proposed: Assignments) -> Assignments:
-    """Admit what fits and what the rules allow, in the order in which it is valid; books both, and counts pairs."""
+    """Book the proposed tasks that fit and that rules allow; return them in a valid order; also count their pairs."""
     bound: Bool = np.isin(proposed.cls, np.array(sorted(board.rules.rules.of), dtype=np.int64))
     priority = board.residual.problem.priority
     ruled = _units_in_order(board, proposed.select(bound))
@@ -34,8 +34,9 @@ def replay(board: Board, proposed: Assignments) -> Assignments:
 
 
 def in_valid_order(problem: PlacementProblem, units: Assignments) -> Assignments | None:
-    """Return single tasks (``count`` 1) in an order in which each fits and is allowed when its turn comes;
-    None if none is found. Nothing of the problem has been placed.
+    """Return single tasks (``count`` 1) in an order in which each fits and is allowed in its turn, or None.
+
+    No task of the problem is placed yet.
     """
     board = Board(problem)
     ordered = _one_by_one(board, _units_in_order(board, units))
@@ -43,9 +44,7 @@ def in_valid_order(problem: PlacementProblem, units: Assignments) -> Assignments
 
 
 def _units_in_order(board: Board, proposed: Assignments) -> Assignments:
-    """Return single tasks, by priority, then by how full their domain will be, then by longest wait, then in
-    turns.
-    """
+    """Return single tasks by priority, then by how full their domain will be, then by longest wait, then in turns."""
     tasks = proposed.select(np.lexsort((proposed.machine, proposed.cls))).tasks()
     cls, machine = tasks.cls, tasks.machine
     level = np.zeros(len(cls), dtype=np.int64)
@@ -62,11 +61,10 @@ def _units_in_order(board: Board, proposed: Assignments) -> Assignments:
 
 
 def _turns(cls: Int64) -> Int64:
-    """Return when each task is tried: one of each class at a time, and every class begins at another place of
-    its own.
+    """Return each task's turn: one task of each class per turn, and each class begins at another of its places.
 
-    Classes that keep each other off their machines may all be proposed for the same ones. Each then gets some, which
-    the next wave fills, instead of the first class all.
+    Classes that keep each other off their machines may all be proposed for the same machines. Each class then gets some
+    of these, which the next wave fills, instead of the first class all.
     """
     classes, of_class, tasks = np.unique(cls, return_inverse=True, return_counts=True)
     begin = np.arange(len(classes)) * tasks // max(1, len(classes))
@@ -74,9 +72,9 @@ def _turns(cls: Int64) -> Int64:
 
 
 def _one_by_one(board: Board, units: Assignments) -> Assignments:
-    """Try single tasks in order until a whole turn admits none of those left; books room and rules.
+    """Try single tasks in order until a whole pass admits none of those left; books room and rules.
 
-    Limits of pairs do not count: the tasks have been planned within them.
+    Limits of pairs do not count, as the tasks have been planned within them.
     """
     waiting = list(zip(units.cls.tolist(), units.machine.tolist(), strict=True))
     admitted: list[tuple[int, int]] = []

@@ -18,7 +18,7 @@ from firmament.core.events import Event, JobDefined, TasksSubmitted
 from firmament.core.intake.events import alone
 from firmament.core.label_levels import LabelLevels
 from firmament.core.reasons import Cause, lack_of, lacks_only_room
-from firmament.core.rescheduling.room_by_moves import GangRoom, gang_room_for, room_for
+from firmament.core.rescheduling.room_by_moves import GangRoom, find_gang_room_by_moves, find_room_by_moves
 from firmament.core.rescheduling.trials import Trials
 from firmament.core.rules.node_resources import lacking
 
@@ -65,7 +65,11 @@ class Waiting:
                 mine = {uid for each in together for uid in each.uids}
                 others = [each for each in self.submitted if mine.isdisjoint(each.uids)]
                 every = list(cures_together(self._trials, together, gang, tries, others))
-            by_moves = {} if gang is None else _of_gang(gang_room_for(self._trials, together, tries), waiting)
+            by_moves = (
+                {}
+                if gang is None
+                else _of_gang(find_gang_room_by_moves(self._trials, together, tries), waiting)
+            )
             for uid in waiting:
                 cures = (*alone_cures, *by_moves.get(uid, ()), *every)
                 if cures:
@@ -77,7 +81,7 @@ class Waiting:
         for together in self._kinds(uids):
             first = next(uid for uid in uids if any(uid in each.uids for each in together))
             gang = together if together[0].job in self._gangs else [_single(together[0], first)]
-            found = gang_room_for(self._trials, gang, tries)
+            found = find_gang_room_by_moves(self._trials, gang, tries)
             if found is not None:
                 return found
         return None
@@ -166,7 +170,7 @@ class _CureSearch:
 
     def _by_moves(self) -> Iterator[Cure]:
         machines = [name for name, causes in self._refusals.items() if lacks_only_room(causes)]
-        room = room_for(self._trials, self._task, machines, self._left)
+        room = find_room_by_moves(self._trials, self._task, machines, self._left)
         if room is not None:
             yield Cure((CureChange(CureKind.MOVES),), room.machine, room.moves)
 

@@ -1,3 +1,1 @@
-"""Waiting tasks: which take part in which round, when they are tried again, and which places they could take
-meanwhile.
-"""
+"""Decides which waiting tasks take part in a round, when they are tried again, and which free places they take over."""

@@ -1,13 +1,13 @@
-"""Tasks that wait for others to leave their machine, and take room elsewhere that has become free meanwhile.
+"""Moves tasks that wait for victims to leave their machine to room elsewhere that has become free meanwhile.
 
-Such a task keeps its place until it has another one. It takes part in a round beside tasks without a place, as the last
-of equal priority: so no other task has to be evicted for a move. What nobody counts on any more because of it is
-withdrawn (see ``evictions``).
+Such a task keeps its place until it has another one. In a round it comes after all tasks of equal priority without a
+place, so no other task has to be evicted for the move. Evictions that no task depends on any more are withdrawn (see
+``evictions``).
 
-It leaves alone members of gangs, tasks that others want near them or are spread with, and tasks in pairs: other tasks
-may have been placed with regard to them. It also leaves alone tasks that have been given devices with their place, and
-tasks that a ledger counts in order of arrival. Tasks that others only want to stay away from may move, because no task
-was placed near them on purpose.
+Some tasks stay where they are: members of gangs, tasks that others want near them or are spread with, and tasks in
+pairs, as other tasks may have been placed because of them; and tasks that got devices with their place, or that a
+ledger counts in order of arrival. Tasks that others only want to stay away from may move, because no task was placed
+near them on purpose.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from firmament.core.state.tasks import TaskPhase
 
 
 class Renominations:
-    """The tasks of a cluster that may find another place than the one that they wait for."""
+    """The tasks of a cluster that may get another place than the one they wait for."""
 
     def __init__(self, evictions: PendingEvictions) -> None:
         self._evictions = evictions
@@ -42,7 +42,7 @@ class Renominations:
     # --- before a round ------------------------------------------------------------------------------------------
 
     def look(self, cluster: Cluster, feasible: FeasibleMachines) -> None:
-        """Call the tasks that a marked machine could take now, or that need wait no longer where they are."""
+        """Mark for the next round the tasks that a changed machine could take, or that need not wait any more."""
         if not cluster.dirty.any_machine:
             return
         waiting = self._evictions.waiting(cluster)
@@ -56,7 +56,7 @@ class Renominations:
             for cls in np.unique(classes).tolist()
             if len(feasible.find_feasible(rows, free, cls, waiting[classes == cls]))
         ]
-        requeued = np.isin(classes, takes)  # models and rules aside
+        requeued = np.isin(classes, takes)  # models and rules are not considered
         requeued |= np.isin(cluster.tasks.machine[waiting], rows) & _at_ease(cluster, waiting)
         tasks, gangs = cluster.tasks, cluster.jobs.gangs
         found = np.array(
@@ -78,21 +78,19 @@ class Renominations:
         return bool(self._still_waiting(cluster, self._requeued))
 
     def call(self, cluster: Cluster) -> Int64:
-        """Return rows of the tasks that take part in the round that begins; each is called once, if that
-        round is closed.
-        """
+        """Return rows of the tasks that take part in the round that begins; each only once if the round is closed."""
         self._called = self._still_waiting(cluster, self._called | self._requeued)
         self._requeued = {}
         return np.array(sorted(self._called), dtype=np.int64)
 
     def call_later(self, rows: Int64) -> None:
-        """Let those of ``rows`` that are called take part in a later round instead."""
+        """Move those of ``rows`` that take part in this round to a later one."""
         for task in rows.tolist():
             if task in self._called:
                 self._requeued[task] = self._called.pop(task)
 
     def _still_waiting(self, cluster: Cluster, tasks: dict[int, int]) -> dict[int, int]:
-        """Return those of ``tasks`` (row -> place in the order of arrivals) that wait as they did."""
+        """Return those of ``tasks`` (row -> arrival number) that still wait for the same place."""
         table = cluster.tasks
         return {
             task: came
@@ -106,16 +104,15 @@ class Renominations:
     # --- after it ------------------------------------------------------------------------------------------------
 
     def begin(self, cluster: Cluster) -> None:
-        """Let the called tasks that still wait be placed like any that have no place; their room stays booked."""
+        """Let the tasks of this round that still wait be placed like tasks without a place; their room stays booked."""
         waiting = self._still_waiting(cluster, self._called)
         if len(waiting) < len(self._called):
-            cluster.version += (
-                1  # a task that waits no longer must not be moved: placements are to be checked
-            )
+            # A task that waits no longer must not be moved: the new version makes the round check its placements.
+            cluster.version += 1
         self._lifted += [transitions.lift(cluster, task) for task in waiting]
 
     def finish(self, cluster: Cluster, snapshot: Snapshot) -> list[Delta]:
-        """Put back the tasks that got no other place, and give back the room of those that did.
+        """Return tasks without another place to their former one, and release the room of the others.
 
         Returns deltas for tasks that may take their present place at once.
         """
@@ -132,10 +129,9 @@ class Renominations:
 
 
 def _find_tied(cluster: Cluster, rows: Int64) -> Bool:
-    """Return bool[N]: tasks with a view to whose place others may have theirs, by rules between tasks or by
-    pairs of tasks.
+    """Return bool[N]: tasks because of whose place others may have theirs, by rules between tasks or by pairs.
 
-    Who is only kept away from others, as by ports and anti-affinity, is tied to nobody.
+    A task from which others are only kept away, for example by ports or anti-affinity, is not among them.
     """
     tasks, table = cluster.tasks, cluster.classes.rows
     classes = tasks.cls[rows]
@@ -167,7 +163,7 @@ def _drawing(rules: ClassRules) -> Iterator[int]:
 
 
 def _at_ease(cluster: Cluster, rows: Int64) -> Bool:
-    """Return bool[N]: tasks whose machine has what they ask for although nobody has left it."""
+    """Return bool[N]: tasks whose machine has room for them although no victim has left it."""
     tasks = cluster.tasks
     free = cluster.free()[tasks.machine[rows]]
     requests, _ = cluster.demand_of(tasks.cls[rows])
@@ -176,7 +172,7 @@ def _at_ease(cluster: Cluster, rows: Int64) -> Bool:
 
 
 def _settle(cluster: Cluster, snapshot: Snapshot, stayed: Iterable[int]) -> list[Delta]:
-    """Return placements on their present machines of tasks (rows) for which no victim has to leave any more."""
+    """Return placements on their present machines for tasks (rows) that no longer have to wait for victims."""
     tasks = cluster.tasks
     rows = np.array(list(stayed), dtype=np.int64)
     if not len(rows):
@@ -191,8 +187,9 @@ def _settle(cluster: Cluster, snapshot: Snapshot, stayed: Iterable[int]) -> list
 
 
 def _needs_room_alone(snapshot: Snapshot, task: int, name: str) -> bool:
-    """Return whether it is the machine's resources alone that decide if a task (row) may be there: neither a
-    model nor a rule between tasks has a say. Of a task that the round did not take that is not known.
+    """Return whether resources alone decide if a task (row) may be on a machine, not models or rules between tasks.
+
+    False for tasks that the round did not take, of which that is unknown.
     """
     cls = next((index for index, members in enumerate(snapshot.members) if task in members), -1)
     if cls < 0:

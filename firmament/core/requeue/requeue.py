@@ -1,6 +1,4 @@
-"""Decides which tasks take part in rounds, and when a round could help: back-offs, reservations, gangs, old
-reasons.
-"""
+"""Decides which tasks take part in rounds, and when a round could help: back-offs, reservations, gangs."""
 
 from __future__ import annotations
 
@@ -30,15 +28,15 @@ from firmament.core.state.tasks import TaskPhase
 from firmament.core.state.waiting import activate
 
 RETRY_SECONDS = 10.0
-"""After a change: when classes are tried that it is too much work to hold against every change."""
+"""Delay after a change until costly classes are tried again, instead of being checked against every change."""
 
 
 class Requeue:
-    """Says which of a cluster's tasks take part in rounds, and requeues tasks for which something has changed.
+    """Chooses the tasks that take part in rounds, and requeues tasks for which something has changed.
 
-    ``clock``: seconds since the epoch. It also holds what else concerns waiting tasks: ``reservations``, ``evictions``
-    under way and ``moves`` because of them, ``gangs``, ``rebinding`` of their members, the classes ``set_aside``, the
-    ``profiles`` that take turns, and the ``budgets`` of namespaces.
+    ``clock``: seconds since the epoch. The other attributes concern waiting tasks as well: ``reservations``,
+    ``evictions`` under way and ``moves`` because of them, ``gangs``, ``rebinding`` of their members, the classes
+    ``set_aside``, the ``profiles`` that take turns, and the ``budgets`` of namespaces.
     """
 
     def __init__(
@@ -66,10 +64,10 @@ class Requeue:
     # --- rounds --------------------------------------------------------------------------------------------------
 
     def open_round(self, only: frozenset[TaskClass] | None, now: float) -> AdmittedTasks:
-        """Say who takes part in the round that begins; ``only``: as in ``Scheduler.open_round``."""
+        """Return the tasks that take part in the round that begins; ``only``: as in ``Scheduler.open_round``."""
         cluster = self._cluster
         if cluster.jobs.had_gangs:
-            # If the round fails, the next one tells of them.
+            # If the round fails, the next one reports these.
             self._given_up += self.gangs.expire(cluster, now)
         self.refresh()
         cluster.dirty.clear()
@@ -85,7 +83,7 @@ class Requeue:
         return AdmittedTasks(waiting, np.full(len(waiting), -1), np.empty(0, dtype=np.int64), ())
 
     def _list_called(self, only: frozenset[TaskClass] | None, now: float) -> Int64:
-        """Return rows of the tasks that take part in the round that begins, gangs aside."""
+        """Return rows of the tasks that take part in the round that begins, before gangs are considered."""
         cluster, tasks = self._cluster, self._cluster.tasks
         waiting = tasks.in_state(TaskPhase.PENDING)
         waiting = waiting[~tasks.unschedulable[waiting] & (tasks.not_before[waiting] <= now)]
@@ -113,11 +111,11 @@ class Requeue:
 
     @property
     def put_off(self) -> int:
-        """How many tasks the last round left out that take part in one that follows."""
+        """How many tasks the last round left out for a later one."""
         return self.profiles.put_off + self.budgets.put_off
 
     def close_round(self) -> tuple[list[Delta], list[Unscheduled]]:
-        """Return what is told beside what the round decides: deltas that go first, and why some were not tried."""
+        """Return results besides the round's decisions: deltas that go first, and why some tasks were not tried."""
         cluster = self._cluster
         self._stale_reasons.close_round(cluster)
         first = [delta for delta in self._given_up if still_leaves(cluster, delta)]
@@ -130,15 +128,15 @@ class Requeue:
         return first, unscheduled
 
     def round_closed(self) -> None:
-        """Note that a round has taken effect."""
+        """Record that a round has taken effect."""
         self._stale_reasons.round_closed(self._cluster)
 
     # --- what has changed ----------------------------------------------------------------------------------------
 
     def refresh(self) -> float | None:
-        """Bring reservations up to date and requeue what a marked machine could take.
+        """Update reservations, and requeue tasks that a changed machine could take.
 
-        Returns the seconds after which machines will be marked that were reported about, None if none will.
+        Returns the seconds until machines with reports of use count as changed, None if none will.
         """
         if self._is_calm():
             return None
@@ -161,7 +159,7 @@ class Requeue:
         return held
 
     def activate(self, placed: frozenset[int] = frozenset()) -> None:
-        """Requeue what a marked machine could take, or classes that the ``placed`` tasks concern."""
+        """Requeue tasks that a changed machine could take, or that tasks of the classes ``placed`` may help."""
         if self._cluster.tasks.any_unschedulable and requeue(self._feasible, self._costly.choose, placed):
             self.gangs.keep_unschedulable(self._cluster, self._clock())
 
@@ -188,9 +186,9 @@ class Requeue:
         return min((wait for wait in waits if wait is not None), default=None)
 
     def _is_calm(self) -> bool:
-        """Return whether all waiting tasks have just come, without reservations, evictions or reports of use.
+        """Return whether all waiting tasks are new, and there are no reservations, evictions or reports of use.
 
-        Then no change and no passing of time could help another task: there is nothing else to look at.
+        In that case neither changes nor time could help other tasks, so nothing else has to be checked.
         """
         cluster, tasks, held = self._cluster, self._cluster.tasks, self.reservations
         if cluster.jobs.had_gangs or cluster.machines.samples.last_change or cluster.promises.machine_of:
@@ -207,12 +205,12 @@ _Token = tuple[int, int]
 
 
 class StaleReasons:
-    """Reasons that may be out of date: machines have changed, though in no way that could help those who wait.
+    """Decides when unschedulable tasks take part in a round so that their reasons are up to date.
 
-    A machine that is cordoned, filled or taken away has nobody requeued, and yet the counts in what unschedulable tasks
-    were told are wrong from then on. So they take part in a round once more: at most every ``every`` seconds (infinity:
-    never), and only after such changes. That also bounds how long a task is left out if an event that could have helped
-    it was not recognised as such, as kube-scheduler's periodic flush of its unschedulable pods does.
+    A machine that is cordoned, filled or removed requeues no task, but makes the counts in the reasons of unschedulable
+    tasks wrong. So these tasks take part in a round once more: at most every ``every`` seconds (infinity: never), and
+    only after such changes. This also limits how long a task waits if an event that could have helped it was not
+    recognised, like kube-scheduler's periodic flush of unschedulable pods.
     """
 
     def __init__(self, every: float) -> None:
@@ -222,9 +220,7 @@ class StaleReasons:
         self._all_take_part = self._told_all = False
 
     def call_stale(self, cluster: Cluster, now: float) -> bool:
-        """Return whether unschedulable tasks are to take part now; the caller lets them, so that it is not
-        said twice.
-        """
+        """Return whether unschedulable tasks should take part now; the caller sees to it, so True is returned once."""
         left = self.next_in(cluster, now)
         if left is None or left > 0:
             return False
@@ -232,28 +228,26 @@ class StaleReasons:
         return True
 
     def next_in(self, cluster: Cluster, now: float) -> float | None:
-        """Return seconds until unschedulable tasks are to take part, None if nothing has changed or there are
-        none.
-        """
+        """Return seconds until unschedulable tasks should take part, None if nothing has changed or there are none."""
         if math.isinf(self._every) or _token(cluster) == self._seen or not cluster.tasks.any_unschedulable:
             return None
         return max(0.0, self._told_at + self._every - now)
 
     def open_round(self, cluster: Cluster, now: float) -> None:
-        """Begin a round: its tasks learn how machines are now."""
+        """Begin a round, whose tasks get reasons for the machines' present state."""
         self._all_take_part = not cluster.tasks.any_unschedulable
         if self._all_take_part:
             self._note(cluster, now)
 
     def close_round(self, cluster: Cluster) -> None:
-        """Prepare to put a round into effect: its placements count as known to those that take part.
+        """Prepare to put a round into effect: tasks that take part count as knowing its placements.
 
-        Changes by others while it was solved do not.
+        Changes by others while it was solved do not count as known.
         """
         self._told_all = self._all_take_part and _token(cluster) == self._seen
 
     def round_closed(self, cluster: Cluster) -> None:
-        """Note that a round has taken effect."""
+        """Record that a round has taken effect."""
         if self._told_all:
             self._seen = _token(cluster)
 
@@ -268,21 +262,21 @@ def _token(cluster: Cluster) -> _Token:
 
 
 class CostlyRetries:
-    """Unschedulable tasks that it is too much work to look at whenever something changes: they are tried now and then.
+    """Unschedulable tasks that are too expensive to check against every change; they are retried at intervals.
 
-    Whether a change could help a task with hundreds of rules is a question to each of them. Where classes wait that
-    have more of them together than a round may look at (see ``queue.budgets``), the expensive ones are not asked, but
-    tried again as a whole some seconds after the first change. The same holds for tasks of a namespace with more kinds
-    of ordinary tasks than a round would take beside others. ``clock``: seconds since the epoch.
+    Whether a change could help a task with hundreds of rules must be asked of each rule. If the waiting classes have
+    more rules than a round may evaluate (see ``queue.budgets``), the expensive classes are not checked, but all retried
+    some seconds after the first change. The same holds for namespaces with more kinds of ordinary tasks than a round
+    would take besides others. ``clock``: seconds since the epoch.
     """
 
     def __init__(self, cluster: Cluster, budgets: Budgets, clock: Callable[[], float]) -> None:
         self._cluster, self._budgets, self._clock = cluster, budgets, clock
         self.since: float | None = None
-        """Of the first change that they have not been held against."""
+        """Time of the first change against which they were not checked, None if there was none."""
 
     def choose(self, unschedulable: Int64) -> Int64:
-        """Return those of ``unschedulable`` (task rows) that are to be held against a change that has come."""
+        """Return those of ``unschedulable`` (task rows) that should be checked against a new change."""
         costly = self._costly(unschedulable)
         if not costly.any():
             return unschedulable
@@ -291,11 +285,11 @@ class CostlyRetries:
         return unschedulable[~costly]
 
     def next_in(self, now: float) -> float | None:
-        """Return the seconds until the remaining tasks are tried again; None if nothing has changed for them."""
+        """Return the seconds until the other tasks are retried; None if nothing has changed for them."""
         return None if self.since is None else max(0.0, self.since + RETRY_SECONDS - now)
 
     def refresh(self) -> bool:
-        """Let them take part in rounds again, if it is time; returns whether it was."""
+        """Retry the costly tasks if it is time; return whether it was."""
         if self.since is None or self.next_in(self._clock()):
             return False
         self.since = None
@@ -304,5 +298,5 @@ class CostlyRetries:
         return True
 
     def _costly(self, unschedulable: Int64) -> Bool:
-        """Return bool[N]: which it is too much to ask."""
+        """Return bool[N]: tasks that are too expensive to check."""
         return self._budgets.find_costly(unschedulable)

@@ -1,7 +1,7 @@
-"""Sets aside classes that make rounds fail, so that the tasks of all others are placed.
+"""Sets aside classes that make rounds fail, so that the tasks of all other classes are placed.
 
-What passed validation and still makes a model or a rule raise would fail every round for as long as it waits. Its tasks
-wait, as if refused for good, and are told why, until the class is defined again or redefined.
+A class that passed validation but makes a model or a rule raise would fail every round as long as its tasks wait. These
+tasks wait, with a reason, as if refused for good, until the class is defined again.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ T = TypeVar("T")
 
 
 class SetAside:
-    """The classes that are set aside, by content, and ``why``; ``untold``: by uid, what tasks are still to be told."""
+    """The classes that are set aside and why (``why``); ``untold``: by uid, reasons that were not reported yet."""
 
     def __init__(self) -> None:
         self.why: dict[TaskClass, str] = {}
         self.untold: dict[str, str] = {}
 
     def add(self, cluster: Cluster, contents: Iterable[TaskClass], why: str) -> None:
-        """Set classes aside; those that nobody knows any more are forgotten."""
+        """Set classes aside, and forget classes that no longer exist."""
         known = {row.content for row in cluster.classes.rows}
         self.why = {content: text for content, text in self.why.items() if content in known}
         self.why.update(dict.fromkeys(contents, why))
 
     def note_defined(self, cluster: Cluster, events: Sequence[Event]) -> None:
-        """Let classes that ``events`` have defined be tried again."""
+        """Let classes that ``events`` have defined again be tried."""
         again = {event.task_class for event in events if isinstance(event, ClassDefined)} & self.why.keys()
         if again:
             rows = cluster.tasks.in_state(TaskPhase.PENDING)
@@ -46,8 +46,7 @@ class SetAside:
                 del self.why[content]
 
     def choose(self, cluster: Cluster, waiting: Int64, only: frozenset[TaskClass] | None) -> Int64:
-        """Return the ``waiting`` tasks (rows) that take part in a round; others that are pending are set
-        aside, and get a reason.
+        """Return ``waiting`` tasks (rows) that take part in a round; set aside pending tasks of failing classes.
 
         ``only``: also leave out all tasks of other classes, without a reason.
         """
@@ -61,7 +60,7 @@ class SetAside:
         return waiting if only is None else waiting[_find_tasks(cluster, waiting, only)]
 
     def take_notices(self, cluster: Cluster) -> list[Unscheduled]:
-        """Return the messages for tasks that were unschedulable since the last call, and still are."""
+        """Return the messages for tasks that were set aside since the last call and still are."""
         found: dict[str, list[str]] = {}
         for uid, why in self.untold.items():
             task = cluster.tasks.row_of.get(uid)
@@ -80,9 +79,9 @@ def waiting_classes(cluster: Cluster) -> list[TaskClass]:
 
 
 def culprits(candidates: Sequence[T], fails: Callable[[Sequence[T]], bool], budget: int) -> list[T]:
-    """Return those of ``candidates`` (which fail together) for which ``fails`` is true alone.
+    """Return those of ``candidates``, which fail together, for which ``fails`` is true alone.
 
-    The result is empty if ``budget`` trials do not suffice, or if all of them fail alone: then no single one is to
+    The result is empty if ``budget`` trials do not suffice, or if all candidates fail alone, as then none of them is to
     blame.
     """
     found: list[T] = []
@@ -102,7 +101,7 @@ def culprits(candidates: Sequence[T], fails: Callable[[Sequence[T]], bool], budg
 
 
 def _find_tasks(cluster: Cluster, rows: Int64, contents: Iterable[TaskClass]) -> Bool:
-    """Return bool[N]: whether the task in each of ``rows`` is of one of the classes."""
+    """Return bool[N]: whether the task in each of ``rows`` is of one of the classes ``contents``."""
     wanted = set(contents)
     cls = cluster.tasks.cls[rows]
     chosen = [each for each in np.unique(cls).tolist() if cluster.classes.rows[each].content in wanted]

@@ -1,8 +1,8 @@
-"""Keeps unschedulable tasks until an event could help them, so that no round is run for them in vain.
+"""Keeps unschedulable tasks out of rounds until an event could help them.
 
 A class is requeued when a machine that changed (or has more room) would now take one of its tasks; the check is exact
-for everything but models' filters and joint rows. A class with rules about other tasks is also requeued when one of
-those has come to a machine or left one, or when domains change, wherever that is.
+except for models' filters and joint rows. A class with rules about other tasks is also requeued when such a task has
+come to any machine or left one, or when domains change.
 """
 
 from __future__ import annotations
@@ -42,11 +42,10 @@ from firmament.core.state.waiting import activate
 def requeue(
     feasible: FeasibleMachines, choose: Callable[[Int64], Int64], placed: frozenset[int] = frozenset()
 ) -> bool:
-    """Return requeue every task that a marked machine could take; returns whether any was requeued. The dirty
-    stay.
+    """Requeue every task that a changed machine could take; return whether any was requeued. Changes stay marked.
 
-    ``placed``: rows of classes that a round has just placed tasks of. Tasks refused for good stay out; ``choose``
-    says which are asked at once; the others are tried later.
+    ``placed``: rows of classes of which a round has just placed tasks. Tasks refused for good stay out; ``choose``
+    returns the tasks that are checked at once, the others are tried later.
     """
     cluster, dirty = feasible.cluster, feasible.cluster.dirty
     touched = dirty.touched | placed
@@ -89,19 +88,19 @@ def requeue(
 
 
 class TaskStandings:
-    """How important the tasks of a cluster are, as they are now: put together once for all that ask."""
+    """Ranks the tasks of a cluster by importance, at most once for all users."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
 
     @cached_property
     def importance(self) -> Importance:
-        """Of all tasks."""
+        """Importance of all tasks."""
         return Importance.from_tasks(self._cluster.tasks)
 
     @cached_property
     def lowest(self) -> float:
-        """Standing of the least important task that is bound; infinite if there is none."""
+        """Rank of the least important bound task; infinite if there is none."""
         tasks = self._cluster.tasks
         bound = tasks.in_state(TaskPhase.BOUND)
         return float(self.importance.standing_of(tasks, bound).min()) if len(bound) else math.inf
@@ -109,21 +108,21 @@ class TaskStandings:
 
 @dataclass(frozen=True, slots=True)
 class FeasibleMachines:
-    """Machines that would take tasks of a class (row), of which ``members`` (rows) wait; rules between tasks aside."""
+    """Finds machines that would take tasks of a class (row); ``members`` (rows) wait; ignores rules between tasks."""
 
     cluster: Cluster
     static_rows: StaticRows
     reservations: Reservations
 
     def find_feasible(self, rows: Int64, free: Int64, cls: int, members: Int64) -> Int64:
-        """Return those of the machines in ``rows`` (with ``free`` room) that would take one."""
+        """Return those of the machines in ``rows``, with ``free`` room, that would take one task."""
         if len(rows) == 0:
             return rows
         cluster = self.cluster
         shape, request = cluster.classes.rows[cls].shape, cluster.request_of(cls)
         less = spare_amounts(cluster, shape, rows)
         free = free if less is None else free + less
-        wanted = np.flatnonzero(request)  # a lack of what is not asked for does not matter
+        wanted = np.flatnonzero(request)  # resources that are not requested may be overcommitted
         enough = (free[:, wanted] >= request[wanted]).all(axis=1)
         takes = rows[self.static_rows.get(shape).feasible[rows] & enough]
         if len(takes) and (pinned := list_pinned_rows(cluster, cls)) is not None:
@@ -143,7 +142,7 @@ class FeasibleMachines:
     def by_evictions(
         self, rows: Int64, free: Int64, cls: int, members: Int64, standings: TaskStandings
     ) -> bool:
-        """Return whether one of the machines would take one once less important tasks are gone."""
+        """Return whether one of the machines would take one task after less important tasks have left."""
         cluster = self.cluster
         if cluster.classes.rows[cls].content.never_preempts:
             return False
@@ -156,9 +155,7 @@ class FeasibleMachines:
 
 
 def _list_allowed(cluster: Cluster, takers: dict[int, Int64]) -> list[int]:
-    """Return classes of ``takers`` (class row -> machines with a place for it) whose rules leave them one of
-    the machines.
-    """
+    """Return the classes of ``takers`` (class row -> machines with a place) that rules allow on such a machine."""
     if not takers:
         return []
     state = RuleState(compile_rules(cluster, list(takers)))
@@ -167,15 +164,15 @@ def _list_allowed(cluster: Cluster, takers: dict[int, Int64]) -> list[int]:
 
 
 class QueueingHints:
-    """Classes whose tasks may fit on some machine after something that has happened.
+    """Finds classes whose tasks may fit on some machine after an event.
 
-    Required rules count, pairs that a model knows, and constraints that models have: where a task with partners comes
-    or leaves, another may find its limits kept, or room on a link. Preferences keep nobody waiting. Ports give no hint:
-    a port comes free on a machine that a task has left, and such machines are looked at anyway.
+    Required rules count, pairs that a model knows, and constraints of models: when a task with partners comes or
+    leaves, another task may satisfy its limits, or find room on a link. Preferences keep no task waiting. Ports are not
+    checked: a port becomes free on a machine that a task has left, and such machines are checked anyway.
     """
 
     def __init__(self, cluster: Cluster, touched: Collection[int], *, domains_changed: bool) -> None:
-        """``touched``: rows of the classes of which tasks came or left; ``domains_changed``: as in `DirtySet`."""
+        """``touched``: rows of the classes whose tasks came or left; ``domains_changed``: as in `DirtySet`."""
         self._cluster = cluster
         self._rows = cluster.classes.rows
         self._selector = cluster.selector()
@@ -196,7 +193,7 @@ class QueueingHints:
         }
 
     def may_help(self, cls: int) -> bool:
-        """Return whether it may matter to tasks of class row ``cls``."""
+        """Return whether the event may help tasks of class row ``cls``."""
         content = self._rows[cls].content
         if self._pools and not self._pools.isdisjoint(list_pools(self._cluster, content)):
             return True
@@ -210,5 +207,5 @@ class QueueingHints:
         )
 
     def _is_paired(self, content: TaskClass) -> bool:
-        """Return whether a class's tasks may be partners of others."""
+        """Return whether a class's tasks may be partners of other tasks."""
         return any(key in self._kind_labels for key, _ in content.labels)

@@ -1,1 +1,1 @@
-"""Plans for running tasks, such as emptying machines: tried with real rounds, and taken back."""
+"""Plans moves of running tasks, for example to empty machines; plans are tried with real rounds, then undone."""

@@ -1,9 +1,9 @@
-"""Searches for machines that can be emptied together with few moves; each step is tried.
+"""Searches for machines that can be emptied together with few moves; each step is tried with rounds.
 
-Machines are taken in order of moves, many at a time while that works, so that thousands take few tries. A try says
-which machines it fails by: if these are few, the others are taken without them. One that does not fit is passed over,
-and the search goes on behind it: it is no search of prefixes. Afterwards machines are exchanged for others that take
-fewer moves, or for several.
+Machines are tried in order of moves, many at a time while that succeeds, so that thousands take few tries. A failed try
+says which machines made it fail: if these are few, the others are tried without them. A machine that does not fit is
+skipped, and the search continues with the next ones. Afterwards machines are exchanged for others that take fewer
+moves, or for several others.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from firmament.core.rescheduling.trials import Trials
 
 UNLIMITED = 2**62
 _IN_VAIN = 100
-"""Tries of exchanges in a row that find nothing better, after which no more are made."""
+"""Unsuccessful exchanges in a row after which no more are tried."""
 
 _FEW = 4
-"""If at most one machine of so many does not fit, the others are tried at once."""
+"""If at most one in this many machines does not fit, the others are tried at once."""
 
 _OTHERS = 24
-"""Machines that are looked at in place of one: those with the fewest moves."""
+"""Number of machines considered as replacements for one: those with the fewest moves."""
 
 
 def ignore_progress(_: int) -> None:
-    """Take notice of nothing."""
+    """Ignore the number of tries made."""
 
 
 @dataclass(frozen=True, slots=True)
 class Consolidation:
-    """``machines`` can be emptied together by ``moves``: uid -> machine. No choice can empty more than ``most``.
+    """Machines that can be emptied together by ``moves`` (uid -> machine); no choice can empty more than ``most``.
 
-    ``kept``: uid -> machine, for tasks that wait and get a machine that is empty after the moves, too. It is none of
+    ``kept``: uid -> machine, for waiting tasks that get a machine that the moves empty; such a machine is none of
     ``machines``.
     """
 
@@ -56,9 +56,9 @@ def consolidate(
 ) -> Consolidation:
     """Return machines that can be emptied together: as many as are found, with as few moves as are found.
 
-    At most so many ``tries`` are made, and the tasks of the machines are at most ``budget``. Tasks that are ``waiting``
-    come first: what they would take once it is empty is not among the machines. ``note`` is told how many tries have
-    been made.
+    At most ``tries`` tries are made, and the machines have at most ``budget`` tasks. ``waiting`` tasks come first: a
+    machine that they would take once it is empty is not among the result. ``note`` is called with the number of tries
+    made.
     """
     moves = {name: trials.moves(name) for name in candidates}
     ordered = sorted(moves, key=lambda name: (moves[name], name))
@@ -79,7 +79,7 @@ class _EmptyingSearch:
         self.most = trials.most_emptied(moves.keys())
 
     def _take_machines(self, machines: Sequence[str]) -> bool:
-        """Try more machines, and take them if they fit."""
+        """Try to empty more machines; return whether that succeeded."""
         if self._left <= 0 or self._total(self._trials.emptied) + self._total(machines) > self._budget:
             return False
         self._left -= 1
@@ -87,16 +87,16 @@ class _EmptyingSearch:
         return self._trials.empty(machines)
 
     def add(self, machines: Sequence[str]) -> None:
-        """Add as many as fit, in this order: twice as many after each that fits, half as many after one that does not.
+        """Empty as many machines as possible in this order: twice as many after a success, half after a failure.
 
-        If only few of many do not fit, the others are tried at once, and those few by themselves in the end. The search
-        goes on behind what does not fit by itself.
+        If few of many machines do not fit, the others are tried at once, and those few one by one at the end. A machine
+        that does not fit alone is skipped.
         """
         self._add(machines, late := list[str]())
         self._add(late, None)
 
     def _add(self, machines: Sequence[str], late: list[str] | None) -> None:
-        """Do that; ``late`` gets the machines that are put off to the end, None if none are any more."""
+        """Do the work of ``add``; machines put off to the end are appended to ``late``, None if none may be put off."""
         emptied = self._trials.emptied
         left, step = deque(machines), 1
         while left and self._left > 0 and len(emptied) < self.most:
@@ -116,7 +116,7 @@ class _EmptyingSearch:
                 step //= 2
 
     def exchange(self) -> bool:
-        """Give up one machine for several others, or for one with fewer moves; say whether either was found."""
+        """Replace one machine by several others, or by one with fewer moves; return whether that succeeded."""
         trials = self._trials
         saved = trials.save()
         before = len(saved.emptied), -self._total(saved.emptied)
@@ -135,7 +135,7 @@ class _EmptyingSearch:
         return False
 
     def _in_place_of(self, given_up: str, others: Sequence[str], *, full: bool) -> Sequence[str]:
-        """Return the machines that are worth a try: where no more can be emptied, those with fewer moves."""
+        """Return machines worth trying instead of ``given_up``; if ``full``, only those with fewer moves."""
         return [name for name in others if self._moves[name] < self._moves[given_up]] if full else others
 
     def _total(self, machines: Iterable[str]) -> int:

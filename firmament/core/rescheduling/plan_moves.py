@@ -1,13 +1,13 @@
-"""Plans moves of running tasks that lower the cost: by the network of moves, checked against everything else.
+"""Plans moves of running tasks that lower the cost, by the network of moves, and checks them against all other rules.
 
 1. The network finds the moves that pay at a price per move, and proves how much any moves could save.
-2. Machines hold vectors: moves that do not fit together are given up, and single moves tried in their place.
-3. Rounds in which each task may go to its target alone try all other rules; who finds no place stays.
-4. What the placement costs, sizes, pairs and spread of tasks included, has to fall by the price of each move; else the
-   moves that gain least are given up.
+2. Machines have vectors of room: moves that do not fit together are given up, and single moves tried instead.
+3. Rounds in which each task may only go to its target check all other rules; a task that finds no place stays.
+4. The cost of the placement, including sizes, pairs and spread of tasks, must fall by the price of each move; otherwise
+   the moves that gain least are given up.
 
-A plan is made of these alone: every state of the cluster costs less by the price of each move than the one before it,
-and so the number of moves between changes from outside is at most what could be saved, divided by that price.
+A plan contains only these moves. So every state of the cluster costs less than the one before by the price of each
+move, and the number of moves between changes from outside is at most what could be saved, divided by that price.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from firmament.solvers.base import Int32, Solver
 
 @dataclass(frozen=True, slots=True)
 class PricedMove:
-    """A task that runs on ``source`` goes to ``target``; ``gain``: points that this saves, the move's cost deducted."""
+    """A move of a running task from ``source`` to ``target``; ``gain``: points that it saves, minus its price."""
 
     uid: str
     source: str
@@ -59,8 +59,9 @@ class PricedMove:
 class MovePlan:
     """Moves that fit together, in order of gain.
 
-    ``cost_before``, ``cost_after``: points that models charge all tasks that may move, before and after, crowding by
-    tasks of mean size included. ``bound``: lower bound on the cost of any plan, with the price of each of its moves.
+    ``cost_before``, ``cost_after``: points that models charge all tasks that may move, before and after, including
+    crowding as by tasks of mean size. ``bound``: a lower bound on the cost of any plan, including the price of each of
+    its moves.
     """
 
     moves: tuple[PricedMove, ...]
@@ -70,15 +71,15 @@ class MovePlan:
 
 
 _TRIES = 8
-"""Each try gives moves up; with rules between tasks two or three settle it."""
+"""Limit on tries, each of which gives moves up; with rules between tasks two or three suffice."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
-    """Each move has to gain ``move_price`` points beside the task's own price; at most ``most_moves`` are made.
+    """Each move has to gain ``move_price`` points besides the task's own price; at most ``most_moves`` are made.
 
-    ``local_moves``: how many are tried beyond the flow's. ``gap``: how far the proof may be off, as a part of what is
-    saved.
+    ``local_moves``: how many are tried in addition to the flow's; ``gap``: how far the proof may be off, as a part of
+    what is saved.
     """
 
     move_price: float = 5.0
@@ -89,7 +90,7 @@ class PlanOptions:
 
 @dataclass(frozen=True, slots=True)
 class _Single:
-    """Single moves and who makes them: ``task``: int64[A], indices into the snapshot's tasks."""
+    """Single moves and their tasks: ``task``: int64[A], indices into the snapshot's tasks."""
 
     moves: Moves
     task: Int64
@@ -101,10 +102,10 @@ class _Single:
 def plan_moves(
     scheduler: Scheduler, prices: Mapping[str, float], options: PlanOptions, solver: Solver
 ) -> MovePlan:
-    """Return the moves that lower costs most, of the bound tasks that have ``prices`` (uid -> points for moving it).
+    """Return the moves that lower costs most, of bound tasks that have ``prices`` (uid -> points for moving it).
 
-    ``scheduler``: a trial scheduler. The tasks of each profile are planned by themselves, after the moves of those
-    before; ``MovePlan.bound`` is the sum of theirs, so about moves of one profile at a time. Raises ``SolverError``.
+    ``scheduler``: a trial scheduler. The tasks of each profile are planned separately, after the moves of the profiles
+    before; ``MovePlan.bound`` is the sum of their bounds. Raises ``SolverError``.
     """
     plans: list[MovePlan] = []
     divided = scheduler.divide_by_profile(sorted(prices))
@@ -131,7 +132,7 @@ def plan_moves(
 def _plan_profile(
     scheduler: Scheduler, prices: Mapping[str, float], options: PlanOptions, solver: Solver
 ) -> MovePlan:
-    """Return what ``plan_moves`` does for tasks of one profile."""
+    """Return the result of ``plan_moves`` for tasks of one profile."""
     problem = compile_priced_moves(scheduler, prices)
     if problem is None:
         return MovePlan((), 0.0, 0.0, 0.0)
@@ -140,15 +141,13 @@ def _plan_profile(
     moves, found = best_moves(
         problem.problem, search, extra, most=options.most_moves, local_moves=options.local_moves
     )
-    task, target = problem.who(moves)
+    task, target = problem.find_tasks(moves)
     single = Moves(problem.row[task], problem.running.home[task], target, np.ones(len(task), dtype=np.int64))
     return _plan(problem, _try(scheduler, problem, _Single(single, task), extra), found)
 
 
 def _try(scheduler: Scheduler, problem: CompiledMoves, single: _Single, extra: int) -> _Single:
-    """Return the moves that hold against all rules, and against all that placements cost; none if that is not
-    found soon.
-    """
+    """Return the moves that hold against all rules and all costs of placements; none if that is not found soon."""
     snapshot = problem.running.snapshot
     for _ in range(_TRIES):
         if not len(single.task):
@@ -170,7 +169,7 @@ def _try(scheduler: Scheduler, problem: CompiledMoves, single: _Single, extra: i
 
 
 def _compute_saved(problem: CompiledMoves, single: _Single) -> int:
-    """Return units by which the placement costs less, whatever it is that costs."""
+    """Return the units that the moves save by the full cost of the placement."""
     home = problem.running.home
     machine = home.copy()
     machine[single.task] = single.moves.target
@@ -211,7 +210,7 @@ def _plan(problem: CompiledMoves, single: _Single, found: Found) -> MovePlan:
     )
 
 
-# --- What any number of moves could save: how far today's placement is from the best there is.
+# --- What any number of moves could save: how far the present placement is from the optimum.
 
 
 _GAP = 0.005
@@ -220,7 +219,7 @@ _GAP = 0.005
 
 @dataclass(frozen=True, slots=True)
 class CostPoint:
-    """So many ``moves`` save ``saved`` points if tasks fit by number; none of as many save more than ``most_saved``."""
+    """``moves`` moves save ``saved`` points if tasks fit by number; no equal number saves more than ``most_saved``."""
 
     moves: int
     saved: float
@@ -232,8 +231,8 @@ def cost_frontier(
 ) -> tuple[CostPoint, ...]:
     """Return what moves of bound tasks with ``prices`` (uid -> points for moving it) could save, few moves first.
 
-    The last point is about any number of moves. Where tasks are of several profiles, those of the one whose moves save
-    most go first, while the others stay. Raises ``SolverError``.
+    The last point is for any number of moves. Tasks of several profiles move profile by profile, those that save most
+    first, while the others stay. Raises ``SolverError``.
     """
     curves = []
     for uids in scheduler.divide_by_profile(sorted(prices)):
@@ -254,25 +253,26 @@ def cost_frontier(
     return tuple(found)
 
 
-# --- The problem of moving tasks of a cluster that each have a price: which may move at all, and what that costs.
+# --- The problem of moving tasks that each have a price: which may move at all, and what that costs.
 
 
 _NEVER = 10**9
-"""Units for a move that nothing can pay: costs of tasks are cut off there."""
+"""Price in units of a move that nothing can pay: costs of tasks are limited to this."""
 
 
 def compile_priced_moves(scheduler: Scheduler, prices: Mapping[str, float]) -> CompiledMoves | None:
-    """Return the problem of moving the bound tasks, of one profile, that have ``prices`` (uid -> points).
+    """Return the problem of moving the bound tasks, of one profile, that have ``prices`` (uid -> points), or None.
 
-    None if none is bound.
+    None if no such task is bound.
     """
     running = scheduler.snapshot_of_running(sorted(prices))
     return None if running is None else compile_moves(running, _prices(scheduler, running.snapshot, prices))
 
 
 def _prices(scheduler: Scheduler, snapshot: Snapshot, prices: Mapping[str, float]) -> Int64:
-    """Return int64[T]: units that moving each task costs. Pinned tasks, and those whose own preferences about
-    other tasks are more than a placement's cost shows, stay.
+    """Return int64[T]: units that moving each task costs.
+
+    Pinned tasks stay, and so do tasks whose preferences about other tasks count more than a placement's cost shows.
     """
     price = np.array([round(prices[uid] * COST_UNITS_PER_POINT) for uid in snapshot.uids], dtype=np.int64)
     price = np.clip(price, 0, _NEVER)
@@ -285,22 +285,21 @@ def _prices(scheduler: Scheduler, snapshot: Snapshot, prices: Mapping[str, float
     return price
 
 
-# --- From a snapshot of tasks that run to the problem of moving them.
+# --- From a snapshot of running tasks to the problem of moving them.
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledMoves:
-    """``problem`` and what its indices mean: ``row``: int64[T], the row of each of the snapshot's tasks."""
+    """``problem`` and the tasks of its rows: ``row``: int64[T], the row of each of the snapshot's tasks."""
 
     problem: MoveProblem
     running: RunningSnapshot
     row: Int64
 
-    def who(self, moves: Moves) -> tuple[Int64, Int64]:
-        """Return int64[A] each: the tasks (indices into the snapshot's) that moves are about, and the
-        machines they come to.
+    def find_tasks(self, moves: Moves) -> tuple[Int64, Int64]:
+        """Return int64[A] each: the tasks (indices into the snapshot's) that ``moves`` move, and their new machines.
 
-        Of several that are alike on a machine the youngest move.
+        Of several alike tasks on a machine, the youngest move.
         """
         home = self.running.home
         order = np.lexsort((-np.arange(len(home)), home, self.row))
@@ -314,7 +313,7 @@ class CompiledMoves:
         return chosen, single.target[by_key]
 
     def assignments(self, machine: Int64) -> Assignments:
-        """Return a placement of the snapshot's problem: task i is on ``machine[i]``, int64[T]."""
+        """Return the placement of the snapshot's problem in which task i is on ``machine[i]``, int64[T]."""
         snapshot = self.running.snapshot
         sizes = np.array([len(each) for each in snapshot.members], dtype=np.int64)
         cls = np.repeat(np.arange(len(sizes)), sizes)
@@ -322,10 +321,10 @@ class CompiledMoves:
 
 
 def compile_moves(running: RunningSnapshot, price: Int64) -> CompiledMoves:
-    """Return the problem of moving the snapshot's tasks; ``price``: int64[T], units that moving each costs.
+    """Return the problem of moving the snapshot's tasks; ``price``: int64[T], units for moving each.
 
-    A machine is barred to a task that could not go there even if all others were gone. What models say of pairs of
-    tasks, of their sizes, and rules between tasks are no part of it.
+    A machine is barred to a task that could not go there even if all others were gone. The problem ignores pairs, sizes
+    of tasks, and rules between tasks.
     """
     snapshot = running.snapshot
     problem, residual = snapshot.problem, Residual(snapshot.problem)
@@ -358,13 +357,13 @@ def compile_moves(running: RunningSnapshot, price: Int64) -> CompiledMoves:
     return CompiledMoves(made, running, row)
 
 
-# --- Machines that cost every row of tasks the same: to tasks they differ in nothing but how crowded they are.
+# --- Groups of machines that cost every row the same, so that they differ only in crowding.
 
 
 def alike(cost: Int32) -> tuple[Int64, Int64]:
     """Group the machines (columns) of a matrix of costs, int32[R, M], by equal columns.
 
-    Returns int64[M], the group of each machine, numbered in order of first members; and int64[G], those members.
+    Returns int64[M]: group of each machine, numbered in order of first members; and int64[G]: these first members.
     """
     marks = ColumnMarks(cost.shape[1])
     marks.add(cost)

@@ -1,6 +1,6 @@
 """Rehearses a plan: checks with rounds whether each task gets its planned place.
 
-So what the plan did not look at counts as in ordinary rounds: rules between tasks, ports, volumes, models' limits.
+So everything counts that ordinary rounds check: rules between tasks, ports, volumes, models' limits.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from firmament.core.results import Delta
 from firmament.core.scheduler import Scheduler
 
 _FIRST_CLASS = 2**62
-"""Numbers of classes that are made here begin there: drivers' begin at 0."""
+"""First number of the classes that are made here: drivers' numbers begin at 0."""
 
 _MOST_ROUNDS = 4
-"""One round places all that it can; another may follow gangs and rules between tasks."""
+"""One round places all that it can; another may be needed for gangs and rules between tasks."""
 
 _MOST_IN_ALL = 100
-"""As each profile of tasks has rounds of its own."""
+"""Limit on rounds in all, as each profile of tasks has its own rounds."""
 
 
 def run_rounds(scheduler: Scheduler) -> Iterator[Sequence[Delta]]:
-    """Run rounds as long as they decide something, and yield what.
+    """Run rounds as long as they decide something, and yield their deltas.
 
-    At most `_MOST_ROUNDS`, not counting those that leave others to a round that follows.
+    At most `_MOST_ROUNDS` rounds are run, not counting those that leave tasks to a following round.
     """
     left = _MOST_ROUNDS
     for _ in range(_MOST_IN_ALL):
@@ -41,15 +41,15 @@ def run_rounds(scheduler: Scheduler) -> Iterator[Sequence[Delta]]:
 
 
 def rehearse(scheduler: Scheduler, targets: Mapping[str, str]) -> set[str]:
-    """Return the uids of those tasks that get their ``targets`` (uid -> machine) if all of them move at once.
+    """Return the uids of the tasks that get their ``targets`` (uid -> machine) if all of them move at once.
 
-    The scheduler is one for trials; afterwards its tasks are where the moves put them, but count as the last ones to
-    have come there.
+    The scheduler is a trial scheduler. Afterwards its tasks are back where they were, but count as the last to have
+    come there.
     """
     scheduler.let_devices_move()
     tasks = {uid: scheduler.get_bound_task(uid) for uid in targets}
     numbers: dict[TaskClass, int] = {}
-    # Each waits, confined to its target, and makes nobody leave.
+    # Each task waits, may only go to its target, and evicts no other task.
     coming = [
         _of_class(tasks[uid], numbers, machine=target, never_preempts=True).as_submitted()
         for uid, target in targets.items()
@@ -69,10 +69,10 @@ def rehearse(scheduler: Scheduler, targets: Mapping[str, str]) -> set[str]:
 
 
 def rehearse_waves(scheduler: Scheduler, waves: Iterable[Mapping[str, str]]) -> set[str]:
-    """Return the uids of those tasks that do not get their targets (uid -> machine) when moves are made in waves.
+    """Return the uids of the tasks that do not get their targets (uid -> machine) when moves are made in waves.
 
-    Of a wave each has to get its target while the others have not left, and all at once. What gets it is moved for
-    good, so that the next wave finds it there; what does not stays where it is.
+    Each task of a wave has to get its target while the others have not left, and also all at once. Tasks that do are
+    moved for the next waves; the others stay where they are.
     """
     failed: set[str] = set()
     for wave in waves:
@@ -86,7 +86,7 @@ def rehearse_waves(scheduler: Scheduler, waves: Iterable[Mapping[str, str]]) -> 
 
 
 def move(scheduler: Scheduler, uid: str, machine: str) -> None:
-    """Have a bound task be on a machine from now on."""
+    """Move a bound task to a machine in the trial scheduler."""
     task, numbers = scheduler.get_bound_task(uid), dict[TaskClass, int]()
     there = replace(_of_class(task, numbers), machine=machine)
     defined = [ClassDefined(number, content) for content, number in numbers.items()]
@@ -95,8 +95,6 @@ def move(scheduler: Scheduler, uid: str, machine: str) -> None:
 
 
 def _of_class(task: BoundTask, numbers: dict[TaskClass, int], **changes: Any) -> TasksBound:
-    """Return the task where it is, of its class with ``changes``, which gets one of ``numbers`` if it has
-    none yet.
-    """
+    """Return the task where it is, of its class with ``changes``, which gets one of ``numbers`` if new."""
     content = replace(task.content, **changes)
     return replace(task.event, task_class=numbers.setdefault(content, _FIRST_CLASS + len(numbers)))

@@ -1,9 +1,9 @@
-"""Relieves hot machines: moves few of their tasks to machines where neither rules nor measured use forbid it.
+"""Relieves hot machines: moves a few of their tasks to machines that rules and measured use allow.
 
-A machine is hot if more of some resource is in use than a part of what it offers. It moves the smallest task that
-suffices by its reported use, else the largest. The task goes to the machine that costs least among those that stay
-below the same level with it. Koordinator's LowNodeLoad and the descheduler's LowNodeUtilization evict from such
-machines without knowing where their victims will land; here a round has placed each.
+A machine is hot if the use of some resource is above a part of what it offers. Its smallest task that suffices by
+reported use moves, or else its largest. The task goes to the cheapest machine that stays below the same level with it.
+Koordinator's LowNodeLoad and the descheduler's LowNodeUtilization evict from such machines without knowing where their
+victims will land; here a round has placed each task.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from firmament.core.rescheduling.rehearsal import move, rehearse
 from firmament.core.scheduler import Scheduler
 
 _TASKS, _TARGETS = 10, 5
-"""Of a hot machine so many tasks are tried, each on so many machines, until one has a place."""
+"""Limits on the tasks of a hot machine that are tried, and on the machines tried for each."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReliefMove:
-    """A task that goes from a hot machine to another."""
+    """A move of a task from a hot machine to another machine."""
 
     uid: str
     source: str
@@ -32,7 +32,7 @@ class ReliefMove:
 
 @dataclass(frozen=True, slots=True)
 class Relief:
-    """``hot``: the machines that are, the hottest first; ``left``: those that stay hot in spite of ``moves``."""
+    """Hot machines (``hot``), the hottest first, and those that stay hot in spite of ``moves`` (``left``)."""
 
     hot: tuple[str, ...]
     moves: tuple[ReliefMove, ...]
@@ -44,9 +44,9 @@ def relieve(
 ) -> Relief:
     """Return moves of bound tasks (uids ``movable``) that bring machines below ``thresholds``: percent by resource.
 
-    ``scheduler``: a trial scheduler whose models look at load; in the end its tasks are where the plan would put them.
+    ``scheduler``: a trial scheduler whose models consider load; its tasks end up where the plan puts them.
     """
-    book = _Book(scheduler, movable, thresholds)
+    book = _UseBook(scheduler, movable, thresholds)
     moves: list[ReliefMove] = []
     hot = book.hot()
     for row in hot:
@@ -59,8 +59,8 @@ def relieve(
     return Relief(tuple(book.names[row] for row in hot), tuple(moves), left)
 
 
-class _Book:
-    """What is in use as moves are made: ``use``, ``limit``: float64[M, R] of the resources that have thresholds."""
+class _UseBook:
+    """Use of machines while moves are made; ``use``, ``limit``: float64[M, R], of the resources with thresholds."""
 
     def __init__(
         self, scheduler: Scheduler, movable: Collection[str], thresholds: Mapping[str, float]
@@ -85,11 +85,11 @@ class _Book:
         return [row for row in order.tolist() if self.is_hot(row)]
 
     def is_hot(self, row: int) -> bool:
-        """Return whether a machine is beyond a threshold; one without a report is not."""
+        """Return whether a machine is above a threshold; False without a report."""
         return bool((self.use[row] > self.limit[row]).any())
 
     def tasks(self, row: int) -> list[str]:
-        """Return tasks of a hot machine in the order in which they are tried."""
+        """Return the tasks of a hot machine in the order in which they are tried."""
         excess = np.maximum(self.use[row] - self.limit[row], 0.0)
         over = excess > 0
         shares = {uid: self.task_use[uid][over] / excess[over] for uid in self._on.get(self.names[row], ())}
@@ -98,20 +98,20 @@ class _Book:
         return [uid for _, uid in (*enough, *less)]
 
     def has_room(self, name: str, uid: str) -> bool:
-        """Return whether a machine with a fresh report stays below all thresholds with a task more."""
+        """Return whether a machine with a fresh report stays below all thresholds with one more task."""
         row = self.row[name]
         return bool((self.use[row] + self.task_use[uid] <= self.limit[row]).all())
 
     def note(self, made: ReliefMove) -> None:
-        """Note that a task has moved."""
+        """Record that a task has moved."""
         use = self.task_use.pop(made.uid)
         self.use[self.row[made.source]] -= use
         self.use[self.row[made.target]] += use
         self._on[made.source].remove(made.uid)
 
 
-def _make_move(scheduler: Scheduler, book: _Book, row: int) -> ReliefMove | None:
-    """Return one move off a machine, made in the scheduler and the book; None if none can be."""
+def _make_move(scheduler: Scheduler, book: _UseBook, row: int) -> ReliefMove | None:
+    """Return one move off a machine, made in the scheduler and the book; None if none is possible."""
     for uid in book.tasks(row)[:_TASKS]:
         verdicts = sorted(
             (each.cost, each.machine)

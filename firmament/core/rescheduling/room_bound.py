@@ -1,7 +1,7 @@
-"""Whether tasks could all have a place: a count that needs no round, and says no only where a round would.
+"""Checks by counting whether tasks can all have a place; a negative answer is certain, and takes no round.
 
-The machines that are open to a kind of task have room for so many of that size. For a task, all tasks compete that ask
-for no less and may use no other machines: if these are more than there is room for, some find no place.
+The machines that are open to a kind of task have room for some number of tasks of that size. All tasks that request no
+less, and may use no other machines, compete for this room: if there are more of them, some find no place.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import numpy as np
 from cost_models.interface import Bool, Int64
 
 _MOST_COMPARED = 256
-"""Different sets of machines that are compared with one another; beyond, each is compared with itself alone."""
+"""Number of sets of machines up to which they are compared; beyond, each set is compared only with itself."""
 
 
 def may_fit(free: Int64, requests: Int64, counts: Int64, sets: Int64, open_to: Sequence[Bool]) -> bool:
-    """Return whether nothing shows that tasks of C classes cannot all be placed on M machines.
+    """Return whether tasks of C classes may all fit on M machines; False is certain.
 
     ``free``: int64[M, K], not negative; ``requests``: int64[C, K]; ``counts``: int64[C]; ``sets``: int64[C], the set of
     machines that each class is open to, as index into ``open_to``: bool[M] each.
@@ -41,7 +41,7 @@ def may_fit(free: Int64, requests: Int64, counts: Int64, sets: Int64, open_to: S
 
 
 def _find_subsets(masks: Bool) -> Bool:
-    """Return bool[U, U]: whether every machine of the one set (row) is in the other (column)."""
+    """Return bool[U, U]: whether every machine of one set (row) is in the other (column)."""
     if len(masks) > _MOST_COMPARED:
         return np.eye(len(masks), dtype=np.bool_)
     inside = masks.astype(np.float32)

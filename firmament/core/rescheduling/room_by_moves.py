@@ -1,6 +1,6 @@
 """Makes room for a waiting task: finds few moves after which it, and each moved task, has a place.
 
-Whether those who move have a place elsewhere, and who waits then has one, is tried with real rounds.
+Real rounds check whether the moved tasks have places elsewhere and the waiting task then has one.
 """
 
 from __future__ import annotations
@@ -20,27 +20,28 @@ from firmament.core.selectors.labels import HOSTNAME
 _MOST_MOVES = 8
 
 _LOOKED_AT = 500
-"""Most machines whose tasks are looked at: those that lack least."""
+"""Most machines whose tasks are considered: those that lack least."""
 
 
 @dataclass(frozen=True, slots=True)
 class RoomByMoves:
-    """The task would get ``machine`` once ``moves`` are made: uid -> machine."""
+    """The waiting task would get ``machine`` once ``moves`` (uid -> machine) are made."""
 
     machine: str
     moves: Mapping[str, str]
 
 
-def room_for(trials: Trials, task: TasksSubmitted, machines: Sequence[str], tries: int) -> RoomByMoves | None:
-    """Return how a task (one uid) gets a place with the fewest moves that are found, None if none are.
+def find_room_by_moves(
+    trials: Trials, task: TasksSubmitted, machines: Sequence[str], tries: int
+) -> RoomByMoves | None:
+    """Return how a task (one uid) gets a place with the fewest moves found, or None.
 
-    A machine is worth a look if nothing but a lack of resources keeps the task from it. A few of its tasks are chosen
-    that free the lacking amounts. ``machines``: those that lack only room for it. At most so many ``tries`` are made,
-    the fewest moves first.
+    On a machine that lacks nothing but resources for the task, a few of its tasks are chosen that free the lacking
+    amounts. ``machines``: such machines. At most ``tries`` tries are made, the fewest moves first.
     """
     wanted = trials.requests_of(task.task_class)
     nearest = sorted(machines, key=lambda name: _share(_lacking(trials, wanted, name), wanted))[:_LOOKED_AT]
-    choices = sorted(_choices(trials, wanted, nearest), key=lambda each: (len(each[1]), each[0]))
+    choices = sorted(_list_choices(trials, wanted, nearest), key=lambda each: (len(each[1]), each[0]))
     for _, moving in choices[:tries]:
         placed = trials.try_moves(moving, [task])
         if placed is not None:
@@ -49,7 +50,7 @@ def room_for(trials: Trials, task: TasksSubmitted, machines: Sequence[str], trie
 
 
 def _moves(trials: Trials, moving: Sequence[str], placed: Mapping[str, str]) -> dict[str, str]:
-    """Return those of ``moving`` that have been placed on another machine than theirs."""
+    """Return the tasks of ``moving`` that have been placed on another machine than before."""
     return {uid: name for uid, name in placed.items() if uid in moving and name != trials.place_of(uid)}
 
 
@@ -58,15 +59,17 @@ def _lacking(trials: Trials, wanted: Int64, machine: str) -> Int64:
     return found
 
 
-def _choices(trials: Trials, wanted: Int64, machines: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield for each machine a few of its tasks that together take at least the lacking amounts."""
+def _list_choices(
+    trials: Trials, wanted: Int64, machines: Sequence[str]
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield for each machine a few of its tasks that together free the lacking amounts."""
     for machine in machines:
         lacking = _lacking(trials, wanted, machine)
         if not lacking.any():
             continue
         tasks = {uid: trials.requests_of_task(uid) for uid in trials.tasks_on(machine)}
         alone = [uid for uid, takes in tasks.items() if (takes >= lacking).all()]
-        if alone:  # the smallest that is enough
+        if alone:  # the smallest task that suffices
             yield machine, (min(alone, key=lambda uid: (_share(tasks[uid], wanted), uid)),)
             continue
         chosen: list[str] = []
@@ -83,52 +86,51 @@ def _choices(trials: Trials, wanted: Int64, machines: Sequence[str]) -> Iterator
 
 
 def _share(amounts: Int64, of: Int64) -> float:
-    """Return the sum over resources of what amounts are a share of."""
+    """Return the sum, over resources, of amounts as shares of ``of``."""
     asked = of > 0
     return float((amounts[asked] / of[asked]).sum())
 
 
-# --- Room for a gang, all of which needs a place.
+# --- Room for a gang, all of whose tasks need a place.
 #
-# A gang fits into a domain, machines that share a label such as a rack, or into the cluster as a whole. For each
-# domain, the fewest tasks are sought whose places, together with free room, hold the gang, counted by its largest
-# member. Each machine chooses how many of its tasks go, the largest first, and together they need enough slots: a
-# knapsack. Rounds try the domains, the fewest moves first: every rule counts there, those of the gang's own topology
-# too.
+# A gang fits into a domain (machines that share a label, such as a rack) or into the whole cluster. For each domain,
+# the fewest tasks are sought whose places, together with free room, hold the gang, counted by its largest member. Each
+# machine chooses how many of its tasks leave, the largest first, and together they need enough slots: a knapsack.
+# Rounds try the domains, the fewest moves first, so that every rule counts, including those of the gang's own topology.
 
 
 _MOST_LABELS = 8
-"""Labels that are taken for kinds of domains: those with the fewest values."""
+"""Most labels that are used as kinds of domains: those with the fewest values."""
 
 _MOST_MACHINES = 400
-"""Most machines of a domain that are looked at: those with most slots at present."""
+"""Most machines of a domain that are considered: those with most slots now."""
 
 
 class GangRoom(NamedTuple):
-    """The gang's tasks would get ``places`` (uid -> machine) once ``moves`` (of others) are made."""
+    """The gang's tasks would get ``places`` (uid -> machine) once ``moves`` of other tasks are made."""
 
     places: Mapping[str, str]
     moves: Mapping[str, str]
 
 
 class _MachineChoice(NamedTuple):
-    """Tasks of a machine that go, and how many members it holds then."""
+    """Tasks of a machine that leave, and how many members it then holds."""
 
     slots: int
     moving: tuple[str, ...]
 
 
-def gang_room_for(trials: Trials, gang: Sequence[TasksSubmitted], tries: int) -> GangRoom | None:
-    """Return how a gang gets its places with the fewest moves that are found, None if none are.
+def find_gang_room_by_moves(trials: Trials, gang: Sequence[TasksSubmitted], tries: int) -> GangRoom | None:
+    """Return how a gang gets its places with the fewest moves found, or None.
 
-    ``gang``: its tasks that wait, their job defined; at most so many ``tries`` are made.
+    ``gang``: its waiting tasks, whose job is defined; at most ``tries`` tries are made.
     """
     uids = [uid for each in gang for uid in each.uids]
     largest = np.maximum.reduce([trials.requests_of(each.task_class) for each in gang])
-    usable = _usable(trials, gang[0])
+    usable = _list_usable(trials, gang[0])
     found = []
-    for name, machines in _domains(trials, usable).items():
-        moving = _fewest(trials, machines, largest, len(uids))
+    for name, machines in _list_domains(trials, usable).items():
+        moving = _find_fewest_moves(trials, machines, largest, len(uids))
         if moving is not None:
             found.append((len(moving), name, moving))
     for _, _, moving in sorted(found)[:tries]:
@@ -138,8 +140,8 @@ def gang_room_for(trials: Trials, gang: Sequence[TasksSubmitted], tries: int) ->
     return None
 
 
-def _usable(trials: Trials, tasks: TasksSubmitted) -> list[str]:
-    """Return machines that nothing of their own keeps a member from."""
+def _list_usable(trials: Trials, tasks: TasksSubmitted) -> list[str]:
+    """Return the machines that refuse no member for reasons of their own."""
     one = replace(tasks, uids=tasks.uids[:1], names=tasks.names[:1], created=tasks.created[:1], job="")
     refusals = trials.refusals(one)
     return [
@@ -149,8 +151,8 @@ def _usable(trials: Trials, tasks: TasksSubmitted) -> list[str]:
     ]
 
 
-def _domains(trials: Trials, machines: Sequence[str]) -> dict[tuple[str, str], list[str]]:
-    """Return machines by label and value, and all of them under no label."""
+def _list_domains(trials: Trials, machines: Sequence[str]) -> dict[tuple[str, str], list[str]]:
+    """Return the machines by (label, value), and all of them under ("", "")."""
     found: dict[tuple[str, str], list[str]] = {("", ""): list(machines)}
     values: dict[str, dict[str, list[str]]] = {}
     for name in machines:
@@ -163,10 +165,10 @@ def _domains(trials: Trials, machines: Sequence[str]) -> dict[tuple[str, str], l
     return found
 
 
-def _fewest(trials: Trials, machines: Sequence[str], member: Int64, wanted: int) -> tuple[str, ...] | None:
-    """Return the fewest tasks that leave so many slots for members on machines; None if all of them are not
-    enough.
-    """
+def _find_fewest_moves(
+    trials: Trials, machines: Sequence[str], member: Int64, wanted: int
+) -> tuple[str, ...] | None:
+    """Return the fewest tasks whose leaving gives ``wanted`` slots for members, or None if all are not enough."""
     nearest = sorted(machines, key=lambda name: (-count_slots(trials.free_on(name), member), name))[
         :_MOST_MACHINES
     ]
@@ -189,9 +191,7 @@ def _fewest(trials: Trials, machines: Sequence[str], member: Int64, wanted: int)
 
 
 def _slot_choices(trials: Trials, machine: str, member: Int64, wanted: int) -> list[_MachineChoice]:
-    """Return the possible choices of a machine: its present slots, and for more slots the fewest of its tasks, the
-    largest first.
-    """
+    """Return a machine's choices: its present slots, and for more slots the fewest of its tasks, largest first."""
     free = np.maximum(trials.free_on(machine), 0).copy()
     asked = np.maximum(member, 1)
     tasks = sorted(
@@ -212,6 +212,6 @@ def _slot_choices(trials: Trials, machine: str, member: Int64, wanted: int) -> l
 
 
 def count_slots(free: Int64, member: Int64) -> int:
-    """Return how many tasks that ask for ``member`` fit what is free: int64[K] each."""
+    """Return how many tasks that request ``member`` fit into ``free``: int64[K] each."""
     needed = member > 0
     return int((np.maximum(free, 0)[needed] // member[needed]).min(initial=2**31))

@@ -1,4 +1,4 @@
-"""The cluster of trials, by name: who runs where as tasks move, and what is free then."""
+"""The cluster of trials, by name: where tasks are as they move, and what is free then."""
 
 from __future__ import annotations
 
@@ -16,19 +16,16 @@ from firmament.core.rescheduling.room_bound import may_fit
 
 
 class MachineSets(NamedTuple):
-    """Which machines the rules about machines leave to tasks: ``sets``, bool[M] each, in the order of the machines, and
-    the set of each class as index into them.
-    """
+    """The machines that rules open to classes: ``sets``, bool[M] each, and by class the index of its set."""
 
     sets: Sequence[Bool]
     of_class: Mapping[int, int]
 
 
 class TrialCluster:
-    """The tasks that run, of ``events``; ``goes``: uids of tasks that end with their machine, and need no other place.
+    """The running tasks of ``events``; ``goes``: uids of tasks that end with their machine, so need no other place.
 
-    ``emptied``: machines that take no tasks any more, in order; ``moved``: uid -> machine, for tasks that are
-    elsewhere.
+    ``emptied``: machines that take no tasks any more, in order; ``moved``: uid -> machine, for tasks that have moved.
     """
 
     def __init__(self, events: Sequence[Event], goes: Collection[str]) -> None:
@@ -71,7 +68,7 @@ class TrialCluster:
 
     @property
     def machines(self) -> Iterable[str]:
-        """Names of all machines, in the order in which they came."""
+        """Names of all machines, in the order of their events."""
         return self._machines
 
     @property
@@ -80,13 +77,13 @@ class TrialCluster:
         return self._resources
 
     def moves(self, machine: str) -> int:
-        """Return how many tasks that run on a machine would need another place for it to be empty."""
+        """Return how many running tasks of a machine would need another place if it were emptied."""
         return len(self._home.get(machine, ()))
 
     def most_emptied(self, candidates: Collection[str]) -> int:
-        """Return how many of these machines can be emptied at most: more leave too little room for what is requested.
+        """Return an upper bound on how many of these machines can be emptied, by what is requested of each resource.
 
-        For each resource by itself: as many machines have to stay, the largest, as hold all requests together.
+        For each resource, the fewest of the largest machines that hold all requests have to stay.
         """
         stays = np.array([name not in candidates for name in self._machines], dtype=np.bool_)
         wanted = self._leaving.sum(axis=0) + self._ends[stays].sum(axis=0)
@@ -99,19 +96,19 @@ class TrialCluster:
         return most
 
     def content_of(self, task: TasksSubmitted) -> TaskClass:
-        """Return what a task's class is."""
+        """Return the class of a task."""
         return self._classes[task.task_class]
 
     def machine(self, name: str) -> Machine:
-        """Return a machine as it is described."""
+        """Return the description of a machine."""
         return self._machines[name]
 
     def place_of(self, uid: str) -> str:
-        """Return where a task is now."""
+        """Return the machine of a task now."""
         return self.moved.get(uid, self._tasks[uid].machine)
 
     def tasks_on(self, machine: str) -> list[str]:
-        """Return the uids of the tasks on a machine now that may move."""
+        """Return the uids of the movable tasks that are on a machine now."""
         at_home = [uid for uid in self._home.get(machine, ()) if uid not in self.moved]
         return [*at_home, *self._guests.get(machine, ())]
 
@@ -121,7 +118,7 @@ class TrialCluster:
         return found
 
     def requests_of(self, task_class: int) -> Int64:
-        """Return int64[K], not to be changed: what a task of a class asks for."""
+        """Return int64[K], read-only: what a task of a class requests."""
         found = self._requests.get(task_class)
         if found is None:
             asked = dict(self._classes[task_class].requests)
@@ -133,11 +130,11 @@ class TrialCluster:
         return found
 
     def requests_of_task(self, uid: str) -> Int64:
-        """Return int64[K]: what a task asks for."""
+        """Return int64[K]: what a task requests."""
         return self.requests_of(self._tasks[uid].task_class)
 
     def _settle(self, uid: str, machine: str) -> None:
-        """Note where a task is."""
+        """Record that a task is on a machine now."""
         row = self.requests_of_task(uid)
         self._free[self._rows[self.place_of(uid)]] += row
         self._free[self._rows[machine]] -= row
@@ -149,9 +146,7 @@ class TrialCluster:
             self._guests.setdefault(machine, {})[uid] = None
 
     def _may_fit(self, machines: Sequence[str], uids: Sequence[str], open_to: MachineSets) -> bool:
-        """Return whether nothing shows without a round that not all tasks have places elsewhere, see
-        ``may_fit``.
-        """
+        """Return whether the tasks ``uids`` may all have places elsewhere, see ``may_fit``; False is certain."""
         free = np.maximum(self._free, 0)
         free[[self._rows[name] for name in (*self.emptied, *machines)]] = 0
         number = Counter(self._tasks[uid].task_class for uid in uids)
@@ -165,7 +160,7 @@ class TrialCluster:
         )
 
     def _one_of_each_class(self) -> dict[int, str]:
-        """Return one task (uid) of each class of which one may move."""
+        """Return the uid of one movable task of each class that has any."""
         return {each.task_class: uid for uid, each in self._tasks.items()}
 
     def _sum_requests(self, tasks: Iterable[TasksBound]) -> Int64:

@@ -1,7 +1,7 @@
 """Tries with rounds of a separate scheduler where the tasks of cordoned machines would go.
 
-So every rule and every cost model counts as in ordinary rounds. The emptied machines still exist, as they do while
-their tasks leave: they remain domains of topology spread, and tasks that end with their machine stay on them.
+So every rule and every cost model counts as in ordinary rounds. Emptied machines still exist, as they do while their
+tasks leave: they remain domains of topology spread, and tasks that end with their machine stay on them.
 """
 
 from __future__ import annotations
@@ -33,13 +33,14 @@ from firmament.core.rules.registry import NodeRules
 from firmament.core.scheduler import Scheduler
 
 _CHANGED_CLASS = 2**62 - 1
-"""Number of a class that is tried: drivers' begin at 0."""
+"""Number of a changed class that is tried: drivers' numbers begin at 0."""
 
 
 class TogetherChange(NamedTuple):
-    """A change that is tried for tasks of one class that wait together: another ``content`` of the class, more
-    ``machines``, only the ``first`` tasks (None: all), or another ``job`` in place of the ``former`` one; None:
-    unchanged.
+    """A change that is tried for tasks of one class that wait together; None leaves a field unchanged.
+
+    ``content``: another content of the class; ``machines``: more machines; ``first``: only this many tasks; ``job``:
+    another job in place of the ``former`` one.
     """
 
     content: TaskClass | None = None
@@ -50,17 +51,17 @@ class TogetherChange(NamedTuple):
 
 
 class TrialState(NamedTuple):
-    """A state of trials: which machines are emptied, in order, and where tasks are that have moved."""
+    """A state of trials: the emptied machines, in order, and the machines of tasks that have moved (uid -> machine)."""
 
     emptied: tuple[str, ...]
     moved: dict[str, str]
 
 
 class Trials(TrialCluster):
-    """A scheduler that knows of ``events`` what runs: tasks that wait take no part.
+    """A scheduler that knows the running tasks from ``events``; waiting tasks are ignored.
 
-    Machines are emptied one after another: ``emptied``, in order; ``moved``: uid -> machine, for tasks that are
-    elsewhere for it. Nobody else moves. ``TrialCluster`` answers which task is where, and what is free.
+    Machines are emptied one after another; ``emptied``: in order; ``moved``: uid -> machine, for tasks that moved for
+    it. No other task moves. ``TrialCluster`` answers which task is where, and what is free.
     """
 
     def __init__(self, scheduler: Scheduler, events: Sequence[Event], goes: Collection[str] = ()) -> None:
@@ -68,17 +69,17 @@ class Trials(TrialCluster):
         super().__init__(kept, goes)
         self._scheduler = scheduler
         self.stuck: frozenset[str] = frozenset()
-        """Machines that the last try failed by: some of their tasks found no place, those of all others did. None if
-        no round was tried.
+        """Machines because of which the last try failed: some of their tasks found no place, while those of all other
+        machines did. Empty if no round was tried.
         """
         scheduler.let_devices_move()
         scheduler.apply(kept)
         self._open_to: MachineSets | None = None
 
     def empty(self, machines: Sequence[str]) -> bool:
-        """Empty more machines, if all tasks on them have a place elsewhere; say whether. Otherwise nothing changes.
+        """Empty more machines if all of their tasks have places elsewhere; return whether. Otherwise nothing changes.
 
-        A task that would come back to a cordoned machine, as it tolerates that, has no place elsewhere.
+        Tasks that would return to a cordoned machine because they tolerate that do not count as having a place.
         """
         uids = [uid for name in machines for uid in self.tasks_on(name)]
         self.stuck = frozenset()
@@ -100,7 +101,7 @@ class Trials(TrialCluster):
             self.stuck = frozenset(former[uid] for uid in uids if found.get(uid) in {None, *closed})
             self._put_back(machines, former)
             return False
-        self._scheduler.apply(self._there(found))
+        self._scheduler.apply(self._list_bound(found))
         self.emptied.update(dict.fromkeys(machines))
         for uid, name in found.items():
             self._settle(uid, name)
@@ -115,11 +116,11 @@ class Trials(TrialCluster):
         return rehearse_waves(self._scheduler, waves)
 
     def keep_for(self, waiting: Sequence[TasksSubmitted]) -> dict[str, str]:
-        """Let tasks that wait have emptied machines, few of them; return the machine of each (uid) that gets one.
+        """Give waiting tasks emptied machines, as few as possible; return the machine of each (uid) that gets one.
 
-        Those machines are no longer among the emptied ones, though their own tasks stay elsewhere: so who waits comes
-        first. All emptied machines take tasks, first one, then twice as many each time, until no more tasks get a
-        place than before.
+        These machines are no longer among the emptied ones, though their own tasks stay elsewhere, so waiting tasks
+        come first. Emptied machines take tasks, first one machine, then twice as many each time, until as many tasks
+        get a place as with all of them.
         """
         if not waiting or not self.emptied:
             return {}
@@ -140,7 +141,7 @@ class Trials(TrialCluster):
     def _places_on_emptied(
         self, waiting: Sequence[TasksSubmitted], machines: Sequence[str]
     ) -> dict[str, str]:
-        """Return, by waiting task, the emptied machine that it would get if these machines took tasks."""
+        """Return, by uid of a waiting task, the emptied machine that it would get if ``machines`` took tasks."""
         coming = [uid for each in waiting for uid in each.uids]
         self._scheduler.apply([*(MachineUpserted(self._machines[name]) for name in machines), *waiting])
         found: dict[str, str] = {}
@@ -150,9 +151,9 @@ class Trials(TrialCluster):
         return {uid: name for uid, name in found.items() if name in self.emptied}
 
     def try_moves(self, uids: Sequence[str], waiting: Sequence[TasksSubmitted]) -> Mapping[str, str] | None:
-        """Return where tasks that wait and these would be, if all were placed anew; None unless all have a place.
+        """Return where ``uids`` and waiting tasks would be if all were placed anew, or None unless all have places.
 
-        Nothing is changed by it.
+        Nothing is changed.
         """
         coming = [uid for each in waiting for uid in each.uids]
         former = {uid: self.place_of(uid) for uid in uids}
@@ -163,41 +164,41 @@ class Trials(TrialCluster):
                 *(replace(each, priority=self._priority, group_priority=None) for each in waiting),
             ]
         )
-        found = self._place(len(uids) + len(coming))
+        found = self._place_all(len(uids) + len(coming))
         self._scheduler.apply(
             [
                 *(TaskRemoved(uid) for uid in (*uids, *coming)),
-                *self._there(former),
+                *self._list_bound(former),
             ]
         )
         return found
 
     @property
     def rules(self) -> NodeRules:
-        """The rules about machines that the scheduler goes by."""
+        """The scheduler's rules about machines."""
         return self._scheduler.rules
 
     def refusals(self, task: TasksSubmitted, change: TrialChange = NO_CHANGE) -> dict[str, tuple[Cause, ...]]:
-        """Return the machines that refuse a task (one uid), and why, if something were changed."""
+        """Return the machines that refuse a task (one uid), and the causes, under a change."""
         with self._change(task, change):
             verdicts = self._scheduler.explain(task.uids[0]).machines
         return {each.machine: each.causes for each in verdicts if each.causes}
 
     def place_with(self, task: TasksSubmitted, change: TrialChange) -> str | None:
-        """Return the machine that a task (one uid) that waits would get if something were changed; None if none."""
+        """Return the machine that a waiting task (one uid) would get under a change, or None."""
         with self._change(task, change):
-            found = self._place(1)
+            found = self._place_all(1)
         return None if found is None else found[task.uids[0]]
 
     def places_together(
         self, waiting: Sequence[TasksSubmitted], change: TogetherChange, others: Sequence[TasksSubmitted]
     ) -> Mapping[str, str] | None:
-        """Return where tasks of one class would be if something were changed; None unless all have a place.
+        """Return where tasks of one class would be under a change, or None unless all have places.
 
         ``others`` wait as well, and may be more important.
         """
         number = waiting[0].task_class if change.content is None else _CHANGED_CLASS
-        coming = [replace(each, task_class=number) for each in _first(waiting, change.first)]
+        coming = [replace(each, task_class=number) for each in _list_first(waiting, change.first)]
         wanted = {uid for each in coming for uid in each.uids}
         events: list[Event] = [MachineUpserted(each) for each in change.machines]
         undo: list[Event] = [TaskRemoved(uid) for each in (*coming, *others) for uid in each.uids]
@@ -222,9 +223,9 @@ class Trials(TrialCluster):
     def places_among(
         self, task: TasksSubmitted, change: TrialChange, others: Sequence[TasksSubmitted]
     ) -> Mapping[str, str]:
-        """Return the machines that a task (one uid) and ``others`` that wait would get if something were changed.
+        """Return the machines that a task (one uid) and ``others`` that wait would get under a change.
 
-        It ends once the task has one. They come in the order of their priorities, and nobody that runs makes way.
+        Ends once the task has a machine. Tasks come in the order of their priorities, and no running task is evicted.
         """
         own, *coming = _by_rank((task, *others), self._priority)
         found: dict[str, str] = {}
@@ -243,7 +244,7 @@ class Trials(TrialCluster):
     def _change(
         self, task: TasksSubmitted, change: TrialChange, priority: int | None = None
     ) -> Iterator[None]:
-        """Let a task wait and something be changed, for a while. ``priority`` None: so that nobody makes way."""
+        """Submit a task under a change for the duration of the context; ``priority`` None: evicts no task."""
         number = task.task_class if change.content is None else _CHANGED_CLASS
         events: list[Event] = []
         undo: list[Event] = [TaskRemoved(task.uids[0])]
@@ -263,7 +264,7 @@ class Trials(TrialCluster):
             self._scheduler.apply(undo)
 
     def give_back(self, machine: str) -> None:
-        """Uncordon an emptied machine, so that tasks may be placed on it again, its own too."""
+        """Uncordon an emptied machine, and return its own tasks to it."""
         del self.emptied[machine]
         self._return([machine], dict.fromkeys(self._home.get(machine, ()), machine))
 
@@ -272,7 +273,7 @@ class Trials(TrialCluster):
         return TrialState(tuple(self.emptied), dict(self.moved))
 
     def restore(self, saved: TrialState) -> None:
-        """Go back to a state that was saved."""
+        """Return to a saved state."""
         emptied = dict.fromkeys(saved.emptied)
         returning = [name for name in self.emptied if name not in emptied]
         leaving = [name for name in emptied if name not in self.emptied]
@@ -283,23 +284,23 @@ class Trials(TrialCluster):
         self._scheduler.apply(list(map(self._cordon, leaving)))
 
     def _return(self, machines: Sequence[str], places: Mapping[str, str]) -> None:
-        """Let machines take tasks again, and tasks be at these places."""
+        """Let machines take tasks again, and put tasks at these places."""
         self._put_back(machines, places)
         for uid, name in places.items():
             self._settle(uid, name)
 
     def _put_back(self, machines: Sequence[str], places: Mapping[str, str]) -> None:
-        """Tell the scheduler of that."""
+        """Send the scheduler the events that uncordon machines and put tasks at these places."""
         self._scheduler.apply(
             [
                 *(TaskRemoved(uid) for uid in places),
                 *(MachineUpserted(self._machines[name]) for name in machines),
-                *self._there(places),
+                *self._list_bound(places),
             ]
         )
 
     def _find_open(self) -> MachineSets:
-        """Return which machines the node rules open to each class. Call it before any machine is emptied."""
+        """Return the machines that node rules open to each class; to be called before any machine is emptied."""
         one_of = self._one_of_each_class()
         found = self._scheduler.find_open_machines([*one_of.values()], [*self._machines])
         numbers: dict[int, int] = {}
@@ -311,16 +312,16 @@ class Trials(TrialCluster):
     def _cordon(self, machine: str) -> MachineUpserted:
         return MachineUpserted(cordon(self._machines[machine]))
 
-    def _there(self, places: Mapping[str, str]) -> list[TasksBound]:
+    def _list_bound(self, places: Mapping[str, str]) -> list[TasksBound]:
         return [replace(self._tasks[uid], machine=name) for uid, name in places.items()]
 
-    def _place(self, wanted: int) -> Mapping[str, str] | None:
-        """Return a place for each of the ``wanted`` tasks that were submitted, by uid; None if one finds none."""
+    def _place_all(self, wanted: int) -> Mapping[str, str] | None:
+        """Return a place for each of the ``wanted`` submitted tasks, by uid, or None if one finds none."""
         found = self._place_some(wanted)
         return found if len(found) == wanted else None
 
     def _place_some(self, wanted: int) -> Mapping[str, str]:
-        """Return places for the tasks that find one."""
+        """Return places, by uid, for the submitted tasks that find one."""
         found: dict[str, str] = {}
         for deltas in run_rounds(self._scheduler) if wanted else ():
             if any(delta.kind is not DeltaKind.PLACE for delta in deltas):
@@ -331,19 +332,19 @@ class Trials(TrialCluster):
         return found
 
     def _submit(self, task: TasksBound) -> TasksSubmitted:
-        # None is so important that another task would have to leave for it.
+        # The lowest priority evicts no other task.
         return replace(task, priority=self._priority, group_priority=None).as_submitted()
 
 
 def _by_rank(waiting: Sequence[TasksSubmitted], below: int) -> list[TasksSubmitted]:
-    """Return waiting tasks as tasks of low priority in the same order, so that none is evicted for them."""
+    """Return waiting tasks with low priorities in the same order, so that no task is evicted for them."""
     levels = sorted({each.priority for each in waiting})
     rank = {priority: below - len(levels) + place for place, priority in enumerate(levels)}
     return [replace(each, priority=rank[each.priority], group_priority=None) for each in waiting]
 
 
-def _first(waiting: Sequence[TasksSubmitted], count: int | None) -> list[TasksSubmitted]:
-    """Return the first ``count`` of some tasks; None: all."""
+def _list_first(waiting: Sequence[TasksSubmitted], count: int | None) -> list[TasksSubmitted]:
+    """Return the first ``count`` of some tasks; None: all of them."""
     found, left = [], sum(len(each.uids) for each in waiting) if count is None else count
     for each in waiting:
         uids = each.uids[:left]

@@ -1,4 +1,4 @@
-"""Groups the tasks of a round: those of a group are equal in everything that the round reads."""
+"""Groups the tasks of a round; the tasks of a group are equal in everything that the round considers."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ from firmament.core.state.tasks import UNGROUPED, TaskPhase
 
 @dataclass(frozen=True, slots=True)
 class RoundContext:
-    """What a round begins with."""
+    """The state that a round begins with."""
 
     cluster: Cluster
     """The cluster."""
     static_rows: StaticRows
-    """Answers of its filters."""
+    """Answers of the cluster's filters."""
     configuration: CoreConfiguration
-    """How rounds are configured."""
+    """Configuration of rounds."""
     reservations: Reservations
-    """Machines that are reserved."""
+    """Reservations of machines."""
     evictions: PendingEvictions
     """Evictions under way."""
     trees: MachineTrees
     """Trees of machines."""
     kept_rows: KeptRows | None
-    """Rows over the trees that are kept between rounds, None for none."""
+    """Rows over the trees that are cached between rounds, None for none."""
 
 
 PLACED = -1
-"""The level of tasks that have a place already: they come after all others of their priority."""
+"""Level of tasks that already have a place: they come after all other tasks of their priority."""
 
 _QUALITY: Mapping[str, int] = MappingProxyType({"Guaranteed": 2, "Burstable": 1, "BestEffort": 0})
 _UNKNOWN = 1
@@ -56,14 +56,14 @@ WAIT_LIMITS = (1.0, 10.0, 60.0)
 
 @dataclass(frozen=True, slots=True)
 class TaskGroups:
-    """Tasks by class, priority, group priority, gang, level of fair share, and spread group: C groups."""
+    """Tasks by class, priority, group priority, gang, fair-share level, and spread group: C groups."""
 
     members: tuple[Int64, ...]
     """Task rows of each group, by age."""
     tasks: Int64
     """int64[N], task rows of all groups, one group after another."""
     first: Int64
-    """int64[C], where each group begins in ``tasks``."""
+    """int64[C], index in ``tasks`` at which each group begins."""
     cls: Int64
     """int64[C], class."""
     priority: Int64
@@ -77,11 +77,11 @@ class TaskGroups:
     spread: Int64
     """int64[C], group of tasks that prefer to be apart."""
     counts: Int64
-    """int64[C, WAIT_BUCKETS], tasks by how long they have waited."""
+    """int64[C, WAIT_BUCKETS], number of tasks by how long they have waited."""
     shapes: Sequence[int]
     """Rows of the shape table."""
     closed: Sequence[frozenset[int]]
-    """Machines that reservations close to each of the ``shapes``."""
+    """Machines that reservations close to tasks of each of the ``shapes``."""
     shape: Int64
     """int64[C], index into ``shapes`` and ``closed``."""
 
@@ -91,18 +91,18 @@ class TaskGroups:
         return tasks.astype(np.int64)
 
 
-def group_called(context: RoundContext, admitted: AdmittedTasks, now: float) -> TaskGroups:
-    """Return the groups of the tasks that ``admitted`` calls."""
+def group_admitted(context: RoundContext, admitted: AdmittedTasks, now: float) -> TaskGroups:
+    """Return the groups of the ``admitted`` tasks."""
     cluster, configuration = context.cluster, context.configuration
     apart = groups_apart(context, admitted.waiting)
-    tasks, first, keys = _group(cluster, admitted, _levels(cluster, configuration, admitted), apart)
+    tasks, first, keys = _group(cluster, admitted, _find_levels(cluster, configuration, admitted), apart)
     cls, priority, group_priority, gang, level, spread = keys
     members = tuple(tasks[begin:end] for begin, end in pairwise([*first.tolist(), len(tasks)]))
     jobs = [admitted.jobs[number] if number >= 0 else "" for number in gang.tolist()]
-    shapes, closed, shape = _shapes(
+    shapes, closed, shape = _number_shapes(
         cluster, context.reservations, list(zip(cls.tolist(), priority.tolist(), strict=True)), jobs
     )
-    counts = _by_wait(first, now - cluster.tasks.arrived[tasks])
+    counts = _count_by_wait(first, now - cluster.tasks.arrived[tasks])
     return TaskGroups(
         members,
         tasks,
@@ -121,16 +121,16 @@ def group_called(context: RoundContext, admitted: AdmittedTasks, now: float) -> 
 
 
 def groups_apart(context: RoundContext, rows: Int64) -> Int64:
-    """Return int64[N]: numbers of the groups of tasks (rows) that would rather be apart, 0 for none."""
+    """Return int64[N]: spread group of each of the tasks ``rows``, 0 for none."""
     if context.configuration.spread:
         return context.cluster.tasks.spread[rows]
     return np.zeros(len(rows), dtype=np.int64)
 
 
-def _levels(cluster: Cluster, configuration: CoreConfiguration, admitted: AdmittedTasks) -> Int64:
-    """Return int64[N]: level of each called task's claim to a fair share; 0 where shares are not looked at.
+def _find_levels(cluster: Cluster, configuration: CoreConfiguration, admitted: AdmittedTasks) -> Int64:
+    """Return int64[N]: level of each admitted task's claim to a fair share; 0 if fair shares are not used.
 
-    Tasks that have a place already, and may take another one, have the level ``PLACED``.
+    Tasks that already have a place, and may take another one, have the level ``PLACED``.
     """
     levels = np.zeros(len(admitted.waiting), dtype=np.int64)
     if configuration.fair_share is not None:
@@ -138,10 +138,11 @@ def _levels(cluster: Cluster, configuration: CoreConfiguration, admitted: Admitt
     return np.where(cluster.tasks.state[admitted.waiting] == TaskPhase.ASSUMED, PLACED, levels)
 
 
-def _by_wait(first: Int64, waited: Float64) -> Int64:
-    """Return int64[C, WAIT_BUCKETS]: how many of each group's tasks have waited how long.
+def _count_by_wait(first: Int64, waited: Float64) -> Int64:
+    """Return int64[C, WAIT_BUCKETS]: how many tasks of each group have waited how long.
 
-    ``waited``: float64[N], seconds of each task; those of a group stand together, ``first`` says from where on.
+    ``waited``: float64[N], seconds that each task has waited, group by group; ``first``: index of each group's first
+    task.
     """
     group = np.repeat(np.arange(len(first)), np.diff(first, append=len(waited)))
     bucket = WAIT_BUCKETS - 1 - np.searchsorted(WAIT_LIMITS, waited, side="right")
@@ -152,11 +153,10 @@ def _by_wait(first: Int64, waited: Float64) -> Int64:
 def _group(
     cluster: Cluster, admitted: AdmittedTasks, level: Int64, spread: Int64
 ) -> tuple[Int64, Int64, Int64]:
-    """Return tasks by (class, priority), gang, ``level`` (int64[N]) of their claim to a fair share and
-    ``spread`` (int64[N]), the group that would rather be apart; in each by age.
+    """Return tasks grouped by class, priority, gang, ``level`` and ``spread`` (int64[N] each); by age within a group.
 
-    Returns their rows, group after group, where in them each group begins, and class, priority, priority of the group,
-    gang, level and spread of each: int64[6, C].
+    Returns the tasks' rows, group after group; the index at which each group begins; and int64[6, C]: class, priority,
+    group priority, gang, level and spread of each group.
     """
     tasks, waiting = cluster.tasks, admitted.waiting
     group_priority = tasks.group_priority[waiting]
@@ -178,13 +178,12 @@ def _group(
     return rows, starts, keys.take(starts, axis=1)
 
 
-def _shapes(
+def _number_shapes(
     cluster: Cluster, reservations: Reservations, groups: list[tuple[int, int]], jobs: list[str]
 ) -> tuple[list[int], list[frozenset[int]], Int64]:
-    """Return rows of the problem's shape arrays: shape, machines closed to it by reservations, and the row of
-    each group.
+    """Return the problem's shapes, the machines that reservations close to each, and each group's index into these.
 
-    While a machine is reserved, a shape may take two rows: of tasks that are kept off it, and of those that are not.
+    While machines are reserved, a shape may occur twice: for tasks that are kept off them, and for others.
     ``jobs``: the gang of each group, "" for none.
     """
     rows = cluster.classes.rows
@@ -203,7 +202,7 @@ def _shapes(
 
 
 def ranks(cluster: Cluster, groups: TaskGroups, pairs: PairRules, *, by_quality: bool) -> Int64:
-    """Return int64[C], 0 for those that come last: by importance, then level, then, if asked for, quality."""
+    """Return int64[C], 0 for the last: classes ranked by importance, level and, if asked for, quality of service."""
     order, quality = groups.priority, np.zeros(len(groups.cls), dtype=np.int64)
     if (groups.group_priority != UNGROUPED).any():
         order = Importance.from_tasks(cluster.tasks).order(groups.priority, groups.group_priority)
@@ -218,9 +217,9 @@ def rank_classes(order: Int64, levels: Int64, quality: Int64) -> Int64:
 
 
 def _qualities(cluster: Cluster, classes: Sequence[int], pairs: PairRules) -> Int64:
-    """Return int64[C] by the QoS classes of ``classes``, rows of the class table.
+    """Return int64[C]: ranks of the QoS classes of ``classes`` (rows of the class table).
 
-    Tasks of an application come as one, whatever their quality: among them the order of their workloads decides
+    Tasks of an application come together, whatever their quality: the order of their workloads decides among them
     (TopologicalSort of kubernetes-sigs/scheduler-plugins).
     """
     table = cluster.classes.rows

@@ -1,4 +1,4 @@
-"""What models may see of the tasks on machines, if they ask: counts by shape, who came after records, use in detail."""
+"""What models may ask to see of the tasks on machines: counts by shape, arrivals after records, detailed use."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from firmament.core.usage.samples import MachineSamples
 
 @dataclass(frozen=True, slots=True)
 class ShapeKinds:
-    """Kinds of tasks that are shapes of the cluster."""
+    """Kinds of tasks, where a kind is a shape of the cluster."""
 
     cluster: Cluster
 
     def rows(self, kinds: Int64) -> Sequence[ShapeRow]:
-        """Return what may be seen of each shape."""
+        """Return what models may see of each shape."""
         return shape_rows(self.cluster, kinds.tolist())
 
     def requests(self, kinds: Int64) -> Int64:
-        """Return int64[len(kinds), K]."""
+        """Return int64[len(kinds), K]: requests of each kind."""
         return self.cluster.requests.rows(kinds.tolist())[0]
 
 
@@ -59,9 +59,7 @@ def arrivals(cluster: Cluster, kinds: Collection[str], *, without: int = -1) -> 
 
 
 def _record_came(cluster: Cluster, kinds: Collection[str]) -> Int64 | None:
-    """Return int64[M]: when the last record about each machine came, 0 for never; None if there are none at
-    all.
-    """
+    """Return int64[M]: when the last record about each machine came, 0 for never, or None without such records."""
     by_kind = [came for kind in kinds if (came := cluster.records.came.get(kind))]
     if not by_kind:
         return None
@@ -70,18 +68,18 @@ def _record_came(cluster: Cluster, kinds: Collection[str]) -> Int64 | None:
 
 
 DEFAULT_INTERVAL = 60.0
-"""Seconds between reports of a source that does not say."""
+"""Seconds between reports of a source that does not state its interval."""
 
 
 @dataclass(frozen=True, slots=True)
 class SampledWindows:
-    """Use over periods as ``MachineSamples`` has it at the time of asking."""
+    """Use of machines over periods, as ``MachineSamples`` has it when asked."""
 
     samples: MachineSamples
     machines: int
 
     def usage(self, kind: str, seconds: float) -> Float64:
-        """Return float64[M, K]; NaN rows where there is none."""
+        """Return float64[M, K]: use of machines; NaN rows for machines without reports."""
         return self.samples.window(kind, seconds, self.machines)
 
 
@@ -100,13 +98,12 @@ def load(cluster: Cluster, *, without: int = -1) -> Load:
 
 
 def unseen(cluster: Cluster, *, without: int = -1) -> Int64:
-    """Return what the tasks that came to each machine after the report before its last may yet use: int64[M,
-    K].
+    """Return int64[M, K]: use that tasks may still show that came to a machine after the report before its last.
 
-    A report is about the time since the one before, so it cannot show all of what they use. The rest is estimated as
-    their requests, or the need that is assumed where they state none, less what the report says of each single task.
-    Nothing is added for tasks without a known time of arrival: they may have been there for long. The task in row
-    ``without`` is left out; machines without a report have none.
+    A report covers the time since the one before, so it cannot show all that such tasks use. The rest is estimated as
+    their requests, or the need assumed if they state none, minus what the report says of each single task. Nothing is
+    added for tasks without a known time of arrival, which may have been there for long. The task in row ``without`` is
+    left out; machines without a report have 0.
     """
     machines, tasks = cluster.machines, cluster.tasks
     samples, rows = machines.samples, len(machines)
@@ -124,30 +121,24 @@ def unseen(cluster: Cluster, *, without: int = -1) -> Int64:
         _compute_reported(cluster, late, _find_reported(cluster, late, tasks.machine[late]))
     ).astype(np.int64)
     np.add.at(found, tasks.machine[late], np.maximum(requested + assumed - shown, 0))
-    return np.where(machines.used < CEILING, found, CEILING)  # no sum of a part exceeds that of all
+    return np.where(machines.used < CEILING, found, CEILING)  # amounts at the ceiling may be incomplete sums
 
 
 def compute_measured_use(cluster: Cluster, tasks: Int64) -> Float64:
-    """Return float64[M, K]: what the last reports of machines say that tasks (int64[N] rows, on machines) use
-    there.
-    """
+    """Return float64[M, K]: use by tasks (int64[N] rows, on machines), by the last reports of the machines."""
     found = np.zeros(cluster.machines.capacity.shape)
     np.add.at(found, cluster.tasks.machine[tasks], compute_reported_use(cluster, tasks)[0])
     return found
 
 
 def compute_reported_use(cluster: Cluster, tasks: Int64) -> tuple[Float64, Bool]:
-    """Return float64[N, K], bool[N]: what tasks (int64[N] rows, on machines) use by the last reports, and who
-    is in them.
-    """
+    """Return float64[N, K]: use of tasks (int64[N] rows, on machines) by the last reports; bool[N]: reported."""
     reported = _find_reported(cluster, tasks, cluster.tasks.machine[tasks])
     return _compute_reported(cluster, tasks, reported), reported
 
 
 def _compute_reported(cluster: Cluster, rows: Int64, reported: Bool) -> Float64:
-    """Return float64[len(rows), K]: what the last reports of their machines say that tasks use, 0 where not
-    ``reported``.
-    """
+    """Return float64[len(rows), K]: what tasks use by their machines' last reports, 0 where not ``reported``."""
     shown = cluster.task_samples.usage(rows)
     if not reported.all():
         shown[np.flatnonzero(~reported)] = 0.0
@@ -155,16 +146,14 @@ def _compute_reported(cluster: Cluster, rows: Int64, reported: Bool) -> Float64:
 
 
 def _find_reported(cluster: Cluster, rows: Int64, machines: Int64) -> Bool:
-    """Return bool[len(rows)]: the last reports of their ``machines`` (int64[len(rows)], 0 or more) have
-    figures of tasks.
-    """
+    """Return bool[len(rows)]: tasks with figures in the last report of their ``machines`` (int64[len(rows)])."""
     stamp = cluster.task_samples.stamp(rows)
     of_machine = cluster.machines.samples.stamp(len(cluster.machines)).take(machines)
     return (stamp > 0) & (stamp == of_machine)
 
 
 def _list_assigned(cluster: Cluster, without: int) -> Assigned:
-    """Bound and assumed tasks whose machine is known."""
+    """Return the bound and assumed tasks whose machine is known."""
     tasks = cluster.tasks
     on = on_machines(cluster, without)
     machine = tasks.machine.take(on)
@@ -184,7 +173,7 @@ def _list_assigned(cluster: Cluster, without: int) -> Assigned:
 
 
 def _mask_unknown(times: Float64) -> Float64:
-    """Return ``times`` with NaN for those that are not known."""
+    """Return ``times`` with NaN for unknown ones."""
     known = times > 0
     return times if known.all() else np.where(known, times, np.nan)
 
@@ -209,23 +198,19 @@ def residents(cluster: Cluster, *, without: int = -1) -> Residents:
 
 
 def on_machines(cluster: Cluster, without: int = -1) -> Int64:
-    """Return rows of the tasks on machines as models see them: ascending, ``without`` one of them."""
+    """Return rows of the tasks on machines as models see them: ascending, except ``without``."""
     tasks = cluster.tasks
     on = np.flatnonzero(tasks.machine[: len(tasks.uid)] >= 0)
     return on[on != without] if without >= 0 else on
 
 
 def resident_shapes(cluster: Cluster) -> Int64:
-    """Return the shapes of the tasks that are on machines, ascending: the kinds of `residents`, in that
-    order.
-    """
+    """Return the shapes of the tasks on machines, ascending: the kinds of `residents`, in that order."""
     return np.array(_kinds(cluster, on_machines(cluster))[0], dtype=np.int64)
 
 
 def _kinds(cluster: Cluster, tasks: Int64) -> tuple[list[int], Int64]:
-    """Return the shapes of tasks (int64[N] rows), ascending, and the place of each task's among them:
-    int64[N].
-    """
+    """Return the shapes of tasks (int64[N] rows), ascending, and int64[N]: index of each task's shape among them."""
     classes = cluster.tasks.cls.take(tasks)
     shape_of_class = np.array([row.shape for row in cluster.classes.rows], dtype=np.int64)
     present = np.bincount(classes, minlength=len(shape_of_class)) > 0

@@ -1,4 +1,4 @@
-"""Takes a snapshot as if running tasks were waiting: their costs where they are, and elsewhere."""
+"""Takes a snapshot as if running tasks were waiting, which says what they cost where they are and elsewhere."""
 
 from __future__ import annotations
 
@@ -21,19 +21,17 @@ from firmament.core.state.tasks import TaskPhase
 
 @dataclass(frozen=True, slots=True)
 class RunningSnapshot:
-    """``snapshot``: the problem of placing the tasks anew, all at once; ``home``: int64[T], the machine (row) that each
-    of ``snapshot.tasks`` runs on.
-    """
+    """``snapshot``: the problem of placing all the tasks anew; ``home``: int64[T], machine row of each of its tasks."""
 
     snapshot: Snapshot
     home: Int64
 
 
 def snapshot_of_running(context: RoundContext, uids: Sequence[str], now: float) -> RunningSnapshot | None:
-    """Return the problem of placing tasks that are bound to known machines anew; None if none of these is.
+    """Return the problem of placing tasks anew that are bound to known machines, or None if none is.
 
-    What reports say that they use is left out of the use of their machines. All other tasks stay where they are, also
-    members of gangs; nobody is evicted, and fair shares do not count. The cluster is as it was afterwards.
+    What reports say that they use is subtracted from the use of their machines. All other tasks stay where they are,
+    and so do members of gangs; no task is evicted, and fair shares are ignored. The cluster is restored afterwards.
     """
     cluster, configuration = context.cluster, context.configuration
     tasks = cluster.tasks

@@ -1,4 +1,4 @@
-"""Collects, when a round opens, the tasks that may be evicted for others, with their budgets."""
+"""Collects, when a round opens, the tasks that may be evicted for others, and their disruption budgets."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def preemption_problem(
     *,
     occupied: Bool | None,
 ) -> PreemptionProblem | None:
-    """Return the tasks that those of the problem's classes may evict; None if nobody may evict anybody.
+    """Return the tasks that tasks of the problem's classes may evict, or None if no task may evict another.
 
-    ``jobs``: gangs; ``occupied``: bool[S, M], machines that are not feasible for what tasks took of joint rows, None
-    for none. Tasks that have a place already evict nobody for another one. Only tasks that are bound, and within the
-    reach of some class that may evict, take part; never those assumed. Leaving tasks take part whatever their
-    importance, because of the room that they give back, but only if some less important task is bound.
+    ``jobs``: gangs; ``occupied``: bool[S, M], machines that are infeasible only because of what tasks use of joint
+    rows, None for none. Tasks that already have a place evict no others for a better one. Only bound tasks within reach
+    of some class that may evict take part, never assumed ones. Leaving tasks take part whatever their importance,
+    because of the room that they give back, but only if some less important task is bound.
     """
     cluster = context.cluster
     cls, reach = groups.cls, importance.reach(groups.priority, groups.group_priority)
@@ -99,7 +99,7 @@ def _find_evicting(cluster: Cluster, groups: TaskGroups) -> Bool:
 
 
 def _find_claiming(problem: PlacementProblem) -> Bool:
-    """Return bool[C]: classes whose queues let them evict somebody for quota."""
+    """Return bool[C]: classes whose queues let them evict tasks for quota."""
     quotas = problem.quotas
     if quotas is None:
         return np.zeros(problem.classes, dtype=np.bool_)
@@ -109,8 +109,9 @@ def _find_claiming(problem: PlacementProblem) -> Bool:
 
 
 def _is_contested(problem: PlacementProblem, may: Bool) -> bool:
-    """Return whether some class that may evict draws on a tree of quotas in which any queue may evict for quota:
-    also whoever never does so itself has to leave alone what such a queue would take back.
+    """Return whether a class that may evict draws on a quota tree in which any queue may evict for quota.
+
+    Such a class must not take what those queues would take back, even if it never evicts for quota itself.
     """
     quotas = problem.quotas
     if quotas is None:
@@ -120,7 +121,7 @@ def _is_contested(problem: PlacementProblem, may: Bool) -> bool:
 
 
 def _find_sharing(cluster: Cluster, *, contested: bool) -> Bool:
-    """Return bool[N]: tasks that draw on quotas, if others may be evicted for these."""
+    """Return bool[N]: tasks that draw on quotas, all False unless tasks may be evicted for quota."""
     tasks = cluster.tasks
     size = len(tasks.uid)
     if not contested:
@@ -133,7 +134,7 @@ def _find_sharing(cluster: Cluster, *, contested: bool) -> Bool:
 def _quota_fields(
     cluster: Cluster, problem: PlacementProblem, classes: Int64, claims: Bool, groups: TaskGroups
 ) -> dict[str, Any]:
-    """Return what a preemption problem says of quotas; ``classes``: int64[V], class row of each task."""
+    """Return the fields of a preemption problem about quotas; ``classes``: int64[V], class row of each task."""
     assert problem.quotas is not None
     present, place = np.unique(classes, return_inverse=True)
     return {
@@ -146,11 +147,12 @@ def _quota_fields(
 def _taking_part(
     tasks: TaskTable, importance: Importance, above: int, spared: Int64, sharing: Bool
 ) -> tuple[Int64, Int64]:
-    """Return rows of bound tasks of less standing than ``above``, of those leaving, and of those ``sharing``
-    (bool[N]) quotas, however important; and the standing of each.
+    """Return rows and standings of bound tasks below ``above``, of leaving ones, and of those ``sharing`` quotas.
 
-    Not those on the machines ``spared`` (int64), which stay full no matter who leaves. By machine, then standing, then
-    the latest first. Empty if no bound task is less important.
+    ``sharing``: bool[N]; these count however important they are.
+
+    Tasks on the machines ``spared`` (int64), which stay full whoever leaves, are left out. Sorted by machine, then
+    standing, then latest start. Empty if no bound task is less important.
     """
     size = len(tasks.uid)
     bound = (tasks.state[:size] == TaskPhase.BOUND) & (tasks.machine[:size] >= 0)
@@ -168,11 +170,10 @@ def _taking_part(
 def _split_kinds(
     tasks: TaskTable, rows: Int64, known: Mapping[str, Budget]
 ) -> tuple[Int64, Int64, list[frozenset[str]]]:
-    """Return the kinds of the tasks in ``rows``: those that are of one class and counted as gone by the same
-    budgets.
+    """Return the kinds of the tasks in ``rows``: tasks of one class that the same budgets have counted as gone.
 
-    Class row of each kind, int64[H]; kind of each task, int64[V]; and of each kind the budgets (names of ``known``)
-    that have counted the disruption of its tasks already.
+    Returns int64[H]: class row of each kind; int64[V]: kind of each task; and for each kind the budgets (names of
+    ``known``) that have already counted the disruption of its tasks.
     """
     classes, found = np.unique(tasks.cls[rows], return_inverse=True)
     kind = found.astype(np.int64)
@@ -203,11 +204,10 @@ def _budgets(
     kinds: Int64,
     counted: Sequence[frozenset[str]],
 ) -> tuple[tuple[tuple[int, ...], ...], Int64]:
-    """Return per kind (its class row in ``kinds``) the budgets that its tasks cost something, and what each
-    still allows.
+    """Return per kind (class row in ``kinds``) the budgets that evicting it uses, and what each budget still allows.
 
-    ``counted``: the budgets that have counted the tasks of each kind as gone. Evictions since a record came are not in
-    its figure yet.
+    ``counted``: the budgets that have counted the tasks of each kind as gone. A budget's record does not contain the
+    evictions since it came, so these are subtracted.
     """
     covered: list[list[int]] = [[] for _ in range(len(kinds))]
     places_of: dict[int, list[int]] = {}
@@ -226,7 +226,7 @@ def _budgets(
 
 
 def _gang_fields(cluster: Cluster, rows: Int64, jobs: Sequence[str]) -> dict[str, Any]:
-    """Return what a preemption problem says of the gangs of the tasks in ``rows``.
+    """Return the fields of a preemption problem about the gangs of the tasks in ``rows``.
 
     ``jobs``: the gang of each class of the problem, "" for none.
     """
@@ -264,9 +264,7 @@ def _gang_fields(cluster: Cluster, rows: Int64, jobs: Sequence[str]) -> dict[str
 
 
 def _rules(cluster: Cluster, problem: PlacementProblem, may: Bool, cls: Int64, kinds: Int64) -> RuleSet:
-    """Return rules over the problem's classes and the kinds of victims together, if they bind somebody who
-    may evict.
-    """
+    """Return rules over the problem's classes and the victims' kinds, if they constrain a class that may evict."""
     if not any(problem.rules.rules(index).binding for index in np.flatnonzero(may).tolist()):
         return NO_RULES
     together: Sequence[int] = [*cls.tolist(), *kinds.tolist()]
@@ -274,12 +272,12 @@ def _rules(cluster: Cluster, problem: PlacementProblem, may: Bool, cls: Int64, k
 
 
 MOST_ALLOWED = 2**31 - 1
-"""More disruptions than that are never asked for; Kubernetes counts them in 32 bits."""
+"""Upper bound of a budget's allowance, which Kubernetes counts in 32 bits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """``allowed`` tasks that ``selector`` matches may be disrupted, beside those that are named as ``disrupted``."""
+    """Up to ``allowed`` tasks that ``selector`` matches may be disrupted, besides those named in ``disrupted``."""
 
     selector: TaskSelector
     allowed: int
@@ -287,7 +285,7 @@ class Budget:
 
 
 def budgets(cluster: Cluster) -> dict[str, Budget]:
-    """Return the disruption budgets of a cluster by name of their records; a malformed one covers nobody."""
+    """Return the disruption budgets of a cluster by name of their records; a malformed budget covers no task."""
     return {
         name: _parse(payload)
         for name, payload in sorted(cluster.records.payloads.get(BUDGET_RECORD, {}).items())
@@ -295,7 +293,7 @@ def budgets(cluster: Cluster) -> dict[str, Budget]:
 
 
 def _parse(payload: bytes) -> Budget:
-    """Read a record's payload, see ``BUDGET_RECORD``. What cannot be read selects nothing."""
+    """Read a record's payload, see ``BUDGET_RECORD``; return a budget that selects nothing if it is malformed."""
     try:
         content = json.loads(payload)
         if not isinstance(content, Mapping):
@@ -332,9 +330,9 @@ def _requirement(entry: Mapping[str, object]) -> Requirement:
 def compute_returned(
     cluster: Cluster, joint: Sequence[JointRows], rows: Int64
 ) -> tuple[tuple[int, ...], Int64]:
-    """Return which of the joint rows get something back, and of each how much when a task goes: int64[V, J].
+    """Return the numbers of joint rows that get something back, and int64[V, J]: how much from each task that leaves.
 
-    ``rows``: int64[V], the tasks; all are on machines. To be asked while the cluster is as models were shown it.
+    ``rows``: int64[V], the tasks, all on machines. The cluster must be as models were shown it.
     """
     found = [
         (number, _amounts(cluster, block.returned, rows))
@@ -347,7 +345,7 @@ def compute_returned(
 
 
 def _amounts(cluster: Cluster, given: Returned, rows: Int64) -> Int64:
-    """Return int64[V]: what comes back of each task."""
+    """Return int64[V]: how much each task gives back."""
     if given.by_kind is not None:
         shape_of = np.array([cluster.classes.rows[cls].shape for cls in cluster.tasks.cls[rows].tolist()])
         kinds: Int64 = np.searchsorted(resident_shapes(cluster), shape_of.astype(np.int64))

@@ -1,8 +1,8 @@
-"""Remembers the worth of tasks of each shape in the last rounds; the next round's expected prices begin
-there.
+"""Remembers the prices of shapes in the last rounds, from which the next round's price estimate begins.
 
-What is known here decides how quickly a round finds its optimum, and by that which of several equally cheap ones. It
-follows from the events and rounds so far; a scheduler that starts anew knows nothing, and learns it in a round.
+
+The prices decide how quickly a round finds its optimum, and so which of several equally cheap ones. They follow from
+the events and rounds so far; a scheduler that starts anew knows none, and learns them in a round.
 """
 
 from __future__ import annotations
@@ -19,34 +19,34 @@ MOST_ROUNDS = 16
 
 
 class PriceMemory:
-    """Prices of shapes, by their rows in the cluster's table of classes.
+    """Prices of shapes, by the shapes' rows in the cluster's class table.
 
-    A price is kept for ``most_rounds`` rounds that found prices of other shapes only, and moves with those meanwhile.
-    ``rounds``: how many have found prices.
+    A price without a new value is kept for ``most_rounds`` rounds with prices, and moves with the other prices
+    meanwhile. ``rounds``: number of rounds that have found prices.
     """
 
     def __init__(self, most_rounds: int = MOST_ROUNDS) -> None:
         self._most_rounds = most_rounds
         self._known = DualPrices.none()
-        self._found: Int64 = np.empty(0, dtype=np.int64)  # in which round, counted in those that found prices
+        self._found: Int64 = np.empty(0, dtype=np.int64)  # value of ``rounds`` at each price's last update
         self.rounds = 0
 
     def __len__(self) -> int:
         return len(self._known)
 
     def recall(self, shapes: Sequence[int]) -> DualPrices | None:
-        """Return the known prices of a round's shapes (rows); None if there are none."""
+        """Return the known prices of a round's shapes (rows), or None if there are none."""
         price = self._known.get(np.array(shapes, dtype=np.int64))
         known = np.flatnonzero(~np.isnan(price))
         return DualPrices(known, price[known]) if len(known) else None
 
     def learn(self, snapshot: Snapshot, found: DualPrices) -> None:
-        """Take over what a round ``found`` out: prices by the shapes of ``snapshot``."""
+        """Store the prices that a round ``found``, by the shapes of ``snapshot``."""
         shapes = np.array(snapshot.assessed.shapes, dtype=np.int64)
         self.take_over(DualPrices.from_shapes(shapes[found.shape], found.price))
 
     def renumber(self, new_row: Int64) -> None:
-        """Move shapes to new rows, in the same order: ``new_row[old]``, int64[S], -1 for those that are gone."""
+        """Move shapes to new rows in the same order: ``new_row[old]``, int64[S], -1 for removed shapes."""
         rows = new_row[self._known.shape]
         self._known = DualPrices(rows[rows >= 0], self._known.price[rows >= 0])
         self._found = self._found[rows >= 0]
@@ -59,7 +59,7 @@ class PriceMemory:
         stays = ~np.isin(self._known.shape, new.shape)
         stays &= self._found >= self.rounds - self._most_rounds
         if not len(moved):
-            stays[:] = False  # nothing says how these prices would have moved
+            stays[:] = False  # without a common shape, the change of the level is unknown
         shape = np.concatenate([self._known.shape[stays], new.shape])
         price = np.concatenate(
             [self._known.price[stays] + (moved.mean() if len(moved) else 0), new.price], dtype=np.float32

@@ -1,4 +1,4 @@
-"""Opens a round: takes the snapshot of the cluster that the round is solved on."""
+"""Opens a round: takes the snapshot of the cluster on which the round works."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from firmament.core.scoring.round_assessment import (
     crowding_units,
     worth_keeping,
 )
-from firmament.core.snapshot.grouping import RoundContext, TaskGroups, group_called, ranks
+from firmament.core.snapshot.grouping import RoundContext, TaskGroups, group_admitted, ranks
 from firmament.core.snapshot.model_inputs import arrivals, load, residents, unseen
 from firmament.core.snapshot.preemption_candidates import preemption_problem
 from firmament.core.state.cluster import NO_NEEDS, Cluster
@@ -52,10 +52,10 @@ _NO_GANGS = np.empty(0, dtype=np.int64)
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The problem of a round, and the meaning of its indices."""
+    """The problem of a round, and what its indices stand for."""
 
     problem: PlacementProblem
-    """The problem."""
+    """The placement problem."""
     assessed: RoundAssessment
     """Answers of rules and models."""
     members: tuple[Int64, ...]
@@ -63,9 +63,9 @@ class Snapshot:
     tasks: Int64
     """int64[T], members of all classes, one class after another."""
     first: Int64
-    """int64[C], where each class begins in ``tasks``."""
+    """int64[C], index in ``tasks`` at which each class begins."""
     uids: Sequence[str]
-    """Ids of the ``tasks``, to notice rows that have been reused."""
+    """Uids of the ``tasks``, by which reused rows are noticed."""
     examples: Sequence[str]
     """Name of the first task of each class."""
     cls: Int64
@@ -73,15 +73,15 @@ class Snapshot:
     machine_names: tuple[str, ...]
     """Names of the machines."""
     version: int
-    """Version of the cluster, to notice later changes; see ``Cluster``."""
+    """Version of the cluster, by which later changes are noticed; see ``Cluster``."""
     came: int
-    """Number of arrivals, likewise."""
+    """Number of arrivals, by which later arrivals are noticed."""
     described: tuple[Machine, ...]
     """The machines as described."""
     changes: Mapping[str, int]
-    """By kind, how often records of no single machine had changed that models read."""
+    """By kind, how often records that concern no single machine had changed; only kinds that models read."""
     removals: Mapping[str, int]
-    """By kind, how often records of a machine had been removed."""
+    """By kind, how often a machine's record had been removed."""
     configuration: CoreConfiguration
     """The configuration with which models were asked."""
     importance: Importance | None = None
@@ -91,7 +91,7 @@ class Snapshot:
     preemption: PreemptionProblem | None = None
     """Tasks that may be evicted, None if there are none."""
     room: RoomSearch | None = None
-    """Gangs for which room is sought and kept, None for none."""
+    """The search of room for gangs, None for none."""
 
 
 def take_snapshot(
@@ -100,17 +100,17 @@ def take_snapshot(
     now: float,
     recall_prices: Callable[[Sequence[int]], DualPrices | None] | None,
 ) -> Snapshot:
-    """Build the placement problem of the tasks that ``admitted`` calls.
+    """Return the snapshot for placing the ``admitted`` tasks.
 
-    ``recall_prices`` says what shapes (rows) were worth in earlier rounds, None if none found prices.
+    ``recall_prices`` returns prices of shapes (rows) in earlier rounds; it is None without such prices.
     """
     cluster, configuration = context.cluster, context.configuration
-    groups = group_called(context, admitted, now)
+    groups = group_admitted(context, admitted, now)
     columns = model_columns(cluster, now, configuration.needs)
     assessed, charged = _assess(context, columns, groups)
     dual_prices = None if recall_prices is None else recall_prices(groups.shapes)
     problem, occupied = _problem(context, admitted, groups, assessed, charged, dual_prices)
-    members = _in_order(cluster, problem, groups)
+    members = _sort_members(cluster, problem, groups)
     tasks = groups.tasks if members is groups.members else np.concatenate(members)
     importance, preemption = None, None
     if configuration.options.preemption and cluster.machines.running.any():
@@ -151,9 +151,7 @@ def _room_search(
     assessed: RoundAssessment,
     problem: PlacementProblem,
 ) -> RoomSearch | None:
-    """Return the gangs that need room, and what machines will have left once all tasks that are expected to end have
-    ended.
-    """
+    """Return the gangs that need room, and what machines will have free once all tasks expected to end have ended."""
     gang_reservations = context.reservations.gangs
     due = gang_reservations.due
     gangs = tuple([number for number, job in enumerate(admitted.jobs) if job in due]) if due else ()
@@ -179,9 +177,7 @@ def _problem(
     charged: Charges,
     dual_prices: DualPrices | None,
 ) -> tuple[PlacementProblem, Bool | None]:
-    """Return the placement problem of ``groups``, and which machines are occupied for their shapes (bool[S,
-    M]).
-    """
+    """Return the placement problem of ``groups``, and bool[S, M]: machines occupied for their shapes."""
     cluster, configuration = context.cluster, context.configuration
     columns, cls = assessed.machines, groups.cls.tolist()
     feasible, held, occupied = _open_machines(assessed, groups.closed)
@@ -232,9 +228,9 @@ def _get_opening(ledger: Ledger) -> Opening | None:
 def _assess(
     context: RoundContext, columns: MachineColumns, groups: TaskGroups
 ) -> tuple[RoundAssessment, Charges]:
-    """Return what rules and models say about the shapes of ``groups``, and what that comes to.
+    """Return what rules and models say about the shapes of ``groups``, and the resulting charges.
 
-    Asks only about what has changed since ``kept_rows`` heard of it, and keeps the answers there.
+    Only asks about what has changed since ``kept_rows`` were stored, and stores the answers there.
     """
     cluster, kept_rows, models = context.cluster, context.kept_rows, context.configuration.models
     recall = None
@@ -251,9 +247,9 @@ def _assess(
 def model_columns(
     cluster: Cluster, now: float, needs: Needs = NO_NEEDS, *, without: int = -1
 ) -> MachineColumns:
-    """Return a copy of the machines' columns as models see them, with the further facts of ``needs``.
+    """Return a copy of the machines' columns as models see them, with the additional facts that ``needs`` asks for.
 
-    ``without``: row of a task that is not counted where it is.
+    ``without``: row of a task that counts as absent.
     """
     machines = cluster.machines
     capacity, running, unstated = machines.capacity.copy(), machines.running.copy(), machines.unstated.copy()
@@ -286,10 +282,8 @@ def model_columns(
     )
 
 
-def _in_order(cluster: Cluster, problem: PlacementProblem, groups: TaskGroups) -> tuple[Int64, ...]:
-    """Return the members of each group, those of groups that share out over a tree in the order of their
-    names.
-    """
+def _sort_members(cluster: Cluster, problem: PlacementProblem, groups: TaskGroups) -> tuple[Int64, ...]:
+    """Return the members of each group; tasks of groups over a tree are sorted by name."""
     ruled = problem.find_grouped()
     if not ruled.any():
         return groups.members
@@ -302,7 +296,7 @@ def _in_order(cluster: Cluster, problem: PlacementProblem, groups: TaskGroups) -
 def _open_machines(
     assessed: RoundAssessment, closed: Sequence[frozenset[int]]
 ) -> tuple[Bool, Bool | None, Bool | None]:
-    """Return which machines are feasible, held and occupied, less those (rows) that are closed to each shape."""
+    """Return feasible, held and occupied machines (bool[S, M] or None) without those ``closed`` to each shape."""
     feasible, held, occupied = assessed.feasible(), assessed.find_held(), assessed.find_occupied()
     shut = [(index, sorted(kept_off)) for index, kept_off in enumerate(closed) if kept_off]
     if shut:
@@ -315,7 +309,7 @@ def _open_machines(
 
 
 def _pins(cluster: Cluster, classes: Sequence[int]) -> dict[int, Int64]:
-    """Return allowed machine rows of the groups whose class is pinned; ``classes``: that of each group."""
+    """Return the allowed machine rows of groups whose class is pinned; ``classes``: class of each group."""
     known = cluster.classes.rows
     rows = ((index, list_pinned_rows(cluster, cls)) for index, cls in enumerate(classes) if known[cls].pinned)
     return {index: pinned for index, pinned in rows if pinned is not None}

@@ -1,7 +1,7 @@
 """Improves the moves of a flow by one or two moves at a time, with the true sizes of tasks.
 
-A task goes to the cheapest machine with room; or to a cheaper one from which another task goes elsewhere to make room,
-if the two together gain more (an ejection chain of two).
+A task goes to the cheapest machine with room, or to a cheaper one from which another task moves away to make room, if
+the two moves together gain more (an ejection chain of two).
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from firmament.core.rescheduling.move_network.problem import BARRED, MoveProblem
 from firmament.core.search.driver import SearchBudget, search
 
 _EJECTING = 8
-"""Machines without room that are looked at for a task: those on which it would gain most."""
+"""Number of machines without room that are considered for a task: those on which it would gain most."""
 
 
 def add_local_moves(
     problem: MoveProblem, moves: Moves, extra_price: int, *, tries: int, most: int = 2**62
 ) -> Moves:
-    """Return moves (single ones) and more of them: the one that gains most comes first.
+    """Return moves (single ones) with more moves added, the most profitable first.
 
-    Each step gains more than ``extra_price`` units beside the row's price for each of its moves. At most so many
-    ``tries`` are made, and there are no more than ``most`` moves in all.
+    Each step gains more than ``extra_price`` units, besides the row's price, for each of its moves. At most ``tries``
+    moves are tried, and there are at most ``most`` moves in all.
     """
     move = LocalMoves(problem, moves, extra_price, most)
     search(move, SearchBudget(tries))
@@ -33,9 +33,9 @@ def add_local_moves(
 
 
 class _LocalMove(NamedTuple):
-    """What a task of a home gains by going to a machine; ``ejected``: the home of who leaves it, and where to.
+    """What a task of a home gains by going to a machine; ``ejected``: home and new machine of a task that makes room.
 
-    ``hoped``: an upper bound of the gain. A gain of 0: there is no such machine.
+    ``hoped``: an upper bound of the gain. The gain is 0 if there is no such machine.
     """
 
     gain: int
@@ -46,9 +46,9 @@ class _LocalMove(NamedTuple):
 
 
 class LocalMoves:
-    """A task of a home goes to another machine, with or without another one that makes room for it.
+    """A move of one task from its home to another machine, possibly with a second task that makes room for it.
 
-    ``left``: int64[P], tasks still at each home; ``there``: int64[M], tasks on machines; ``room``: int64[M, K].
+    ``left``: int64[P], tasks still at each home; ``there``: int64[M], tasks on each machine; ``room``: int64[M, K].
     """
 
     name = "local_moves"
@@ -64,43 +64,43 @@ class LocalMoves:
             problem.home_machine[self._by_machine], np.arange(problem.machines + 1)
         )
         self._made: list[tuple[int, int, int]] = []
-        hopes = self._hopes()
+        hopes = self._compute_hopes()
         promising = np.flatnonzero((hopes > 0) & (self._left > 0))
         self._queue = [(-int(hopes[home]), int(home)) for home in promising.tolist()]
         heapq.heapify(self._queue)
 
     def evaluate(self, budget: SearchBudget) -> _LocalMove | None:
-        """Return the best move of the home whose tasks may gain most, None if no home may gain or no move is left."""
+        """Return the best move of the home whose tasks may gain most, or None if none may gain or none is left."""
         if not self._queue or self._total >= self._most:
             return None
         budget.spend()
         hoped, home = heapq.heappop(self._queue)
-        found = self._best(home) if self._left[home] > 0 else _LocalMove(0, -1)
+        found = self._find_best(home) if self._left[home] > 0 else _LocalMove(0, -1)
         return found._replace(home=home, hoped=-hoped)
 
     def accepts(self, change: _LocalMove) -> bool:
-        """Return whether it gains, and no other may gain more by now."""
+        """Return whether the change gains, and no other home may gain more by now."""
         return change.gain > 0 and not (self._queue and change.gain < min(-self._queue[0][0], change.hoped))
 
     def apply(self, change: _LocalMove) -> None:
-        """Make the move; another task of the home may gain as much."""
+        """Make the move, and put the home back in the queue, as another of its tasks may gain as much."""
         if change.ejected is not None:
             self._move(*change.ejected)
         self._move(change.home, change.target)
         heapq.heappush(self._queue, (-change.gain, change.home))
 
     def undo(self, change: _LocalMove) -> None:
-        """Look at the home again once its turn comes, if it gains."""
+        """Put the home back in the queue if its move gains."""
         if change.gain > 0:
             heapq.heappush(self._queue, (-change.gain, change.home))
 
     @property
     def _total(self) -> int:
-        """How many moves there are."""
+        """Number of moves so far."""
         return self._before.total + len(self._made)
 
     def moves(self) -> Moves:
-        """Return all moves, those from before first."""
+        """Return all moves, first those given at the beginning."""
         before = self._before
         more = np.array(self._made, dtype=np.int64).reshape(-1, 3)
         return Moves(
@@ -110,8 +110,8 @@ class LocalMoves:
             np.concatenate([before.count, np.ones(len(more), dtype=np.int64)]),
         )
 
-    def _hopes(self) -> Int64:
-        """Return int64[P]: what a task of each home gains at most, if room did not matter."""
+    def _compute_hopes(self) -> Int64:
+        """Return int64[P]: an upper bound on the gain of a task of each home, ignoring room."""
         problem = self._problem
         marginal = problem.marginal(np.arange(problem.machines), self._there)
         least = least_costs(problem, marginal)[problem.home_row]
@@ -119,8 +119,8 @@ class LocalMoves:
         hopes: Int64 = problem.home_cost + leaves - problem.price[problem.home_row] - self._extra - least
         return hopes
 
-    def _best(self, home: int) -> _LocalMove:
-        """Return the step of a home's tasks that gains most; a gain of 0: there is none."""
+    def _find_best(self, home: int) -> _LocalMove:
+        """Return the most profitable step of a home's tasks; a gain of 0 means that there is none."""
         row = int(self._problem.home_row[home])
         cost = self._costs(home)
         roomy = self._has_room(row)
@@ -134,13 +134,11 @@ class LocalMoves:
         outside = np.flatnonzero(~roomy & (cost < saves - best.gain))
         for target in outside[np.argsort(cost[outside], kind="stable")[:_EJECTING]].tolist():
             if saves - int(cost[target]) > best.gain:
-                best = self._ejecting(home, target, saves - int(cost[target]), best)
+                best = self._eject(home, target, saves - int(cost[target]), best)
         return best
 
-    def _ejecting(self, home: int, target: int, gain: int, best: _LocalMove) -> _LocalMove:
-        """Return the better of ``best`` and letting one task leave ``target`` for the home's task, which
-        gains so much.
-        """
+    def _eject(self, home: int, target: int, gain: int, best: _LocalMove) -> _LocalMove:
+        """Return the better of ``best`` and of moving a task off ``target`` for the home's task (``gain``)."""
         problem, row = self._problem, int(self._problem.home_row[home])
         lacking = np.maximum(problem.requests[row] - self._room[target], 0)
         for other in self._by_machine[self._starts[target] : self._starts[target + 1]].tolist():
@@ -150,22 +148,20 @@ class LocalMoves:
             cost = np.where(self._has_room(theirs), self._costs(other), BARRED)
             least = int(cost.min())
             step = _LocalMove(gain + self._saves(other) - least, target, (other, int(cost.argmin())))
-            # The crowd that the one leaves behind is there no more when the other comes.
+            # The cost does not count that the crowd at ``target`` shrinks by the ejected task.
             if least < BARRED and step.gain > best.gain:
                 best = step
         return best
 
     def _saves(self, home: int) -> int:
-        """Return units that are saved at home if a task leaves, what moving costs deducted."""
+        """Return units that leaving the home saves, minus the price of moving."""
         problem, source = self._problem, self._problem.home_machine[[home]]
         before = int(problem.marginal(source, self._there[source] - 1)[0])
         row = int(problem.home_row[home])
         return int(problem.home_cost[home]) + before - int(problem.price[row]) - self._extra
 
     def _costs(self, home: int) -> Int64:
-        """Return int64[M]: what a task of a home would cost on each machine; ``BARRED`` or more at home and
-        where barred.
-        """
+        """Return int64[M]: cost of a task of a home on each machine; at least ``BARRED`` at home and where barred."""
         problem = self._problem
         row = int(problem.home_row[home])
         cost = problem.cost[row][problem.group].astype(np.int64)

@@ -1,5 +1,6 @@
-"""The moves that save most at a price per move, with a proof: column generation over homes and columns; and plans at
-such prices: the best of at most so many moves, and what any number of them could save.
+"""Finds the moves that save most at a price per move, with a proof, by column generation over homes and columns.
+
+Also plans at such prices: the best plan of a limited number of moves, and what any number of moves could save.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ from firmament.solvers.base import Solver
 
 @dataclass(frozen=True, slots=True)
 class SearchOptions:
-    """How much of the network there is at first, and how much joins later.
+    """Size of the network at first, and how much is added later.
 
-    Each row begins with ``first`` columns and one for each task that would rather be elsewhere; ``more``, and a quarter
-    of those, join in each iteration, of which there are at most ``iterations``. Each machine may become fuller by
-    ``steps`` tasks at first, and by ``wider`` times as many where it has been. Search ends when the proof is off by no
-    more than the part ``gap`` of what is saved.
+    Each row begins with ``first`` columns, plus one for each task that would rather be elsewhere; ``more``, plus a
+    quarter of the latter, are added in each of at most ``iterations`` iterations. Each machine may become fuller by
+    ``steps`` tasks at first, and by ``wider`` times as many where that was used up. The search ends when the bound
+    exceeds what is saved by at most the part ``gap`` of it.
     """
 
     first: int = 30
@@ -49,51 +50,53 @@ class SearchOptions:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The best moves at a price, and a proof. Sizes of tasks and rules between them take no part."""
+    """The best moves at a price, and a proof. Sizes of tasks and rules between them are ignored."""
 
     extra_price: int
-    """Units that each move must save."""
+    """Units that each move has to save in addition to its row's price."""
     moves: Moves
     """The moves."""
     saved: int
-    """Units that they save beyond ``extra_price`` for each."""
+    """Units that the moves save beyond ``extra_price`` for each."""
     most_saved: int
-    """Upper bound on what any moves save."""
+    """Upper bound on the units that any moves save."""
     prices: Int64
-    """int64[M], prices of machines that prove it."""
+    """int64[M], prices of machines that prove the bound."""
     least: Int64
     """int64[R], result of ``least_costs`` at these prices."""
     columns: MoveColumns
-    """Columns of the network, to begin with at another price."""
+    """Columns of the network, with which the search at another price begins."""
     homes: Int64
-    """int64[H], homes of the network."""
+    """int64[H], homes in the network."""
     solves: int
-    """Solves of the network."""
+    """Number of solves."""
 
 
 class MoveSearch:
-    """Finds the moves that pay in a problem, at one price after another: falling prices reuse what is known."""
+    """Finds the moves that pay in a problem, for one price after another; falling prices reuse earlier results."""
 
     def __init__(self, problem: MoveProblem, solver: Solver, options: SearchOptions) -> None:
         self.problem, self.solver, self.options = problem, solver, options
-        #: int64[M]: an upper bound on tasks, and how many there are now
+        #: int64[M]: an upper bound on tasks per machine, and their present number
         self.most_on, self.there = problem.most_on(), problem.tasks_on()
-        #: units that all tasks cost where they are
+        #: present cost of all tasks in units
         self.now = problem.cost_now()
-        #: int64[M]: what one more task would find there
+        #: int64[M]: crowding cost of one more task
         self.marginal = problem.marginal(np.arange(problem.machines), self.there)
-        #: bool[M]: machines that take no more
+        #: bool[M]: machines that take no more tasks
         self.full = self.there >= self.most_on
 
     def find_moves(self, extra_price: int, before: Found | None = None) -> Found:
-        """Return the moves that save most if each costs so much beside its row's price. Raises what the solver raises.
+        """Return the moves that save most at a price of ``extra_price`` each, besides the row's price.
 
-        ``before``: what was found at another price.
+        Raises what the solver raises.
+
+        ``before``: the result at another price.
         """
         return _MoveGeneration(self, extra_price, before).run()
 
     def gains_alone(self) -> Int64:
-        """Return int64[T]: units that each task would gain if it alone moved, as things are; some would lose."""
+        """Return int64[T]: units that each task would gain if it alone moved; negative for a loss."""
         problem = self.problem
         at_home = problem.marginal(problem.home_machine, self.there[problem.home_machine] - 1)
         least = least_costs(problem, np.where(self.full, DEAREST, self.marginal))
@@ -103,7 +106,7 @@ class MoveSearch:
 
 @dataclass(frozen=True, slots=True)
 class _SolvedMoves:
-    """A flow of a network of moves, its prices (int64[M]) and what it saves."""
+    """A network of moves with its flow, its prices (int64[M]) and the units that it saves."""
 
     network: MoveNetwork
     flows: Int64
@@ -112,7 +115,7 @@ class _SolvedMoves:
 
 
 class _MoveGeneration:
-    """Column generation at one price: the columns and homes so far, and what is proved."""
+    """Column generation at one price: the columns and homes so far, and the bound proved so far."""
 
     def __init__(self, search: MoveSearch, extra_price: int, before: Found | None) -> None:
         self._search, self._problem, self._options = search, search.problem, search.options
@@ -135,7 +138,7 @@ class _MoveGeneration:
         found, proved = generate_columns(self, self._solve(self._begin), self._options.iterations)
         prices = found.prices
         if not proved:
-            # Where several prices are right for the network, others may suit what it does not know of.
+            # If the network allows several prices, others may give a better bound for what it does not contain.
             lower = self._prices(found.network, found.flows, greatest=False)
             least = least_costs(self._problem, lower)
             bound = self._compute_bound(lower, least)
@@ -146,7 +149,7 @@ class _MoveGeneration:
         return Found(self._extra, moves, found.saved, *proof, self._columns, self._homes, self._solves)
 
     def price(self, flow: _SolvedMoves) -> MoveColumns | None:
-        """Return places where tasks would rather be; None if what the flow saves is all that can be saved."""
+        """Return columns where tasks would rather be, or None if the flow saves all that can be saved."""
         limits = np.minimum(self._worth(flow.prices), self._cheapest(flow.prices))
         more = self._options.more + (self._eager / 4).astype(np.int64)
         wanted, self._least = cheapest_places(self._problem, flow.prices, limits, more)
@@ -154,13 +157,13 @@ class _MoveGeneration:
         return None if self._most_saved - flow.saved <= self._options.gap * flow.saved else wanted
 
     def widen(self, flow: _SolvedMoves, missing: MoveColumns) -> _SolvedMoves:
-        """Return a flow with these places; machines that have been as full as they could be may become fuller."""
+        """Return a flow with the missing columns; machines that used up their steps may become fuller."""
         self._columns = self._columns.merge(missing, self._problem.groups)
         self._steps[flow.network.find_exhausted(flow.flows)] *= self._options.wider
         return self._solve(flow.prices)
 
     def _solve(self, prices: Int64) -> _SolvedMoves:
-        """Return an optimal flow over the known arcs, and the homes that a task would leave at its prices."""
+        """Return an optimal flow over the known arcs, and the homes that tasks would leave at ``prices``."""
         search = self._search
         self._homes = np.union1d(self._homes, self._leaving(prices))
         network = build(self._problem, self._homes, self._columns, self._extra, search.most_on, self._steps)
@@ -170,18 +173,18 @@ class _MoveGeneration:
         return _SolvedMoves(network, flows, self._prices(network, flows), saved)
 
     def _compute_bound(self, prices: Int64, least: Int64) -> int:
-        """Return what no moves exceed: units saved, proved by any prices, and ``least_costs`` at them."""
+        """Return an upper bound on the units that any moves save, by any prices and ``least_costs`` at these."""
         return self._search.now - least_cost(self._problem, prices, least, self._extra, self._search.most_on)
 
     def _compute_paid(self, prices: Int64) -> Int64:
-        """Return int64[P]: what a task of each home would have left for another place."""
+        """Return int64[P]: what a task of each home could pay for another place without a loss."""
         problem = self._problem
         stays = problem.home_cost + prices[problem.home_machine]
         paid: Int64 = stays - problem.price[problem.home_row] - self._extra
         return paid
 
     def _leaving(self, prices: Int64) -> Int64:
-        """Return homes that somebody would rather leave at these prices."""
+        """Return the homes that some task would rather leave at these prices."""
         return np.flatnonzero(self._compute_paid(prices) > self._least[self._problem.home_row])
 
     def _count_eager(self, prices: Int64) -> Float64:
@@ -192,13 +195,13 @@ class _MoveGeneration:
         return eager
 
     def _worth(self, prices: Int64) -> Int64:
-        """Return int64[R]: below which cost a place would pay for some task of each row."""
+        """Return int64[R]: the cost below which a place would pay for some task of each row."""
         most = np.full(self._problem.rows, -FAR)
         np.maximum.at(most, self._problem.home_row, self._compute_paid(prices))
         return most
 
     def _cheapest(self, prices: Int64) -> Int64:
-        """Return int64[R]: what the cheapest column of each row costs."""
+        """Return int64[R]: cost of the cheapest column of each row."""
         columns, least = self._columns, np.full(self._problem.rows, FAR)
         charged = group_prices(self._problem, prices)
         cost = self._problem.cost[columns.row, columns.group] + charged[columns.group]
@@ -206,11 +209,11 @@ class _MoveGeneration:
         return least
 
     def _prices(self, network: MoveNetwork, flows: Int64, *, greatest: bool = True) -> Int64:
-        """Return int64[M]: prices by the network, and, of machines that it does not know, what a task would find.
+        """Return int64[M]: prices of machines by the network or, outside it, by what one more task would cost there.
 
-        A full machine costs what its first task would have to be paid to leave; one without tasks is closed. Of the
-        network's prices the ``greatest`` are taken: what it does not know of attracts less, so fewer columns are
-        missing.
+        A full machine costs what its first task would have to be paid to leave; a full machine without tasks is closed.
+        Of the network's valid prices, the ``greatest`` are taken: machines outside it then attract less, so fewer
+        columns are missing.
         """
         problem, search = self._problem, self._search
         prices = search.marginal.copy()
@@ -230,21 +233,21 @@ class _MoveGeneration:
         return clipped
 
 
-# --- The best plan of at most so many moves: the flow at the price that leaves about so many, then what sizes allow.
+# --- The best plan of a limited number of moves: the flow at the price with about as many moves, adapted to sizes.
 
 
 _PRICES = 8
-"""Halvings of the range of prices: the number of moves hardly changes between the last two."""
+"""Bisections of the range of prices: the number of moves hardly changes between the last two."""
 
 
 def best_moves(
     problem: MoveProblem, search: MoveSearch, extra_price: int, *, most: int, local_moves: int
 ) -> tuple[Moves, Found]:
-    """Return single moves, at most so many, that fit together and save most beyond ``extra_price`` for each.
+    """Return at most ``most`` single moves that fit together and save most beyond ``extra_price`` for each.
 
-    Also returns the flow at that price, whose bound holds for any number of moves. Raises what the solver raises.
+    Also returns the flow at ``extra_price``, whose bound holds for any number of moves. Raises what the solver raises.
 
-    ``local_moves``: how many are tried beyond the flow's.
+    ``local_moves``: how many local moves are tried in addition to the flow's moves.
     """
     found = search.find_moves(extra_price)
     best = _fitting(problem, found, extra_price, most, local_moves)
@@ -266,9 +269,7 @@ def best_moves(
 
 
 def _fitting(problem: MoveProblem, found: Found, extra_price: int, most: int, local_moves: int) -> Moves:
-    """Return the flow's moves as far as they fit. If they do not all fit, those that gain most are kept; single moves
-    are added.
-    """
+    """Return the flow's moves as far as they fit, the most profitable ones if not all do, with local moves added."""
     single = found.moves.one_by_one()
     single = single.select(np.flatnonzero(find_admitted(problem, single)))
     if single.total > most:
@@ -277,12 +278,12 @@ def _fitting(problem: MoveProblem, found: Found, extra_price: int, most: int, lo
     return add_local_moves(problem, single, extra_price, tries=local_moves, most=most)
 
 
-# --- The frontier: what so many moves save, and what none of as many could exceed, for a price per move over its range.
+# --- The frontier: what a number of moves saves, and an upper bound for that number, over the range of prices per move.
 
 
 @dataclass(frozen=True, slots=True)
 class FrontierPoint:
-    """Moves that save ``saved`` units, what moving costs deducted; none of as many save more than ``most_saved``."""
+    """Moves that save ``saved`` units net of their price; no equal number of moves saves more than ``most_saved``."""
 
     found: Found
     moves: int
@@ -291,11 +292,12 @@ class FrontierPoint:
 
 
 def frontier(search: MoveSearch, points: int) -> list[FrontierPoint]:
-    """Return the plans at so many prices per move, from few moves to all that pay. Raises what the solver raises.
+    """Return the plans at ``points`` prices per move, from few moves to all that pay. Raises what the solver raises.
 
-    Prices fall evenly over what single moves gain, so that about as many moves join from point to point. A plan that is
-    optimal at a price p is the best of its number k of moves; for any other number n no plan saves more than it does at
-    that price, and p for each move: the bound of a point is the least of what all prices say of it.
+    Prices fall evenly over the gains of single moves, so that about equally many moves join from point to point. A plan
+    that is optimal at a price p is the best of its number k of moves. No plan of any other number n saves more than
+    that plan does at price p, plus p for each of the n moves. So a point's bound is the least of the bounds by all
+    prices.
     """
     plans: list[Found] = []
     before: Found | None = None
@@ -312,13 +314,13 @@ def _point(found: Found, plans: Sequence[Found]) -> FrontierPoint:
 
 
 def _falling_prices(search: MoveSearch, points: int) -> list[int]:
-    """Return prices per move: quantiles of what tasks would gain by moving alone, and 0 in the end."""
+    """Return prices per move, falling: quantiles of what tasks would gain by moving alone, and finally 0."""
     gains = search.gains_alone()
     gains = gains[gains > 0]
     if not len(gains):
         return [0]
     shares = np.linspace(0.0, 1.0, points + 1)[1:]
-    # A few moves are as interesting as many: the number of moves grows by squares.
+    # A few moves are as interesting as many, so the number of moves grows by squares.
     quantiles = np.quantile(gains, 1.0 - shares**2, method="lower").astype(np.int64)
     quantiles[-1] = 0
     prices = np.unique(quantiles)

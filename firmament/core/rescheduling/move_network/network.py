@@ -1,15 +1,15 @@
-"""The network of moves: only what would change against today's placement.
+"""The network of moves, which contains only differences to the present placement.
 
     machine ──price for moving, less what it costs here──► row of tasks ──what it costs there──► group of machines
     group of machines ──► machine
     machine ──crowding, in steps──► the rest of the world ──crowding that is saved, in steps──► machine
 
-A flow is a set of moves: no flow at all is today's placement, and a unit that goes round the last two arcs leaves one
-machine fuller and one emptier. It is a circulation, so its cost is what the moves save, with the other sign. It
-contains only what may be part of a gain: machines that a task might leave, and arcs to machines that one might go to.
+A flow is a set of moves: no flow is the present placement, and a unit around the last two arcs makes one machine fuller
+and another emptier. The flow is a circulation, so its cost is minus what the moves save. The network contains only what
+may be part of a gain: machines that a task might leave, and arcs to machines that a task might go to.
 
-Source: Firmament (OSDI 2016), section 4, has a node for each task that runs; here tasks that are alike on one machine
-are one arc.
+Source: Firmament (OSDI 2016), section 4, has a node for each running task; here, alike tasks on one machine share an
+arc.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from firmament.solvers.base import FlowProblem
 
 @dataclass(frozen=True, slots=True)
 class MoveNetwork:
-    """A network and what its arcs mean.
+    """A network, and what its arcs mean.
 
     The arcs of ``flow`` come in blocks: homes that may be left (``homes``: int64[H], indices of the problem's homes),
     ``columns``, groups to their members (``members``: int64[N], machines), steps by which machines become fuller
-    (``step_machine``: int64[F], machines), and steps by which they become emptier. Nodes: the R rows, the G groups, the
-    ``machines`` (int64[M'], in order) that occur, the rest of the world.
+    (``step_machine``: int64[F], machines), and steps by which they become emptier. The nodes are the R rows, the G
+    groups, the ``machines`` that occur (int64[M'], in order), and the rest of the world.
     """
 
     flow: FlowProblem
@@ -48,9 +48,7 @@ class MoveNetwork:
         return len(self.flow.supplies) - 1
 
     def moves(self, problem: MoveProblem, flows: Int64) -> Moves:
-        """Return the moves that a flow stands for: those who leave and places are matched in order of rows,
-        then machines.
-        """
+        """Return the moves that a flow stands for; departures and places are matched by row, then machine."""
         left, came, reached = np.split(
             flows, np.cumsum([len(self.homes), len(self.columns), len(self.members)])
         )[:3]
@@ -66,7 +64,7 @@ class MoveNetwork:
         return Moves(unique[0], unique[1], unique[2], count.astype(np.int64))
 
     def find_exhausted(self, flows: Int64) -> Int64:
-        """Return machines (each once) that have taken tasks on all the steps that they were given."""
+        """Return the machines, each once, that have used up all the steps by which they may become fuller."""
         first = len(self.homes) + len(self.columns) + len(self.members)
         steps = slice(first, first + len(self.step_machine))
         left = np.bincount(self.step_machine, weights=self.flow.capacities[steps] - flows[steps], minlength=1)
@@ -82,9 +80,9 @@ def build(
     most_on: Int64,
     steps: Int64,
 ) -> MoveNetwork:
-    """Build the network of some homes (int64[H]) and columns; each move costs ``extra_price`` beside the row's price.
+    """Build the network of some homes (int64[H]) and columns; each move costs ``extra_price`` besides the row's price.
 
-    ``most_on``: int64[M], as the problem has it; ``steps``: int64[M], tasks by which each machine may become fuller.
+    ``most_on``: int64[M], as in the problem; ``steps``: int64[M], tasks by which each machine may become fuller.
     """
     row, machine = problem.home_row[homes], problem.home_machine[homes]
     count = problem.home_count[homes]
@@ -115,39 +113,39 @@ def build(
 
 
 def _steps(problem: MoveProblem, machines: Int64, start: Int64, number: Int64) -> StepArcs:
-    """Return what the ``number[i]`` tasks after the first ``start[i]`` cost on ``machines[i]``: int64[M']
-    each.
+    """Return int64[M'] each: what the ``number[i]`` tasks after the first ``start[i]`` cost on ``machines[i]``.
 
-    Steps at the same cost are one.
+    Steps of equal cost are merged.
     """
     steps = Steps(problem.crowd[machines], start, np.ones_like(start), number, number + 1, problem.step)
     return steps.arcs().some()
 
 
 def _units(rows: Int64, machines: Int64, flows: Int64) -> tuple[Int64, Int64]:
-    """Return rows and machines of each unit that flows, by row, then machine: int64[F] each."""
+    """Return int64[F] each: rows and machines of the units of flow, sorted by row, then machine."""
     order = np.lexsort((machines, rows))
     times = flows[order]
     return np.repeat(rows[order], times), np.repeat(machines[order], times)
 
 
-# --- Prices of machines that an optimal set of moves implies: what one more task there would cost.
+# --- Prices of machines at an optimal set of moves: the cost of one more task there.
 #
-# They are shortest paths from and to the rest of the world in the residual network, found by relaxing all arcs
-# at once. There is no negative cycle, because the flow is optimal.
+# They are distances from and to the rest of the world in the residual network, found by relaxing all arcs at once. As
+# the flow is optimal, there is no negative cycle.
 
 
 FAR = np.int64(2**50)
-"""Length of a path that does not exist."""
+"""Distance where there is no path."""
 
 _MOST_SWEEPS = 2_000
 
 
 def machine_prices(network: MoveNetwork, flows: Int64) -> tuple[Int64, Int64]:
-    """Return int64[M'] each: the least and the greatest price of each machine of the network; ``FAR`` (or
-    less) for no bound.
+    """Return int64[M'] each: least and greatest valid price of each machine; at least ``FAR`` if unbounded.
 
-    With any prices between the two that are all taken the same way, every arc in use is worth its cost.
+    The least price is at most minus ``FAR`` if unbounded.
+
+    Prices that are all least, all greatest, or all the same mixture of both are valid together.
     """
     problem = network.flow
     open_, used = flows < problem.capacities, flows > 0
@@ -162,7 +160,7 @@ def machine_prices(network: MoveNetwork, flows: Int64) -> tuple[Int64, Int64]:
 
 
 def _shortest(tails: Int64, heads: Int64, costs: Int64, nodes: int, source: int) -> Int64:
-    """Return int64[N]: length of the shortest path from ``source`` to each node, ``FAR`` if there is none."""
+    """Return int64[N]: distance from ``source`` to each node, ``FAR`` if there is no path."""
     length = np.full(nodes, FAR)
     length[source] = 0
     shorten(length, [ArcBlock.sort_by_end(heads, tails, costs, nodes)], _MOST_SWEEPS)

@@ -1,4 +1,4 @@
-"""The running tasks, their possible other places, and the costs there, as columns of arrays."""
+"""The running tasks, the places they may move to, and the costs there, as columns of arrays."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from firmament.core.flow.network.network import staircase
 from firmament.solvers.base import Int32
 
 BARRED = np.int32(2**30)
-"""Cost where a task may not go: above all others."""
+"""Cost where a task may not go, above all other costs."""
 
 
 @dataclass(frozen=True, slots=True)
 class MoveProblem:
-    """What runs where, and what it would cost elsewhere; never written to after it is built.
+    """Running tasks and what they would cost elsewhere; immutable.
 
-    R rows of alike tasks (a shape at a price for moving), M machines in G groups with equal costs, K
-    resources, P homes. Homes are ordered by row, then machine, and no pair comes twice.
+    R rows of alike tasks (one shape and price for moving), M machines in G groups of equal costs, K resources, P homes.
+    A home is a (row, machine) pair; homes are sorted, and no pair occurs twice.
     """
 
     cost: Int32
@@ -29,21 +29,21 @@ class MoveProblem:
     group: Int64
     """int64[M], group of each machine."""
     price: Int64
-    """int64[R], units for moving one task, at least 0."""
+    """int64[R], units for moving one task, not negative."""
     requests: Int64
-    """int64[R, K]."""
+    """int64[R, K], requests of one task."""
     free: Int64
-    """int64[M, K], what is left beside all tasks at their present places."""
+    """int64[M, K], what is free besides all tasks at their present places."""
     crowd: Int64
-    """int64[M], units that a task adds for each that comes after it, in steps of ``step`` tasks."""
+    """int64[M], units by which a task raises the cost of each later one, in steps of ``step`` tasks."""
     home_row: Int64
-    """int64[P], row of tasks."""
+    """int64[P], row of each home's tasks."""
     home_machine: Int64
-    """int64[P], their machine."""
+    """int64[P], machine of each home."""
     home_count: Int64
-    """int64[P], how many they are."""
+    """int64[P], number of tasks."""
     home_cost: Int64
-    """int64[P], units for each."""
+    """int64[P], present cost of one task in units."""
     step: int = 1
     """Tasks per step of ``crowd``."""
 
@@ -63,13 +63,11 @@ class MoveProblem:
         return len(self.crowd)
 
     def tasks_on(self) -> Int64:
-        """Return int64[M]: the tasks of this problem on each machine now."""
+        """Return int64[M]: number of this problem's tasks on each machine now."""
         return np.bincount(self.home_machine, self.home_count, self.machines).astype(np.int64)
 
     def compute_after(self, moves: Moves) -> tuple[Int64, Int64]:
-        """Return int64[M], int64[M, K]: tasks on each machine once moves are made, and what is left beside
-        them.
-        """
+        """Return int64[M]: tasks on each machine after ``moves``, and int64[M, K]: what is free then."""
         there, room = self.tasks_on(), self.free.copy()
         amounts = self.requests[moves.row] * moves.count[:, None]
         np.subtract.at(there, moves.source, moves.count)
@@ -79,15 +77,13 @@ class MoveProblem:
         return there, room
 
     def sum_requests_at_home(self) -> Int64:
-        """Return int64[M, K]: what they request there."""
+        """Return int64[M, K]: what this problem's tasks request on each machine now."""
         requested = np.zeros_like(self.free)
         np.add.at(requested, self.home_machine, self.requests[self.home_row] * self.home_count[:, None])
         return requested
 
     def most_on(self) -> Int64:
-        """Return int64[M]: an upper bound on the tasks of this problem that a machine can hold, at least
-        those there now.
-        """
+        """Return int64[M]: an upper bound on this problem's tasks per machine, at least their present number."""
         room = np.maximum(self.free, 0) + self.sum_requests_at_home()
         most = np.full(self.machines, int(self.home_count.sum()), dtype=np.int64)
         for column, least in enumerate(self.requests.min(axis=0, initial=2**62).tolist()):
@@ -96,22 +92,20 @@ class MoveProblem:
         return np.maximum(most, self.tasks_on())
 
     def home_of(self, rows: Int64, machines: Int64) -> Int64:
-        """Return int64[A]: which of the homes that of ``rows[i]`` on ``machines[i]`` is; it has to be one."""
+        """Return int64[A]: the home of ``rows[i]`` on ``machines[i]``, which must exist."""
         keys = self.home_row * self.machines + self.home_machine
         return np.searchsorted(keys, rows * self.machines + machines)
 
     def crowding(self, tasks: Int64) -> Int64:
-        """Return int64[M]: units that the tasks on each machine (int64[M]) add for one another."""
+        """Return int64[M]: units of crowding in all for the numbers of tasks on machines (int64[M])."""
         return self.crowd * staircase(tasks, self.step)
 
     def marginal(self, machines: Int64, before: Int64) -> Int64:
-        """Return int64[A]: units for the crowd that a task finds on ``machines[i]`` after ``before[i]``
-        others.
-        """
+        """Return int64[A]: crowding units of a task on ``machines[i]`` that comes after ``before[i]`` others."""
         return self.crowd[machines] * (before // self.step * self.step)
 
     def cost_now(self) -> int:
-        """Return units that all tasks cost where they are."""
+        """Return the present cost of all tasks in units."""
         return int((self.home_cost * self.home_count).sum()) + int(self.crowding(self.tasks_on()).sum())
 
 
@@ -126,45 +120,42 @@ class Moves:
 
     @cached_property
     def total(self) -> int:
-        """How many tasks move."""
+        """Number of tasks that move."""
         return int(self.count.sum())
 
     def one_by_one(self) -> Moves:
-        """Return the same, a task an entry."""
+        """Return the same moves with one entry per task."""
         ones = np.ones(self.total, dtype=np.int64)
         row, source, target = (np.repeat(each, self.count) for each in (self.row, self.source, self.target))
         return Moves(row, source, target, ones)
 
     def select(self, entries: Int64) -> Moves:
-        """Return some of the entries (int64[B] or bool[A]) alone."""
+        """Return only some entries, given as int64[B] or bool[A]."""
         return Moves(self.row[entries], self.source[entries], self.target[entries], self.count[entries])
 
 
 def compute_saved(problem: MoveProblem, moves: Moves) -> int:
-    """Return units that moves save, what moving costs deducted: exact, crowding included."""
+    """Return the units that moves save, minus the price of moving; exact, including crowding."""
     there, then = problem.tasks_on(), problem.compute_after(moves)[0]
     apart = int((_compute_saved_apart(problem, moves) * moves.count).sum())
     return apart + int((problem.crowding(there) - problem.crowding(then)).sum())
 
 
 def _compute_saved_apart(problem: MoveProblem, moves: Moves) -> Int64:
-    """Return int64[A]: units that a task of each entry saves, what moving it costs deducted, the crowd left
-    out.
-    """
+    """Return int64[A]: units that a task of each entry saves without crowding, minus the price of moving it."""
     before = problem.home_cost[problem.home_of(moves.row, moves.source)]
     after = problem.cost[moves.row, problem.group[moves.target]].astype(np.int64)
     saves: Int64 = before - after - problem.price[moves.row]
     return saves
 
 
-# --- Which of some moves fit together in every resource: a flow counts tasks, machines hold vectors.
+# --- Which moves fit together in every resource: a flow counts tasks, but machines have vectors of room.
 
 
 def gains(problem: MoveProblem, moves: Moves) -> Int64:
-    """Return int64[A]: units that each of single moves gains, the crowd as it is at its source and will be at
-    its target.
+    """Return int64[A]: units that each single move gains, minus the price of moving.
 
-    The price for moving is deducted.
+    Crowding counts as it is at the move's source now, and as it will be at its target.
     """
     there, then = problem.tasks_on(), problem.compute_after(moves)[0]
     before = problem.marginal(moves.source, there[moves.source] - 1)
@@ -173,17 +164,17 @@ def gains(problem: MoveProblem, moves: Moves) -> Int64:
 
 
 def find_admitted(problem: MoveProblem, moves: Moves, without: Iterable[int] = ()) -> Bool:
-    """Return bool[A]: which of single moves remain if ``without`` (entries) are given up, so that no machine
-    is overcommitted.
+    """Return bool[A]: single moves that remain after ``without`` (entries) are given up and no machine is
+    overcommitted.
 
-    A task that stays takes up room on its machine, so tasks that would have come there stay as well, those that gain
-    least first. A machine that is overcommitted already takes no task.
+    A task that stays uses room on its machine, so tasks that would have come there stay as well, those that gain least
+    first. A machine that is already overcommitted takes no task.
     """
     return _Admission(problem, moves).give_up(without)
 
 
 class _Admission:
-    """``room``: int64[M, K], what is left if all moves that are kept are made."""
+    """Gives up moves; ``room``: int64[M, K], what is free after all moves that are kept."""
 
     def __init__(self, problem: MoveProblem, moves: Moves) -> None:
         self._moves = moves
@@ -196,7 +187,7 @@ class _Admission:
             self._coming.setdefault(int(moves.target[entry]), []).append(entry)
 
     def give_up(self, given_up: Iterable[int]) -> Bool:
-        """Give up some moves, and those that do not fit then."""
+        """Give up some moves and those that no longer fit; return bool[A]: the moves that are kept."""
         for entry in given_up:
             self._give_up(entry)
         overfull = np.flatnonzero((self.room < 0).any(axis=1)).tolist()
@@ -206,7 +197,7 @@ class _Admission:
         return self.kept
 
     def _relieve(self, machine: int) -> Collection[int]:
-        """Give up moves to a machine until it is not overfull; returns machines that may be overfull by that."""
+        """Give up moves to a machine until it is not overfull; return machines that this may have made overfull."""
         sources = set[int]()
         for entry in self._coming.get(machine, ()):
             lacking = self.room[machine] < 0
@@ -226,22 +217,22 @@ class _Admission:
             self.room[self._moves.source[entry]] -= self._requests[entry]
 
 
-# --- Where tasks would rather be at given prices of machines: passes over all pairs of rows and groups of machines.
+# --- Where tasks would rather be at given prices of machines, by scans of all pairs of rows and groups of machines.
 
 
 DEAREST = 10**9
-"""Prices of machines are cut off here, so that costs and prices together fit 32 bits."""
+"""Prices of machines are limited to this, so that the sum of a cost and a price fits into 32 bits."""
 
 
 @dataclass(frozen=True, slots=True)
 class MoveColumns:
-    """Rows, and groups of machines that their tasks may come to: int64[A] each, by row, then group, no pair twice."""
+    """Pairs of rows and groups of machines where their tasks may go: int64[A] each, sorted, each pair once."""
 
     row: Int64
     group: Int64
 
     def merge(self, other: MoveColumns, groups: int) -> MoveColumns:
-        """Return these columns and those of another value; ``groups``: how many groups there are."""
+        """Return these and other columns together; ``groups``: number of groups."""
         keys = np.union1d(self.row * groups + self.group, other.row * groups + other.group)
         return MoveColumns(keys // groups, keys % groups)
 
@@ -250,19 +241,16 @@ class MoveColumns:
 
 
 def group_prices(problem: MoveProblem, prices: Int64) -> Int64:
-    """Return int64[G]: the price of the cheapest machine of each group, ``DEAREST`` at most; ``prices``:
-    int64[M].
-    """
+    """Return int64[G]: price of each group's cheapest machine, at most ``DEAREST``; ``prices``: int64[M]."""
     least = np.full(problem.groups, DEAREST, dtype=np.int64)
     np.minimum.at(least, problem.group, prices)
     return least
 
 
 def least_costs(problem: MoveProblem, prices: Int64) -> Int64:
-    """Return int64[R]: what the cheapest place costs a task of each row, the machine's price (int64[M])
-    included.
+    """Return int64[R]: cost of a task of each row at its cheapest place, including the machine's price (int64[M]).
 
-    ``BARRED`` or more where it may go nowhere.
+    At least ``BARRED`` if it may go nowhere.
     """
     none = np.zeros(problem.rows, dtype=np.int64)
     return cheapest_places(problem, prices, none, none)[1]
@@ -271,11 +259,12 @@ def least_costs(problem: MoveProblem, prices: Int64) -> Int64:
 def cheapest_places(
     problem: MoveProblem, prices: Int64, limits: Int64, most: Int64
 ) -> tuple[MoveColumns, Int64]:
-    """Return pairs that cost less than the row's limit (int64[R]), the price (int64[M]) of the group's
-    cheapest machine included; of each row the cheapest, so many as ``most`` says (int64[R]).
+    """Return pairs that cost less than the row's limit (int64[R]), including the price of the group's cheapest machine.
 
-    Also returns what ``least_costs`` does. Of groups that cost a row the same, it takes the ones after one of its own,
-    so that rows do not crowd onto the same groups.
+    Of each row, the cheapest ``most`` (int64[R]) are returned; ``prices``: int64[M].
+
+    Also returns the result of ``least_costs``. Among groups of equal cost for a row, those from a place of the row's
+    own on are chosen, so that not all rows choose the same groups.
     """
     groups = problem.groups
     charged = np.maximum(group_prices(problem, prices), -DEAREST).astype(np.int32)
@@ -285,7 +274,7 @@ def cheapest_places(
     count = np.zeros(problem.rows, dtype=np.int64)
     for row in range(problem.rows if groups else 0):
         np.add(problem.cost[row], charged, out=total)
-        total[problem.cost[row] == BARRED] = BARRED  # no rebate makes it a place
+        total[problem.cost[row] == BARRED] = BARRED  # even where the price is negative
         least[row] = total.min()
         if most[row] and least[row] < limits[row]:
             found = np.flatnonzero(total < min(int(limits[row]), int(BARRED)))
@@ -299,18 +288,19 @@ def cheapest_places(
     return MoveColumns(np.repeat(np.arange(problem.rows), count), places), least
 
 
-# --- How much any moves could save at most: a Lagrangian bound that holds for all prices of machines.
+# --- An upper bound on what any moves can save: a Lagrangian bound that holds for all prices of machines.
 #
-# Each task, by itself, stays at its cost and the price of its machine, or moves to wherever cost, price and the price
-# for moving are least; each machine, by itself, takes as many tasks as pay. No constraint but the number of tasks on
-# machines takes part, so the bound holds with all others; how tight it is depends on the prices.
+# Each task alone stays, at its cost and the price of its machine, or moves to where cost, machine price and price for
+# moving are least; each machine alone takes as many tasks as pay. Only limits on the number of tasks per machine count,
+# so the bound also holds with all other limits; how tight it is depends on the prices.
 
 
 def least_cost(problem: MoveProblem, prices: Int64, least: Int64, extra_price: int, most_on: Int64) -> int:
-    """Return units that tasks cost at least wherever they are, each move at ``extra_price`` beside the row's
-    price.
+    """Return a lower bound, in units, of the cost of all tasks, with a price of ``extra_price`` per move.
 
-    ``prices``: int64[M], any; ``least``: int64[R], what ``least_costs`` says at these prices; ``most_on``: int64[M].
+    The row's price is charged as well.
+
+    ``prices``: int64[M], any; ``least``: int64[R], result of ``least_costs`` at these prices; ``most_on``: int64[M].
     """
     stays = problem.home_cost + prices[problem.home_machine]
     moves = problem.price[problem.home_row] + extra_price + least[problem.home_row]
@@ -319,10 +309,10 @@ def least_cost(problem: MoveProblem, prices: Int64, least: Int64, extra_price: i
 
 
 def _compute_earned(problem: MoveProblem, prices: Int64, most_on: Int64) -> Int64:
-    """Return int64[M]: what each machine earns at most by taking tasks at its price, its crowding deducted."""
+    """Return int64[M]: the most that each machine can earn by taking tasks at its price, minus crowding."""
     paying = np.maximum(prices, 0)
     crowd = np.maximum(problem.crowd, 1)
-    # A task pays as long as the crowd that it finds costs less than the price.
+    # Tasks pay as long as the crowding that they find costs less than the price.
     steps = -(-paying // (crowd * problem.step))
     taken = np.where(problem.crowd > 0, steps * problem.step, np.where(prices > 0, most_on, 0))
     taken = np.clip(taken, 0, most_on)

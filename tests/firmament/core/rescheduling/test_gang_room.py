@@ -10,7 +10,7 @@ import pytest
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.events import ClassDefined, Event, JobDefined, MachineUpserted, TasksBound, TasksSubmitted
 from firmament.core.model import Job, Machine, Requirement, TaskClass, TaskSelector, TaskTerm
-from firmament.core.rescheduling.room_by_moves import GangRoom, gang_room_for
+from firmament.core.rescheduling.room_by_moves import GangRoom, find_gang_room_by_moves
 from firmament.core.rescheduling.trials import Trials
 from firmament.core.scheduler import Scheduler
 from firmament.solvers.ortools_solver import OrToolsSolver
@@ -38,7 +38,7 @@ def looked_for(counts: list[list[int]], size: int, tries: int = 20) -> GangRoom 
                 events.append(TasksBound(name, 1, tuple(f"{name}t{each}" for each in range(tasks))))
     scheduler = Scheduler(configuration=CoreConfiguration(), solver=OrToolsSolver(), clock=lambda: 0.0)
     gang = [TasksSubmitted(2, tuple(f"g{each}" for each in range(size)), job="G")]
-    return gang_room_for(Trials(scheduler, events), gang, tries)
+    return find_gang_room_by_moves(Trials(scheduler, events), gang, tries)
 
 
 def fewest(machines: list[int], size: int) -> int | None:

@@ -10,7 +10,7 @@ from benchmarks.quality.consolidation import Amounts, Running, random_cluster, t
 from firmament.core.events import ClassDefined, TasksSubmitted
 from firmament.core.model import TaskClass
 from firmament.core.reasons import lacks_only_room
-from firmament.core.rescheduling.room_by_moves import RoomByMoves, room_for
+from firmament.core.rescheduling.room_by_moves import RoomByMoves, find_room_by_moves
 from firmament.core.rescheduling.trials import Trials
 from tests.support.effort import examples
 
@@ -28,7 +28,7 @@ def found_in(running: Running, wanted: Amounts = LARGE, tries: int = 20) -> Room
 def looked_for(trials: Trials, tries: int) -> RoomByMoves | None:
     task = TasksSubmitted(CLASS, ("waits",))
     machines = [name for name, causes in trials.refusals(task).items() if lacks_only_room(causes)]
-    return room_for(trials, task, machines, tries)
+    return find_room_by_moves(trials, task, machines, tries)
 
 
 def fits(running: Running, machine: str, wanted: Amounts, moves: Mapping[str, str]) -> bool:

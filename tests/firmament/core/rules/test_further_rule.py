@@ -24,7 +24,7 @@ from firmament.core.model import Machine
 from firmament.core.placement.outcome import no_timer
 from firmament.core.reasons import lacks_only_room
 from firmament.core.rescheduling.plan_moves import PlanOptions, plan_moves
-from firmament.core.rescheduling.room_by_moves import gang_room_for, room_for
+from firmament.core.rescheduling.room_by_moves import find_gang_room_by_moves, find_room_by_moves
 from firmament.core.rescheduling.trials import Trials
 from firmament.core.rules import registry
 from firmament.core.rules.registry import NodeRules
@@ -135,12 +135,12 @@ def test_no_room_is_made_by_moves_where_it_refuses_the_task():
     trials = Trials(scheduler(), events)
     near = [name for name, causes in trials.refusals(waits).items() if lacks_only_room(causes)]
     assert near == ["b"]
-    assert room_for(trials, waits, near, 10) is None, "whoever runs on b has no other place"
+    assert find_room_by_moves(trials, waits, near, 10) is None, "whoever runs on b has no other place"
     trials = Trials(scheduler(), [*events, machine("c")])
-    found = room_for(trials, waits, near, 10)
+    found = find_room_by_moves(trials, waits, near, 10)
     assert found is not None
     assert (found.machine, found.moves) == ("b", {"x": "c"})
-    assert gang_room_for(Trials(scheduler(), events[:1] + events[2:4]), [waits], 10) is None
+    assert find_gang_room_by_moves(Trials(scheduler(), events[:1] + events[2:4]), [waits], 10) is None
 
 
 def test_moves_that_lower_costs_keep_to_it():
