@@ -13,9 +13,13 @@ def group_key(namespace: str, name: str) -> str:
     return sha1(f"{namespace}/{name}".encode(errors="surrogatepass"), usedforsecurity=False).hexdigest()
 
 
-def exclusively(template: Value, topology: str, label: str, key: str) -> Value:
+def exclusively(
+    template: Value, topology: str, label: str, key: str, *, all_namespaces: bool = False
+) -> Value:
     """Return a template whose pods go to one domain of ``topology`` together, and to none with pods of other groups.
 
+    Other groups are those of the pod's own namespace, as a LeaderWorkerSet has it, or with ``all_namespaces`` those of
+    the cluster, as a JobSet has it.
     Their controllers give the followers the node selector of the leader's domain once that is known; with the same
     affinity for all of them the whole is placed at once, to the same effect.
     """
@@ -28,16 +32,15 @@ def exclusively(template: Value, topology: str, label: str, key: str) -> Value:
         {"key": label, "operator": "NotIn", "values": [key]},
     ]
     affinity = dict(mapping(spec, "affinity"))
-    affinity["podAffinity"] = _add_term(mapping(affinity, "podAffinity"), topology, [together])
-    affinity["podAntiAffinity"] = _add_term(mapping(affinity, "podAntiAffinity"), topology, others)
+    where: dict[str, Any] = {"topologyKey": topology}
+    if all_namespaces:
+        where["namespaceSelector"] = {}
+    affinity["podAffinity"] = _add_term(mapping(affinity, "podAffinity"), where, [together])
+    affinity["podAntiAffinity"] = _add_term(mapping(affinity, "podAntiAffinity"), where, others)
     return {**template, "spec": {**spec, "affinity": affinity}}
 
 
-def _add_term(rules: Value, topology: str, expressions: list[dict[str, Any]]) -> dict[str, Any]:
+def _add_term(rules: Value, where: Value, expressions: list[dict[str, Any]]) -> dict[str, Any]:
     field = "requiredDuringSchedulingIgnoredDuringExecution"
-    term = {
-        "labelSelector": {"matchExpressions": expressions},
-        "topologyKey": topology,
-        "namespaceSelector": {},
-    }
+    term = {"labelSelector": {"matchExpressions": expressions}, **where}
     return {**rules, field: [*items(rules, field), term]}

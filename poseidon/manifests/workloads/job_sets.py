@@ -51,7 +51,9 @@ def _pods_of(spec: Value, name: str, namespace: str, annotations: Value) -> Iter
             key = group_key(namespace, job_name)
             yield PodSet(
                 names=number_names(job_name, pods),
-                template=exclusively(mapping(job, "template"), topology, f"{_PREFIX}/job-key", key),
+                template=exclusively(
+                    mapping(job, "template"), topology, f"{_PREFIX}/job-key", key, all_namespaces=True
+                ),
                 owner=("Job", job_name),
                 marks={
                     f"{_PREFIX}/jobset-name": name,

@@ -411,6 +411,7 @@ class TestWhatControllersAdd:
         affinity = loaded.pods[0].spec.affinity
         assert affinity.pod_affinity.required[0].topology_key == "zone"
         assert affinity.pod_anti_affinity.required[0].topology_key == "zone"
+        assert affinity.pod_anti_affinity.required[0].namespace_selector is not None
 
     def test_leaders_and_workers_know_their_group(self, load):
         loaded = load(LEADERS)
@@ -449,6 +450,7 @@ class TestWhatControllersAdd:
         assert len({found[f"{name}/subgroup-key"] for found in labels.values()}) == 2
         terms = loaded.pods[-1].spec.affinity.pod_anti_affinity.required
         assert [each.topology_key for each in terms] == ["zone", "rack"]
+        assert [each.namespace_selector for each in terms] == [None, None], "they look at their own namespace"
         assert {each.metadata.annotations[f"{name}/subgroup-size"] for each in loaded.pods} == {"2"}
 
     def test_each_role_of_a_disaggregated_set_is_a_leader_worker_set(self, load):
