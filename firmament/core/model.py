@@ -375,7 +375,9 @@ class Job:
     """None of its tasks is placed while all machines together have less room than these amounts by resource.
     """
     groups: tuple[JobGroup, ...] = ()
-    """Its tree of groups, parents first; () for none. ``min_members`` is then the fewest tasks that make it whole."""
+    """Its tree of groups, parents first; () for none. ``min_members`` then counts tasks of all of
+    them: the fewest that make the tree whole, or more.
+    """
 
     @property
     def is_gang(self) -> bool:

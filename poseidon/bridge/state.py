@@ -108,6 +108,7 @@ class BridgeState(Stores):
             kinds.RESOURCE_CLAIM: self.device_claims_changed,
             kinds.NODE_DEVICES: self.node_devices_changed,
             kinds.DAEMON_SET: self._pods.take_daemon_sets,
+            kinds.HYPER_NODE: self._nodes.take_hyper_nodes,
             **{kind: self.gangs.taker(name) for name, kind in GROUP_KINDS.items()},
             kinds.GROUP_MAP: self.gangs.group_maps_changed,
             **{kind: self._queue_taker(kind) for kind in kinds.QUEUES},

@@ -33,6 +33,7 @@ from poseidon.lifecycle.recovery import RefusedPods
 from poseidon.lifecycle.refusals import Refusals
 from poseidon.lifecycle.volume_effects import VolumeEffects
 from poseidon.metrics_sources.samples import SOURCES, SampleBook
+from poseidon.nodes.hyper_nodes import HyperNodes
 from poseidon.nodes.images import NodeImages
 from poseidon.nodes.machines import Machines
 from poseidon.nodes.namespaces import Namespaces
@@ -75,7 +76,7 @@ class Stores:
         self.spreading = Spreading(enabled=configuration.pod_topology_spread.enabled)
         self.daemon_sets = DaemonSets()
         self.classes = ClassTable(visibility, self.daemon_sets.owns)
-        self.machines, self.requested = Machines(), Requested()
+        self.machines, self.requested, self.hyper_nodes = Machines(), Requested(), HyperNodes()
         self.priorities = PriorityResolver()
         self.jobs, self.groups = Jobs(), Groups(quarantine, self.priorities)
         self.volumes = VolumeState(configuration.volumes, quarantine)

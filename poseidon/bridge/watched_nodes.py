@@ -6,6 +6,7 @@ import logging
 from collections.abc import Sequence
 
 from poseidon.bridge.stores import Stores
+from poseidon.kube.api.hyper_nodes import HyperNode
 from poseidon.kube.api.nodes import Node
 from poseidon.kube.api.resource import Change
 from poseidon.nodes.machines import machine as machine_of
@@ -29,6 +30,23 @@ class WatchedNodes:
                 self._stores.quarantine.release(KIND, change.uid)
             else:
                 self._update(change.uid, change.object)
+        self._label()
+
+    def take_hyper_nodes(self, changes: Sequence[Change[HyperNode]]) -> None:
+        """Handle changes of HyperNodes: other labels of machines, and perhaps other tiers for groups."""
+        stores = self._stores
+        for change in changes:
+            if change.object is None:
+                stores.hyper_nodes.remove(change.uid)
+            else:
+                stores.hyper_nodes.put(change.uid, change.object)
+        self._label()
+        stores.groups.set_tiers(stores.hyper_nodes.tiers)
+        stores.gangs.apply()
+
+    def _label(self) -> None:
+        for name, labels in self._stores.hyper_nodes.take_labels():
+            self._stores.machines.add_labels(name, labels)
 
     def _update(self, uid: str, node: Node) -> None:
         """Update a node; one that cannot be handled is not used, as if it did not exist."""
@@ -49,6 +67,7 @@ class WatchedNodes:
         leave = [
             stores.gangs.topology.trees.node_gone,
             stores.images.forget,
+            stores.hyper_nodes.forget_node,
             stores.volumes.node_gone,
             stores.bind_check.forget,
             stores.pending_bindings.node_gone,
@@ -73,6 +92,7 @@ class WatchedNodes:
         stores.images.put(name, machine.images)
         del machine.images[:]
         machine.images.extend(stores.images.heavy_on(name))
+        stores.hyper_nodes.note_node(name, node.metadata.labels)
         stores.volumes.node_changed(name, node.metadata.labels)
         if stores.applications is not None:
             stores.applications.members.node_changed(name, node.metadata.labels)

@@ -103,6 +103,7 @@ class Machines:
         self._outbox: Outbox[str, pb.Machine] = Outbox()
         self._reported: dict[str, pb.Machine] = {}
         self._offers: dict[str, _Offers] = {}
+        self._labels: dict[str, Mapping[str, str]] = {}
         self._names = NameIndex()
         self._told_gone: set[str] = set()
 
@@ -154,6 +155,15 @@ class Machines:
         if name in self._reported:
             self._describe(name)
 
+    def add_labels(self, name: str, labels: Mapping[str, str]) -> None:
+        """Set the labels that a machine has beside its node's, in place of earlier ones."""
+        if labels:
+            self._labels[name] = labels
+        else:
+            self._labels.pop(name, None)
+        if name in self._reported:
+            self._describe(name)
+
     def show_images(self, name: str, images: Iterable[pb.Image]) -> None:
         """Set the images of a machine that matter now, in place of those that it was added with."""
         machine = pb.Machine()
@@ -169,6 +179,7 @@ class Machines:
         if name:
             del self._reported[name]
             self._offers.pop(name, None)
+            self._labels.pop(name, None)
             self._outbox.drop(name)
         return name
 
@@ -200,7 +211,12 @@ class Machines:
 
     def _describe(self, name: str) -> None:
         machine = self._reported[name]
-        offers = self._offers.get(name)
+        offers, labels = self._offers.get(name), self._labels.get(name)
+        if labels:
+            labelled = pb.Machine()
+            labelled.CopyFrom(machine)
+            labelled.labels.update(labels)
+            machine = labelled
         if offers:
             described = pb.Machine()
             described.CopyFrom(machine)

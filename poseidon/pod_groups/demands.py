@@ -18,7 +18,6 @@ from poseidon.kube.api.pod_groups import (
     ScaledOwner,
     SigsPodGroup,
     VolcanoPodGroup,
-    VolcanoPodGroupSpec,
     Workload,
 )
 from poseidon.kube.api.scheduler_groups import KaiPodGroup, PodGang
@@ -109,7 +108,7 @@ def _of_plugins(spec: PodGroupSpec, rule_defects: Sequence[Defect]) -> Demand:
     if not problem and seconds is not None and not 0 <= seconds <= MAX_SECONDS:
         what = "is negative" if seconds < 0 else "is out of range"
         problem = f"spec.scheduleTimeoutSeconds: {seconds} {what}; give 1 or more, or leave it out"
-    least_room, defects = _least_room(spec.min_resources)
+    least_room, defects = read_least_room(spec.min_resources)
     if not problem:
         problem = defects or "; ".join(map(str, rule_defects))
     if problem:
@@ -169,60 +168,7 @@ def of_bundle(gangs: Mapping[str, Demand | None]) -> Demand:
     )
 
 
-def of_volcano_pod_group(found: VolcanoPodGroup) -> Demand:
-    """Read a PodGroup of Volcano. As there, counts by task hold only if ``minMember`` is not less than their sum."""
-    spec = found.spec
-    counts = {"spec.minMember": spec.min_member}
-    counts |= {f"spec.minTaskMember.{task}": count for task, count in spec.min_task_member.items()}
-    problem = next(
-        (
-            f"{field}: {count} is out of range; give 0 or more"
-            for field, count in counts.items()
-            if not 0 <= count <= MAX_MEMBERS
-        ),
-        "",
-    )
-    least_room, defects = _least_room(spec.min_resources)
-    if problem or defects:
-        return Demand(problem=problem or defects)
-    by_task = {task: count for task, count in sorted(spec.min_task_member.items()) if count}
-    elastic = spec.min_member < sum(by_task.values())
-    return Demand(
-        spec.min_member,
-        ignored=_list_ignored_by_volcano(spec, elastic=elastic),
-        by_role={} if elastic else by_task,
-        roles="task",
-        least_room=least_room,
-        priority_class=spec.priority_class_name,
-    )
-
-
-def _list_ignored_by_volcano(spec: VolcanoPodGroupSpec, *, elastic: bool) -> str:
-    asked = (
-        (
-            elastic,
-            "spec.minTaskMember: comes to more than spec.minMember, and is then not looked at, as in Volcano",
-        ),
-        (
-            spec.queue not in ("", "default"),
-            (
-                f"spec.queue {shorten(repr(spec.queue))}: is not honoured; "
-                "annotate the pods with scheduling.volcano.sh/queue-name"
-            ),
-        ),
-        (
-            spec.network_topology is not None,
-            "spec.networkTopology: is not honoured; use a topology group, or a PodGroup of Kubernetes",
-        ),
-        (
-            spec.sub_group_policy is not None,
-            "spec.subGroupPolicy: is not honoured; give each of its groups a PodGroup",
-        ),
-    )
-    return "; ".join(text for given, text in asked if given)
-
-
-def _least_room(stated: object) -> tuple[Mapping[str, int], str]:
+def read_least_room(stated: object) -> tuple[Mapping[str, int], str]:
     """Return the amounts of a ``spec.minResources``, and what is wrong with it ("" for nothing)."""
     if stated is None:
         return {}, ""

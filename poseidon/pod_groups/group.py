@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from poseidon.group_trees.status.members import Member
 from poseidon.kube.api.pods import Pod
+from poseidon.pod_groups.demands import Demand
 from poseidon.pod_groups.membership import MemberPart, Membership, ObjectKey, Progress
 from poseidon.pod_groups.roles import Offered
 from poseidon.pod_groups.scheduler_names import WaitingMembers
@@ -49,6 +50,8 @@ class Group:
     """Members that the solver gets, if its pods have roles."""
     schedulers: WaitingMembers = field(default_factory=WaitingMembers)
     """Its waiting pods, and the schedulers that they are for."""
+    demand: Demand | None = None
+    """What it asks for, if that depends on all of its pods and has been found out; None once one of these changes."""
 
     @property
     def key(self) -> GroupKey:

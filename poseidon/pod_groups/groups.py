@@ -57,7 +57,7 @@ class Groups(GroupMembers):
             if demand.nodes:
                 done_of = self._count_done(group)
                 nodes = take_off(demand.nodes, done_of) if done_of else demand.nodes
-                job.min_members = count_fewest(nodes) if done_of else demand.min_members
+                job.min_members = max(count_fewest(nodes), demand.min_members - done_of.total())
                 job.groups.extend(node.to_proto() for node in nodes)
             for resource, amount in sorted(demand.least_room.items()):
                 left = amount * max(demand.min_members - done, 0) // max(demand.min_members, 1)

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 
 from poseidon.group_trees.spec.groups import GroupSpec
 from poseidon.group_trees.status.members import choose_members, member_of
+from poseidon.kube.api.hyper_nodes import Tiers
+from poseidon.kube.api.pod_groups import VolcanoPodGroup, VolcanoSubGroups
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.quarantine import Quarantine
 from poseidon.pod_groups.demands import Demand, Described, Known, Source
@@ -14,15 +16,12 @@ from poseidon.pod_groups.group import Group, GroupKey, group_key, new_group
 from poseidon.pod_groups.membership import (
     BUNDLE,
     COMPOSITE_POD_GROUP,
-    KAI_POD_GROUP,
-    KUEUE_POD_GROUP,
+    COUNTED_BY_POD,
+    DESCRIBED_BY_PODS,
     LEADER_WORKER_GROUP,
     NATIVE_POD_GROUP,
     NO_PART,
-    POD_GANG,
-    POD_GROUP,
     SIGS_POD_GROUP,
-    TOPOLOGY_GROUP,
     VOLCANO_POD_GROUP,
     Membership,
     ObjectKey,
@@ -38,24 +37,9 @@ from poseidon.pod_groups.membership import (
 from poseidon.pod_groups.roles import Offered, choose_offered
 from poseidon.pod_groups.scheduler_names import ForeignMembers, Named
 from poseidon.pod_groups.sources import Sources, places
+from poseidon.pod_groups.volcano import find_part, is_tree
 from poseidon.pods import tasks as pod_translation
 from poseidon.pods.tasks import PriorityResolver
-
-_COUNTED_BY_POD = frozenset(
-    {
-        TOPOLOGY_GROUP,
-        POD_GROUP,
-        SIGS_POD_GROUP,
-        VOLCANO_POD_GROUP,
-        BUNDLE,
-        KUEUE_POD_GROUP,
-        LEADER_WORKER_GROUP,
-        COMPOSITE_POD_GROUP,
-        KAI_POD_GROUP,
-        POD_GANG,
-    }
-)
-"""Kinds of groups in which the single members may matter."""
 
 
 class GroupMembers:
@@ -76,6 +60,7 @@ class GroupMembers:
         self._leaf_of: dict[str, ObjectKey] = {}
         self._regrouped: dict[str, Pod] = {}
         self._bundled: dict[ObjectKey, tuple[str, ...]] = {}
+        self._divided: dict[ObjectKey, tuple[VolcanoSubGroups, ...]] = {}
         self.one_scheduler = True
         """Whether all pods are for one scheduler, even if they name different ones."""
         self.find_owner_gang: Callable[[str, Pod], Membership | None] = _find_none
@@ -126,6 +111,8 @@ class GroupMembers:
         return [*regrouped.items()]
 
     def _regroup(self, key: ObjectKey) -> None:
+        if key.kind == VOLCANO_POD_GROUP:
+            self._divide_anew(key)
         if key.kind in (NATIVE_POD_GROUP, COMPOSITE_POD_GROUP):
             for leaf in self._sources.list_leaves(key):
                 now = group_key(self._sources.join_bundle(Membership(leaf)))
@@ -142,6 +129,28 @@ class GroupMembers:
             del self._bundled[key]
         self._regrouped.update((uid, pod) for uid, pod in self._gang_pods.items() if gang_key(pod) == key)
 
+    def _divide_anew(self, key: ObjectKey) -> None:
+        """Look again at the pods of a PodGroup of Volcano if it says otherwise now in which subgroups they are."""
+        known = self._sources.find(Membership(key))
+        now = known[1] if known is not None and isinstance(known[1], VolcanoPodGroup) else None
+        divided = now.spec.sub_group_policy if now is not None and is_tree(now) else None
+        if divided == self._divided.get(key):
+            return
+        self._divided.pop(key, None)
+        if divided is not None:
+            self._divided[key] = divided
+        for group in self._of_source.get(key, ()):
+            self._regrouped.update((uid, self._gang_pods[uid]) for uid in self._groups[group].progress)
+
+    def set_tiers(self, tiers: Tiers) -> None:
+        """Take the tiers of HyperNodes as they are now; groups that are to stay in one ask for something else."""
+        if tiers == self._sources.tiers:
+            return
+        self._sources.tiers = tiers
+        for group in self._groups.values():
+            if group.member.source.kind == VOLCANO_POD_GROUP:
+                self._mark(group.member.source)
+
     def source(self, group: Group) -> tuple[str, Known] | None:
         """Return uid and content of what describes a group, None if nothing does."""
         return self._sources.find(group.member)
@@ -153,6 +162,7 @@ class GroupMembers:
     def _mark(self, key: ObjectKey) -> None:
         for place in places(key):
             for group in self._of_source.get(place, ()):
+                self._groups[group].demand = None
                 self._changed[group] = None
                 self._moved[group] = None
                 self._unsettled.add(group)
@@ -184,7 +194,7 @@ class GroupMembers:
             # What the newest pod says holds: its owner's template has changed.
             group.member = member
             self._changed[group.key] = None
-        if member.source.kind in _COUNTED_BY_POD:
+        if member.source.kind in COUNTED_BY_POD:
             self._take_part(uid, group, pod)
             now = member_of(uid, pod)
             if group.members.get(uid) != now:
@@ -231,14 +241,19 @@ class GroupMembers:
             self._changed[key] = None
 
     def _take_part(self, uid: str, group: Group, pod: Pod) -> None:
-        by_domain = group.member.source.kind == LEADER_WORKER_GROUP
-        part = read_domain_part(pod) if by_domain else part_in(pod, group.member)
-        if group.member.source.kind in (SIGS_POD_GROUP, BUNDLE):
+        kind = group.member.source.kind
+        part = read_domain_part(pod) if kind == LEADER_WORKER_GROUP else part_in(pod, group.member)
+        if kind in (SIGS_POD_GROUP, BUNDLE, VOLCANO_POD_GROUP):
             self._gang_pods[uid] = pod
+        if kind == VOLCANO_POD_GROUP:
+            known = self._sources.find(group.member)
+            if known is not None and isinstance(known[1], VolcanoPodGroup):
+                part = find_part(known[1], pod)
         if group.parts.get(uid, NO_PART) != part:
             self._leave_part(uid, group)
             group.parts[uid] = part
             group.stated[part] += 1
+            group.demand = None
             self._changed[group.key] = self._moved[group.key] = None
             self._unsettled.add(group.key)
 
@@ -248,6 +263,7 @@ class GroupMembers:
             group.stated[part] -= 1
             if not group.stated[part]:
                 del group.stated[part]
+                group.demand = None
                 self._changed[group.key] = None
 
     def _note_scheduler(self, uid: str, group: Group, pod: Pod, progress: Progress) -> None:
@@ -354,7 +370,11 @@ class GroupMembers:
 
     def demand(self, group: Group) -> Demand | None:
         """Return what a group asks for; None while its object is not known."""
-        return self._sources.demand(group.member, group.stated.keys())
+        if group.member.source.kind not in DESCRIBED_BY_PODS:
+            return self._sources.demand(group.member, group.stated.keys())
+        if group.demand is None:
+            group.demand = self._sources.demand(group.member, group.stated.keys())
+        return group.demand
 
     def topology(self, group: Group) -> GroupSpec | None:
         """Return size and rules of a group that is to be placed by a tree, None for another one."""

@@ -94,6 +94,25 @@ KUEUE_POD_GROUP = "Pod group (kueue.x-k8s.io)"
 TOPOLOGY_GROUP = "TopologyGroup"
 """Described by a ConfigMap with this group's name in it, or else by a PodGroup of this name."""
 
+COUNTED_BY_POD = frozenset(
+    {
+        TOPOLOGY_GROUP,
+        POD_GROUP,
+        SIGS_POD_GROUP,
+        VOLCANO_POD_GROUP,
+        BUNDLE,
+        KUEUE_POD_GROUP,
+        LEADER_WORKER_GROUP,
+        COMPOSITE_POD_GROUP,
+        KAI_POD_GROUP,
+        POD_GANG,
+    }
+)
+"""Kinds of groups in which the single members may matter."""
+
+DESCRIBED_BY_PODS = frozenset({VOLCANO_POD_GROUP, LEADER_WORKER_GROUP})
+"""Kinds of groups in which the parts of all pods say what the whole asks for."""
+
 
 class ObjectKey(NamedTuple):
     """An object that says how many pods go together; ``kind`` as above, or that of an owner."""
@@ -165,11 +184,16 @@ class DomainTerms(NamedTuple):
 
 
 class MemberPart(NamedTuple):
-    """A pod's part in its group: its ``role`` ("" for none), and what it states about the gang or its domains."""
+    """A pod's part in its group: its ``role`` ("" for none), and what it states about the gang or its domains.
+
+    Of a pod in a tree ``inside`` is the group that its group is in ("" for the root), and ``task`` its task there.
+    """
 
     role: str = ""
     terms: GangTerms = NO_TERMS
     domains: DomainTerms = DomainTerms()
+    inside: str = ""
+    task: str = ""
 
 
 NO_PART = MemberPart()

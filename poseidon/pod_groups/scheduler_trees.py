@@ -20,20 +20,23 @@ SUBGROUPS = "spec.subGroups"
 
 
 def of_kai_pod_group(found: KaiPodGroup) -> Demand:
-    """Read a PodGroup of KAI: all groups in it go together, each with its least number of pods."""
+    """Read a PodGroup of KAI: all groups in it, or the least number of them, go together with their least numbers."""
     spec = found.spec
     problem = _find_count_fault("spec.minMember", spec.min_member) or _find_fault(spec.sub_groups)
+    problem = problem or _find_least_fault("spec.minSubGroup", spec.min_sub_group)
     if problem:
         return Demand(problem=problem)
     inside = Counter(each.parent or "" for each in spec.sub_groups)
     root = _name_root(found.metadata.name, [each.name for each in spec.sub_groups])
-    least = inside[""] if spec.sub_groups else spec.min_member
+    least = _count_least(spec.min_sub_group, inside[""]) if spec.sub_groups else spec.min_member
     nodes = [_make_node(root, "", least, _read_kai(spec.topology_constraint))]
     nodes += [
         _make_node(
             each.name,
             each.parent or root,
-            inside[each.name] or max(each.min_member, 1),
+            _count_least(each.min_sub_group, inside[each.name])
+            if inside[each.name]
+            else max(each.min_member, 1),
             _read_kai(each.topology_constraint),
         )
         for each in _list_parents_first(spec.sub_groups)
@@ -117,6 +120,15 @@ def _name_root(name: str, taken: Sequence[str]) -> str:
     return name
 
 
+def _count_least(stated: int | None, inside: int) -> int:
+    """Return how many groups of a group go together: so many as it says, or all."""
+    return inside if stated is None else stated
+
+
+def _find_least_fault(field: str, count: int | None) -> str:
+    return "" if count is None else _find_count_fault(field, count)
+
+
 def _find_count_fault(field: str, count: int) -> str:
     return "" if 0 <= count <= MAX_COUNT else f"{field}: {count} is out of range; give 0 or more"
 
@@ -135,6 +147,7 @@ def _find_fault(groups: Sequence[KaiSubGroup]) -> str:
     problem = _find_repeated(SUBGROUPS, [each.name for each in groups])
     for index, each in enumerate(groups):
         problem = problem or _find_count_fault(f"{SUBGROUPS}[{index}].minMember", each.min_member)
+        problem = problem or _find_least_fault(f"{SUBGROUPS}[{index}].minSubGroup", each.min_sub_group)
         if each.parent and each.parent not in names:
             problem = problem or f"{SUBGROUPS}[{index}].parent: there is no group {each.parent!r}"
     if not problem and len([*_list_parents_first(groups)]) < len(groups):

@@ -9,6 +9,7 @@ from poseidon.group_trees.spec.described_maps import DescribedMap
 from poseidon.group_trees.spec.groups import GroupSpec, read_pod_group
 from poseidon.group_trees.spec.keys import CONSTRAINTS_ANNOTATION
 from poseidon.kube.api.collections import GROUP_MAP_LABEL
+from poseidon.kube.api.hyper_nodes import NO_TIERS
 from poseidon.kube.api.pod_groups import (
     CompositePodGroup,
     NativePodGroup,
@@ -33,7 +34,6 @@ from poseidon.pod_groups.demands import (
     of_sigs_pod_group,
     of_terms,
     of_tree,
-    of_volcano_pod_group,
     of_whole_owner,
     of_workload,
     share_problem,
@@ -57,6 +57,7 @@ from poseidon.pod_groups.membership import (
     bundle,
 )
 from poseidon.pod_groups.scheduler_trees import of_kai_pod_group, of_pod_gang
+from poseidon.pod_groups.volcano import of_volcano_pod_group
 from poseidon.pods.tasks import get_qualified_name
 
 OWNER_KINDS = frozenset({"ReplicaSet", "StatefulSet", "Job", "Deployment"})
@@ -67,7 +68,6 @@ _READERS: tuple[tuple[type[Any], Callable[[Any], Demand]], ...] = (
     (PodGroup, of_pod_group),
     (NativePodGroup, of_native_pod_group),
     (SigsPodGroup, of_sigs_pod_group),
-    (VolcanoPodGroup, of_volcano_pod_group),
     (KaiPodGroup, of_kai_pod_group),
     (PodGang, of_pod_gang),
 )
@@ -89,6 +89,8 @@ class Sources:
         self._keys: dict[str, ObjectKey] = {}
         self._trees = CompositeTrees()
         self._of_trees: dict[ObjectKey, Demand] = {}
+        self.tiers = NO_TIERS
+        """The tiers of HyperNodes by which groups of Volcano keep together."""
 
     def put(self, kind: str, uid: str, found: Source) -> ObjectKey:
         """Take an object as it is now; returns its key."""
@@ -200,6 +202,8 @@ class Sources:
             if root not in self._of_trees:
                 self._of_trees[root] = of_tree(entry.found, *self._trees.list_nodes(root))
             return self._of_trees[root]
+        if isinstance(entry.found, VolcanoPodGroup):
+            return of_volcano_pod_group(entry.found, stated, self.tiers)
         return _read(entry.found, member)
 
     def _of_gang(self, gang: str, stated: Collection[MemberPart]) -> Demand | None:

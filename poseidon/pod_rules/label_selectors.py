@@ -133,3 +133,21 @@ def canonical(message: Message) -> bytes:
 def one_of(words: Sequence[str]) -> str:
     """Return ``a, b or c``."""
     return f"{', '.join(words[:-1])} or {words[-1]}"
+
+
+def matches_labels(selector: LabelSelector, labels: Mapping[str, str]) -> bool:
+    """Return whether labels meet all conditions; one with an unknown operator is met by none."""
+    return all(labels.get(key) == value for key, value in selector.match_labels.items()) and all(
+        _meets(each, labels) for each in selector.match_expressions
+    )
+
+
+def _meets(condition: LabelSelectorRequirement, labels: Mapping[str, str]) -> bool:
+    value = labels.get(condition.key)
+    if condition.operator == "In":
+        return value in condition.values
+    if condition.operator == "NotIn":
+        return value not in condition.values
+    if condition.operator == "Exists":
+        return value is not None
+    return condition.operator == "DoesNotExist" and value is None

@@ -92,6 +92,7 @@ DEFINITIONS = [
     definition("scheduling.volcano.sh/v1beta1", "podgroups", "PodGroup"),
     definition("scheduling.run.ai/v2alpha2", "podgroups", "PodGroup"),
     definition("scheduler.grove.io/v1alpha1", "podgangs", "PodGang"),
+    definition("topology.volcano.sh/v1alpha1", "hypernodes", "HyperNode", cluster=True),
     *(
         definition("kueue.x-k8s.io/v1beta2", plural, kind, cluster=plural != "localqueues")
         for plural, kind in (

@@ -284,6 +284,8 @@ RULES: dict[tuple[str, str], Callable[[Object, Sequence[Object]], Iterator[str]]
     ("metrics.k8s.io/v1beta1", "NodeMetrics"): _nothing,
     ("networktopology.diktyo.x-k8s.io/v1alpha1", "NetworkTopology"): _nothing,
     ("scheduling.x-k8s.io/v1alpha1", "PodGroup"): _nothing,
+    ("batch.volcano.sh/v1alpha1", "Job"): _nothing,
+    ("topology.volcano.sh/v1alpha1", "HyperNode"): _nothing,
     ("grove.io/v1alpha1", "ClusterTopology"): _nothing,
     ("grove.io/v1alpha1", "PodCliqueSet"): _nothing,
     ("jobset.x-k8s.io/v1alpha2", "JobSet"): _nothing,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from poseidon.kube.api.app_network import AppGroup, ConfigMap, NetworkTopology
 from poseidon.kube.api.devices import DeviceClass, NodeDeviceList, ResourceClaim, ResourceSlice
+from poseidon.kube.api.hyper_nodes import HyperNode
 from poseidon.kube.api.metrics import NodeMetric
 from poseidon.kube.api.node_topology import NodeResourceTopology
 from poseidon.kube.api.nodes import Namespace, Node, NodeOutline, PriorityClass, Service
@@ -85,6 +86,7 @@ VOLCANO_POD_GROUPS = Resource(
 KAI_POD_GROUPS = Resource(
     "podgroups.scheduling.run.ai", "/apis/scheduling.run.ai/v2alpha2/podgroups", KaiPodGroup
 )
+HYPER_NODES = Resource("hypernodes", "/apis/topology.volcano.sh/v1alpha1/hypernodes", HyperNode)
 POD_GANGS = Resource("podgangs", "/apis/scheduler.grove.io/v1alpha1/podgangs", PodGang)
 WORKLOADS = Resource("workloads", "/apis/scheduling.k8s.io/v1alpha1/workloads", Workload)
 NATIVE_POD_GROUPS = Resource(

@@ -93,6 +93,7 @@ SIGS_POD_GROUP = _make_kind(collections.SIGS_POD_GROUPS, "PodGroup", left_out=Tr
 VOLCANO_POD_GROUP = _make_kind(collections.VOLCANO_POD_GROUPS, "PodGroup", left_out=True)
 KAI_POD_GROUP = _make_kind(collections.KAI_POD_GROUPS, "PodGroup", left_out=True)
 POD_GANG = _make_kind(collections.POD_GANGS, "PodGang", left_out=True)
+HYPER_NODE = _make_kind(collections.HYPER_NODES, "HyperNode", cluster_scoped=True, left_out=True)
 GROUP_MAP = _make_kind(collections.GROUP_MAPS, "ConfigMap", left_out=True, role="topology", verbs=_CHANGED)
 RESOURCE_FLAVOR, WORKLOAD_PRIORITY_CLASS, CLUSTER_QUEUE, COHORT, VOLCANO_QUEUE, KAI_QUEUE = (
     _make_kind(resource, name, cluster_scoped=True, left_out=True, role="queues")
@@ -180,6 +181,8 @@ BEFORE_PODS = (
     NODE_DEVICES,
     # An unknown owner would count as one that does not exist.
     DAEMON_SET,
+    # No pod should hear that there is no HyperNode that its group could be in.
+    HYPER_NODE,
     # No pod should hear that its group does not exist before all groups are known.
     *GROUPS,
     GROUP_MAP,

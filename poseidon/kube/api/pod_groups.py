@@ -47,6 +47,25 @@ class SigsPodGroup(KubeStruct, frozen=True):
     spec: PodGroupSpec = PodGroupSpec()
 
 
+class VolcanoTopology(KubeStruct, frozen=True):
+    """All pods in one HyperNode of this tier or of a lower one; with mode ``soft`` rather in a low one."""
+
+    mode: str = "hard"
+    highest_tier_allowed: Integer | None = None
+    highest_tier_name: str = ""
+
+
+class VolcanoSubGroups(KubeStruct, frozen=True):
+    """Groups in a PodGroup: of pods that match, those with the same values of some labels are one group."""
+
+    name: str = ""
+    network_topology: VolcanoTopology | None = None
+    sub_group_size: Integer = 1
+    min_sub_groups: Integer = 0
+    label_selector: LabelSelector | None = None
+    match_label_keys: tuple[str, ...] = ()
+
+
 class VolcanoPodGroupSpec(KubeStruct, frozen=True):
     """How many pods go together, in all and per task, and further requirements."""
 
@@ -55,8 +74,8 @@ class VolcanoPodGroupSpec(KubeStruct, frozen=True):
     min_resources: Any = None
     priority_class_name: str = ""
     queue: str = ""
-    network_topology: Any = None
-    sub_group_policy: Any = None
+    network_topology: VolcanoTopology | None = None
+    sub_group_policy: tuple[VolcanoSubGroups, ...] = ()
 
 
 class VolcanoPodGroup(KubeStruct, frozen=True):

@@ -19,6 +19,7 @@ class KaiSubGroup(KubeStruct, frozen=True):
 
     name: str = ""
     min_member: Integer = 0
+    min_sub_group: Integer | None = None
     parent: str | None = None
     topology_constraint: KaiTopologyConstraint | None = None
 
@@ -27,6 +28,7 @@ class KaiPodGroupSpec(KubeStruct, frozen=True):
     """How many pods go together, and the groups among them."""
 
     min_member: Integer = 0
+    min_sub_group: Integer | None = None
     priority_class_name: str = ""
     topology_constraint: KaiTopologyConstraint | None = None
     sub_groups: tuple[KaiSubGroup, ...] = ()

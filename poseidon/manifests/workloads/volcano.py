@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from poseidon.manifests.workloads.fields import Value, items, mapping, name_of, namespace_of, number, text
 from poseidon.manifests.workloads.pod_sets import Known, PodGroupObject, PodSet, number_names
+from poseidon.pod_groups.membership import VOLCANO_TASK
 
+PARTITION = "volcano.sh/partition-id"
+"""Label with the partition of its task that a pod is in."""
 _GROUP_ANNOTATION = "scheduling.k8s.io/group-name"
 _ENDED = frozenset({"Completed", "Failed", "Aborted", "Aborting", "Terminated", "Terminating", "Completing"})
 
@@ -24,45 +28,84 @@ def read_volcano_job(value: Value, known: Known) -> Iterator[PodSet | PodGroupOb
     group = next((each for each in owned if each.kind == "PodGroup"), None)
     group_name = name if group is None else name_of(group.value)
     if group is None:
-        least = {
-            task_name: number(task, "minAvailable", default=sizes[task_name])
-            for task_name, task in tasks
-            if "minAvailable" in task
-        }
-        whole = {
-            "minMember": number(spec, "minAvailable", default=sum(sizes.values())),
-            "minTaskMember": least,
-            "queue": text(spec, "queue", default="default"),
-            "priorityClassName": text(spec, "priorityClassName"),
-        }
-        yield PodGroupObject(
-            {
-                "apiVersion": "scheduling.volcano.sh/v1beta1",
-                "kind": "PodGroup",
-                "metadata": {"name": group_name, "namespace": namespace},
-                "spec": {field: given for field, given in whole.items() if given not in ("", {})},
-            }
-        )
+        yield _make_group(spec, group_name, namespace, tasks, sizes)
     for task_name, task in tasks:
         template = mapping(task, "template")
         pod = dict(mapping(template, "spec"))
         pod.setdefault("schedulerName", text(spec, "schedulerName", default="volcano"))
         if text(spec, "priorityClassName"):
             pod.setdefault("priorityClassName", text(spec, "priorityClassName"))
-        yield PodSet(
-            names=number_names(f"{name}-{task_name}", sizes[task_name]),
-            template={**template, "spec": pod},
-            owner=("Job", name),
-            marks={"volcano.sh/job-name": name, "volcano.sh/task-spec": task_name},
-            labels={
-                "volcano.sh/job-namespace": namespace,
-                "volcano.sh/queue-name": text(spec, "queue", default="default"),
-            },
-            annotations={
-                _GROUP_ANNOTATION: group_name,
-                "volcano.sh/task-spec": task_name,
-                "volcano.sh/job-name": name,
-            },
-            index_label="volcano.sh/task-index",
-            once=True,
-        )
+        for first, count, partition in _list_parts(task, sizes[task_name]):
+            yield PodSet(
+                names=number_names(f"{name}-{task_name}", count, first),
+                template={**template, "spec": pod},
+                owner=("Job", name),
+                marks={"volcano.sh/job-name": name, VOLCANO_TASK: task_name, **partition},
+                labels={
+                    "volcano.sh/job-namespace": namespace,
+                    "volcano.sh/queue-name": text(spec, "queue", default="default"),
+                },
+                annotations={
+                    _GROUP_ANNOTATION: group_name,
+                    VOLCANO_TASK: task_name,
+                    "volcano.sh/job-name": name,
+                },
+                index_label="volcano.sh/task-index",
+                first_index=first,
+                once=True,
+            )
+
+
+def _make_group(
+    spec: Value, name: str, namespace: str, tasks: Sequence[tuple[str, Value]], sizes: Mapping[str, int]
+) -> PodGroupObject:
+    """Return the PodGroup that Volcano's controller makes of a Job."""
+    least = {
+        task_name: number(task, "minAvailable", default=sizes[task_name])
+        for task_name, task in tasks
+        if "minAvailable" in task
+    }
+    whole = {
+        "minMember": number(spec, "minAvailable", default=sum(sizes.values())),
+        "minTaskMember": least,
+        "queue": text(spec, "queue", default="default"),
+        "priorityClassName": text(spec, "priorityClassName"),
+        "networkTopology": dict(mapping(spec, "networkTopology")),
+        "subGroupPolicy": [
+            _make_policy(task_name, policy)
+            for task_name, task in tasks
+            if (policy := mapping(task, "partitionPolicy"))
+        ],
+    }
+    return PodGroupObject(
+        {
+            "apiVersion": "scheduling.volcano.sh/v1beta1",
+            "kind": "PodGroup",
+            "metadata": {"name": name, "namespace": namespace},
+            "spec": {field: given for field, given in whole.items() if given not in ("", {}, [])},
+        }
+    )
+
+
+def _make_policy(task: str, policy: Value) -> dict[str, Any]:
+    """Return the subgroup policy that Volcano's controller makes of a task's partitions."""
+    made = {
+        "name": task,
+        "subGroupSize": number(policy, "partitionSize", default=1),
+        "minSubGroups": number(policy, "minPartitions", default=0),
+        "labelSelector": {"matchLabels": {VOLCANO_TASK: task}},
+        "matchLabelKeys": [PARTITION],
+    }
+    topology = mapping(policy, "networkTopology")
+    return {**made, "networkTopology": dict(topology)} if topology else made
+
+
+def _list_parts(task: Value, size: int) -> Iterator[tuple[int, int, dict[str, str]]]:
+    """Yield the partitions of a task: index of the first pod, number of pods, and their label; or all of it as one."""
+    policy = mapping(task, "partitionPolicy")
+    if not policy:
+        yield 0, size, {}
+        return
+    each = number(policy, "partitionSize", default=1) or size or 1
+    for first in range(0, size, each):
+        yield first, min(each, size - first), {PARTITION: str(first // each)}

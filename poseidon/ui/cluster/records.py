@@ -284,7 +284,8 @@ def _part(pod: Pod, group: Membership | None) -> MemberPart:
     """Return what a pod says of how many of its gang go together."""
     if group is None or group.source.kind not in (SIGS_POD_GROUP, BUNDLE):
         return NO_PART
-    role, terms, _ = part_in(pod, group)
+    part = part_in(pod, group)
+    role, terms = part.role, part.terms
     return MemberPart(
         role[:_MOST_NAME], NO_TERMS._replace(least=terms.least[:_LONGEST_SHARE], least_key=terms.least_key)
     )

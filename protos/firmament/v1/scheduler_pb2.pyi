@@ -1218,7 +1218,7 @@ class Job(_message.Message):
     size: _builtins.int
     """number of tasks it is meant to have; 0 if unknown"""
     min_members: _builtins.int
-    """tasks that must be placed together; 0 or 1: no gang"""
+    """tasks that must be placed together, whatever groups they are in; 0 or 1: no gang"""
     namespace: _builtins.str
     """namespace of the owner"""
     gang_seconds: _builtins.float

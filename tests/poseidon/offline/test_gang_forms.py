@@ -163,11 +163,6 @@ def test_the_most_that_one_of_its_pods_states_counts(tmp_path):
             "spec.queue 'gold': is not honoured; annotate the pods with scheduling.volcano.sh/queue-name",
         ),
         (
-            volcano(minMember=2, networkTopology={"mode": "hard", "highestTierAllowed": 1}),
-            "spec.networkTopology: is not honoured",
-        ),
-        (volcano(minMember=2, subGroupPolicy=[{"name": "s"}]), "spec.subGroupPolicy: is not honoured"),
-        (
             volcano(minMember=2, minTaskMember={"a": 3}),
             "spec.minTaskMember: comes to more than spec.minMember",
         ),

@@ -45,6 +45,7 @@ _OF_STRUCTS = {
     "SigsPodGroup": ("scheduling.sigs.k8s.io/v1alpha1", "PodGroup"),
     "KaiPodGroup": ("scheduling.run.ai/v2alpha2", "PodGroup"),
     "PodGang": ("scheduler.grove.io/v1alpha1", "PodGang"),
+    "HyperNode": ("topology.volcano.sh/v1alpha1", "HyperNode"),
     "VolcanoPodGroup": ("scheduling.volcano.sh/v1beta1", "PodGroup"),
     "CompositePodGroup": ("scheduling.k8s.io/v1alpha3", "CompositePodGroup"),
     "NativePodGroup": ("scheduling.k8s.io/v1alpha2", "PodGroup"),

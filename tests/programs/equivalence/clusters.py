@@ -42,7 +42,15 @@ def small_cluster(seed: int) -> list[Object]:
         elif chance(trees, 0.1):
             labels = {"grove.io/podgang": "grove", "grove.io/podclique": trees.choice("abc")}
             each["metadata"].setdefault("labels", {}).update(labels)
-    return [*_namespaces(draw), *nodes, *scaffold, *_around(draw, nodes), *_trees(trees), *pods]
+    volcano = random.Random(f"volcano {seed}")
+    for each in pods:
+        if chance(volcano, 0.1):
+            labels = {"volcano.sh/task-spec": volcano.choice("ab"), "part": volcano.choice("012")}
+            annotations = {"scheduling.k8s.io/group-name": "parts", **labels}
+            each["metadata"].setdefault("labels", {}).update(labels)
+            each["metadata"].setdefault("annotations", {}).update(annotations)
+    around = [*_around(draw, nodes), *_trees(trees), *_tiers(volcano, nodes)]
+    return [*_namespaces(draw), *nodes, *scaffold, *around, *pods]
 
 
 def _namespaces(draw: random.Random) -> Iterable[Object]:
@@ -152,6 +160,31 @@ def _trees(draw: random.Random) -> Iterable[Object]:
             version = "scheduling.k8s.io/v1alpha3" if kind else "scheduling.k8s.io/v1alpha2"
             if chance(draw, 0.9):
                 yield _in(space, make_object(f"{kind}PodGroup", name, version, spec=spec))
+
+
+def _tiers(draw: random.Random, nodes: Iterable[Object]) -> Iterable[Object]:
+    """HyperNodes of Volcano, and PodGroups with subgroups that are to stay in one of them."""
+    exact: list[list[Object]] = [[], []]
+    for node in nodes:
+        draw.choice(exact).append({"exactMatch": {"name": node["metadata"]["name"]}})
+    below = [{"exactMatch": {"name": f"rack{number}"}} for number in range(2)]
+    for name, tier, kind, selectors in (
+        ("rack0", 1, "Node", exact[0]),
+        ("rack1", 1, "Node", exact[1]),
+        ("zone", 2, "HyperNode", below),
+    ):
+        members = [{"type": kind, "selector": selector} for selector in selectors]
+        if chance(draw, 0.8):
+            spec = {"tier": tier, "members": members}
+            yield make_object("HyperNode", name, "topology.volcano.sh/v1alpha1", spec=spec)
+    for space in NAMESPACES:
+        topology = {"mode": draw.choice(("hard", "hard", "soft")), "highestTierAllowed": draw.randint(0, 3)}
+        policy = {"name": "p", "subGroupSize": draw.randint(1, 2), "matchLabelKeys": ["part"]}
+        spec = {"minMember": draw.randint(0, 3), "subGroupPolicy": [{**policy, "networkTopology": topology}]}
+        if chance(draw, 0.5):
+            spec["networkTopology"] = {"highestTierAllowed": 2}
+        if chance(draw, 0.8):
+            yield _in(space, make_object("PodGroup", "parts", "scheduling.volcano.sh/v1beta1", spec=spec))
 
 
 _GANG = "gang.scheduling.koordinator.sh/"

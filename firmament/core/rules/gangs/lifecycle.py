@@ -166,7 +166,9 @@ class GangLifecycle:
             text = f"gang {name} waits for members: {len(able)} of {need} can be tried now"
         if job.groups:
             text = f"gang {name} waits for members: "
-            text += explain_missing(job.groups, count_by_group(cluster, job, able))
+            have = count_by_group(cluster, job, able)
+            lacks = explain_missing(job.groups, have)
+            text += lacks or f"{have.total()} of {job.min_members} can be tried now"
         self.note(job.id, text)
         self._statuses[job.id].withheld = True
         self._untold.add(job.id)

@@ -37,7 +37,12 @@ def lacking(cluster: Cluster, job: Job) -> int:
 
 def lacking_beside(cluster: Cluster, job: Job, others: Iterable[int]) -> int:
     """Return how many more members a tree of groups needs once ``others`` (rows) are on machines, too."""
-    return count_missing(job.groups, count_by_group(cluster, job, others))[""]
+    return count_lacking(job, count_by_group(cluster, job, others))
+
+
+def count_lacking(job: Job, have: Counter[str]) -> int:
+    """Return how many members a tree of groups lacks with ``have`` in each group: of some group, or in all."""
+    return max(count_missing(job.groups, have)[""], job.min_members - have.total())
 
 
 def count_by_group(cluster: Cluster, job: Job, others: Iterable[int] = ()) -> Counter[str]:
@@ -60,6 +65,11 @@ def count_placed(cluster: Cluster, job_id: str) -> int:
     return bound + assumed
 
 
+def count_together(job: Job, held: int) -> int:
+    """Return how many further members of a gang go together if so many are on machines, whatever groups they are in."""
+    return job.min_members - held
+
+
 def is_bound_whole(cluster: Cluster, job: Job) -> bool:
     """Return whether all that a gang needs is bound."""
     if job.groups:
@@ -67,7 +77,7 @@ def is_bound_whole(cluster: Cluster, job: Job) -> bool:
         staying = staying_members(cluster, job.id)
         bound = staying[tasks.state[staying] == int(TaskPhase.BOUND)].tolist()
         have = Counter(name_group(cluster, row) for row in bound)
-        return bool(bound) and not count_missing(job.groups, have)[""]
+        return bool(bound) and count_lacking(job, have) <= 0
     return count_members(cluster, job.id)[0] >= job.min_members
 
 
@@ -138,7 +148,7 @@ class Surplus:
         how many of them the tree needs: more than there are if it lacks some itself.
         """
         have = count_by_group(cluster, job, able)
-        if count_missing(job.groups, have)[""]:
+        if count_lacking(job, have) > 0:
             return able, len(able) + 1
         short = {each.name for each in job.groups} - list_whole(job.groups, have)
         beyond = [task for task in able if name_group(cluster, task) in short]

@@ -9,7 +9,7 @@ import numpy as np
 
 from cost_models.interface import Int64
 from firmament.core.model import Job, JobGroup
-from firmament.core.rules.gangs.members import name_group, staying_members
+from firmament.core.rules.gangs.members import count_together, name_group, staying_members
 from firmament.core.state.cluster import Cluster
 from firmament.core.tree_solver.nested.trees import NestedDomains, NestedGroup
 
@@ -74,6 +74,7 @@ def nest_groups(
         held_machine=cluster.tasks.machine[held][known].astype(np.int64),
         order=np.repeat(np.array(classes, dtype=np.int64), counts),
         refused=refused,
+        fewest=count_together(job, int(known.sum())),
     )
 
 

@@ -52,6 +52,7 @@ class NestedProblem:
 
     def search_places(self, steps: SearchSteps) -> tuple[NestedPlaces | None, bool]:
         """Return the same, and if it is None whether there are no such places for certain."""
+        mark = self.room.mark()
         search = ElasticSearch(self.group, self.domains, self.room, self.shape_of, steps, self.hints)
         if search.search((0,), limit=FIRST_STEPS):
             return search.collect(), True
@@ -62,7 +63,10 @@ class NestedProblem:
             return None, certain
         if self._place_least(search, steps):
             search.add_more()
-            return search.collect(), True
+            places = search.collect()
+            if places.tasks >= self.group.fewest:
+                return places, True
+            self.room.undo(mark)
         return None, False
 
     def _place_all(self, search: ElasticSearch, steps: SearchSteps) -> tuple[bool, bool]:

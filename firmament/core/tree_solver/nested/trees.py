@@ -66,6 +66,8 @@ class NestedGroup:
     """int64[N], class of the problem of each waiting task."""
     refused: str = ""
     """Why it cannot be placed at all, "" if it can."""
+    fewest: int = 0
+    """Waiting tasks that are placed together, whatever groups they are in; the groups may need more."""
 
     def looks(self) -> tuple[object, ...]:
         """Return equal for trees that differ in nothing but what they are called and which tasks they have."""
@@ -80,6 +82,7 @@ class NestedGroup:
             self.part_to_come.tobytes(),
             self.held_group.tobytes(),
             self.held_machine.tobytes(),
+            self.fewest,
         )
 
 

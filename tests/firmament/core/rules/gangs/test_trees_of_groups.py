@@ -17,6 +17,7 @@ from firmament.core.events import (
 )
 from firmament.core.model import Job, JobGroup, TaskClass
 from firmament.core.results import DeltaKind
+from firmament.core.tree_solver.nested.lacking import count_missing
 from tests.support.core import machine, scheduler
 
 ZONE, RACK = "zone", "rack"
@@ -36,7 +37,8 @@ def tree(
 ) -> list[Event]:
     """Return a job with a tree of groups, and tasks of one cpu in them."""
     groups = tuple(groups)
-    found: list[Event] = [JobDefined(Job(job, min_members=sum(counts.values()), groups=groups))]
+    least = count_missing(groups, {})[""]
+    found: list[Event] = [JobDefined(Job(job, min_members=least, groups=groups))]
     for number, (name, count) in enumerate(counts.items(), start=first):
         found.append(ClassDefined(number, TaskClass(requests=(("cpu", 1),), group=name)))
         found.append(TasksSubmitted(number, tuple(f"{job}-{name}-{n}" for n in range(count)), job=job))
@@ -153,6 +155,20 @@ def test_pods_beyond_what_a_group_needs_join_it_in_its_domain():
     placed, _ = place([*racks(3, 1), *tree((group("only", "", 2, RACK),), {"only": 4})])
     assert len(placed) == 3
     assert rack_of(placed, "only") == {"0"}
+
+
+def test_a_tree_may_need_more_pods_than_its_groups_do():
+    """One group of two is enough for the tree, but four pods are to go together."""
+    groups = (group("root", "", 1), *(group(f"part{n}", "root", 2, RACK) for n in range(3)))
+    counts = {f"part{n}": 2 for n in range(3)}
+    placed, _ = place([*racks(2, 2, 1), *loose(tree(groups, counts), 4)])
+    assert len(placed) == 4
+    placed, told = place([*racks(2, 1, 1), *loose(tree(groups, counts), 4)])
+    assert not placed
+    assert told.startswith("gang j has 4 groups to be placed together")
+    placed, told = place([*racks(2, 2, 2), *loose(tree(groups, {"part0": 2, "part1": 1}), 4)])
+    assert not placed
+    assert "3 of 4 can be tried now" in told
 
 
 def test_groups_that_are_to_be_apart_take_different_domains():

@@ -1,0 +1,70 @@
+"""HyperNodes of Volcano: which nodes, and which other HyperNodes, are close to each other on the network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+from poseidon.kube.api.metadata import Integer, KubeStruct, ObjectMeta
+from poseidon.kube.api.pod_rules import LabelSelector
+
+
+class ExactMatch(KubeStruct, frozen=True):
+    """The member of this name."""
+
+    name: str = ""
+
+
+class RegexMatch(KubeStruct, frozen=True):
+    """The nodes in whose names the pattern occurs."""
+
+    pattern: str = ""
+
+
+class MemberSelector(KubeStruct, frozen=True):
+    """Which members are meant, in one of three ways."""
+
+    exact_match: ExactMatch | None = None
+    regex_match: RegexMatch | None = None
+    label_match: LabelSelector | None = None
+
+
+class HyperNodeMember(KubeStruct, frozen=True):
+    """Nodes, or a HyperNode, by ``type``: ``Node`` or ``HyperNode``."""
+
+    type: str = ""
+    selector: MemberSelector = MemberSelector()
+
+
+class HyperNodeSpec(KubeStruct, frozen=True):
+    """The members, and how far they are from each other: the higher the tier, the farther."""
+
+    tier: Integer = 0
+    tier_name: str = ""
+    members: tuple[HyperNodeMember, ...] = ()
+
+
+class HyperNode(KubeStruct, frozen=True):
+    """topology.volcano.sh/v1alpha1 HyperNode."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: HyperNodeSpec = HyperNodeSpec()
+
+
+class Tiers(NamedTuple):
+    """The tiers of the cluster's HyperNodes: the ``levels``, lowest first, and those that have a name."""
+
+    levels: tuple[int, ...]
+    by_name: Mapping[str, int]
+
+
+NO_TIERS = Tiers((), MappingProxyType({}))
+
+
+def name_tier(tier: int) -> str:
+    """Return the label of machines whose value is their HyperNode of the highest tier up to this one.
+
+    Nodes themselves do not bear it.
+    """
+    return f"topology.volcano.sh/tier-{tier}"

@@ -1,0 +1,160 @@
+"""HyperNodes of Volcano as labels of machines: in which HyperNode of each tier a node is."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator, Mapping
+
+from poseidon.kube.api.hyper_nodes import NO_TIERS, HyperNode, HyperNodeMember, Tiers, name_tier
+from poseidon.kube.parsing.defects import shorten
+from poseidon.pod_rules.label_selectors import matches_labels
+
+_log = logging.getLogger(__name__)
+
+NODE, HYPER_NODE = "Node", "HyperNode"
+"""Types of members."""
+LONGEST_PATTERN = 256
+MOST_REPETITIONS = 3
+"""Bounds of a pattern: each repetition may multiply the time that a long name takes."""
+_REPEATED_GROUP = re.compile(r"\)[*+{]")
+_REPETITION = re.compile(r"[*+]|\{\d*,")
+
+
+class HyperNodes:
+    """The HyperNodes that are known, and the nodes in them."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, HyperNode] = {}
+        self._nodes: dict[str, Mapping[str, str]] = {}
+        self._labels: dict[str, dict[str, str]] = {}
+        self._todo: set[str] = set()
+        self._members = _Members({})
+
+    @property
+    def tiers(self) -> Tiers:
+        """The tiers that there are."""
+        return self._members.tiers
+
+    def put(self, uid: str, found: HyperNode) -> None:
+        """Take a HyperNode as it is now."""
+        known = self._found.get(uid)
+        self._found[uid] = found
+        if known is None or known.spec != found.spec:
+            self._compile()
+
+    def remove(self, uid: str) -> None:
+        """Forget a HyperNode; an unknown one is ignored."""
+        if self._found.pop(uid, None) is not None:
+            self._compile()
+
+    def note_node(self, name: str, labels: Mapping[str, str]) -> None:
+        """Take a node as it is now."""
+        if self._nodes.get(name) != labels:
+            self._nodes[name] = labels
+            self._todo.add(name)
+
+    def forget_node(self, name: str) -> None:
+        """Forget a node; an unknown one is ignored."""
+        self._nodes.pop(name, None)
+        self._labels.pop(name, None)
+        self._todo.discard(name)
+
+    def take_labels(self) -> Iterator[tuple[str, Mapping[str, str]]]:
+        """Yield nodes whose labels by tiers have changed, with these, once."""
+        todo, self._todo = self._todo, set()
+        if not self._found and not self._labels:
+            return
+        for name in sorted(todo):
+            labels = self._members.make_labels(name, self._nodes[name])
+            if labels != self._labels.get(name, {}):
+                self._labels[name] = labels
+                yield name, labels
+
+    def _compile(self) -> None:
+        self._members = _Members({each.metadata.name: each for each in self._found.values()})
+        self._todo.update(self._nodes)
+
+
+class _Members:
+    """Who is in which HyperNode; ``found``: these by name."""
+
+    def __init__(self, found: Mapping[str, HyperNode]) -> None:
+        self._tier = {name: each.spec.tier for name, each in found.items()}
+        self._parent: dict[str, str] = {}
+        self._exact: dict[str, list[str]] = {}
+        self._patterns: list[tuple[re.Pattern[str], str]] = []
+        self._selecting: list[tuple[HyperNodeMember, str]] = []
+        for name in sorted(found):
+            for index, member in enumerate(found[name].spec.members):
+                fault = self._add(name, member)
+                if fault:
+                    _log.warning(
+                        'HyperNode has a defect name=%s defect="spec.members[%d].selector.%s"',
+                        name,
+                        index,
+                        fault,
+                    )
+        names = {each.spec.tier_name: each.spec.tier for _, each in sorted(found.items())}
+        names.pop("", None)
+        levels = tuple(sorted({*self._tier.values()}))
+        self.tiers = Tiers(levels, names) if found else NO_TIERS
+
+    def _add(self, name: str, member: HyperNodeMember) -> str:
+        """Note a member; returns what is wrong with its selector, "" for nothing."""
+        exact, regex = member.selector.exact_match, member.selector.regex_match
+        if member.type == HYPER_NODE:
+            if exact is not None:
+                self._parent.setdefault(exact.name, name)
+            return "" if exact is not None else "exactMatch: missing; name the HyperNode"
+        if exact is not None:
+            self._exact.setdefault(exact.name, []).append(name)
+        elif regex is not None:
+            fault = _find_pattern_fault(regex.pattern)
+            if fault:
+                return f"regexMatch.pattern: {shorten(repr(regex.pattern))} {fault}; no node is taken by it"
+            self._patterns.append((re.compile(regex.pattern), name))
+        elif member.selector.label_match is not None:
+            self._selecting.append((member, name))
+        return ""
+
+    def make_labels(self, node: str, labels: Mapping[str, str]) -> dict[str, str]:
+        """Return the labels of a node: by tier the HyperNode of the highest tier up to it."""
+        inside = {*self._list_all(node, labels)}
+        ranked = sorted(inside, key=lambda name: (-self._tier[name], name))
+        found = {}
+        for tier in self.tiers.levels:
+            name = next((name for name in ranked if self._tier[name] <= tier), "")
+            if name:
+                found[name_tier(tier)] = name
+        return found
+
+    def _list_all(self, node: str, labels: Mapping[str, str]) -> Iterator[str]:
+        """Yield the HyperNodes that a node is in, and those that these are in."""
+        direct = [*self._exact.get(node, ())]
+        direct += [name for pattern, name in self._patterns if pattern.search(node)]
+        for member, name in self._selecting:
+            selector = member.selector.label_match
+            if selector is not None and (selector.match_labels or selector.match_expressions):
+                direct += [name] if matches_labels(selector, labels) else []
+        for each in direct:
+            at, seen = each, set[str]()
+            while at in self._tier and at not in seen:
+                seen.add(at)
+                yield at
+                at = self._parent.get(at, "")
+
+
+def _find_pattern_fault(pattern: str) -> str:
+    """Return why a pattern is not used, "" if it is: it is a cluster's name pattern, and takes little time."""
+    if len(pattern) > LONGEST_PATTERN:
+        return f"is longer than {LONGEST_PATTERN} characters"
+    if not pattern:
+        return "is empty"
+    if _REPEATED_GROUP.search(pattern) or len(_REPETITION.findall(pattern)) > MOST_REPETITIONS:
+        return f"repeats a group, or more than {MOST_REPETITIONS} things; use a simpler one, or labelMatch"
+    try:
+        re.compile(pattern, re.ASCII)
+    except (re.error, OverflowError, RecursionError) as error:
+        return f"is no regular expression: {error}"
+    return ""
