@@ -1,4 +1,4 @@
-"""Sets aside objects that could not be handled, one by one, so that none holds up the others.
+"""Sets aside single objects whose handling raised an exception, so that all others are handled.
 
 Anybody with access may have written an object, perhaps to do harm, and it is still there after a restart. So
 each change of an object, and each action for one, goes through here. If it raises, the object is set aside,
@@ -39,15 +39,15 @@ class Quarantine:
         return sum(map(len, self._reasons.values()))
 
     def __iter__(self) -> Iterator[tuple[str, str, str]]:
-        """Yield kind, key and reason of what is set aside."""
+        """Yield kind, key and reason of all objects that are set aside."""
         return ((kind, key, why) for kind, found in self._reasons.items() for key, why in found.items())
 
     def reason(self, kind: str, key: str) -> str:
-        """Return why something is set aside, "" if it is not."""
+        """Return why an object is set aside, "" if it is not."""
         return self._reasons.get(kind, {}).get(key, "")
 
     def set_aside(self, kind: str, key: str, error: Exception, *, name: str = "") -> str:
-        """Set something aside because of an error; return the reason. ``name`` is shown to people."""
+        """Set an object aside because of an error; return the reason. ``name`` is shown to people."""
         reason = _reason(error)
         if self._count is not None:
             self._count(kind)

@@ -25,7 +25,7 @@ class Rewinds:
         self._noted = asyncio.Event()
 
     async def wait_beyond(self, count: int) -> int:
-        """Wait until it has happened more than ``count`` times; return how often."""
+        """Wait until the server has gone back more than ``count`` times; return how often it has."""
         while self.count <= count:
             await self._noted.wait()
         return self.count

@@ -50,7 +50,7 @@ class NodeImages:
         self._counted_nodes = 0
 
     def put(self, node: str, images: Iterable[pb.Image]) -> None:
-        """Take what a node has now."""
+        """Replace the images of a node."""
         before = self._nodes.get(node, ())
         after = tuple([self._intern(tuple(each.names), each.size) for each in images])
         self._nodes[node] = after
@@ -76,7 +76,7 @@ class NodeImages:
 
     @property
     def changed(self) -> bool:
-        """Whether ``take_heavy`` has anything to weigh."""
+        """Whether ``take_heavy`` may return any change."""
         return bool(self._stale) or len(self._nodes) != self._counted_nodes
 
     def take_heavy(self) -> tuple[Mapping[str, int], list[str]]:
@@ -111,7 +111,7 @@ class NodeImages:
         return stale
 
     def _fewest_containers(self, held: Iterable[_Held]) -> int:
-        """Return with how many containers, all of whose images weighed as much, a pod would reach the sum."""
+        """Return how many containers with images of this weight a pod needs before images count for its score."""
         weight = max((each.size for each in held), default=0) * sum(each.holders for each in held)
         if not weight:
             return MOST_CONTAINERS + 1

@@ -22,7 +22,7 @@ _NO_ALLOCATABLE = "missing, so nothing fits on the node; give cpu, memory and po
 
 
 def machine(node: Node, annotations: frozenset[str] = frozenset()) -> tuple[pb.Machine, tuple[Defect, ...]]:
-    """Return the machine and what is wrong with the node.
+    """Return the machine of a node, and the node's defects.
 
     The solver always accepts the message: amounts and taints that make no sense are left out, and a node that
     reports no allocatable resources offers none. It contains the annotations meant for models, and those in
@@ -118,7 +118,7 @@ class Machines:
         return self._outbox.get(name)
 
     def total(self, resource: str) -> int:
-        """Return what all machines together have of a resource. Looks at every machine."""
+        """Return the sum of a resource over all machines. Reads every machine."""
         return sum(
             each.amount
             for machine in self._outbox
@@ -127,7 +127,7 @@ class Machines:
         )
 
     def put(self, uid: str, machine: pb.Machine) -> bool:
-        """Take a node as it is now. Returns whether its name was not known before."""
+        """Add or replace a node. Returns whether its name is new."""
         name = machine.name
         known = name in self._outbox
         self._names.put(uid, name)
@@ -189,14 +189,12 @@ class Machines:
         self._outbox.begin_stream()
 
     def has_returned(self, name: str) -> bool:
-        """Return whether the stream's solver was told that a machine is gone which is there now, perhaps
-        anew.
-        """
+        """Return whether a machine exists now that the stream's solver was told is gone."""
         return name in self._told_gone
 
     @property
     def changed(self) -> bool:
-        """Whether there may be machines to take."""
+        """Whether machines may have changed since they were last taken."""
         return self._outbox.changed
 
     def take_removed(self) -> list[str]:

@@ -25,14 +25,14 @@ def payload(name: str, labels: Mapping[str, str]) -> bytes:
 
 
 class Namespaces:
-    """Tells ``records`` of the labels of namespaces."""
+    """Keeps the labels of namespaces in ``records``."""
 
     def __init__(self, records: CustomRecords) -> None:
         self._names = NameIndex()
         self._records = records
 
     def take_changes(self, changes: Sequence[Change[Namespace]]) -> None:
-        """Take namespaces as they are now. One that is being deleted keeps its labels until it is gone."""
+        """Handle changes of namespaces. A namespace that is being deleted keeps its labels until it is gone."""
         for uid, namespace in changes:
             if namespace is None:
                 name = self._names.remove(uid)  # "": it is unknown, or a namesake has replaced it

@@ -28,7 +28,7 @@ makes before there is a ReplicaSet.
 
 
 class Spreading:
-    """Groups of pods that are kept apart by default, while services come and go. Without ``enabled`` there are none.
+    """The groups of pods that default topology spread keeps apart, while services change; none unless ``enabled``.
 
     Pods without an owner that says it are remembered with their labels, as services decide about them.
     """
@@ -39,7 +39,7 @@ class Spreading:
         self._loose = _LabelsByNamespace()
 
     def group(self, uid: str, pod: Pod) -> str:
-        """Take a pod as it is now; returns its group, "" for none.
+        """Add or replace a pod; returns its group, "" for none.
 
         One that states constraints of its own, or is going, gets no default ones, and does not count for others.
         """
@@ -66,7 +66,7 @@ class Spreading:
         self._loose.remove(uid)
 
     def take_services(self, changes: Sequence[Change[Service]]) -> dict[str, str]:
-        """Take services as they are now; returns the groups of the pods, by uid, that this may have changed."""
+        """Handle changes of services; returns the groups, by uid, of the pods whose group may have changed."""
         touched = set()
         for uid, service in changes:
             namespace, selector = "", {}
@@ -102,16 +102,16 @@ class _LabelsByNamespace:
         self._namespace_of: dict[str, str] = {}
 
     def get_labels(self, namespace: str) -> Mapping[str, dict[str, str]]:
-        """Return what is known in a namespace, by uid."""
+        """Return the known labels in a namespace, by uid."""
         return self._labels.get(namespace, {})
 
     def put(self, uid: str, namespace: str, labels: dict[str, str]) -> None:
-        """Take up what is not known, or has been removed."""
+        """Add the labels of an object that is not known yet."""
         self._namespace_of[uid] = namespace
         self._labels.setdefault(namespace, {})[uid] = labels
 
     def remove(self, uid: str) -> str:
-        """Forget something, if it is known. Returns its namespace, "" if it is not."""
+        """Forget an object. Returns its namespace, "" if it is unknown."""
         namespace = self._namespace_of.pop(uid, "")
         if namespace:
             there = self._labels[namespace]

@@ -19,7 +19,7 @@ _MATCH, _MISMATCH = "matchLabelKeys", "mismatchLabelKeys"
 
 
 def requirements(selector: LabelSelector, path: str, defects: list[Defect]) -> list[pb.Requirement]:
-    """Return all conditions of a selector, each once, in one order whatever the order they are written in."""
+    """Return all conditions of a selector, each once, in a fixed order."""
     defects.extend(label_defects(selector.match_labels, f"{path}.matchLabels"))
     equal = [
         pb.Requirement(key=key, operator="In", values=[value]) for key, value in selector.match_labels.items()
@@ -89,7 +89,7 @@ def parse_requirement(
     defects: list[Defect],
     operators: Sequence[str] = OPERATORS,
 ) -> pb.Requirement:
-    """Return a condition on a label; what is wrong with it goes to ``defects``."""
+    """Return a condition on a label; its faults are added to ``defects``."""
     count = len(given.values)
     fault = key_fault(given.key)
     if fault:
@@ -108,7 +108,7 @@ def parse_requirement(
 
 
 def requirement(given: LabelSelectorRequirement | NodeSelectorRequirement) -> pb.Requirement:
-    """Return a condition as it is."""
+    """Return a condition as a message, unchecked."""
     return pb.Requirement(key=given.key, operator=given.operator, values=sorted(set(given.values)))
 
 

@@ -1,4 +1,4 @@
-"""Finds pods that ask for far more than a solver takes, before anything is made of what they ask for.
+"""Finds pods with far more rules, resources or containers than a solver takes, before these are read.
 
 A pod of a megabyte takes half a second to translate, and the solver would set it aside with a message all the same. The
 limits are the solver's (docs/placement-rules.md). It counts what the bridge makes of a pod, in which equal terms are
@@ -35,7 +35,7 @@ _ALWAYS_READ = frozenset({"cpu", "memory", "ephemeral-storage"})
 
 
 def describe_excess(spec: PodSpec) -> str:
-    """Say what a pod has far too much of, and what to do; empty if there is nothing."""
+    """Say of which limited thing a pod has far too much, and what to do; "" for no such thing."""
     for what, count in _count_each(spec):
         if count > 2 * LIMITS[what]:
             return f"the pod has {count} {what}; at most {LIMITS[what]} are supported, use fewer"
@@ -43,7 +43,7 @@ def describe_excess(spec: PodSpec) -> str:
 
 
 def keep_few_resources(spec: PodSpec) -> PodSpec:
-    """Return a spec without most resources where it names far too many; they are not even read.
+    """Return a spec that names few resources: if there are far too many, most are dropped unread.
 
     Resources that every node has are kept, and of the others as many as a pod may have, the first by name.
     """
@@ -86,7 +86,7 @@ def _list_resources(spec: PodSpec) -> set[str]:
 
 
 def _count_each(spec: PodSpec) -> Iterator[tuple[str, int]]:
-    """Yield how much a pod has of each; what takes longer to count comes last, when the rest is known to be little."""
+    """Yield what is limited, and how much of it a pod has; what takes long to count comes last."""
     what = "resources in requests"
     yield what, len(_list_resources(spec)) if _count_entries(spec) > 2 * LIMITS[what] else 0
     yield "labels in the node selector", len(spec.node_selector)

@@ -1,4 +1,4 @@
-"""What pods ask of nodes, checked as the API server checks it: selectors, affinity, tolerations, declared features."""
+"""Rules of pods about nodes, checked as by the API server: selectors, affinity, tolerations, declared features."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def node_selector(spec: PodSpec, defects: list[Defect]) -> dict[str, str]:
 
 
 def parse_required_terms(affinity: NodeAffinity, defects: list[Defect]) -> list[pb.NodeSelectorTerm]:
-    """Return the terms of which one must match. A rule without terms would match nothing and is a defect."""
+    """Return the terms of which at least one must match. Without terms nothing could match: that is a defect."""
     if affinity.required is None:
         return []
     terms = affinity.required.node_selector_terms
@@ -57,7 +57,7 @@ def parse_required_terms(affinity: NodeAffinity, defects: list[Defect]) -> list[
 
 
 def parse_preferred_terms(affinity: NodeAffinity, defects: list[Defect]) -> list[pb.PreferredTerm]:
-    """Return the weighted terms. An empty one is worth nothing, as in Kubernetes, and is left out."""
+    """Return the weighted terms, without empty ones, which match nothing in Kubernetes."""
     found = []
     for index, preferred in enumerate(affinity.preferred):
         path = f"{_PREFERRED}[{index}]"
@@ -126,12 +126,12 @@ def _field_requirement(given: NodeSelectorRequirement, path: str, defects: list[
 
 
 def feature_labels(declared: Iterable[str]) -> dict[str, str]:
-    """Return what a machine bears for the declared features of its node that pods may need."""
+    """Return the labels of a machine for the declared features of its node that pods may need."""
     return {f"{_FEATURE}{each}": "" for each in declared if each in (RESTART_ALL, USER_NAMESPACES)}
 
 
 def feature_rules(spec: PodSpec) -> list[pb.VolumeRule]:
-    """Return where the features are that a pod needs; nearly always nothing."""
+    """Return the rules for the node features that a pod needs; nearly always none."""
     needed = [
         pb.Requirement(key=f"{_FEATURE}{each}", operator="Exists") for each in _list_needed_labels(spec)
     ]

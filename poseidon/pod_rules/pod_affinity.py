@@ -77,7 +77,7 @@ def _selector(
         return pb.TaskSelector(nothing=True)
     own = requirements(term.label_selector, f"{path}.labelSelector", defects)
     if by_label is not None and not by_label.labels:
-        # Every namespace, so that names say nothing more.
+        # All namespaces are selected, so names of single ones add nothing.
         return pb.TaskSelector(labels=distinct([*own, *added]), namespaces_by_label=by_label)
     names = set(term.namespaces)
     if not names and by_label is None:
@@ -107,7 +107,7 @@ class Colocation(NamedTuple):
     topology_keys: tuple[str, ...]
 
     def add_to(self, message: pb.TaskClass) -> None:
-        """Let a class have it."""
+        """Write the colocation into the message of a class."""
         message.labels[GROUP_LABEL] = self.group
         own = pb.TaskSelector(
             labels=[pb.Requirement(key=GROUP_LABEL, operator="In", values=[self.group])],

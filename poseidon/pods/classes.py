@@ -1,4 +1,4 @@
-"""Task classes: what constraints and costs can see of a pod, described once and referred to by number."""
+"""Task classes: the part of a pod that constraints and costs read, described once and referred to by number."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LEAST_SURPLUS = 256
 
 @dataclass(slots=True, weakref_slot=True, eq=False)
 class Scene:
-    """Pods of one namespace with labels of the same names: the selectors of others see the same of them all."""
+    """A namespace and names of labels: selectors read the same labels of all pods that have these."""
 
     namespace: str
     labels: tuple[str, ...]
@@ -32,7 +32,7 @@ class Scene:
 
 
 class TreePlace(NamedTuple):
-    """What its tree of groups says of a pod: the name of its group in it, and whether its pods evict no others."""
+    """A pod's place in a tree of groups: the name of its group there, and whether pods of the tree evict no others."""
 
     group: str = ""
     never_preempts: bool = False
@@ -42,7 +42,7 @@ NO_TREE = TreePlace()
 
 
 class Additions(NamedTuple):
-    """What other objects add to what a pod says itself."""
+    """Properties of a pod that other objects decide: its claims, group, tree, kept node and queue."""
 
     needs: VolumeNeeds = NO_NEEDS
     """Requirements of its volumes."""
@@ -82,7 +82,7 @@ class Traits:
 
 
 class ClassKey(NamedTuple):
-    """What makes a class."""
+    """What distinguishes classes: pods with equal keys are of one class."""
 
     plain: Plain
     """What the spec says by itself."""
@@ -113,7 +113,7 @@ class ClassNumbers:
         return len(self._keys) >= self._look_at
 
     def number(self, key: ClassKey) -> int:
-        """Return the number of a class, a new one for a class that is not known."""
+        """Return the number of a class; an unknown class gets a new number."""
         number = self._numbers.get(key)
         if number is None:
             self._last += 1
@@ -148,7 +148,7 @@ class ClassNumbers:
         return message
 
     def defects(self, number: int) -> tuple[Defect, ...]:
-        """Return what is wrong with the spec of the class's pods, empty if nothing is."""
+        """Return the defects of the spec of the class's pods."""
         return self._keys[number].plain.defects
 
     def keep_only(self, numbers: Collection[int]) -> list[int]:
@@ -189,11 +189,11 @@ class ClassTable:
 
     @property
     def visibility(self) -> Visibility:
-        """What of pods and nodes models look at."""
+        """The data of pods and nodes that models read."""
         return self._visibility
 
     def traits(self, pod: Pod, *, needs: VolumeNeeds = NO_NEEDS, priority: int | None = None) -> Traits:
-        """Return the traits of a pod; ``spec.nodeName`` is none of them.
+        """Return the traits of a pod; its ``spec.nodeName`` is not among them.
 
         ``needs`` is what its volumes ask for, ``priority`` the pod's if its spec does not say. The pod's
         own selectors count from here on; what they see of pods met before comes into their classes with
@@ -245,16 +245,16 @@ class ClassTable:
         return self._intern(traits.template, traits.scene, traits.values, traits.ending, additions)
 
     def intern(self, pod: Pod) -> int:
-        """Return the number of a pod's class as far as things are known; see ``traits``."""
+        """Return the number of a pod's class without what other objects add; see ``traits``."""
         return self.traits(pod).task_class
 
     @property
     def may_have_moved(self) -> bool:
-        """Whether ``refresh`` has anything to look at."""
+        """Whether ``refresh`` may find changes."""
         return bool(self._heavier) or self._selector_index.has_grown
 
     def refresh(self) -> bool:
-        """Bring the classes of all traits up to date. Returns whether some have changed."""
+        """Update the class numbers of all traits. Returns whether some have changed."""
         if not self.may_have_moved:
             return False
         grown, heavier = self._selector_index.take_grown(), self._take_heavier()
@@ -270,7 +270,7 @@ class ClassTable:
 
     @property
     def names_images(self) -> bool:
-        """Whether there is anything for ``take_images`` to return."""
+        """Whether ``take_images`` would return any image."""
         return bool(self._images)
 
     def take_images(self) -> set[str]:
@@ -279,7 +279,7 @@ class ClassTable:
         return images
 
     def weigh_images(self, heavy: Mapping[str, int]) -> None:
-        """Weigh these images for pods of at least so many containers, from the next ``refresh`` on."""
+        """Count these images for pods of at least as many containers as stated, from the next ``refresh`` on."""
         self._heavy.update(heavy)
         self._heavier.update(heavy)
 
@@ -288,7 +288,7 @@ class ClassTable:
         return self._numbers.message(number)
 
     def defects(self, number: int) -> tuple[Defect, ...]:
-        """Return what is wrong with the spec of the class's pods, empty if nothing is."""
+        """Return the defects of the spec of the class's pods."""
         return self._numbers.defects(number)
 
     @property
@@ -319,7 +319,7 @@ class ClassTable:
         return {image for template in self._observed for image in template.images}
 
     def _look_anew(self) -> None:
-        """Keep only the selectors that still exist, if that makes a difference."""
+        """Drop the selectors that no pod has any more, if there are many."""
         selector_index = SelectorIndex()
         selector_index.observe(look for each in self._observed for look in each.plain.looks)
         for selector in self._watched.values():
@@ -340,7 +340,7 @@ class ClassTable:
         return any(self._heavy.get(image, count + 1) <= count for image in template.images)
 
     def _take_heavier(self) -> set[Template]:
-        """Return the templates whose images begin to make a difference."""
+        """Return the templates whose images count from now on."""
         heavier, self._heavier = self._heavier, set()
         if not heavier:
             return set()
@@ -361,7 +361,7 @@ class ClassTable:
         return scene
 
     def _sees_more(self, scene: Scene, grown: frozenset[str] | None) -> bool:
-        """Look at a scene again. Returns whether more is seen of it than before."""
+        """Update the labels that selectors read of a scene. Returns whether they have become more."""
         if grown is not None and scene.namespace not in grown:
             return False
         visible_labels = self._selector_index.visible_labels(scene.namespace, frozenset(scene.labels))
@@ -379,7 +379,7 @@ class ClassTable:
     ) -> Traits:
         traits = self._traits.get((template, scene, values, ending, additions))
         if traits is None:
-            # Values are often unique as a whole and shared one by one.
+            # Whole maps of labels are often unique, but single values are shared by many.
             values = tuple([intern(value) for value in values])
             traits = Traits(template, scene, values, ending, additions)
             traits.task_class = self._number(traits)
@@ -392,7 +392,7 @@ class ClassTable:
         borne = choose_shown(
             self._visibility, scene.visible_labels, scene.namespace, labels, ending=traits.ending
         )
-        # All images or none: their weights are summed up.
+        # All images of a pod count, or none: their weights are added.
         images = traits.template.images if traits.template in self._showing else ()
         return self._numbers.number(ClassKey(traits.template.plain, images, borne, traits.additions))
 

@@ -1,4 +1,4 @@
-"""What a pod's containers need besides resources: ports of the node, and images that are preferably there."""
+"""Needs of a pod's containers besides resources: ports of the node, and images that the node preferably has."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ def find_daemon_set(pod: Pod) -> OwnerReference | None:
 
 
 def nobodys(pod: Pod) -> bool:  # noqa: ARG001  # the answer where no DaemonSet is known
-    """Say that a pod is no DaemonSet's."""
+    """Return False: no DaemonSet is known, so none owns the pod."""
     return False
 
 

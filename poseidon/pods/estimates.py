@@ -1,4 +1,4 @@
-"""What models that estimate use need to know of a pod besides its requests: limits, Koordinator's priority
+"""Facts about a pod for models that estimate its use, besides its requests: limits, Koordinator's priority
 class, its owner.
 
 The rules are those of ``koordinator-sh/koordinator`` (``apis/extension``): a label decides, else the number

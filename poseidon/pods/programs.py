@@ -1,4 +1,4 @@
-"""What a pod runs, by a name that its like will bear again, and how long programs have run, as records for models.
+"""Names the program that a pod runs, which later pods share, and records how long programs have run, for models.
 
 That is learnt from pods that succeeded. A record of kind ``RuntimeHistory`` bears the program's name and
 ``{"count": 12, "meanSeconds": 41.5, "runs": [[38.1, 9], [53.8, 3]]}``; ``runs``: how many took about so long.
@@ -39,7 +39,7 @@ STEPS_PER_OCTAVE = 4
 
 
 def program(pod: Pod) -> str:
-    """Return the annotation, else ``namespace/name`` of the pod's job, else "" for unknown.
+    """Return the name of a pod's program: its annotation, else ``namespace/name`` of its job, else "".
 
     The number that a CronJob appends to the names of its Jobs is left out: all its runs are one program. Owners
     whose pods are not meant to end name no program.
@@ -138,7 +138,7 @@ class RuntimeHistory:
                 self.changed[oldest] = None
 
     def forget_pod(self, uid: str) -> None:
-        """Forget a deleted pod, and keep what it has taught."""
+        """Forget a deleted pod, but not its run time."""
         self._counted.discard(uid)
 
     def forget_told(self) -> None:

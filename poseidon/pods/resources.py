@@ -39,7 +39,7 @@ _FEW = 8
 
 
 def amounts(resources: Resources, path: str, defects: list[Defect], *, down: bool = False) -> Amounts:
-    """Parse a map of quantities. Entries that are no amount are left out and added to ``defects``.
+    """Parse a map of quantities. Invalid ones are left out and added to ``defects``.
 
     ``down``: fractions are dropped.
     """
@@ -56,7 +56,7 @@ def amounts(resources: Resources, path: str, defects: list[Defect], *, down: boo
 
 
 def effective_requests(spec: PodSpec, defects: list[Defect]) -> Amounts:
-    """Return what the pod needs, without resources of which it needs nothing.
+    """Return the requests of a pod by resource, without zeros.
 
     max(containers + sidecars, each init container + the sidecars started before it), overridden by pod-level
     requests where there are some, plus the overhead of the runtime class.
@@ -70,7 +70,7 @@ def effective_requests(spec: PodSpec, defects: list[Defect]) -> Amounts:
 
 
 def compute_assumed_requests(spec: PodSpec) -> Amounts:
-    """Return what the pod is taken to need beyond its requests when nodes are scored.
+    """Return what scoring assumes of a pod beyond its requests, by resource.
 
     As kube-scheduler's NonZeroRequested: each container that states no request of cpu or memory, and no limit either,
     counts with the ``ASSUMED`` amount. A request of 0 is a statement, and so is one for the pod as a whole. Whether the
@@ -101,7 +101,7 @@ def _complete(resources: ResourceRequirements, path: str, defects: list[Defect])
 
 
 def _read_assumed(resources: ResourceRequirements, path: str, defects: list[Defect]) -> Amounts:
-    """Return a container's requests of those resources alone that may be assumed: there may be thousands of others."""
+    """Return a container's requests, only of resources that may be assumed: it may name thousands of others."""
     if len(resources.requests) + len(resources.limits) > _FEW:
         requests = {name: resources.requests[name] for name in ASSUMED if name in resources.requests}
         limits = {name: resources.limits[name] for name in ASSUMED if name in resources.limits}

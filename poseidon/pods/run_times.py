@@ -1,4 +1,4 @@
-"""How long pods run at most, as far as they say, by a deadline or by an annotation; and when they have ended."""
+"""Reads how long pods will run at most, from a deadline or an annotation, and when they ended."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_SECONDS = 10**9
 
 
 def find_run_seconds(pod: Pod) -> int:
-    """Return after how many seconds a pod has ended at the latest; 0 if it does not say.
+    """Return the most seconds that a pod may run; 0 if it does not say.
 
     Rounded up, by an eighth at most, so that pods of nearly equal runs are alike.
     """

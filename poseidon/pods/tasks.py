@@ -1,4 +1,4 @@
-"""Turns a Pod into a task, or says why it is none at present."""
+"""Turns a Pod into a task, or says why it is not a task at present."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Task(Struct, frozen=True, gc=False):
 
 
 def disposition(pod: Pod) -> Disposition:
-    """Classify a pod by how far it has come."""
+    """Classify a pod: finished, bound, terminating, gated, or to be placed."""
     if pod.terminal:
         return Disposition.FINISHED
     if pod.spec.node_name:
@@ -111,7 +111,7 @@ def task(pod: Pod, classes: ClassTable, priorities: PriorityResolver) -> Task:
         traits=classes.traits(pod, priority=priority),
         job=job_id(metadata),
         priority=priority,
-        # The protocol counts from 1970; whatever claims to be older is simply among the oldest.
+        # The protocol's times begin in 1970: a pod that claims to be older counts as from then.
         created=max(time or 0.0, 0.0),
         scheduled=(_since(pod, "PodScheduled") if timed else 0.0) or _read_start(pod),
         initialized=_since(pod, "Initialized") if timed else 0.0,
@@ -126,7 +126,7 @@ def _read_start(pod: Pod) -> float:
 
 
 def _since(pod: Pod, kind: str) -> float:
-    """Return since when a condition is True, 0 if it is not, or does not say."""
+    """Return since when (seconds) a condition is True; 0 if it is not True or states no time."""
     condition = pod.condition(kind)
     if condition is None or condition.status != "True":
         return 0.0
@@ -178,7 +178,7 @@ def identity(*parts: str) -> str:
 
 
 def parts_of(text: str) -> list[str]:
-    """Return the parts that ``identity`` was given, if the text is short enough to contain them."""
+    """Return the parts of a text that ``identity`` made; it must not have been shortened."""
     return [part.replace("%2F", "/").replace("%25", "%") for part in text.split("/")]
 
 
@@ -267,7 +267,7 @@ def _clip(value: int) -> int:
 
 
 def bare(pod: Pod) -> Pod:
-    """Return what the bridge must know of any pod: its identity, its node, and what it uses there."""
+    """Return the task of a pod that is not placed here: its identity, its node, and what it uses there."""
     metadata, spec = pod.metadata, pod.spec
     return Pod(
         metadata=ObjectMeta(

@@ -1,4 +1,4 @@
-"""What a pod's spec says by itself, before its labels and namespace come in: most pods are copies of a template."""
+"""Templates: the part of a class that the pod's spec alone decides, without labels and namespace."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _SOURCE_CACHE_LIMIT = 50_000
 
 
 class ClassSource(Struct, frozen=True, gc=False, omit_defaults=True):
-    """What a class says of a pod by itself. It is its own key: pods of equal sources are of one class.
+    """The fields of a pod that its class is made from. It serves as a key: pods of equal sources share a template.
 
     ``describe`` is given this and no pod, so that it can look at nothing in which pods of one class may differ.
     """
@@ -79,7 +79,7 @@ class ClassSource(Struct, frozen=True, gc=False, omit_defaults=True):
 def class_source(
     pod: Pod, visibility: Visibility, *, priority: int | None = None, daemon: bool = False
 ) -> ClassSource:
-    """Return what a class says of a pod. ``priority`` is the pod's, if its spec does not say."""
+    """Return the source of a pod's class. ``priority`` is the pod's, if its spec does not say."""
     spec = pod.spec
     return ClassSource(
         spec=replace(spec, **_ELSEWHERE),
@@ -98,13 +98,13 @@ def class_source(
 
 
 _ELSEWHERE = {
-    # Other fields of a source say of these what a class says.
+    # A class gets these facts from other fields of its source.
     "preemption_policy": "",
     "restart_policy": "",
     "active_deadline_seconds": None,
     "termination_grace_period_seconds": None,
     "volumes": (),
-    # No class says anything of these.
+    # No class depends on these.
     "node_name": "",
     "scheduler_name": "",
     "priority": None,
@@ -120,7 +120,7 @@ _ELSEWHERE = {
 
 
 def describe(source: ClassSource, visibility: Visibility) -> tuple[pb.TaskClass, tuple[Defect, ...]]:
-    """Return a class without number, labels and namespace, and what is wrong with the spec.
+    """Return a class without number, labels and namespace, and the defects of the spec.
 
     A class with defects has them as ``invalid`` and, of the rules, only ports and disks. So the solver always
     accepts it, never places it, and still counts it where it runs. The same goes for a class with far too
@@ -170,7 +170,7 @@ class Plain:
 
 
 class Template(NamedTuple):
-    """What a spec says: a class, and the images of the containers, which belong to it only where they matter."""
+    """A class made from a spec, and the images of its containers, which are in the class only if they count."""
 
     plain: Plain
     images: tuple[str, ...]
@@ -222,7 +222,7 @@ class TemplateTable:
 
 
 def _add_detail(message: pb.TaskClass, spec: PodSpec, visibility: Visibility) -> None:
-    """Add what only some models look at. What is wrong with it has been found with the requests."""
+    """Add the fields that only some models read. Their defects have been found with the requests."""
     known: list[Defect] = []
     if visibility.containers:
         message.containers.extend(container_messages(spec, limits=visibility.limits))
@@ -270,7 +270,7 @@ def _rules(source: ClassSource, defects: list[Defect]) -> pb.TaskClass:
 
 
 def _metadata_read(pod: Pod, annotations: dict[str, str]) -> ObjectMeta:
-    """Return what of the pod's own metadata its class says; its rules between pods read namespace and labels."""
+    """Return the metadata of the pod that its class needs; rules between pods read namespace and labels."""
     spec, metadata = pod.spec, pod.metadata
     affinity = spec.affinity
     between = affinity is not None and (affinity.pod_affinity or affinity.pod_anti_affinity)

@@ -1,4 +1,4 @@
-"""Which of an object's metadata travels to models, whatever selectors look at (see ``selector_index``)."""
+"""Decides which metadata of objects is sent for models; labels that selectors read come in addition."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _NO_LABEL = ""
 
 @dataclass(frozen=True, slots=True)
 class Visibility:
-    """Which of a pod's data models read. Other metadata divide a class only if some selector reads them."""
+    """The data of pods that models read. Other metadata distinguish classes only if some selector reads them."""
 
     labels: frozenset[str] = frozenset()
     """Names of labels."""
@@ -95,8 +95,7 @@ class Visibility:
 
 
 def visible_to(needs: Collection[str], *, bandwidth: bool = False) -> Visibility:
-    """Return what the models of a solver need to see, by the words with which it says so; see ``Welcome`` in the
-    protocol.
+    """Return the data that a solver's models read, from its needs as ``Welcome`` of the protocol states them.
 
     ``bandwidth``: annotations are requests.
     """
@@ -141,7 +140,7 @@ def _choose(given: Mapping[str, str], keys: frozenset[str]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What one kind of selector sees of the pods that it may match.
+    """The labels that one kind of selector reads of the pods that it may match.
 
     ``needs``: labels without which it matches none. ``reads``: all labels that it has a condition on. ``limited``:
     it covers some namespaces only.
@@ -158,14 +157,14 @@ FiledLook: TypeAlias = tuple[str | None, Look]
 
 @dataclass(frozen=True, slots=True)
 class VisibleLabels:
-    """What all selectors together see of a pod: labels by name, and its namespace."""
+    """The labels (by name) of a pod that all selectors together read, and whether they read its namespace."""
 
     labels: frozenset[str] = frozenset()
     namespace: bool = False
 
 
 class Shown(NamedTuple):
-    """What of a pod's own metadata its class bears."""
+    """The metadata of a pod that its class contains."""
 
     namespace: str
     labels: tuple[tuple[str, str], ...]
@@ -186,7 +185,7 @@ def choose_shown(
     *,
     ending: bool,
 ) -> Shown:
-    """Choose what models or selectors look at; ``labels`` come sorted."""
+    """Choose the metadata that models or selectors read; ``labels`` are sorted."""
     return Shown(
         namespace if visible_labels.namespace or visible.namespaces else "",
         tuple([item for item in labels if item[0] in visible_labels.labels or item[0] in visible.labels]),
@@ -212,11 +211,11 @@ class SelectorIndex:
         return anywhere + sum(len(looks) for filed in self._within.values() for looks in filed.values())
 
     def grow_everywhere(self) -> None:
-        """Say at the next ``take_grown`` that more may be seen of all pods."""
+        """Have the next ``take_grown`` return that selectors may read more of all pods."""
         self._grown_anywhere = True
 
     def observe(self, looks: Iterable[FiledLook]) -> None:
-        """Take up what selectors look at."""
+        """Add what selectors read."""
         for namespace, look in looks:
             if namespace is None:
                 self._grown_anywhere |= _file(self._anywhere, look)
@@ -224,7 +223,7 @@ class SelectorIndex:
                 self._grown.add(namespace)
 
     def watch(self, selector: pb.TaskSelector) -> None:
-        """Take up a selector that is no pod's, as that of a disruption budget."""
+        """Add a selector that belongs to no pod, such as that of a disruption budget."""
         self.observe(_list_looks(selector))
 
     def visible_labels(self, namespace: str, labels: frozenset[str]) -> VisibleLabels:
@@ -243,7 +242,7 @@ class SelectorIndex:
         return self._grown_anywhere or bool(self._grown)
 
     def take_grown(self) -> frozenset[str] | None:
-        """Return the namespaces whose visible part may have grown since the last call, None for all of them."""
+        """Return the namespaces in which selectors may read more labels since the last call, None for all."""
         grown, anywhere = frozenset(self._grown), self._grown_anywhere
         self._grown.clear()
         self._grown_anywhere = False
@@ -258,7 +257,7 @@ class SelectorIndex:
 
 
 def list_looks(rules: pb.TaskClass) -> tuple[FiledLook, ...]:
-    """Return what the selectors of a class look at, each once."""
+    """Return what the selectors of a class read, each once."""
     terms = (rules.affinity, rules.anti_affinity, rules.preferred_affinity, rules.preferred_anti_affinity)
     selectors = [term.selector for each in terms for term in each]
     selectors += [rule.selector for rule in rules.spread]

@@ -1,4 +1,4 @@
-"""Passes on what a watch has heard: changes to their taker, and objects that cannot be decoded to the log."""
+"""Passes the changes that a watch has received to their handler, and logs objects that cannot be decoded."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FEW = 4
 
 
 class Delivery(Generic[T]):
-    """Where the changes of one resource go; see ``Reflector`` for ``take``, ``changed`` and ``in_turn``."""
+    """Passes on the changes of one resource; see ``Reflector`` for ``take``, ``changed`` and ``in_turn``."""
 
     def __init__(
         self,
@@ -47,13 +47,13 @@ class Delivery(Generic[T]):
         """Whether a complete list has been passed on, or the resource is not served."""
 
     def hand_over(self, batch: Sequence[Change[T]], kind: str) -> None:
-        """Pass on changes that no line of a watch has told, and count them as of a kind."""
+        """Pass on changes that come from a list, not from a watch, and count them as changes of this kind."""
         if batch:
             self.count_heard(kind, len(batch))
             self.deliver(batch)
 
     def count_heard(self, kind: str, number: int) -> None:
-        """Count objects of a kind of change."""
+        """Count received changes of a kind."""
         series = self._heard.get(kind)
         if series is None:  # looked up once, as that takes longer than counting
             series = self._heard[kind] = self._metrics.watch_events.labels(self._resource, kind)
@@ -64,9 +64,9 @@ class Delivery(Generic[T]):
         self.hand_over([Change(uid, None) for uid in sorted(uids)], "VANISHED")
 
     def deliver(self, batch: Sequence[Change[T]], size: int = 0) -> None:
-        """Pass on changes of so many bytes; those that cannot be handled go to quarantine.
+        """Pass on changes, which take ``size`` bytes together; those that cannot be handled go to quarantine.
 
-        Namespaces take turns: what does not come to its turn at once is left to ``catch_up``.
+        Namespaces take turns: changes whose turn has not come are left to ``catch_up``.
         """
         if not self._in_turn or not self.synced.is_set():
             self._pass_on(batch)
@@ -88,7 +88,7 @@ class Delivery(Generic[T]):
             self._late.set()
 
     async def catch_up(self) -> None:
-        """Pass on for ever what waits for its turn."""
+        """Pass on changes when their turn comes, for ever."""
         while True:
             await self._late.wait()
             self._late.clear()

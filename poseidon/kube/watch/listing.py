@@ -49,8 +49,7 @@ class Present(NamedTuple):
 
 
 async def look(transport: Transport, resource: Resource[Any], newest: ObjectMeta) -> Present:
-    """Read the present version of a collection and of one object (any, if it has no name), in one small
-    request.
+    """Read the present versions of a collection and of one of its objects (``newest``, or any), in one small request.
 
     A list of one name in one namespace costs the API server a single read, and needs no other right than the
     list of all. Raises ``KubeError``.

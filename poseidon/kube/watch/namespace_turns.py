@@ -55,12 +55,12 @@ class _Namespace:
     piece: int = _FIRST
 
     def decay(self, now: float) -> float:
-        """Return the seconds of work that are not forgotten yet."""
+        """Return the seconds of work for a namespace that still count; they are forgotten over time."""
         return max(0.0, self.used - (now - self.at) * _FORGOTTEN)
 
 
 class NamespaceTurns(Generic[T]):
-    """Hands changes on to ``deliver``, which takes a few at a time of one namespace. ``clock`` is monotonic."""
+    """Passes changes to ``deliver``, a few of one namespace at a time. ``clock`` is monotonic."""
 
     def __init__(self, deliver: Callable[[Sequence[Change[T]]], None], clock: Callable[[], float]) -> None:
         self._deliver, self._clock = deliver, clock
@@ -77,11 +77,13 @@ class NamespaceTurns(Generic[T]):
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing waits and all work has been forgotten."""
+        """Whether no change waits and no past work counts any more."""
         return not self._changes and self._clock() >= self._quiet_at
 
     def take(self, changes: Sequence[Change[T]], size: int = 0) -> None:
-        """Take changes of so many bytes together, and hand on what is quickly done; the rest waits for ``hand_on``."""
+        """Add changes, which take ``size`` bytes together, and pass on some for a slice of time; others wait for
+        ``hand_on``.
+        """
         each = size // len(changes) if changes else 0
         for change in changes:
             known = self._changes.get(change.uid)
@@ -94,7 +96,7 @@ class NamespaceTurns(Generic[T]):
             self.hand_on()
 
     def hand_on(self) -> None:
-        """Hand on for a slice of time what waits and may be handed on now, of whoever has taken least first."""
+        """Pass on waiting changes for a slice of time, first those of namespaces that have taken least time."""
         begun = now = self._clock()
         crowded = self._bytes > MOST_BYTES
         ready = [
@@ -113,13 +115,13 @@ class NamespaceTurns(Generic[T]):
                 heappop(ready)
 
     def next_in(self) -> float | None:
-        """Return in how many seconds there is something to ``hand_on``; None if nothing waits."""
+        """Return in how many seconds a change may be passed on by ``hand_on``; None if none waits."""
         if not self._waiting:
             return None
         return max(0.0, min(each.not_before for each in self._waiting.values()) - self._clock())
 
     def charge(self, change: Change[T], took: float) -> None:
-        """Note that a change was handed on elsewhere, and took so many seconds."""
+        """Count ``took`` seconds for the namespace of a change that was passed on elsewhere."""
         self._charge(self._find(change), 1, took, self._clock())
 
     def _queue(self, change: Change[T]) -> _Namespace:
@@ -128,16 +130,16 @@ class NamespaceTurns(Generic[T]):
         return namespace
 
     def _find(self, change: Change[T]) -> str:
-        """Return the namespace of a change, which is known from now on."""
+        """Return the namespace of a change, and add it if it is new."""
         found = change.object
-        # Little is to do where an object is gone, and nothing says where it was.
+        # An object that is gone has no namespace here; handling its end takes little time.
         name = get_metadata(found).namespace if found is not None else ""
         if name not in self._namespaces:
             self._namespaces[name] = _Namespace(at=self._clock())
         return name
 
     def _hand_on_piece(self, name: str) -> float:
-        """Hand on a few changes of a namespace; returns the time afterwards."""
+        """Pass on a few changes of a namespace; returns the time afterwards."""
         namespace = self._namespaces[name]
         uids = [namespace.waiting.popleft() for _ in range(min(namespace.piece, len(namespace.waiting)))]
         if not namespace.waiting:
@@ -169,7 +171,7 @@ class NamespaceTurns(Generic[T]):
             del self._namespaces[name]
 
     def _has_company(self, name: str, used: float, now: float) -> bool:
-        """Say whether another namespace that has taken less is being served."""
+        """Return whether another namespace that has taken less time has been served lately."""
         return any(
             now - at < RECENT and other != name and self._get_used(other, now) < used
             for other, at in self._served.items()

@@ -59,7 +59,7 @@ async def reconcile(
 
 
 async def _compare(environment: Environment, known: Known) -> tuple[str, int]:
-    """Return the result in the words of the metric, and the number of objects that differ."""
+    """Compare once; return the result, as the metric names it, and the number of objects that differ."""
     name = known.resource.name
     try:
         limit = environment.reflector.page_size

@@ -125,7 +125,7 @@ class Reflector(Generic[T]):
     # --- list ----------------------------------------------------------------------------------------------
 
     async def _list(self) -> None:
-        """Pass on all objects, and the absence of those that are gone."""
+        """List: pass on all objects, and which of the known objects are gone."""
         self._metrics.relists.labels(self._resource.name, self._relist_reason).inc()
         versions = self._resource.versions()
         for self._served in versions:
@@ -242,7 +242,7 @@ class Reflector(Generic[T]):
         self._version = self._newest = metadata.resource_version or self._version
 
     def _take_object(self, raw: msgspec.Raw, batch: list[Change[T]]) -> ObjectMeta:
-        """Take an object that has come or changed, unless nothing has changed that anybody reads."""
+        """Add an object that has come or changed to the batch, unless no field has changed that is read here."""
         outline = None if self._resource.outline is None else decode_outline(raw, self._resource.outline)
         if outline is not None:
             metadata, mark = outline.metadata, outline.mark
@@ -305,7 +305,7 @@ class Reflector(Generic[T]):
         self._rewinds_heeded = rewinds.count
 
     async def _watch_rewinds(self) -> None:
-        """List again, and accept any version, whenever another part has noted that the server has gone back."""
+        """List again, and accept any version, whenever another reflector has noted that the server has gone back."""
         rewinds = self._environment.rewinds
         while True:
             count = await rewinds.wait_beyond(self._rewinds_heeded)

@@ -234,7 +234,7 @@ class Binder(WorkerPool[BindRequest]):
         tries: Tries | None = None  # most succeed at once
         perhaps_done = False
         while True:
-            # No await between asking and returning the place: others must see it free.
+            # No await between the check and giving the room back: the next check must see it free.
             refused = "" if perhaps_done else self._refusal(request)
             if refused:
                 return BindOutcome(request, BindResult.WITHHELD, refused)
@@ -295,7 +295,7 @@ def binding_body(request: BindRequest) -> bytes:
 
 
 def judge(request: BindRequest, error: ApiError) -> BindOutcome:
-    """Return what a final refusal means. The words of a 409 are those of kube-apiserver's binding storage."""
+    """Return the outcome that a final refusal means. Texts of a 409 are those of kube-apiserver's binding storage."""
     if error.not_found:
         return BindOutcome(request, BindResult.GONE, "the pod is gone")
     if error.conflict:

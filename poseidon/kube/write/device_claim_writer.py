@@ -24,7 +24,7 @@ _CONFLICTS = 5
 
 
 class DeviceClaimWrite(NamedTuple):
-    """Reserve a claim for pods, or give reservations back. A claim that is reserved for nobody any more gets free."""
+    """Reserve a claim for pods, or give reservations back. The last one frees the claim's devices."""
 
     claim: ResourceClaim
     """The claim as it was seen."""
@@ -70,7 +70,9 @@ class RefusedWriteError(Exception):
 
 
 def build_status(claim: ResourceClaim, write: DeviceClaimWrite) -> Json | None:
-    """Return what to change in a claim's status, None if it is as it should be. Raises ``RefusedWriteError``."""
+    """Return the change of a claim's status that carries out a write, None if none is needed. Raises
+    ``RefusedWriteError``.
+    """
     name, status = claim.metadata.name, claim.status
     if claim.metadata.uid != write.claim.metadata.uid:
         raise RefusedWriteError(f'resourceclaim "{name}" not found')
@@ -197,7 +199,7 @@ class DeviceClaimWriter(WorkerPool[DeviceClaimWrite]):
     async def _patch(
         self, write: DeviceClaimWrite, claim: ResourceClaim, more: Json, status: Json | None
     ) -> ResourceClaim:
-        """Patch the claim's metadata, or its status; return the claim as it is since then."""
+        """Patch the claim's metadata, or its status; return the claim as the server answers."""
         metadata = {"uid": claim.metadata.uid, "resourceVersion": claim.metadata.resource_version, **more}
         if status is None:  # a strategic merge patch keeps other finalizers
             path, form, body = write.path, STRATEGIC_MERGE_PATCH, {"metadata": metadata}

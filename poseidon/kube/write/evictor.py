@@ -94,7 +94,7 @@ class Evictor(WorkerPool[EvictionRequest]):
         self._on_outcome(outcome)
 
     async def _evict(self, request: EvictionRequest) -> EvictionOutcome:
-        """Ask until an answer comes that another try would not change."""
+        """Request the eviction until it succeeds or another try would not help."""
         tries = Tries(self._options, self._environment.random, self._environment.clock)
         delete = request.beyond_budget
         while True:

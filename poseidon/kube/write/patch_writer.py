@@ -120,7 +120,7 @@ class ConditionWriter(PatchWriter):
     def unschedulable(
         self, pod: PodRef, message: str, *, was_unschedulable: bool, undecided: bool = False
     ) -> None:
-        """Set the condition. With ``was_unschedulable``, its status was False before and keeps its time."""
+        """Set the condition. ``was_unschedulable``: its status was False before, so it keeps its transition time."""
         waiting = self.waiting(pod.uid)
         if waiting is not None:
             was_unschedulable = isinstance(waiting, _Unscheduled) and waiting.since is None

@@ -144,7 +144,7 @@ class PodRecovery:
         return True
 
     async def _create(self, pod: PodRef, path: str, body: Object) -> str:
-        """Create the pod; there is no way back, so only another pod of this name ends the tries."""
+        """Create the pod, and try again until it exists: its former object is deleted, so giving up would lose it."""
         encoded = msgspec.json.encode(body)
         backoff = Backoff(self._random, 0.2, 10.0)
         refusals = 0

@@ -18,7 +18,7 @@ _AT_A_TIME = 16
 
 
 class SuspensionWrite(NamedTuple):
-    """Whether an object is to be ``suspended``, as ``field`` says; ``generation``: of the spec that was looked at."""
+    """Set ``field`` of an object to ``suspended``, if its spec is still of this ``generation``."""
 
     about: ObjectRef
     collection: str

@@ -101,7 +101,7 @@ class Tries:
 
 
 def outrun(error: ApiError) -> bool | None:
-    """Return whether to try again: after another write came in between, or if the kind of error allows it."""
+    """Return whether to try again: another write came in between, or the error is transient."""
     return True if error.outrun else None
 
 
@@ -196,7 +196,7 @@ class WriteBehindOptions(RetryOptions):
 
 
 class _Waiting(NamedTuple, Generic[W]):
-    """A write that waits; from ``until`` (the event loop's time) on it no longer lets urgent work go first."""
+    """A waiting write; from ``until`` (the event loop's time) on it is made even while urgent work waits."""
 
     write: W
     until: float
@@ -279,7 +279,7 @@ class WriteBehind(Generic[W]):
         self._active.add(key)
         try:
             is_quiet = False
-            # If late writes are not limited, those out of patience need not know.
+            # Without a limit of late writes nothing has to be noted of those whose time is over.
             if self._late is not None or asyncio.get_running_loop().time() < waiting.until:
                 is_quiet = await self._is_quiet_by(waiting.until)
             async with nullcontext() if is_quiet or self._late is None else self._late:
