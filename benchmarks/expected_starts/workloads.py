@@ -2,8 +2,10 @@
 
 The parallel machine's jobs are drawn after Lublin and Feitelson, "The workload on parallel supercomputers: modeling the
 characteristics of rigid jobs", JPDC 63 (2003), and written in the form SWF: sizes are mostly powers of two, the
-logarithms of run times a mixture of two gamma distributions whose weights follow the size. Two things are ours: no job
-asks for more than a quarter of the machine, and jobs come as a Poisson process of a stated load.
+logarithms of run times a mixture of two gamma distributions whose weights follow the size. Users ask for a round time
+of which the job takes an even part, as Mu'alem and Feitelson found (IEEE Transactions on Parallel and Distributed
+Systems 12, 2001). Two things are ours: no job asks for more than a quarter of the machine, and jobs come as a Poisson
+process of a stated load.
 """
 
 from __future__ import annotations
@@ -66,9 +68,12 @@ def draw_parallel(size: Size) -> Scenario:
     jobs = 60 * nodes
     sizes, runs = draw_jobs(jobs, 4 * nodes, random)
     arrival = np.cumsum(random.exponential(float(np.mean(sizes * runs)) / (1.05 * 16 * nodes), jobs))
+    limits = draw_limits(runs, random)
     lines = [
-        f"{number} {when:.0f} -1 {run:.0f} {asked} -1 -1 {asked} -1 -1 1 1 1 1 1 1 -1 -1"
-        for number, (when, run, asked) in enumerate(zip(arrival, runs, sizes, strict=True), start=1)
+        f"{number} {when:.0f} -1 {run:.0f} {asked} -1 -1 {asked} {limit:.0f} -1 1 1 1 1 1 1 -1 -1"
+        for number, (when, run, asked, limit) in enumerate(
+            zip(arrival, runs, sizes, limits, strict=True), start=1
+        )
     ]
     (size.folder / "parallel.swf").write_text("\n".join(lines) + "\n", encoding="utf-8")
     kind = {"name": "job", "requests": {"cpu": 1, "memory": "1Gi"}, "duration": {"mean": "1h"}}
@@ -92,6 +97,16 @@ def draw_jobs(
     short = random.random(count) < np.clip(0.78 - 0.0054 * sizes, 0.0, 1.0)
     runs = np.exp(np.where(short, random.gamma(4.2, 0.94, count), random.gamma(312.0, 0.03, count)))
     return sizes.astype(np.int64), np.clip(runs, 1.0, 12 * 3600.0)
+
+
+LIMITS = 60.0 * np.array([5, 10, 15, 30, 60, 120, 240, 360, 480, 720, 1440])
+"""Run times that users ask for, in seconds."""
+
+
+def draw_limits(runs: NDArray[np.float64], random: np.random.Generator) -> NDArray[np.float64]:
+    """Return what users ask for: the round time above the run, divided by a part that is drawn evenly."""
+    wanted = runs / np.maximum(random.random(len(runs)), 1e-3)
+    return np.asarray(LIMITS[np.minimum(np.searchsorted(LIMITS, wanted), len(LIMITS) - 1)])
 
 
 def read_openb(size: Size) -> Scenario:

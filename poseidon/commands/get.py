@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
 import click
 
 from poseidon.commands.connection import connection_options, names_cluster
 from poseidon.commands.endings import print_json, warn
 from poseidon.commands.offline_input import Source, offline_options
 from protos.conventions.configuration import API_VERSION, KIND
+
+if TYPE_CHECKING:
+    from poseidon.offline.planned_queues import PlannedQueue
+    from poseidon.simulate.expected_starts import QueueStarts
 
 
 @click.group("get")
@@ -18,7 +25,13 @@ def get() -> None:
 @get.command("queues")
 @offline_options
 @connection_options
-def get_queues(*, source: Source, output: str) -> None:
+@click.option(
+    "--when",
+    is_flag=True,
+    help="Also say when the first and the last pod that waits in each queue are expected to get nodes. Takes up to a "
+    "minute.",
+)
+def get_queues(*, source: Source, output: str, when: bool) -> None:
     """Show queues as a tree: quotas, what is used and borrowed, and how many workloads wait.
 
     With files, as poseidon plan would leave them; without, as a round now would leave those of the cluster that the
@@ -36,9 +49,22 @@ def get_queues(*, source: Source, output: str) -> None:
         )
     made = make_plan(given.manifests, given.configuration, given.now)
     warn(made.warnings)
+    starts: dict[str, QueueStarts] = {}
+    if when:
+        from poseidon.simulate.expected_starts import expect_starts, group_by_queue
+
+        starts = group_by_queue(expect_starts(given.manifests, given.configuration, given.now))
     if output == "json":
-        print_json({"queues": [each.as_json() for each in made.queues]})
+        print_json({"queues": [_describe(each, starts, when=when) for each in made.queues]})
         return
     from poseidon.offline.tables import print_queues
 
-    print_queues(made.queues)
+    times = {queue: found.format_times() for queue, found in starts.items()}
+    print_queues(made.queues, times if when else None)
+
+
+def _describe(queue: PlannedQueue, starts: Mapping[str, QueueStarts], *, when: bool) -> dict[str, Any]:
+    """Return a queue for programs, with its expected starts where these were asked for."""
+    found = starts.get(queue.queue)
+    more = {"expectedStarts": found and found.as_json()} if when else {}
+    return queue.as_json() | more

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import click
 from rich.console import Console
@@ -103,9 +103,15 @@ def _queue_rows(queues: Iterable[PlannedQueue]) -> Iterator[Sequence[str]]:
             first = ("", "", "")
 
 
-def print_queues(queues: Iterable[PlannedQueue]) -> None:
-    """Print queues as a tree."""
-    _Printer().print(_table(_QUEUE_HEADINGS, _queue_rows(queues)))
+def print_queues(queues: Sequence[PlannedQueue], starts: Mapping[str, tuple[str, str]] | None = None) -> None:
+    """Print queues as a tree; ``starts``: by queue, when the first and the last pod that waits get nodes."""
+    headings: tuple[str, ...] = _QUEUE_HEADINGS
+    rows = _queue_rows(queues)
+    if starts is not None:
+        names = iter([queue.queue for queue in queues])
+        headings = (*headings, "FIRST IN", "LAST IN")
+        rows = ((*row, *(starts.get(next(names), ("", "")) if row[0] else ("", ""))) for row in rows)
+    _Printer().print(_table(headings, rows))
 
 
 def print_rows(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

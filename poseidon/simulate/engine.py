@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -279,33 +279,37 @@ class Simulation:
             self._carry_out(result.deltas)
         self.wakes = self.now + self.round_every
 
-    def _carry_out(self, deltas: Iterable[pb.Delta]) -> None:
+    def _carry_out(self, deltas: Sequence[pb.Delta]) -> None:
         """Let victims go and placed tasks begin."""
-        events: list[pb.Event] = []
+        victims = self._evict(deltas)
         reports: list[pb.BindingReport] = []
-        victims: list[int] = []
         written: dict[int, float] = {}
         for delta in deltas:
-            task = self.find_number(delta.task)
             if delta.kind == pb.Delta.PLACE:
+                task = self.find_number(delta.task)
                 begun = self._find_beginning(task, written)
                 self.tasks.place(task, self.machines.number[delta.machine], begun)
                 reports.append(pb.BindingReport(task=delta.task, machine=delta.machine, bound=True))
-            elif (
-                delta.kind == pb.Delta.PREEMPT
-                and not delta.withdrawn
-                and self.tasks.state[task] == TaskProgress.RUNNING
-            ):
-                victims.append(task)
-                events.append(pb.Event(task_removed=delta.task))
-                self.tasks.interrupt(task, self.now, keeps_work=self.keeps_work)
-        self.record.preempted += len(victims)
-        if events:
-            self.scheduler.apply(events)
+        if victims:
+            self.scheduler.apply([pb.Event(task_removed=self.uid(task)) for task in victims])
         if reports:
             self.scheduler.report(reports)
         if victims:
             self.scheduler.apply(self.submit_tasks(np.array(victims, dtype=np.int64)))
+
+    def _evict(self, deltas: Iterable[pb.Delta]) -> list[int]:
+        """Let victims wait again, and return them."""
+        victims = []
+        for delta in deltas:
+            if delta.kind == pb.Delta.PREEMPT and not delta.withdrawn:
+                task = self.find_number(delta.task)
+                if self.tasks.state[task] == TaskProgress.RUNNING:
+                    victims.append(task)
+                    self.tasks.interrupt(task, self.now, keeps_work=self.keeps_work)
+        self.record.preempted += len(victims)
+        if victims and self.requests is not None:
+            self.requests.send(self.requests.per_eviction * len(victims), self.now)
+        return victims
 
     def _find_beginning(self, task: int, written: dict[int, float]) -> float:
         """Return when a task that is placed now begins; ``written``: when gangs of this round have been written."""

@@ -42,6 +42,8 @@ class ExpectedStart:
     """When it starts in the future in which it starts last."""
     ahead: float
     """Seconds that were looked ahead."""
+    queue: str = ""
+    """Name of the quota that it draws on, "" for none."""
 
     def as_json(self) -> dict[str, Any]:
         """Return it for programs."""
@@ -111,7 +113,14 @@ def expect_starts(
     set_beginnings(simulation, pods, now)
     found = forecast_starts(simulation, run_times, past, horizon=HORIZON, work=work)
     starts = [
-        ExpectedStart(simulation.uids[task], _round(median), _round(low), _round(high), round(found.ahead, 1))
+        ExpectedStart(
+            simulation.uids[task],
+            _round(median),
+            _round(low),
+            _round(high),
+            round(found.ahead, 1),
+            simulation.kinds.classes[int(simulation.tasks.work.template[task])].queue,
+        )
         for task, median, low, high in zip(
             *(column.tolist() for column in (found.tasks, found.median, found.low, found.high)), strict=True
         )
@@ -125,6 +134,40 @@ def expect_starts(
         tuple(sorted(starts, key=lambda each: each.pod)), learnt, known - learnt, len(pods) - known,
         len(past.template), past.window, round(found.ahead, 1),
     )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class QueueStarts:
+    """When the pods of a queue that wait are expected to get nodes, in seconds from now; None: not in ``ahead``."""
+
+    first: float | None
+    """The first of them, in the median of the futures."""
+    last: float | None
+    """The last of them."""
+    ahead: float
+    """Seconds that were looked ahead."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it for programs."""
+        return {"first": self.first, "last": self.last, "lookedAhead": self.ahead}
+
+    def format_times(self) -> tuple[str, str]:
+        """Return first and last for people."""
+        beyond = f"over {_format_ahead(self.ahead)}"
+        first, last = (beyond if each is None else format_span(each) for each in (self.first, self.last))
+        return first, last
+
+
+def group_by_queue(found: ExpectedStarts) -> dict[str, QueueStarts]:
+    """Return expected starts by the quotas that pods draw on."""
+    medians: dict[str, list[float]] = {}
+    for each in found.starts:
+        if each.queue:
+            medians.setdefault(each.queue, []).append(np.inf if each.median is None else each.median)
+    return {
+        queue: QueueStarts(_round(min(times)), _round(max(times)), found.ahead)
+        for queue, times in medians.items()
+    }
 
 
 def _round(value: float) -> float | None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from poseidon.kube.api.metadata import seconds
 from poseidon.kube.api.pods import Pod
@@ -27,7 +27,7 @@ from poseidon.simulate.past_arrivals import (
 )
 from poseidon.simulate.run_time_statistics import PastRuns, RunTimes
 from poseidon.simulate.tasks import TaskProgress
-from poseidon.simulate.workloads.columns import ALONE, Float64, Int64
+from poseidon.simulate.workloads.columns import ALONE, Int64
 
 _ENDING = re.compile(r"(-[a-z0-9]*[0-9][a-z0-9]*)+$")
 _TOGETHER = 60.0
@@ -35,14 +35,29 @@ _TOGETHER = 60.0
 
 
 class RunFamilies:
-    """Numbers of families: pods of one workload, though it was created several times."""
+    """Numbers of families: pods of one workload, though it was created several times, that state the same run time."""
 
     def __init__(self) -> None:
-        self._numbers: dict[str, int] = {}
+        self._numbers: dict[tuple[str, float], int] = {}
 
     def find(self, pod: Pod) -> int:
         """Return the number of a pod's family."""
-        return self._numbers.setdefault(find_family(pod), len(self._numbers))
+        return self._numbers.setdefault((find_family(pod), _find_stated(pod)), len(self._numbers))
+
+    def iter_workloads(self) -> Iterator[tuple[str, int]]:
+        """Yield the workload of each family, and the family's number."""
+        for (workload, _), number in self._numbers.items():
+            yield workload, number
+
+
+class _Run(NamedTuple):
+    """A pod that has begun; moments are in seconds since the epoch."""
+
+    begun: float
+    until: float
+    """When it ended, or now."""
+    over: bool
+    """Whether it has ended."""
 
 
 def find_family(pod: Pod) -> str:
@@ -56,32 +71,33 @@ def learn_run_times(
     """Return the run times of ``pods``, learnt from all of ``all_pods`` that have ended or that run. ``now``: seconds
     since the epoch.
 
-    ``now``: seconds since the epoch.
+    Where none of a family has ended, all pods of its workload count, whatever they state.
     """
-    begun: dict[int, list[float]] = {}
-    until: dict[int, list[float]] = {}
-    over: dict[int, list[bool]] = {}
+    mine = list(pods)
+    families_of_mine = np.array([families.find(pod) for pod in mine], dtype=np.int64)
+    by_family: dict[int, list[_Run]] = {}
+    by_workload: dict[str, list[_Run]] = {}
     for pod in all_pods:
         first, end = seconds(pod.status.start_time), _find_end(pod)
         if first is not None and (end is not None or pod.status.phase == "Running"):
-            family = families.find(pod)
-            begun.setdefault(family, []).append(first)
-            until.setdefault(family, []).append(max(now, first) if end is None else end)
-            over.setdefault(family, []).append(end is not None)
-    mine = list(pods)
-    learnt = {
-        family: _learn(np.array(times), np.array(until[family]), np.array(over[family]))
-        for family, times in begun.items()
-        if any(over[family])
-    }
-    families_of_mine = np.array([families.find(pod) for pod in mine], dtype=np.int64)
+            run = _Run(first, max(now, first) if end is None else end, end is not None)
+            by_family.setdefault(families.find(pod), []).append(run)
+            by_workload.setdefault(find_family(pod), []).append(run)
+    learnt = {}
+    for workload, family in families.iter_workloads():
+        for runs in (by_family.get(family, ()), by_workload.get(workload, ())):
+            if any(run.over for run in runs):
+                learnt[family] = _learn(runs)
+                break
     return RunTimes(
         families_of_mine, np.array([_find_stated(pod) for pod in mine]), _number_gangs(mine), learnt
     )
 
 
-def _learn(begun: Float64, until: Float64, over: NDArray[np.bool_]) -> PastRuns:
-    """Return what pods of one family tell that began, and have ended or run on, at these moments."""
+def _learn(runs: Sequence[_Run]) -> PastRuns:
+    """Return what pods of one family tell that have ended or run on."""
+    columns = zip(*runs, strict=True)
+    begun, until, over = (np.array(column) for column in columns)
     age = until - begun
     return PastRuns(age, over, np.clip(until[over].min() - begun, 0.0, age))
 

@@ -9,7 +9,7 @@ class RequestBucket:
     """Requests go one after another: ``burst`` at once after a pause, then so many per second."""
 
     def __init__(self, limit: RequestLimit) -> None:
-        self.per_pod, self.per_gang = limit.per_pod, limit.per_gang
+        self.per_pod, self.per_gang, self.per_eviction = limit.per_pod, limit.per_gang, limit.per_eviction
         self._interval = 1.0 / limit.per_second
         self._whole = limit.burst * self._interval
         self._empty = -self._whole

@@ -172,6 +172,8 @@ class RequestLimit(Section):
     """Requests for each pod that is placed."""
     per_gang: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
     """Requests beside those, for each gang and each pod that is in none."""
+    per_eviction: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
+    """Requests for each pod that is evicted for a more important one."""
 
 
 class Scenario(Section):

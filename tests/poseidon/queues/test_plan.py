@@ -47,6 +47,23 @@ def queues_of(tmp_path, *objects, **queues):
     return {each["queue"]: each for each in made["queues"]}
 
 
+def test_queues_say_when_their_pods_are_expected_to_start(tmp_path):
+    objects = [node("n-1", cpu=8), flavor(), *team(cpu=2)]
+    for name in ("a", "b", "c"):
+        made = queued(name, cpu=2)
+        made["metadata"]["annotations"] = {"firmament.io/run-seconds": "600"}
+        objects.append(made)
+    running = objects[-3]
+    running["spec"]["nodeName"] = "n-1"
+    running["status"] = {"phase": "Running", "startTime": "2026-01-01T00:00:00Z"}
+    made, _ = run(tmp_path, ["get", "queues", "--when"], objects)
+    (queue,) = (each for each in made["queues"] if each["queue"] == "ClusterQueue/team")
+    assert queue["waiting"] == 2
+    starts = queue["expectedStarts"]
+    assert starts["first"] < 60.0, "what runs should have ended long ago"
+    assert 540.0 <= starts["last"] <= 720.0
+
+
 def used(queue, resource="cpu"):
     (use,) = (each for each in queue["uses"] if each["resource"] == resource)
     return use["used"], use["borrowed"], use["lent"]

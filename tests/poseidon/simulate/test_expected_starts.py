@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -160,3 +160,32 @@ def test_work_is_bounded_where_more_comes_than_can_be_done(tmp_path: Path) -> No
         assert bounded in (None, found), "what is found within the bound is the same"
     assert cut.high is None
     assert f"over {format_span(cut.ahead)}" in cut.format_times()
+
+
+def ended(name: str, seconds: int, **more: Any) -> dict[str, Any]:
+    """Return a pod that ran for so many seconds, until ten minutes ago."""
+    last = datetime.fromisoformat("2026-01-01T00:50:00+00:00")
+    begun, over = ((last - timedelta(seconds=each)).strftime("%Y-%m-%dT%H:%M:%SZ") for each in (seconds, 0))
+    made = running(name, begun, **more)
+    terminated = {"startedAt": begun, "finishedAt": over, "exitCode": 0}
+    made["status"] |= {
+        "phase": "Succeeded",
+        "containerStatuses": [{"name": "main", "state": {"terminated": terminated}}],
+    }
+    return made
+
+
+def test_pods_of_a_workload_that_state_other_run_times_are_others(tmp_path: Path) -> None:
+    """Those that state an hour end after half of it, those that state ten minutes after one."""
+    objects = [node("n1")]
+    for number in range(4):
+        short, long = (stated(600), 60), (stated(3600), 1800)
+        for told, seconds in (short, long):
+            made = ended(f"p{number}-{seconds}", seconds, metadata=told)
+            objects.append(of_job(f"work-{number}", made))
+    first = running("now", "2026-01-01T00:59:50Z", cpu=4, metadata=stated(600))
+    objects += [of_job("work-8", first), pod("next", cpu=4)]
+    low, median, high = starts(tmp_path, objects)["shop/next"]
+    assert low == median == high
+    assert median is not None
+    assert 50.0 <= median <= 52.0

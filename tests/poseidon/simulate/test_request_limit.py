@@ -56,3 +56,20 @@ def test_a_gang_is_one_request_where_the_scheduler_writes_one_for_it(tmp_path: P
     begun = begin_limited(tmp_path, 4, perSecond=2, burst=1, perPod=0, perGang=1)
     assert np.unique(begun[:20]) == pytest.approx([0.0, 0.5, 1.0, 1.5, 2.0])
     assert (begun[:4] == begun[0]).all()
+
+
+def test_evictions_are_requests_as_well(tmp_path: Path) -> None:
+    """Who waits for victims begins once their evictions have been written."""
+    low, high = kind("low", cpu=8, mean="10h"), kind("high", cpu=8, mean="10m", priority=10, share=0.2)
+    waits = {}
+    for requests in (0, 100):
+        limit = {"perSecond": 10, "burst": 1, "perEviction": requests}
+        simulation = begin(
+            tmp_path, scenario(low, high, load=3.0, horizon="1h", requests=limit) | {"roundEvery": 1}
+        )
+        simulation.run()
+        tasks = simulation.tasks
+        placed = (tasks.work.template == 1) & (tasks.first_begun >= 0.0)
+        assert simulation.record.preempted
+        waits[requests] = (tasks.first_begun - tasks.work.arrival)[placed].mean()
+    assert waits[100] > waits[0] + 5.0

@@ -81,6 +81,14 @@ def test_swf_jobs_are_gangs_of_a_task_per_processor(tmp_path: Path) -> None:
     assert work.gang[4] == ALONE
 
 
+def test_swf_jobs_state_the_time_that_they_asked_for(tmp_path: Path) -> None:
+    asked = SWF.replace("4 -1 -1 4 -1 -1", "4 -1 -1 4 900 -1")
+    work = read(tmp_path, "log.swf", asked, "swf").work
+    told = [each.manifest["metadata"].get("annotations", {}) for each in work.templates]
+    assert [told[kind] for kind in work.template.tolist()] == [{"firmament.io/run-seconds": "900"}] * 4 + [{}]
+    assert {each.name for each in work.templates} == {"job"}
+
+
 def test_a_trace_can_be_cut_and_come_faster(tmp_path: Path) -> None:
     assert len(read(tmp_path, "log.swf", SWF, "swf", first=2).work) == 2
     assert read(tmp_path, "log.swf", SWF, "swf", faster=10).work.arrival[-1] == 3
