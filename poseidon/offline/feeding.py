@@ -73,12 +73,14 @@ def as_pending(pod: Pod) -> Pod:
 
 def _objects(manifests: Manifests, kind: WatchedKind) -> Sequence[KubeStruct]:
     """Return the objects of a kind that is known before pods are."""
+    if kind is kinds.NAMESPACE:
+        return _namespaces(manifests)
+    if kind is kinds.DAEMON_SET:
+        return _daemon_sets(manifests)
     listed: Mapping[WatchedKind, Sequence[KubeStruct]] = {
         kinds.NODE: manifests.nodes,
         kinds.PRIORITY_CLASS: manifests.priority_classes,
-        kinds.NAMESPACE: _namespaces(manifests),
         kinds.SERVICE: manifests.services,
-        kinds.DAEMON_SET: _daemon_sets(manifests),
     }
     if kind in listed:
         return listed[kind]
