@@ -194,15 +194,30 @@ def _blame(
     named = alone[:1] or list(level)
     labels = sorted({problem.domains.keys[key] for number in named for key in group.within[number]})
     where = f"level {group.depth[level[0]] + 1} ({', '.join(labels)})"
-    if not alone and len(level) > 1:
+    if not alone:
+        # Several stand in the way, each of which may have no place for itself, whatever becomes of the others.
+        named = [number for number in level[:BLAMED] if _is_too_large(problem, group, number)][:1] or named
+    if not alone and len(named) > 1:
         way = "there is no way" if certain else "no way was found"
         words = f"{where}: {way} to give each of its {len(level)} groups one domain with room for all of it"
         return Shortage(where, words, 0)
     number = named[0]
     size = _count_tasks(group, number)
-    most = max((_count_in_domain(problem, group, number, key) for key in group.within[number]), default=0)
-    words = f"{where}: group {group.names[number]} needs one domain with room for its {format_number(size, 'pod')}"
+    pods = format_number(size, "pod")
+    most, value = min(
+        (_count_in_domain(problem, group, number, key) for key in group.within[number]), default=(0, "")
+    )
+    if value:
+        words = f"{where}: group {group.names[number]} runs in {value}, and needs room there for its {pods}"
+        return Shortage(where, f"{words}, which takes {min(most, size)}", most)
+    words = f"{where}: group {group.names[number]} needs one domain with room for its {pods}"
     return Shortage(where, f"{words}, the roomiest takes {min(most, size)}", most)
+
+
+def _is_too_large(problem: NestedProblem, group: LinkedGroup, number: int) -> bool:
+    """Return whether no domain of one of its labels takes all of a group, even without the other groups."""
+    size = _count_tasks(group, number)
+    return any(_count_in_domain(problem, group, number, key)[0] < size for key in group.within[number])
 
 
 def _list_subtree(group: LinkedGroup, number: int) -> list[int]:
@@ -218,12 +233,18 @@ def _count_tasks(group: LinkedGroup, number: int) -> int:
     return int(group.part_count[parts].sum())
 
 
-def _count_in_domain(problem: NestedProblem, group: LinkedGroup, number: int, key: int) -> int:
-    """Return how many tasks of a group the roomiest domain of a label takes, whatever the groups in it ask for."""
+def _count_in_domain(problem: NestedProblem, group: LinkedGroup, number: int, key: int) -> tuple[int, str]:
+    """Return how many tasks of a group the roomiest domain of a label takes, whatever the groups in it ask for.
+
+    If it has tasks on machines only the domain counts in which most of these are, which is returned, too; else "".
+    """
     parts = [part for each in _list_subtree(group, number) for part in group.parts[each]]
     best, room = 0, problem.room
     code = problem.domains.code[key]
-    for value in np.unique(code[code >= 0]).tolist():
+    held = code[list(group.held[number])]
+    held = held[held >= 0]
+    values = [int(np.bincount(held).argmax())] if len(held) else np.unique(code[code >= 0]).tolist()
+    for value in values:
         inside = np.flatnonzero(code == value)
         mark, placed = room.mark(), 0
         for part in sorted(parts, key=lambda part: -room.size[problem.shape_of[part]]):
@@ -233,4 +254,4 @@ def _count_in_domain(problem: NestedProblem, group: LinkedGroup, number: int, ke
             placed += int(count.sum())
         room.undo(mark)
         best = max(best, placed)
-    return best
+    return best, problem.domains.values[key][values[0]] if len(held) else ""

@@ -171,6 +171,61 @@ def test_a_tree_may_need_more_pods_than_its_groups_do():
     assert "3 of 4 can be tried now" in told
 
 
+def test_each_of_several_groups_may_be_too_large_for_every_domain():
+    """None of them stands alone in the way, but one of them is reason enough."""
+    groups = (group("root", "", 2, ZONE), group("one", "root", 3, RACK), group("two", "root", 3, RACK))
+    placed, told = place([*racks(2, 2, 2, 2, per_zone=4), *tree(groups, {"one": 3, "two": 3})])
+    assert not placed
+    assert "level 2 (rack): group one needs one domain with room for its 3 pods, the roomiest takes 2" in told
+
+
+def need(least: int, waiting: int) -> list[Event]:
+    """Let a group need so many pods, of which so many more come."""
+    groups = (group("root", "", 1), group("a", "root", least, RACK))
+    names = tuple(f"j-a-more-{number}" for number in range(waiting))
+    changed = JobDefined(Job("j", min_members=least, groups=groups))
+    return [changed, TasksSubmitted(1, names, job="j")] if waiting else [changed]
+
+
+def test_a_running_group_that_comes_to_need_more_grows_in_its_domain_as_a_whole():
+    groups = (group("root", "", 1), group("a", "root", 2, RACK))
+    core = scheduler([*racks(4, 5), *tree(groups, {"a": 2})])
+    placed = {each.uid: each.machine for each in core.run_round().deltas}
+    core.report([BindingReport(uid, at, bound=True) for uid, at in placed.items()])
+    core.apply(need(4, 1))
+    result = core.run_round()
+    assert not result.deltas
+    assert "group a has 3 of 4 pods" in result.unscheduled[0].message
+    core.apply([TasksSubmitted(1, ("j-a-last",), job="j")])
+    more = {each.uid: each.machine for each in core.run_round().deltas}
+    assert sorted(more) == ["j-a-last", "j-a-more-0"]
+    assert rack_of(more, "a") == rack_of(placed, "a") == {"0"}
+
+
+def test_a_group_that_cannot_grow_where_it_runs_says_where_that_is():
+    groups = (group("root", "", 1), group("a", "root", 2, RACK))
+    core = scheduler([*racks(2, 9), *tree(groups, {"a": 2})])
+    placed = {each.uid: each.machine for each in core.run_round().deltas}
+    core.report([BindingReport(uid, at, bound=True) for uid, at in placed.items()])
+    core.apply(need(4, 2))
+    result = core.run_round()
+    assert not result.deltas, "the other rack has room, but the group is here"
+    assert (
+        "level 2 (rack): group a runs in r0, and needs room there for its 2 pods, which takes 0"
+        in result.unscheduled[0].message
+    )
+
+
+def test_a_waiting_group_that_comes_to_need_fewer_is_placed():
+    groups = (group("root", "", 1), group("a", "root", 4, RACK))
+    core = scheduler([*racks(3, 2), *tree(groups, {"a": 4})])
+    assert not core.run_round().deltas
+    core.apply(need(3, 0))
+    placed = {each.uid: each.machine for each in core.run_round().deltas}
+    assert len(placed) == 3
+    assert rack_of(placed, "a") == {"0"}
+
+
 def test_groups_that_are_to_be_apart_take_different_domains():
     groups = (group("root", "", 2, apart=True), group("one", "root", 2, RACK), group("two", "root", 2, RACK))
     placed, _ = place([*racks(4, 2), *tree(groups, {"one": 2, "two": 2})])
