@@ -12,8 +12,8 @@ from poseidon.pod_rules.label_selectors import matches_labels
 
 _log = logging.getLogger(__name__)
 
-NODE, HYPER_NODE = "Node", "HyperNode"
-"""Types of members."""
+HYPER_NODE = "HyperNode"
+"""The type of members that are no nodes."""
 LONGEST_PATTERN = 256
 MOST_REPETITIONS = 3
 """Bounds of a pattern: each repetition may multiply the time that a long name takes."""
@@ -29,24 +29,24 @@ class HyperNodes:
         self._nodes: dict[str, Mapping[str, str]] = {}
         self._labels: dict[str, dict[str, str]] = {}
         self._todo: set[str] = set()
-        self._members = _Members({})
+        self._members: _Members | None = None
 
     @property
     def tiers(self) -> Tiers:
         """The tiers that there are."""
-        return self._members.tiers
+        return self._compile().tiers
 
     def put(self, uid: str, found: HyperNode) -> None:
         """Take a HyperNode as it is now."""
         known = self._found.get(uid)
         self._found[uid] = found
         if known is None or known.spec != found.spec:
-            self._compile()
+            self._members = None
 
     def remove(self, uid: str) -> None:
         """Forget a HyperNode; an unknown one is ignored."""
         if self._found.pop(uid, None) is not None:
-            self._compile()
+            self._members = None
 
     def note_node(self, name: str, labels: Mapping[str, str]) -> None:
         """Take a node as it is now."""
@@ -62,18 +62,23 @@ class HyperNodes:
 
     def take_labels(self) -> Iterator[tuple[str, Mapping[str, str]]]:
         """Yield nodes whose labels by tiers have changed, with these, once."""
-        todo, self._todo = self._todo, set()
         if not self._found and not self._labels:
+            self._todo.clear()
             return
+        members = self._compile()
+        todo, self._todo = self._todo, set()
         for name in sorted(todo):
-            labels = self._members.make_labels(name, self._nodes[name])
+            labels = members.make_labels(name, self._nodes[name])
             if labels != self._labels.get(name, {}):
                 self._labels[name] = labels
                 yield name, labels
 
-    def _compile(self) -> None:
-        self._members = _Members({each.metadata.name: each for each in self._found.values()})
-        self._todo.update(self._nodes)
+    def _compile(self) -> _Members:
+        """Return who is in which HyperNode; found out anew once for all changes since the last time."""
+        if self._members is None:
+            self._members = _Members({each.metadata.name: each for each in self._found.values()})
+            self._todo.update(self._nodes)
+        return self._members
 
 
 class _Members:

@@ -50,6 +50,8 @@ class Group:
     """Members that the solver gets, if its pods have roles."""
     schedulers: WaitingMembers = field(default_factory=WaitingMembers)
     """Its waiting pods, and the schedulers that they are for."""
+    outline: Demand | None = None
+    """What it asks for, as far as its object alone says it, once that has been read; None once that changes."""
     demand: Demand | None = None
     """What it asks for, if that depends on all of its pods and has been found out; None once one of these changes."""
 

@@ -13,9 +13,7 @@ from poseidon.pod_groups.composites import count_fewest, take_off
 from poseidon.pod_groups.demands import Demand
 from poseidon.pod_groups.group import Group, GroupKey
 from poseidon.pod_groups.members import GroupMembers
-from poseidon.pod_groups.membership import (
-    Progress,
-)
+from poseidon.pod_groups.membership import VOLCANO_POD_GROUP, Progress
 from poseidon.pod_groups.scheduler_names import foreign_words, split_words
 from poseidon.pod_rules.pod_affinity import ANYWHERE, Colocation
 from poseidon.pods.classes import NO_TREE, TreePlace
@@ -38,7 +36,7 @@ class Groups(GroupMembers):
     def priorities_changed(self) -> None:
         """Look again at groups that name a PriorityClass, as these have changed."""
         for key, group in self._groups.items():
-            demand = self.demand(group)
+            demand = self.outline(group)
             if demand is not None and demand.priority_class:
                 self._changed[key] = self._moved[key] = None
 
@@ -78,26 +76,28 @@ class Groups(GroupMembers):
 
     def _find_role(self, group: Group, uid: str) -> str:
         """Return which group of a tree a pod is in: the only one, or the one that it names."""
-        demand = self.demand(group)
-        if demand is not None and len(demand.nodes) == 1:
+        demand = self.outline(group)
+        alone = demand is not None and len(demand.nodes) == 1
+        if demand is not None and alone and group.member.source.kind != VOLCANO_POD_GROUP:
             return demand.nodes[0].name
         return group.parts[uid].role if uid in group.parts else ""
 
     def place_in_tree(self, group: Group, uid: str) -> TreePlace:
         """Return which group of a tree a pod is in, and whether its pods evict no others."""
-        demand = self.demand(group)
+        demand = self.outline(group)
         if demand is None:
             return NO_TREE
         return TreePlace(self._find_role(group, uid) if demand.nodes else "", demand.never_preempts)
 
     def waits_for(self, group: Group) -> str:
         """Return why none of a group's pods may be placed at present, "" if they may."""
-        return self._sources.waits_for(group.member, group.stated.keys()) or self._lacking(group)
+        stated = () if group.member.source.kind == VOLCANO_POD_GROUP else group.stated.keys()
+        return self._sources.waits_for(group.member, stated) or self._lacking(group)
 
     def _lacking(self, group: Group) -> str:
         """Return which pods a group lacks, if the solver cannot see that, "" for none."""
         foreign = self._foreign.iter_members(group.key)
-        demand = self.demand(group)
+        demand = self.outline(group)
         if demand is None or not (foreign or group.schedulers or demand.by_role):
             return ""
         if demand.by_role:
@@ -116,7 +116,7 @@ class Groups(GroupMembers):
 
     def not_honoured(self, group: Group) -> str:
         """Return what a group asks for and does not get, in words for people, "" for nothing."""
-        demand = self.demand(group)
+        demand = self.outline(group)
         if demand is None or demand.problem:
             return ""
         missing = ""
@@ -132,7 +132,7 @@ class Groups(GroupMembers):
 
     def colocation(self, group: Group) -> Colocation:
         """Return what a group asks for of the domains that its pods go to."""
-        demand = self.demand(group)
+        demand = self.outline(group)
         if demand is None or not demand.topology_keys:
             return ANYWHERE
         return Colocation(group.job.id, demand.topology_keys)
@@ -187,7 +187,7 @@ class Groups(GroupMembers):
         groups that state one. Anybody who may write such an object can state one, so it never replaces the
         priority of the pod itself.
         """
-        spec, demand = self.topology(group), self.demand(group)
+        spec, demand = self.topology(group), self.outline(group)
         stated = None
         if demand is not None:
             stated = self._class_priority(demand) if demand.priority is None else demand.priority

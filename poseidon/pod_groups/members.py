@@ -162,7 +162,7 @@ class GroupMembers:
     def _mark(self, key: ObjectKey) -> None:
         for place in places(key):
             for group in self._of_source.get(place, ()):
-                self._groups[group].demand = None
+                self._groups[group].demand = self._groups[group].outline = None
                 self._changed[group] = None
                 self._moved[group] = None
                 self._unsettled.add(group)
@@ -333,7 +333,7 @@ class GroupMembers:
         beyond: frozenset[str] = frozenset()
         if spec is None:
             group.admitted = beyond
-            demand = self.demand(group)
+            demand = self.outline(group)
             offered = Offered()
             if demand is not None and demand.by_role:
                 offered = choose_offered(group.members, group.parts, demand)
@@ -375,6 +375,14 @@ class GroupMembers:
         if group.demand is None:
             group.demand = self._sources.demand(group.member, group.stated.keys())
         return group.demand
+
+    def outline(self, group: Group) -> Demand | None:
+        """Return the same, of a PodGroup of Volcano without its subgroups: these are looked at pod by pod."""
+        if group.member.source.kind != VOLCANO_POD_GROUP:
+            return self.demand(group)
+        if group.outline is None:
+            group.outline = self._sources.demand(group.member)
+        return group.outline
 
     def topology(self, group: Group) -> GroupSpec | None:
         """Return size and rules of a group that is to be placed by a tree, None for another one."""

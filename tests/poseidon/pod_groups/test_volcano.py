@@ -14,6 +14,7 @@ from poseidon.kube.api.pods import Pod
 from poseidon.pod_groups.group import Group
 from poseidon.pod_groups.groups import Groups
 from poseidon.pod_groups.membership import VOLCANO_POD_GROUP
+from tests.poseidon.pod_groups.test_composites import count_calls
 
 ONE, TWO, THREE = (f"topology.volcano.sh/tier-{tier}" for tier in (1, 2, 3))
 TIERS = Tiers((1, 2, 3), {"rack": 1, "zone": 2})
@@ -223,3 +224,24 @@ def test_tiers_that_come_late_reach_groups_that_waited_for_them():
     assert [(each.group.member.name, each.waits) for each in scene.groups.take_changes()] == [
         ("default/job", {"p0": "", "p1": ""})
     ]
+
+
+def test_many_subgroups_take_time_in_proportion_to_their_pods():
+    """Each pod is in a new subgroup, and is asked about at once, as a bridge does."""
+
+    def take_pods(count: int) -> int:
+        scene = Scene()
+        scene.put_object(minMember=count, subGroupPolicy=[policy("worker", 1)])
+
+        def take() -> None:
+            for index in range(count):
+                scene.put_pods(member(index, "worker", str(index)))
+                group = scene.groups.group_of(f"p{index}")
+                assert group is not None
+                scene.groups.waits_for(group)
+                scene.groups.place_in_tree(group, f"p{index}")
+            assert len(scene.list_groups()) == count + 2
+
+        return count_calls(take)
+
+    assert take_pods(400) < 5 * take_pods(100)
