@@ -5,12 +5,15 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import tempfile
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
 from tests.mutants.changes import Change
 from tests.mutants.drawing import draw_changes, list_module_changes
-from tests.mutants.judging import Verdict
+from tests.mutants.following import extract_sources, find_renames, follow_changes
+from tests.mutants.judging import Judgement, Verdict
 from tests.mutants.report import Progress, describe, print_table, read_known, write_document
 from tests.mutants.sharing import judge_all
 from tests.mutants.unreached import list_unreached
@@ -24,6 +27,13 @@ def main() -> int:
     parser.add_argument("modules", nargs="*", help="modules or folders; all of their changes are candidates")
     parser.add_argument("--count", type=int, default=300, help="how many changes are drawn (%(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="which are drawn (%(default)s)")
+    parser.add_argument(
+        "--from",
+        dest="commit",
+        metavar="COMMIT",
+        help="draw from the sources of a commit, and follow the changes to where their lines are now; results are "
+        "kept by where they were",
+    )
     parser.add_argument("--workers", type=int, default=2, help="how many are judged at a time (%(default)s)")
     parser.add_argument(
         "--results",
@@ -38,42 +48,59 @@ def main() -> int:
     )
     parser.add_argument("--list", action="store_true", help="only say what would be judged")
     asked = parser.parse_args()
-    changes = _choose(asked)
+    drawn = _draw(asked)
+    changes = sorted(drawn.values())
     if asked.unreached:
         changes = list_unreached(ROOT, changes)
     if asked.list or asked.unreached:
         print("\n".join(describe(ROOT, change) for change in changes))
         return 0
-    asked.results.parent.mkdir(parents=True, exist_ok=True)
-    judgements = read_known(asked.results, ROOT, changes)
-    if asked.again:
-        judgements = {
-            change: judgement
-            for change, judgement in judgements.items()
-            if judgement.verdict is not Verdict.SURVIVED
-        }
-    progress = Progress(ROOT, len(changes), judgements)
-    with asked.results.open("a") as results:
-        for change, judgement in judge_all(
-            ROOT, [change for change in changes if change not in judgements], asked.workers
-        ):
-            judgements[change] = judgement
-            results.write(
-                json.dumps({**asdict(change), **asdict(judgement), "verdict": judgement.verdict.value}) + "\n"
-            )
-            results.flush()
-            print(progress.report(change, judgement), file=sys.stderr)
+    judgements = _judge(asked, drawn)
     survived = print_table(ROOT, judgements)
     if asked.document:
         write_document(ROOT, judgements, asked.seed)
     return int(bool(survived))
 
 
-def _choose(asked: argparse.Namespace) -> list[Change]:
+def _draw(asked: argparse.Namespace) -> Mapping[Change, Change]:
+    """Draw changes; return where each is now, by where it was drawn."""
+    if asked.commit is None:
+        return {change: change for change in _choose(ROOT, asked)}
+    with tempfile.TemporaryDirectory() as folder:
+        before = Path(folder)
+        extract_sources(ROOT, asked.commit, before)
+        chosen = _choose(before, asked)
+        return follow_changes(before, ROOT, chosen, find_renames(ROOT, asked.commit))
+
+
+def _choose(root: Path, asked: argparse.Namespace) -> list[Change]:
     if asked.modules:
-        found = list(list_module_changes(ROOT, tuple(asked.modules)))
+        found = list(list_module_changes(root, tuple(asked.modules)))
         return found[:: max(1, len(found) // asked.count)][: asked.count]
-    return draw_changes(ROOT, asked.count, asked.seed)
+    return draw_changes(root, asked.count, asked.seed)
+
+
+def _judge(asked: argparse.Namespace, drawn: Mapping[Change, Change]) -> dict[Change, Judgement]:
+    """Judge what is not known yet, and note it; return all judgements by where the changes are now."""
+    asked.results.parent.mkdir(parents=True, exist_ok=True)
+    known = read_known(asked.results, drawn)
+    judgements = {
+        drawn[change]: judgement
+        for change, judgement in known.items()
+        if not (asked.again and judgement.verdict is Verdict.SURVIVED)
+    }
+    was = {now: change for change, now in drawn.items()}
+    progress = Progress(ROOT, len(drawn), judgements)
+    with asked.results.open("a") as results:
+        for change, judgement in judge_all(
+            ROOT, [change for change in was if change not in judgements], asked.workers
+        ):
+            judgements[change] = judgement
+            noted = {**asdict(was[change]), **asdict(judgement), "verdict": judgement.verdict.value}
+            results.write(json.dumps(noted) + "\n")
+            results.flush()
+            print(progress.report(change, judgement), file=sys.stderr)
+    return judgements
 
 
 if __name__ == "__main__":

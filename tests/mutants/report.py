@@ -25,7 +25,7 @@ def describe(root: Path, change: Change) -> str:
     return f"{change.path}:{change.line} {change.kind}: {_short(before)} -> {_short(change.replacement)}"
 
 
-def read_known(results: Path, root: Path, changes: Iterable[Change]) -> dict[Change, Judgement]:
+def read_known(results: Path, changes: Iterable[Change]) -> dict[Change, Judgement]:
     """Read judgements of an earlier run about changes that would still be the same."""
     wanted = set(changes)
     known: dict[Change, Judgement] = {}

@@ -13,6 +13,7 @@ import pytest
 
 from tests.mutants.changes import list_changes
 from tests.mutants.drawing import FOLDERS, draw_changes
+from tests.mutants.following import find_renames, follow_changes
 from tests.mutants.judging import Judge, Verdict
 from tests.mutants.places import find_place
 from tests.mutants.sharing import copy_project, judge_all
@@ -309,3 +310,42 @@ def test_changes_to_which_no_test_comes_are_known_without_judging_any(project):
     lines = source.decode().splitlines()
     unreached = list_unreached(project, list_changes(MODULE, source))
     assert {lines[change.line - 1].strip() for change in unreached} == {"b = 2 * b", "return a > 3"}
+
+
+def test_a_change_is_followed_to_where_its_lines_are_now(tmp_path):
+    module = textwrap.dedent(SOURCE)
+    for name, text in (
+        ("before/a.py", module),
+        ("before/gone.py", module),
+        ("now/folder/b.py", "HERE = 7\n\n" + module.replace("amount, 2)", "amount, 5)")),
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    drawn = [change for name in ("a.py", "gone.py") for change in list_changes(name, module.encode())]
+    found = follow_changes(tmp_path / "before", tmp_path / "now", drawn, {"a.py": "folder/b.py"})
+    now = (tmp_path / "now/folder/b.py").read_bytes()
+    for change, moved in found.items():
+        assert (moved.path, moved.line, moved.kind) == ("folder/b.py", change.line + 2, change.kind)
+        assert now[moved.start : moved.end] == module.encode()[change.start : change.end]
+        assert moved in list_changes("folder/b.py", now)
+    left = [change for change in drawn if change.path == "a.py" and change not in found]
+    assert {module.encode()[each.start : each.end] for each in left} == {
+        b"min",
+        b"2",
+    }  # their line is another one
+
+
+def test_moved_modules_are_found_by_what_is_in_them(tmp_path):
+    def git(*words: str) -> None:
+        identity = ("-c", "user.name=a", "-c", "user.email=a@b")
+        subprocess.run(["git", *identity, *words], cwd=tmp_path, check=True, capture_output=True)
+
+    module = tmp_path / "firmament/a.py"
+    module.parent.mkdir()
+    (tmp_path / "poseidon").mkdir()
+    module.write_text(textwrap.dedent(SOURCE))
+    git("init", "-q")
+    git("add", ".")
+    git("commit", "-qm", "a")
+    git("mv", "firmament/a.py", "poseidon/b.py")
+    assert find_renames(tmp_path, "HEAD") == {"firmament/a.py": "poseidon/b.py"}
