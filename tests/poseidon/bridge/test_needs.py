@@ -30,14 +30,14 @@ TIER = frozenset({"containers", "labels:tier"})
 
 
 @asynccontextmanager
-async def living(cluster, port, **options):
+async def living(cluster, port, *, ask_seconds=10.0, **options):
     """Bridges to the solver at ``port``, for as long as they are needed."""
     async with Transport(ConnectionSettings(cluster.url), clock=time.monotonic) as transport:
         lives = Supervisor(
             BridgeProcess(Environment(transport, random=Random(1)), Stories(time.monotonic)),
             BridgeOptions((f"127.0.0.1:{port}",), session=QUICK, **options),
             "default.needs",
-            ask_seconds=0.5,
+            ask_seconds=stretch(ask_seconds),
         )
         stop = asyncio.Event()
         running = asyncio.create_task(lives.run(stop))
@@ -109,8 +109,8 @@ async def test_a_solver_that_comes_later_is_told_what_it_needs(cluster, api):
     solver = ScriptedSolver()
     async with running_solver(solver) as port:
         pass
-    async with living(cluster, port):
-        await asyncio.sleep(0.6)  # beyond the time for which a solver is asked
+    async with living(cluster, port, ask_seconds=0.1) as lives:
+        await until(lambda: not lives.unready().startswith("asking"))
         solver.needs = TIER
         async with running_solver(solver, port):
             await until(lambda: solver.synced and uid in solver.view.tasks)

@@ -131,3 +131,20 @@ def test_a_restarted_bridge_does_not_correct_all_counts_at_once():
 )
 def test_which_messages_differ_in_counts_alone(one, other, equal):
     assert (reasons_of(one) == reasons_of(other)) is equal
+
+
+def test_counts_are_told_again_of_a_pod_that_lost_the_place_it_had_got_meanwhile():
+    scene = Scene()
+    assert scene.round(FIVE) == [("a", FIVE)]
+    assert scene.round(SIX) == []
+    placed = pb.RoundResult(round=2)
+    placed.deltas.add(kind=pb.Delta.PLACE, task="pod-a", machine="n1")
+    scene.state.on_round(placed)
+    [bind] = scene.state.take_actions()
+    assert scene.later(60.0) == [], "it has got a place"
+    request = BindRequest(bind.pod.uid, bind.pod.namespace, bind.pod.name, bind.node)
+    scene.state.binding_ended(BindOutcome(request, BindResult.FAILED, "no"))
+    scene.said()
+    assert scene.round(FIVE) == [("a", FIVE)]
+    assert scene.round(SIX) == []
+    assert scene.later(60.0) == [("a", SIX)]

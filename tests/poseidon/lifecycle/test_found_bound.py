@@ -8,18 +8,23 @@ import time
 from random import Random
 
 import pytest
+from msgspec.structs import replace
 
+from poseidon.kube.api import kinds
 from poseidon.kube.api.metadata import PodRef
+from poseidon.kube.api.pods import ClaimSource, PodVolume
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
 from poseidon.kube.environment import Environment
 from poseidon.kube.write.binder import BindResult
 from poseidon.kube.write.patch_writer import Nomination, PatchWriter
-from poseidon.lifecycle.actions import AnnounceScheduled
+from poseidon.lifecycle.actions import AnnounceScheduled, Bind
 from tests.poseidon.bridge.objects import gone, node, pod, present
 from tests.poseidon.bridge.solver_view import BOUND
 from tests.poseidon.bridge.test_state import Harness
 from tests.poseidon.kube.scripted_api import json, scripted, status
+from tests.poseidon.volumes.objects import present as storage_present
+from tests.support import storage
 
 POD = PodRef("pod-a", "default", "a")
 SCHEDULED = AnnounceScheduled(POD, "n1")
@@ -113,3 +118,44 @@ async def test_a_nomination_that_comes_too_late_is_no_fault(caplog, withdrawn):
         task.cancel()
         assert len(api.requests) == (0 if withdrawn else 1)
     assert caplog.messages == []
+
+
+def test_somebody_else_binds_a_pod_that_waits_for_others_to_leave():
+    for where, bound in (("n1", True), ("n2", False)):
+        harness = Harness()
+        harness.pods(present(pod("v", node="n1", deleting=True)), present(pod("a")))
+        harness.place("pod-a", "n1", depends_on=["pod-v"])
+        [report], _ = harness.pods(present(pod("a", node=where)))
+        assert (report.task, report.machine, report.bound) == ("pod-a", "n1", bound)
+        assert harness.states()["pod-a"] == (BOUND, where)
+        assert not any(isinstance(each, Bind) for each in harness.state.take_actions())
+        harness.pods(gone(pod("v", node="n1")))
+        assert not any(isinstance(each, Bind) for each in harness.state.take_actions())
+
+
+def test_a_pod_that_is_gone_is_news_for_the_solver(harness):
+    assert not harness.state.has_news
+    harness.state.pods_changed([gone(pod("a"))])
+    assert harness.state.has_news
+    harness.sync()
+    assert harness.states() == {}
+    assert not harness.state.has_news
+
+
+def test_a_pod_is_offered_while_nothing_holds_it_back(harness):
+    for gated in (True, False, True):
+        harness.pods(present(pod("a", gated=gated)))
+        assert set(harness.states()) == (set() if gated else {"pod-a"})
+
+
+def test_a_pod_is_offered_when_the_volume_of_its_claim_is_there():
+    harness = Harness()
+    claimed = pod("a")
+    uses = PodVolume(name="c", persistent_volume_claim=ClaimSource(claim_name="c"))
+    claimed = replace(claimed, spec=replace(claimed.spec, volumes=(uses,)))
+    harness.pods(present(claimed))
+    assert harness.states() == {}
+    harness.state.takers[kinds.VOLUME]([storage_present(storage.volume("v", to="default/c"))])
+    harness.state.takers[kinds.CLAIM]([storage_present(storage.claim("c", volume="v"))])
+    harness.sync()
+    assert set(harness.states()) == {"pod-a"}

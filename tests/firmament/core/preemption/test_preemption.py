@@ -439,3 +439,10 @@ def test_a_member_that_waits_for_others_to_go_is_not_bound_beside_them():
         made.report([BindingReport(delta.uid, delta.machine, bound=False, reason="no", retry=True)])
     assert {state.state for state in made.task_states() if state.uid in "pq"} == {"BACKOFF"}
     assert {state.machine for state in made.task_states() if state.uid in "pq"} == {""}
+
+
+def test_a_budget_lets_as_many_go_as_it_allows():
+    guarded = running("m", "a", "b", cpu=2000, labels=(("app", "a"),))
+    made = scheduler(machine("m"), budget("b", "a", 2), guarded, wanted("p", cpu=4000))
+    deltas = made.run_round().deltas
+    assert [delta.beyond_budget for delta in deltas] == [False, False, False]

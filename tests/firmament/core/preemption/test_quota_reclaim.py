@@ -370,3 +370,18 @@ def test_evictions_for_quota_end():
 def test_evictions_for_quota_end_in_thousands_of_cases():
     for seed in range(1_000, 6_000):
         _run_loop(seed)
+
+
+def test_a_gang_that_grows_takes_back_quota_and_does_not_evict_its_own():
+    core = scheduler(
+        _cohort(ANY),
+        _bound(1, "right", *uids("r", 3), at="b"),
+        JobDefined(Job("j", min_members=2)),
+        ClassDefined(2, _class("left")),
+        TasksBound("a", 2, ("l-0",), job="j"),
+        TasksSubmitted(2, ("l-1",), job="j", priority=1),
+    )
+    result = core.run_round()
+    [evicted] = list_evicted(result)
+    assert evicted.startswith("r")
+    assert set(_came(result)) == {"l-1"}

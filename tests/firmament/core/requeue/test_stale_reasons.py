@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from firmament.core.configuration import RoundOptions
+from firmament.core.events import ClassDefined, JobDefined, TasksSubmitted
+from firmament.core.model import Job
 from tests.support.core import REFRESH, START, Clock, machine, scheduler, task_class, tasks
 
 
@@ -68,3 +70,10 @@ def test_a_task_that_others_overtake_is_looked_at_once(waiting):
     result = core.run_round()
     assert (result.stats.pending, result.unscheduled) == (1, ())
     assert core.next_round_in() is None
+
+
+def test_a_gang_that_nothing_could_help_asks_for_no_round():
+    events = [JobDefined(Job("j", min_members=2)), ClassDefined(1, task_class(cpu=4000))]
+    core = scheduler(machine("m"), events, TasksSubmitted(1, ("a", "b"), job="j"))
+    core.run_round()
+    assert core.next_round_in() != 0.0

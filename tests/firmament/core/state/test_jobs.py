@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from firmament.core.events import ClassDefined, JobDefined, TasksSubmitted
+from firmament.core.intake.events import apply_events
 from firmament.core.model import Job
+from firmament.core.state.cluster import Cluster
 from firmament.core.state.jobs import JobTable
+from tests.support.core import task_class
 
 
 def test_members_are_known_before_their_job():
@@ -48,3 +52,37 @@ def test_a_job_forgets_who_leaves():
     jobs.discharge(1, "j")
     assert jobs.members("j") == []
     assert jobs.changed == {"j"}
+
+
+def found_unschedulable(*uids: str) -> Cluster:
+    """A cluster with tasks of a gang of two that no round could place, as rows in this order."""
+    cluster = Cluster()
+    events = [
+        ClassDefined(1, task_class()),
+        JobDefined(Job("j", min_members=2)),
+        TasksSubmitted(1, uids, job="j"),
+    ]
+    apply_events(cluster, events, 0.0)
+    cluster.tasks.unschedulable[: len(uids)] = True
+    return cluster
+
+
+def test_members_that_wait_are_tried_again_when_another_one_arrives():
+    cluster = found_unschedulable("a")
+    apply_events(cluster, [TasksSubmitted(1, ("b",), job="j")], 0.0)
+    assert cluster.tasks.unschedulable[:2].tolist() == [False, False]
+
+
+def test_members_that_wait_are_tried_again_when_a_task_of_another_job_joins():
+    cluster = found_unschedulable("a")
+    apply_events(cluster, [TasksSubmitted(1, ("b",), job="other")], 0.0)
+    cluster.tasks.unschedulable[:2] = True
+    apply_events(cluster, [TasksSubmitted(1, ("b",), job="j")], 0.0)
+    assert cluster.tasks.unschedulable[:2].tolist() == [False, False]
+
+
+def test_members_that_were_refused_for_good_go_on_waiting_when_another_one_arrives():
+    cluster = found_unschedulable("a", "b")
+    cluster.tasks.refused[0] = True
+    apply_events(cluster, [TasksSubmitted(1, ("c",), job="j")], 0.0)
+    assert cluster.tasks.unschedulable[:3].tolist() == [True, False, False]

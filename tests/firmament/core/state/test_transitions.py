@@ -176,6 +176,24 @@ def test_room_is_promised_to_who_loses_it_while_its_machine_is_there():
     validate(cluster)
 
 
+def test_who_waited_for_victims_got_its_machine_when_it_is_seen_there():
+    cluster = cluster_with(TaskPhase.ASSUMED)
+    transitions.wait_for_room(cluster, rows(TASK), ordered=np.array([True]))
+    cluster.tasks.dated[TASK] = False
+    arrived = cluster.tasks.came[TASK]
+    transitions.find_bound(cluster, TASK, NOW + 5)
+    assert (cluster.tasks.assigned[TASK], cluster.tasks.dated[TASK]) == (NOW + 5, True)
+    assert cluster.tasks.came[TASK] > arrived
+
+
+def test_who_waited_for_nobody_got_its_machine_when_it_was_given():
+    cluster = cluster_with(TaskPhase.ASSUMED)
+    arrived = cluster.tasks.came[TASK]
+    transitions.find_bound(cluster, TASK, NOW + 5)
+    assert (cluster.tasks.assigned[TASK], cluster.tasks.dated[TASK]) == (NOW, True)
+    assert cluster.tasks.came[TASK] == arrived
+
+
 # --- the books ------------------------------------------------------------------------------------------------------
 
 

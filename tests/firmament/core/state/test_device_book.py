@@ -1,0 +1,109 @@
+"""Who holds which devices, told by records of claims and by placements in the making."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from firmament.core.model import ClaimAllocation
+from firmament.core.state.device_book import DeviceBook
+
+POOL = ("gpu.example.com", "m")
+
+
+def results(*devices: str, **fields: Any) -> dict[str, Any]:
+    """An allocation of devices."""
+    given = [{"driver": POOL[0], "pool": POOL[1], "device": each, "request": "r"} for each in devices]
+    return {"devices": {"results": given}, **fields}
+
+
+def on_machines(*names: str, key: str = "metadata.name") -> dict[str, Any]:
+    """The part of an allocation that says on which machines it can be used."""
+    term = {"matchFields": [{"key": key, "operator": "In", "values": list(names)}]}
+    return {"nodeSelector": {"nodeSelectorTerms": [term]}}
+
+
+def record(
+    allocation: dict[str, Any] | None, reserved: tuple[str, ...] = (), used: tuple[str, ...] = ()
+) -> bytes:
+    content = {"spec": {}, "allocation": allocation, "reserved_for": reserved, "in_use_by": used}
+    return json.dumps(content).encode()
+
+
+def promise(book: DeviceBook, uid: str, *devices: str, claim: str = "") -> None:
+    book.promise(uid, (ClaimAllocation("c", claim, json.dumps(results(*devices))),))
+
+
+def users(book: DeviceBook) -> dict[str, list[set[str]]]:
+    return {device: [set(uids) for _, uids in holdings] for device, holdings in book.list_held(POOL).items()}
+
+
+def test_who_uses_a_device_is_whom_its_claim_names_or_the_task_itself():
+    book = DeviceBook()
+    book.keep_claim("shared", record(results("d0"), ("t", "u"), ("v",)))
+    book.keep_claim("unused", record(results("d1")))
+    promise(book, "w", "d2")
+    assert users(book) == {"d0": [{"t", "u", "v"}], "d1": [set()], "d2": [{"w"}]}
+
+
+def test_a_task_holds_no_longer_by_itself_what_its_claim_holds():
+    for reserved, used in ((("t",), ()), ((), ("t",))):
+        book = DeviceBook()
+        promise(book, "t", "d0", claim="c1")
+        book.keep_claim("c1", record(results("d0"), reserved, used))
+        assert not book.promised
+        assert users(book) == {"d0": [{"t"}]}
+        book.keep_claim("c1", None)
+        assert users(book) == {}
+
+
+def test_a_task_goes_on_holding_what_a_claim_of_others_or_of_other_devices_holds():
+    for allocation, reserved in ((results("d0"), ("u",)), (results("d1"), ("t",))):
+        book = DeviceBook()
+        promise(book, "t", "d0", claim="c1")
+        book.keep_claim("c1", record(allocation, reserved))
+        assert {"t"} in users(book)["d0"]
+        assert "t" in book.promised
+
+
+@pytest.mark.parametrize(
+    ("fields", "freed"),
+    [
+        ({}, {""}),
+        ({"nodeSelector": None}, {""}),
+        ({"nodeSelector": {"nodeSelectorTerms": None}}, {""}),
+        (on_machines("m"), {"m"}),
+        (on_machines("m", "n"), {"m", "n"}),
+        (on_machines("m", key="metadata.uid"), {""}),
+        (
+            {
+                "nodeSelector": {
+                    "nodeSelectorTerms": [{}, *on_machines("m")["nodeSelector"]["nodeSelectorTerms"]]
+                }
+            },
+            {""},
+        ),
+    ],
+)
+def test_devices_are_free_again_on_the_machines_that_a_former_claim_names(fields, freed):
+    book = DeviceBook()
+    assert book.keep_claim("c1", record(results("d0", **fields))) == frozenset()
+    assert book.keep_claim("c1", record(results("d0", **fields))) == frozenset()
+    assert book.keep_claim("c1", None) == freed
+
+
+def test_a_claim_that_gives_up_one_device_frees_it():
+    book = DeviceBook()
+    book.keep_claim("c1", record(results("d0", "d1", **on_machines("m"))))
+    assert book.keep_claim("c1", record(results("d1", **on_machines("m")))) == {"m"}
+    assert set(users(book)) == {"d1"}
+
+
+def test_a_malformed_record_counts_as_a_claim_that_is_gone():
+    book = DeviceBook()
+    book.keep_claim("c1", record(results("d0", **on_machines("m"))))
+    assert book.keep_claim("c1", b'{"allocation": 7}') == {"m"}
+    assert not book.known_claims
+    assert users(book) == {}
