@@ -141,6 +141,7 @@ def test_counts_are_told_again_of_a_pod_that_lost_the_place_it_had_got_meanwhile
     placed.deltas.add(kind=pb.Delta.PLACE, task="pod-a", machine="n1")
     scene.state.on_round(placed)
     [bind] = scene.state.take_actions()
+    assert isinstance(bind, Bind)
     assert scene.later(60.0) == [], "it has got a place"
     request = BindRequest(bind.pod.uid, bind.pod.namespace, bind.pod.name, bind.node)
     scene.state.binding_ended(BindOutcome(request, BindResult.FAILED, "no"))

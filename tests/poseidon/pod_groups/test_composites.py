@@ -305,3 +305,14 @@ def test_a_topology_constraint_that_keeps_a_gang_waiting_is_called_that():
     assert [reason.partition("because of ")[2].partition(")")[0] for reason in reasons] == [
         "the topology constraint by rack or cpu"
     ]
+
+
+def test_pods_that_have_succeeded_are_taken_off_the_group_that_they_were_in():
+    groups = Groups()
+    for each in TREE:
+        put(groups, each)
+    groups.put_pod("pod-x", pod("x", native="a"))
+    groups.put_pod("pod-y", pod("y", native="a", node="n1", phase="Succeeded"))
+    groups.put_pod("pod-z", pod("z", native="b", node="n1", phase="Succeeded"))
+    job, _ = asked(groups)
+    assert [(each.name, each.least) for each in job.groups] == [("root", 2), ("a", 1), ("b", 0)]

@@ -12,6 +12,7 @@ from poseidon.kube.api.metadata import seconds
 from poseidon.manifests.loader import load_manifests
 from poseidon.rescheduling.objectives import Objective, ObjectiveOptions
 from poseidon.rescheduling.planning import plan_moves
+from poseidon.rescheduling.standing import standing
 from tests.poseidon.offline.objects import node, pod, pod_group
 
 NOW = "2026-11-24T10:00:10Z"
@@ -275,3 +276,19 @@ def test_a_node_that_failed_is_not_tried_again_until_something_changes(tmp_path)
     assert again.notes[-1].startswith("node a could not be freed before, and nothing has changed since; ")
     assert plan(node("c")).freed != ()
     assert plan(owned("r", "b", cpu="100m")).freed == ("a",)
+
+
+def test_unless_it_is_said_pods_with_local_data_stay(tmp_path):
+    scratch = owned("p", "a", cpu="100m")
+    scratch["spec"]["volumes"] = [{"name": "scratch", "emptyDir": {}}]
+    path = tmp_path / "cluster.yaml"
+    path.write_text(yaml.safe_dump_all([ALLOWING, node("a"), scratch, owned("q", "a")]))
+    now = seconds(NOW)
+    assert now is not None
+    manifests = load_manifests((str(path),))
+    found = standing(manifests, load_configuration(None), now)
+    left_behind = standing(manifests, load_configuration(None), now, local_data_may_go=True)
+    assert len(left_behind.prices) == 2
+    [stays] = left_behind.prices.keys() - found.prices.keys()
+    assert found.pods[stays].metadata.name == "p"
+    assert stays in found.staying

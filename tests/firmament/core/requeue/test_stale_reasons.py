@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from firmament.core.configuration import RoundOptions
-from firmament.core.events import ClassDefined, JobDefined, TasksSubmitted
+from firmament.core.events import ClassDefined, Event, JobDefined, TasksBound, TasksSubmitted
 from firmament.core.model import Job
 from tests.support.core import REFRESH, START, Clock, machine, scheduler, task_class, tasks
 
@@ -73,7 +73,16 @@ def test_a_task_that_others_overtake_is_looked_at_once(waiting):
 
 
 def test_a_gang_that_nothing_could_help_asks_for_no_round():
-    events = [JobDefined(Job("j", min_members=2)), ClassDefined(1, task_class(cpu=4000))]
+    events: list[Event] = [JobDefined(Job("j", min_members=2)), ClassDefined(1, task_class(cpu=4000))]
     core = scheduler(machine("m"), events, TasksSubmitted(1, ("a", "b"), job="j"))
     core.run_round()
+    assert core.next_round_in() != 0.0
+
+
+def test_who_waits_for_nobody_asks_for_no_round_while_others_are_being_evicted():
+    low: list[Event] = [ClassDefined(1, task_class(cpu=4000)), TasksBound("m", 1, ("low",))]
+    core = scheduler(machine("m"), low, tasks(2, "p", content=task_class(4000), priority=1))
+    assert {delta.uid for delta in core.run_round().deltas} == {"low", "p"}
+    core.apply(tasks(3, "huge", content=task_class(9000)))
+    assert core.run_round().deltas == ()
     assert core.next_round_in() != 0.0

@@ -172,3 +172,33 @@ def drifted(load: Load, random: Random) -> Load:
         for uid, (where, request, use) in load.tasks.items()
     }
     return Load(load.machines, tasks, load.tainted)
+
+
+def test_a_task_that_uses_nothing_of_one_scarce_resource_is_no_relief():
+    """A machine is too hot by 1,000 of cpu and by a tenth of its memory; only one task uses some of both."""
+    both = {"cpu": 10_000, "memory": 1_000}
+    uses = {"cpu-only": (900, 0), "some": (600, 50), "rest": (6_500, 750)}
+    scheduler = Scheduler(
+        configuration=CoreConfiguration(
+            overlays=(WeightedModel(LoadThreshold(usageThresholds={"cpu": 95}), 1),)
+        ),
+        solver=OrToolsSolver(),
+        clock=lambda: NOW,
+    )
+    events: list[Event] = [MachineUpserted(Machine(name, {**both, "pods": 50})) for name in ("hot", "cold")]
+    events += [
+        ClassDefined(1, TaskClass((("cpu", 100),))),
+        TasksBound("hot", 1, (*uses,), assigned=(1.0,) * 3),
+    ]
+    names, amounts = tuple(uses), [float(each) for use in uses.values() for each in use]
+    told = TaskUses(names, ("cpu", "memory"), tuple(amounts), ())
+    for name, used, tasks in (
+        ("hot", (8_000.0, 800.0), told),
+        ("cold", (0.0, 0.0), TaskUses((), (), (), ())),
+    ):
+        measured = dict(zip(both, used, strict=True))
+        events.append(MachineSampled(name, NOW - 5, measured, interval=60.0, tasks=tasks))
+    scheduler.apply(events)
+    found = relieve(scheduler, {"cpu-only", "some"}, dict.fromkeys(both, THRESHOLD), 100)
+    assert [each.uid for each in found.moves] == ["some"]
+    assert found.left == ("hot",)

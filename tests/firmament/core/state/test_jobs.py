@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from firmament.core.events import ClassDefined, JobDefined, TasksSubmitted
+from firmament.core.events import ClassDefined, Event, JobDefined, TasksSubmitted
 from firmament.core.intake.events import apply_events
 from firmament.core.model import Job
 from firmament.core.state.cluster import Cluster
@@ -57,7 +57,7 @@ def test_a_job_forgets_who_leaves():
 def found_unschedulable(*uids: str) -> Cluster:
     """A cluster with tasks of a gang of two that no round could place, as rows in this order."""
     cluster = Cluster()
-    events = [
+    events: list[Event] = [
         ClassDefined(1, task_class()),
         JobDefined(Job("j", min_members=2)),
         TasksSubmitted(1, uids, job="j"),
