@@ -11,7 +11,6 @@ TESTS = Path(__file__).resolve().parents[1]
 SLEEPERS = {
     "deploy/test_rights_in_use.py": "the pause between nodes that come, while a condition is waited for",
     "poseidon/agents/test_netperf_probe.py": "a delay that is measured",
-    "poseidon/bridge/test_needs.py": "a time in which no solver is there; a longer one is as good",
     "poseidon/bridge/test_session.py": "a solver that says something again and again, for longer than it may be silent",
     "poseidon/kube/write/test_write_behind.py": "the pause between writes, while a condition is waited for",
     "poseidon/ui/browser/fixture_server.py": "a tool beside the tests: the pause between changes",
