@@ -93,7 +93,7 @@ class WatchedServer:
         while True:
             yield [await self.watches[path].get()]
 
-    async def post(self, path: str, body: bytes) -> bytes:
+    async def post(self, path: str, body: bytes, *, urgent: bool = False) -> bytes:
         """Take a write."""
         self.written[path] = body
         return b"{}"

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, cast
 from urllib.parse import urlsplit
 
+from poseidon.kube.client.openings import Openings
 from poseidon.kube.client.replies import MalformedReplyError, Reply, ReplyReader, read_whole
 
 _PORTS = {"http": 80, "https": 443}
@@ -65,8 +66,9 @@ class PoolOptions:
 
 
 class ConnectionPool:
-    """Connections to one server, one per request in flight; the one used last is used first.
+    """Connections to one server, one per request that is sent; the one used last is used first.
 
+    While the server is busy with earlier requests, the next wait for their connections (see ``Openings``).
     ``clock`` is monotonic. ``permit`` is asked right before each request is sent. All calls come from one
     event loop.
     """
@@ -85,17 +87,21 @@ class ConnectionPool:
         self._options = options or PoolOptions()
         self._idle: deque[tuple[_Connection, float]] = deque()  # the longest idle first
         self._open: set[_Connection] = set()
+        self._openings: Openings[_Connection] = Openings(lambda: len(self._open), self._give_back)
         self._next_look: asyncio.TimerHandle | None = None
 
-    async def exchange(self, request: bytes) -> Reply:
-        """Send a whole request, and return its reply.
+    async def exchange(self, request: bytes, *, urgent: bool = False) -> Reply:
+        """Send a whole request, and return its reply. If it has to wait, an ``urgent`` one goes before others.
 
         Raises ``OSError`` (such as ``TimeoutError`` or ``IdleClosedError``) or ``MalformedReplyError``; the
         server may then have carried out the request or not. It is never sent twice, and not at all when
         ``NotPermittedError`` is raised.
         """
         reused = self._reuse()
-        connection = reused or await self._connect()
+        if reused is None and not self._openings.begin():
+            reused = await self._wait_for_turn(urgent=urgent)
+        connection = reused or await self._open_another()
+        sent = self._clock()
         try:
             if not self._permit():
                 raise NotPermittedError  # noqa: TRY301 - the connection is dropped as after any other failure
@@ -105,6 +111,7 @@ class ConnectionPool:
             if reused is not None and connection.was_closed_unanswered:
                 raise IdleClosedError("the server closed the connection, which had been idle") from error
             raise
+        self._openings.note_answer(self._clock() - sent)
         self._give_back(connection, keeps_open=reply.keeps_open)
         return reply
 
@@ -119,6 +126,7 @@ class ConnectionPool:
     def close(self) -> None:
         """Close all connections; requests in flight fail. Further requests open new ones."""
         self._idle.clear()
+        self._openings.close()
         while self._open:
             self._open.pop().close()
         if self._next_look is not None:
@@ -154,12 +162,28 @@ class ConnectionPool:
         if self._next_look is None:
             self._next_look = loop.call_later(self._options.exchange / _LOOKS_PER_EXCHANGE, self._look, loop)
 
-    def _give_back(self, connection: _Connection, *, keeps_open: bool) -> None:
+    def _give_back(self, connection: _Connection, *, keeps_open: bool = True) -> None:
         usable = connection.is_open and connection.tls is self._address.tls
-        if keeps_open and usable and connection in self._open:
-            self._idle.append((connection, self._clock()))
-        else:
+        if not (keeps_open and usable and connection in self._open):
             self._drop(connection)
+        elif not self._openings.hand_over(connection):
+            self._idle.append((connection, self._clock()))
+
+    async def _wait_for_turn(self, *, urgent: bool) -> _Connection | None:
+        """Return a connection that was given back, or None if this request has begun to open one."""
+        while True:
+            connection = await self._openings.wait(urgent=urgent)
+            if connection is None or connection.is_open:
+                return connection
+            self._drop(connection)  # it was closed in the moment in which it was handed over
+            if self._openings.begin():
+                return None
+
+    async def _open_another(self) -> _Connection:
+        try:
+            return await self._connect()
+        finally:
+            self._openings.end()
 
     async def _connect(self) -> _Connection:
         address = self._address
@@ -179,6 +203,7 @@ class ConnectionPool:
     def _drop(self, connection: _Connection) -> None:
         self._open.discard(connection)
         connection.close()
+        self._openings.look()
 
 
 class _Connection(asyncio.Protocol):

@@ -144,9 +144,12 @@ class Transport:
         except ValueError:
             return None
 
-    async def post(self, path: str, body: bytes) -> bytes:
-        """Return the body of a POST of JSON. Raises ``ApiError`` or ``UnreachableError``."""
-        return await self._exchange("POST", path, None, body, JSON)
+    async def post(self, path: str, body: bytes, *, urgent: bool = False) -> bytes:
+        """Return the body of a POST of JSON; an ``urgent`` one waits for no other writes but such.
+
+        Raises ``ApiError`` or ``UnreachableError``.
+        """
+        return await self._exchange("POST", path, None, body, JSON, urgent=urgent)
 
     async def put(self, path: str, body: bytes) -> bytes:
         """Return the body of a PUT of JSON. Raises ``ApiError`` or ``UnreachableError``."""
@@ -187,7 +190,14 @@ class Transport:
             raise _unreachable("GET", path, error) from error
 
     async def _exchange(
-        self, method: str, path: str, query: Mapping[str, str] | None, body: bytes | None, media_type: str
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str] | None,
+        body: bytes | None,
+        media_type: str,
+        *,
+        urgent: bool = False,
     ) -> bytes:
         """Send a request with a ``body`` of a media type, or one that asks for an answer of that type."""
         writes = self._writes if body is not None else None
@@ -197,7 +207,9 @@ class Transport:
                     await self._authorize()
                 used = self._identity()
                 if writes is not None and body is not None:
-                    reply = await writes.exchange(self._request(method, path, body, media_type))
+                    reply = await writes.exchange(
+                        self._request(method, path, body, media_type), urgent=urgent
+                    )
                 else:
                     if method != "GET" and not self._permit():
                         raise NotLeaderError(method, path)

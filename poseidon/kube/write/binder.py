@@ -239,7 +239,7 @@ class Binder(WorkerPool[BindRequest]):
             if refused:
                 return BindOutcome(request, BindResult.WITHHELD, refused)
             try:
-                await self._transport.post(path, body)
+                await self._transport.post(path, body, urgent=True)
             except ApiError as error:
                 perhaps_done = perhaps_done or not error.throttled
                 if error.transient:

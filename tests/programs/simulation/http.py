@@ -62,7 +62,7 @@ class SimulatedTransport:
                 return None
             raise
 
-    async def post(self, path: str, body: bytes) -> bytes:
+    async def post(self, path: str, body: bytes, *, urgent: bool = False) -> bytes:
         return await self._exchange("POST", path, None, body)
 
     async def patch(self, path: str, body: bytes, content_type: str = "") -> bytes:

@@ -325,7 +325,7 @@ async def test_an_idle_connection_that_the_server_closed_is_no_sign_of_overload(
     faults = [UnreachableError("closed", idle_closed=True), UnreachableError("reset"), None]
 
     class Api:
-        async def post(self, path, body):
+        async def post(self, path, body, *, urgent=False):
             fault = faults.pop(0)
             if fault is not None:
                 raise fault

@@ -1,0 +1,145 @@
+"""Which request opens a further connection, and which waits for one that others give back.
+
+A handshake takes both sides as much of the processor as several small requests. Where the server is near, a few
+connections carry all it can answer, and each further one only delays those who use it. Over a long way, many are
+needed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+C = TypeVar("C")
+
+FEW = 16
+"""Connections that are opened without a thought."""
+
+AT_A_TIME = 8
+"""Most connections that are being opened."""
+
+PATIENCE_SECONDS = 0.25
+"""Once no answer has come for so long, or up to twice that, those who wait open connections, some at a time."""
+
+_BUSY = 4.0
+"""A server whose answers take so many times as long as its quickest ones is busy."""
+_NEW_SHARE = 0.25
+"""Weight of the latest answer in the time that recent ones took."""
+_FORGET = 1.001
+"""Factor by which the quickest answer is taken to be slower with each answer."""
+
+
+class Openings(Generic[C]):
+    """Decides who opens a connection, by how long answers take. All calls come from one event loop.
+
+    ``count_open``: how many are open, in use or not. ``give_back`` takes one that was handed to a request which has
+    been cancelled. Each opening is begun by ``begin``, or by ``wait`` if that returns None, and is followed by ``end``.
+    """
+
+    def __init__(self, count_open: Callable[[], int], give_back: Callable[[C], None]) -> None:
+        self._count_open, self._give_back = count_open, give_back
+        self._opening = 0
+        self._urgent: deque[asyncio.Future[C | None]] = deque()
+        self._others: deque[asyncio.Future[C | None]] = deque()
+        self._quickest = self._recent = 0.0
+        self._answers = 0
+        self._timer: asyncio.TimerHandle | None = None
+
+    def note_answer(self, seconds: float) -> None:
+        """Note how long an answer took."""
+        self._answers += 1
+        if not self._quickest:
+            self._quickest = self._recent = seconds
+        # The way may have become longer for good, so the quickest answer is forgotten slowly.
+        self._quickest = min(seconds, self._quickest * _FORGET)
+        self._recent += _NEW_SHARE * (seconds - self._recent)
+
+    def begin(self) -> bool:
+        """Return whether a request may open a connection now; if so, it does."""
+        if not self._may_open():
+            return False
+        self._opening += 1
+        return True
+
+    async def wait(self, *, urgent: bool = False) -> C | None:
+        """Wait for a connection that is given back; None: the request has to open one, and this counts as begun.
+
+        ``urgent`` requests come first, else those that have waited longest.
+        Raises ``ConnectionResetError`` if all connections are closed meanwhile.
+        """
+        turn: asyncio.Future[C | None] = asyncio.get_running_loop().create_future()
+        (self._urgent if urgent else self._others).append(turn)
+        self._watch()
+        try:
+            return await turn
+        except asyncio.CancelledError:
+            if not turn.cancelled() and turn.exception() is None:
+                # It got its turn in the very moment in which it was cancelled.
+                self._return_turn(turn.result())
+            raise
+
+    def _return_turn(self, connection: C | None) -> None:
+        if connection is None:
+            self.end()
+        else:
+            self._give_back(connection)
+
+    def _watch(self) -> None:
+        if self._timer is None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(PATIENCE_SECONDS, self._end_patience, self._answers)
+
+    def _end_patience(self, answers: int) -> None:
+        """Let those who wait open connections if none has been given back since there were ``answers``."""
+        # A timer for every request would cost as much as sending it.
+        self._timer = None
+        while self._answers == answers and self._opening < AT_A_TIME and (turn := self._pop()) is not None:
+            self._grant(turn)
+        if self._urgent or self._others:
+            self._watch()
+
+    def _pop(self) -> asyncio.Future[C | None] | None:
+        """Take out the next request that still waits; None if there is none."""
+        while self._urgent or self._others:
+            turn = (self._urgent or self._others).popleft()
+            if not turn.done():
+                return turn
+        return None
+
+    def _grant(self, turn: asyncio.Future[C | None]) -> None:
+        self._opening += 1
+        turn.set_result(None)
+
+    def end(self) -> None:
+        """Note that an opening has ended, well or not; those who wait may begin the next."""
+        self._opening -= 1
+        self.look()
+
+    def look(self) -> None:
+        """Let those who wait open connections, as far as they may now: fewer are open, or the server is less busy."""
+        while self._may_open() and (turn := self._pop()) is not None:
+            self._grant(turn)
+
+    def hand_over(self, connection: C) -> bool:
+        """Give a connection to the request whose turn it is; return whether one waits."""
+        turn = self._pop()
+        if turn is not None:
+            turn.set_result(connection)
+        return turn is not None
+
+    def close(self) -> None:
+        """Fail the requests that wait."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        while (turn := self._pop()) is not None:
+            turn.set_exception(ConnectionResetError("the connections were closed"))
+
+    def _may_open(self) -> bool:
+        if self._opening >= AT_A_TIME:
+            return False
+        if self._count_open() + self._opening < FEW:
+            return True
+        return 0 < self._recent < _BUSY * self._quickest
