@@ -22,7 +22,10 @@ how many nodes there are.
 """
 
 CLUSTER_SCOPED = frozenset(
-    {"Node", "PersistentVolume", "StorageClass", "PriorityClass", "CSIDriver", "CSINode", "Namespace"}
+    {
+        *("Node", "PersistentVolume", "StorageClass", "PriorityClass", "CSIDriver", "CSINode", "Namespace"),
+        *("DeviceClass", "ResourceSlice"),
+    }
 )
 
 _MARK = re.compile(r'"=\{([^{}"]*)\}"|\$(?:(\$)|\{([^{}"]*)\}|([A-Za-z]\w*))')

@@ -11,6 +11,7 @@ BURSTS = (
     *("basic", "node-affinity", "affinity", "anti-affinity", "preferred-affinity"),
     *("preferred-anti-affinity", "topology-spread", "preferred-topology-spread", "mixed", "daemonset"),
     *("bound-claims", "many-deployments", "gangs", "preemption", "churn"),
+    "device-claims",
 )
 """Workloads in the order of their runs: those with the same nodes follow each other."""
 
@@ -19,6 +20,8 @@ RATES = (1, 10, 50, 100, 200, 300)
 
 STEADY = "steady"
 _LEAST_ARRIVALS = 20
+_MOST_PER_NODE = {"anti-affinity": 1, "daemonset": 1, "preemption": 1, "device-claims": 10}
+"""Workloads of which a node takes so many pods."""
 _GANG, _REPLICAS, _ROUNDS = 20, 5, 5
 
 
@@ -67,9 +70,7 @@ def _make_burst(name: str, sizes: Sizes) -> Part:
     known = load_workload(name).params
     wanted: Mapping[str, int] = {
         "nodes": sizes.nodes,
-        "pods": min(sizes.pods, sizes.nodes)
-        if name in ("anti-affinity", "daemonset", "preemption")
-        else sizes.pods,
+        "pods": min(sizes.pods, sizes.nodes * _MOST_PER_NODE.get(name, sizes.pods)),
         "initPods": max(1, sizes.pods // 5),
         "gangs": max(1, sizes.pods // _GANG),
         "members": _GANG,

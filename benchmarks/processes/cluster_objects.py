@@ -35,13 +35,17 @@ PATHS = {
     "PodGroup": "/apis/scheduling.k8s.io/v1alpha2/namespaces/{}/podgroups",
     "PriorityClass": "/apis/scheduling.k8s.io/v1/priorityclasses",
     "StorageClass": "/apis/storage.k8s.io/v1/storageclasses",
+    "DeviceClass": "/apis/resource.k8s.io/v1/deviceclasses",
+    "ResourceSlice": "/apis/resource.k8s.io/v1/resourceslices",
+    "ResourceClaim": "/apis/resource.k8s.io/v1/namespaces/{}/resourceclaims",
+    "ResourceClaimTemplate": "/apis/resource.k8s.io/v1/namespaces/{}/resourceclaimtemplates",
 }
 _STATUS_APART = frozenset({"PersistentVolume", "PersistentVolumeClaim"})
 """Kinds whose status an API server does not take at their creation."""
 
 _AT_ONCE = msgspec.json.encode({"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0})
 _NO_FINALIZERS = msgspec.json.encode({"metadata": {"finalizers": None}})
-_CONTENTS = ("Pod", "PersistentVolumeClaim", "PodGroup")
+_CONTENTS = ("Pod", "PersistentVolumeClaim", "PodGroup", "ResourceClaim", "ResourceClaimTemplate")
 """Kinds that a namespace of a benchmark holds, besides events."""
 
 _EVENTS = "/api/v1/namespaces/{}/events"
