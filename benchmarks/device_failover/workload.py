@@ -17,8 +17,10 @@ PREPARED, FAILED = "devices.example/prepared", "devices.example/failed"
 PLAIN_PER_NODE, SLOW_PER_NODE = 8, 2
 _V1 = "resource.k8s.io/v1"
 _TEMPLATES = {"one": (PLAIN, 1), "two": (PLAIN, 2), "slow": (SLOW, 1)}
-_KINDS = ("one", "one", "one", "two", "two", "slow", "slow", "shared")
-"""What pods are drawn from; pods of the last kind come in pairs that share a claim."""
+_EXTENDED = "devices.example/plain"
+"""The extended resource that devices of the first driver provide."""
+_KINDS = ("one", "one", "two", "two", "slow", "slow", "shared", "extended", "extended")
+"""What pods are drawn from: templates, pairs that share a claim, and pods that ask for an extended resource."""
 
 
 def list_scaffold(nodes: int) -> list[Object]:
@@ -61,6 +63,8 @@ class Draws:
         if self.count_wanted(driver) + count > self.room[driver]:
             return []
         self.claims += 1
+        if kind == "extended":
+            return [self._make_pod({PLAIN: 1}, None)]
         if kind != "shared":
             return [self._make_pod({driver: count}, {"resourceClaimTemplateName": kind})]
         name = f"shared-{self._shared}"
@@ -80,16 +84,16 @@ class Draws:
         """Take a pod as gone; of two that share a claim, both go."""
         self._wanted.pop(name, None)
 
-    def _make_pod(self, wanted: dict[str, int], claim: Object) -> Object:
+    def _make_pod(self, wanted: dict[str, int], claim: Object | None) -> Object:
+        """Return a pod that names a claim, or one that asks for the extended resource."""
         name = f"p{self._pods}"
         self._pods += 1
         self._wanted[name] = wanted
-        container = {"name": "main", "image": "pause", "resources": {"requests": {"cpu": "10m"}}}
-        spec = {
-            "schedulerName": "poseidon",
-            "containers": [container],
-            "resourceClaims": [{"name": "device", **claim}],
-        }
+        resources = {"requests": {"cpu": "10m"}, "limits": {} if claim else {_EXTENDED: "1"}}
+        container = {"name": "main", "image": "pause", "resources": resources}
+        spec: Object = {"schedulerName": "poseidon", "containers": [container]}
+        if claim:
+            spec["resourceClaims"] = [{"name": "device", **claim}]
         metadata = {"name": name, "namespace": NAMESPACE}
         return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
@@ -100,7 +104,9 @@ def _ask(driver: str, count: int) -> Object:
 
 
 def _make_class(driver: str) -> Object:
-    selects = {"selectors": [{"cel": {"expression": f'device.driver == "{driver}"'}}]}
+    selects: Object = {"selectors": [{"cel": {"expression": f'device.driver == "{driver}"'}}]}
+    if driver == PLAIN:
+        selects["extendedResourceName"] = _EXTENDED
     name = driver.partition(".")[0]
     return {"apiVersion": _V1, "kind": "DeviceClass", "metadata": {"name": name}, "spec": selects}
 

@@ -21,7 +21,7 @@ from poseidon.custom_records import CustomResource
 from poseidon.devices.records import DEVICE_CLASSES, DEVICE_SLICES
 from poseidon.disruption_budgets.records import budget_resource
 from poseidon.kube.api import kinds
-from poseidon.kube.api.devices import NodeDeviceList, ResourceClaim
+from poseidon.kube.api.devices import DeviceClass, NodeDeviceList, ResourceClaim
 from poseidon.kube.api.kinds import WatchedKind
 from poseidon.kube.api.metadata import KubeStruct
 from poseidon.kube.api.nodes import Namespace
@@ -79,7 +79,7 @@ class BridgeState(Stores):
         if self.resumptions is not None:
             self.resumptions.connect(self._pods.take_changes, self._pods.is_ours)
         self._nodes = WatchedNodes(self)
-        self.nodes_changed = self._refresh_claims_after(self._nodes.take_changes)
+        self.nodes_changed = self._provide_after(self._refresh_claims_after(self._nodes.take_changes))
         self.pods_changed = self._pods.take_changes
         self.offer = self._pods.offer
         self.refusal = self.placements.refusal
@@ -103,7 +103,7 @@ class BridgeState(Stores):
             kinds.VOLUME_ATTACHMENT: self._refresh_claims_after(volumes.volume_attachments_changed),
             kinds.VOLUME: self._refresh_claims_after(volumes.volumes_changed),
             kinds.CLAIM: self._refresh_claims_after(volumes.claims_changed),
-            kinds.DEVICE_CLASS: self.first_records.taker(DEVICE_CLASSES, 0),
+            kinds.DEVICE_CLASS: self._provide_after(self._take_device_classes),
             kinds.RESOURCE_SLICE: self.first_records.taker(DEVICE_SLICES, 0),
             kinds.RESOURCE_CLAIM: self.device_claims_changed,
             kinds.NODE_DEVICES: self.node_devices_changed,
@@ -123,6 +123,23 @@ class BridgeState(Stores):
         def take_changes(changes: Sequence[Change[T]]) -> None:
             take(changes)
             self.volume_effects.apply()
+
+        return take_changes
+
+    def _take_device_classes(self, changes: Sequence[Change[DeviceClass]]) -> None:
+        self.first_records.taker(DEVICE_CLASSES, 0)(changes)
+        self.extended_resources.take_classes(changes)
+
+    def _provide_after(
+        self, take: Callable[[Sequence[Change[T]]], None]
+    ) -> Callable[[Sequence[Change[T]]], None]:
+        """Return what takes changes, and then again the pods to which it matters which resources devices provide."""
+
+        def take_changes(changes: Sequence[Change[T]]) -> None:
+            take(changes)
+            affected = self.extended_resources.take_affected()
+            if affected:
+                self._pods.take_again(affected)
 
         return take_changes
 

@@ -11,6 +11,7 @@ from poseidon.bridge.groups.group_reports import TopologyRecords
 from poseidon.bridge.suspended.resumptions import Resumptions
 from poseidon.configuration.document import BridgeConfiguration
 from poseidon.custom_records import CustomRecords
+from poseidon.devices.extended_resources import ExtendedResources
 from poseidon.devices.records import FEATURES_RECORD, encode_features
 from poseidon.devices.shared_gpus import SharedGpus
 from poseidon.devices.sharing.systems import SYSTEMS
@@ -83,6 +84,10 @@ class Stores:
         self.devices = DeviceState(configuration.devices, clock, wall)
         features = encode_features(configuration.devices.disabled_features)
         self.first_records.tell(FEATURES_RECORD, "devices", features)
+        enabled = "DRAExtendedResource" not in configuration.devices.disabled_features
+        self.extended_resources = ExtendedResources(
+            self.devices, self.machines.list_offering, enabled=enabled
+        )
         self.shared_gpus: SharedGpus | None = None
         for name in configuration.devices.sharing:
             self.shared_gpus = SharedGpus(SYSTEMS[name], self.first_records, self.devices, wall)

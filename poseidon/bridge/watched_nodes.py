@@ -76,6 +76,7 @@ class WatchedNodes:
         ]
         if stores.applications is not None:
             leave.append(stores.applications.members.node_gone)
+        leave.append(stores.extended_resources.forget_offers)
         if stores.shared_gpus is not None:
             leave.append(stores.shared_gpus.forget_node)
         for forget in leave:
@@ -97,6 +98,7 @@ class WatchedNodes:
         if stores.applications is not None:
             stores.applications.members.node_changed(name, node.metadata.labels)
         stores.gangs.topology.trees.node_changed(name, node.metadata.labels)
+        stores.extended_resources.note_offers(machine)
         if stores.shared_gpus is not None:
             stores.shared_gpus.put_node(name, node.metadata.annotations)
         if stores.machines.put(uid, machine):

@@ -17,6 +17,7 @@ from poseidon.lifecycle.nominations import KeptPlaces, foreign_nomination
 from poseidon.lifecycle.phases import Event, PodRecord
 from poseidon.pods import tasks as pod_translation
 from poseidon.pods.daemon_sets import find_daemon_set
+from poseidon.pods.resources import names_extended_resources
 from poseidon.pods.tasks import Disposition, Task, UnknownPriorityClassError, bare
 from poseidon.volumes.requirements import VolumeNeeds
 from poseidon.volumes.resolution import NOTHING, Resolution
@@ -106,6 +107,11 @@ class WatchedPods:
     def take_owned(self, uids: Iterable[str]) -> None:
         """Translate pods again whose owners have become known: the owner says to which group a pod belongs."""
         self._take_again([(uid, self._without_owners[uid]) for uid in uids if uid in self._without_owners])
+        self._settle()
+
+    def take_again(self, pods: Sequence[tuple[str, Pod]]) -> None:
+        """Take pods again for which something else has changed, by uid."""
+        self._take_again(pods)
         self._settle()
 
     def take_services(self, changes: Sequence[Change[Service]]) -> None:
@@ -224,6 +230,8 @@ class WatchedPods:
         stores = self._stores
         if stores.shared_gpus is not None:
             pod = without_devices(pod, stores.shared_gpus.system)
+        if names_extended_resources(pod.spec):
+            pod = stores.extended_resources.strip_pod(pod)
         task = pod_translation.task(pod, stores.classes, self._priorities)
         if stores.classes.visibility.daemons:
             self._note_owner(uid, pod)
@@ -253,6 +261,8 @@ class WatchedPods:
         if claims := attachable_of(pod):
             task, on_volumes = self._stores.volume_effects.translate(claims, task, place)
         named = device_claims_of(pod) if pod.spec.resource_claims else ()
+        if names_extended_resources(pod.spec):
+            named = (*named, *stores.extended_resources.make_claim(task.uid, pod))
         if stores.shared_gpus is not None:
             named = (*named, *stores.shared_gpus.put_pod(task.uid, pod))
         if named or pod.spec.resource_claims:
@@ -367,6 +377,7 @@ class WatchedPods:
             self._stores.volumes.remove_pod(uid)
         if self._stores.device_effects.in_use:
             self._stores.devices.remove_pod(uid)
+        self._stores.extended_resources.drop_claim(uid)
         if self._stores.shared_gpus is not None:
             self._stores.shared_gpus.take_back(uid)
         self._stores.spreading.forget_pod(uid)

@@ -56,10 +56,17 @@ class ClaimProgress:
 
 
 class ClaimWrites:
-    """ClaimWrites by claim. ``find`` returns the claim as the API server shows it."""
+    """ClaimWrites by claim. ``find`` returns the claim as the API server shows it.
 
-    def __init__(self, find: Callable[[str], DeviceClaim | None]) -> None:
-        self._find = find
+    ``find_report`` returns what else is to be written with a claim: see ``DeviceClaimWrite.report``.
+    """
+
+    def __init__(
+        self,
+        find: Callable[[str], DeviceClaim | None],
+        find_report: Callable[[str], tuple[str, Json] | None],
+    ) -> None:
+        self._find, self._find_report = find, find_report
         self._by_claim: dict[str, ClaimProgress] = {}
         self._writes: list[DeviceClaimWrite] = []
         self._ended: list[tuple[str, str, str]] = []
@@ -229,6 +236,9 @@ class ClaimWrites:
         if progress.look_at is not None and progress.look_at > now and not join:
             return  # a write that failed is made again later
         instead = partial(build_patch, claim.found) if is_virtual(claim.found) else None
-        write = DeviceClaimWrite(claim.found, progress.allocation, join, leave, progress.unsure, instead)
+        report = self._find_report(claim.key)
+        write = DeviceClaimWrite(
+            claim.found, progress.allocation, join, leave, progress.unsure, instead, report
+        )
         progress.writing = write
         self._writes.append(write)

@@ -13,6 +13,7 @@ FeatureGate: TypeAlias = Literal[
     "DRAConsumableCapacity",
     "DRADeviceBindingConditions",
     "DRADeviceTaints",
+    "DRAExtendedResource",
     "DRAListTypeAttributes",
     "DRAPartitionableDevices",
     "DRAPrioritizedList",

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from poseidon.custom_records import NameIndex
+from poseidon.devices.claim_book import ClaimBook
 from poseidon.devices.claim_writes import ClaimWrites
 from poseidon.devices.claims import (
     NO_CLAIMS,
     Device,
-    DeviceClaim,
     DeviceResolution,
     PodDeviceClaim,
     device_of,
     list_own_needs,
     list_results,
-    read_claim,
     resolve,
 )
 from poseidon.devices.conditions import find_failed_device, has_conditions, is_ready
 from poseidon.devices.device_use import DeviceUse
-from poseidon.devices.known_pods import ClaimUsers, KnownPod, PlacedPod, is_older
+from poseidon.devices.known_pods import ClaimUsers, KnownPod, PlacedPod
 from poseidon.devices.options import DeviceOptions
 from poseidon.devices.records import encode_claim
 from poseidon.kube.api.devices import Json, ResourceClaim
@@ -41,13 +39,12 @@ class DeviceState:
     def __init__(self, options: DeviceOptions, clock: Callable[[], float], wall: Callable[[], float]) -> None:
         self._options = options
         self._clock, self._wall = clock, wall
-        self._claims: dict[str, DeviceClaim] = {}
-        self._names = NameIndex()
+        self._claims = ClaimBook()
         self._pods: dict[str, KnownPod] = {}
         self._users = ClaimUsers()
         self._placements: dict[str, PlacedPod] = {}
         self._use = DeviceUse()
-        self._writes = ClaimWrites(self._claims.get)
+        self._writes = ClaimWrites(self._claims.get, self._claims.find_report)
         self._changed: dict[str, None] = {}
         self._affected: dict[str, None] = {}
         self._settled: dict[str, str] = {}
@@ -69,12 +66,21 @@ class DeviceState:
         """Take claims as they are now."""
         for change in changes:
             if change.object is None:
-                key = self._names.remove(change.uid)
-                self._claims.pop(key, None)
+                key = self._claims.remove(change.uid)
             else:
-                key = self._put(change.uid, change.object)
+                key = self._claims.put(change.uid, change.object)
             if key:
                 self._claim_changed(key)
+
+    def expect_claim(self, key: str, claim: ResourceClaim, report: tuple[str, Json]) -> None:
+        """Take a claim that is created once it gets devices, and what is written to its pod then."""
+        if self._claims.expect(key, claim, report):
+            self._claim_changed(key)
+
+    def forget_claim(self, key: str) -> None:
+        """Stop expecting a claim."""
+        if self._claims.forget(key):
+            self._claim_changed(key)
 
     def put_pod(
         self, uid: str, name: str, claims: tuple[PodDeviceClaim, ...], place: str
@@ -164,7 +170,7 @@ class DeviceState:
     def note_written(self, end: WriteEnd) -> None:
         """Note how a write has ended."""
         if end.claim is not None and end.write.key in self._claims:
-            self._put(end.claim.metadata.uid, end.claim)
+            self._claims.put(end.claim.metadata.uid, end.claim)
         self._writes.note_ended(end, self._clock())
         self._note_use(end.write.key)
 
@@ -253,16 +259,6 @@ class DeviceState:
             yield key, encode_claim(claim, under_way, reserved, in_use)
 
     # --- inside --------------------------------------------------------------------------------------------
-
-    def _put(self, uid: str, found: ResourceClaim) -> str:
-        """Take a claim as it is now; return its key, "" if it is older than what the answer to a write has shown."""
-        claim = read_claim(found)
-        known = self._claims.get(claim.key)
-        if known and known.found.metadata.uid == found.metadata.uid and is_older(found, known.found):
-            return ""
-        self._names.put(uid, claim.key)
-        self._claims[claim.key] = claim
-        return claim.key
 
     def _resolve(self, uid: str, name: str, claims: tuple[PodDeviceClaim, ...]) -> DeviceResolution:
         found = resolve(uid, name, claims, self._claims.get)

@@ -44,6 +44,7 @@ BASE = frozenset().union(
     _rights("scheduling.k8s.io", "podgroups/status compositepodgroups/status", "patch"),
     _rights("scheduling.x-k8s.io", "podgroups/status", "patch"),
     _rights("resource.k8s.io", "resourceclaims/status resourceclaims/binding", "patch"),
+    _rights("resource.k8s.io", "resourceclaims", "create"),
     _rights("", "pods/binding", "create"),
     _rights("", "pods/status", "patch"),
     _rights("", "events", "create", "patch"),

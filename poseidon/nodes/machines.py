@@ -126,6 +126,14 @@ class Machines:
             if each.resource == resource
         )
 
+    def list_offering(self, resource: str) -> list[str]:
+        """Return the machines that have some of a resource. Looks at every machine."""
+        return [
+            machine.name
+            for machine in self._outbox
+            if any(each.resource == resource and each.amount > 0 for each in machine.allocatable)
+        ]
+
     def put(self, uid: str, machine: pb.Machine) -> bool:
         """Add or replace a node. Returns whether its name is new."""
         name = machine.name

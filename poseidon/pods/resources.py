@@ -55,6 +55,16 @@ def amounts(resources: Resources, path: str, defects: list[Defect], *, down: boo
     return found
 
 
+def names_extended_resources(spec: PodSpec) -> bool:
+    """Return whether a container names a resource that is none of Kubernetes' own."""
+    return any(
+        "/" in name
+        for each in (*spec.init_containers, *spec.containers)
+        for stated in (each.resources.requests, each.resources.limits)
+        for name in stated
+    )
+
+
 def effective_requests(spec: PodSpec, defects: list[Defect]) -> Amounts:
     """Return the requests of a pod by resource, without zeros.
 

@@ -232,6 +232,7 @@ def test_the_bridge_may_do_what_it_does_and_nothing_else():
         ("", "events", "patch"),
         ("", "persistentvolumeclaims", "patch"),
         ("", "persistentvolumes", "patch"),
+        ("resource.k8s.io", "resourceclaims", "create"),
         ("resource.k8s.io", "resourceclaims", "get"),
         ("resource.k8s.io", "resourceclaims", "patch"),
         ("resource.k8s.io", "resourceclaims/status", "patch"),

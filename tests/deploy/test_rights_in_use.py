@@ -315,9 +315,13 @@ def shares(uids):
 
 
 def with_a_device():
-    """A claim that is made for its pod already, as no controller runs."""
-    yield node_with_devices("with-a-device", 1)
-    yield make_slice("with-a-device", 1)
+    """A claim that is made for its pod already, as no controller runs, and a pod whose claim the bridge makes."""
+    yield node_with_devices("with-a-device", 2)
+    yield make_slice("with-a-device", 2)
+    asking = pod("with-extended-resource")
+    wanted = {"deviceclass.resource.kubernetes.io/device": "1"}
+    asking["spec"]["containers"][0]["resources"]["limits"] = wanted
+    yield asking
     yield device_class()
     yield device_claim("device")
     yield pod_with_device("with-device", claim="device")

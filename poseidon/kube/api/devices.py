@@ -19,6 +19,9 @@ FINALIZER = "resource.kubernetes.io/delete-protection"
 POD_CLAIM_NAME = "resource.kubernetes.io/pod-claim-name"
 """Annotation of a claim that was made from a template: what its pod calls it."""
 
+EXTENDED_CLAIM = "resource.kubernetes.io/extended-resource-claim"
+"""Annotation of a claim that a scheduler has made for a pod's extended resources: ``true``."""
+
 MOST_CONSUMERS = 256
 """Pods that one claim may be reserved for at a time."""
 

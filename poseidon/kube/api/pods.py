@@ -88,6 +88,12 @@ class PodResourceClaim(KubeStruct, frozen=True):
     resource_claim_template_name: str | None = None
 
 
+class ExtendedClaimStatus(KubeStruct, frozen=True):
+    """The claim that was made for a pod's extended resources."""
+
+    resource_claim_name: str = ""
+
+
 class PodClaimStatus(KubeStruct, frozen=True):
     """The claim that was made for a pod; no name: none is needed."""
 
@@ -274,6 +280,7 @@ class PodStatus(KubeStruct, frozen=True):
     resources: ResourceRequirements | None = None
     allocated_resources: Resources = field(default_factory=dict)
     resource_claim_statuses: tuple[PodClaimStatus, ...] = ()
+    extended_resource_claim_status: ExtendedClaimStatus | None = None
 
 
 class Pod(KubeStruct, frozen=True):

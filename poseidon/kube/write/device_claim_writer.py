@@ -39,6 +39,9 @@ class DeviceClaimWrite(NamedTuple):
     instead: Callable[[Json, float], tuple[str, Json]] | None = None
     """For a claim that no API server has: from a change of its status and the time, the path of another object and the
     merge patch that says the same there."""
+    report: tuple[str, Json] | None = None
+    """For a claim that comes into being with its devices: the path of its pod's status, and the merge patch that names
+    the claim there. A claim without a uid is created first."""
 
     @property
     def key(self) -> str:
@@ -146,7 +149,7 @@ class DeviceClaimWriter(WorkerPool[DeviceClaimWrite]):
 
     async def _carry_out(self, write: DeviceClaimWrite) -> None:
         try:
-            end = await self._write(write)
+            end = (await self._write(write))._replace(write=write)
         except RefusedWriteError as error:
             end = WriteEnd(write, str(error))
         except KubeError as error:
@@ -175,7 +178,11 @@ class DeviceClaimWriter(WorkerPool[DeviceClaimWrite]):
     async def _write(self, write: DeviceClaimWrite) -> WriteEnd:
         if write.instead is not None:
             return await self._write_instead(write, write.instead)
-        claim = await self._read(write) if write.read_first else write.claim
+        if not write.claim.metadata.uid:
+            claim = await self._bring_about(write)
+            write = write._replace(claim=claim)
+        else:
+            claim = await self._read(write) if write.read_first else write.claim
         for _ in range(_CONFLICTS):
             try:
                 change = build_status(claim, write)
@@ -194,7 +201,43 @@ class DeviceClaimWriter(WorkerPool[DeviceClaimWrite]):
             claim = await self._read(write)
         else:
             return WriteEnd(write, f'resourceclaim "{claim.metadata.name}" keeps changing')
+        if write.report is not None and write.join:
+            try:
+                await self._report(*write.report)
+            except ApiError as error:
+                return WriteEnd(write, f"the claim cannot be named in the pod's status: {error}", claim)
         return WriteEnd(write, claim=claim)
+
+    async def _bring_about(self, write: DeviceClaimWrite) -> ResourceClaim:
+        """Create the claim of a pod, unless an earlier attempt has. Raises ``RefusedWriteError``."""
+        metadata = write.claim.metadata
+        if write.join:
+            body = {
+                "apiVersion": "resource.k8s.io/v1",
+                "kind": "ResourceClaim",
+                "metadata": {
+                    "name": metadata.name,
+                    "annotations": metadata.annotations,
+                    "ownerReferences": [msgspec.to_builtins(each) for each in metadata.owner_references],
+                },
+                "spec": write.claim.spec,
+            }
+            transport, text = self._environment.transport, msgspec.json.encode(body)
+            path = write.path.rpartition("/")[0]
+            try:
+                return _decode(await self._persist(lambda: transport.post(path, text)))
+            except ApiError as error:
+                if not error.already_exists:
+                    raise
+        found = await self._read(write)
+        owner, wanted = found.metadata.controller(), metadata.controller()
+        if owner is None or wanted is None or owner.uid != wanted.uid:
+            raise RefusedWriteError(f'resourceclaim "{metadata.name}" exists already, and is not this pod\'s')
+        return found
+
+    async def _report(self, path: str, patch: Json) -> None:
+        transport, text = self._environment.transport, msgspec.json.encode(patch)
+        await self._persist(lambda: transport.patch(path, text, MERGE_PATCH))
 
     async def _patch(
         self, write: DeviceClaimWrite, claim: ResourceClaim, more: Json, status: Json | None

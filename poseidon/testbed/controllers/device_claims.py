@@ -107,7 +107,8 @@ class ClaimSimulation:
         for each in pod["spec"].get("resourceClaims") or ():
             if each.get("resourceClaimName"):
                 yield f"{namespace}/{each['resourceClaimName']}"
-        for each in pod["status"].get("resourceClaimStatuses") or ():
+        extended = pod["status"].get("extendedResourceClaimStatus")
+        for each in (*(pod["status"].get("resourceClaimStatuses") or ()), *([extended] if extended else ())):
             if each.get("resourceClaimName"):
                 yield f"{namespace}/{each['resourceClaimName']}"
 

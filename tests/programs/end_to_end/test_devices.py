@@ -15,6 +15,7 @@ from poseidon.testbed.controllers.device_driver import DeviceOracle, DriverSimul
 from poseidon.testbed.controllers.driving import drive
 from poseidon.testbed.objects.resources import PODS
 from tests.programs.end_to_end.scene import SECONDS, names, scene
+from tests.support.cluster import pod
 from tests.support.device_objects import (
     V1,
     claim_template,
@@ -123,3 +124,26 @@ async def test_pods_take_turns_with_devices_that_are_too_few(tmp_path):
             on.scene.operations.delete(PODS, "default", each["metadata"]["name"])
         await on.scene.until_bound(total)
         on.check(total)
+
+
+async def test_pods_that_ask_for_an_extended_resource_get_claims_made_for_them(tmp_path):
+    async with stage(tmp_path, count=0) as on:
+        provides = device_class("provides")
+        provides["spec"]["extendedResourceName"] = "example.com/device"
+        asking = [pod(each) for each in names("e", 3)]
+        for each in asking:
+            each["spec"]["containers"][0]["resources"]["requests"]["example.com/device"] = "2"
+        on.create(provides, *asking)
+        await on.scene.start(own_solver=True)
+        await on.scene.until_bound(3)
+        on.check(3)
+        claims = {each["metadata"]["name"]: each for each in on.claims()}
+        for each in on.scene.listed(PODS):
+            said = each["status"]["extendedResourceClaimStatus"]
+            [mapping] = said["requestMappings"]
+            assert len(list_results(claims[said["resourceClaimName"]])) == 2
+            assert mapping == {
+                "containerName": each["spec"]["containers"][0]["name"],
+                "resourceName": "example.com/device",
+                "requestName": "container-0-request-1",
+            }

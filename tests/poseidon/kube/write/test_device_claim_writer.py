@@ -6,9 +6,11 @@ import asyncio
 import time
 from contextlib import asynccontextmanager
 from random import Random
+from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from poseidon.kube.api.devices import FINALIZER
 from poseidon.kube.api.metadata import PodRef
@@ -195,3 +197,71 @@ async def test_the_object_that_stands_for_a_claim_is_written_in_its_place():
     assert msgspec.json.decode(body) == {"said": [CONSUMER], "at": True}
     assert (end.claim.metadata.resource_version, end.claim.status.allocation) == ("9", DEVICE)
     assert (again.reason, again.claim) == ("", end.claim)
+
+
+class Creating(Server):
+    """Has no claim at first, unless one is given; also takes what is said of pods."""
+
+    def __init__(self, found=None):
+        super().__init__(found or claim("c", owner="a"))
+        self.there = found is not None
+        self.created, self.reports = 0, []
+
+    async def __call__(self, request):
+        if request.path.startswith("/api/v1/"):
+            self.reports.append((request.path, msgspec.json.decode(await request.read())))
+            return json({})
+        if request.method == "POST":
+            if self.there:
+                return status(409, "AlreadyExists", "it exists already")
+            self.there, self.created = True, self.created + 1
+            self.body = msgspec.json.decode(await request.read())
+            return json(self.claim)
+        return await super().__call__(request) if self.there else status(404, "NotFound", "no such claim")
+
+
+REPORT: tuple[str, dict[str, Any]] = (
+    "/api/v1/namespaces/default/pods/a/status",
+    {"status": {"extendedResourceClaimStatus": {}}},
+)
+
+
+def expected():
+    found = claim("c", owner="a")
+    return replace(found, metadata=replace(found.metadata, uid=""))
+
+
+async def test_a_claim_that_does_not_exist_is_created_then_written_then_named_in_the_pods_status():
+    server = Creating()
+    async with writing(server) as (write, _):
+        end = await write(DeviceClaimWrite(expected(), DEVICE, (A,), (), report=REPORT))
+    assert (end.reason, end.write.claim.metadata.uid) == ("", "")
+    assert end.claim.metadata.uid == "claim-c"
+    assert server.body["metadata"]["ownerReferences"][0]["uid"] == "pod-a"
+    assert server.claim["status"]["reservedFor"] == [CONSUMER]
+    assert server.reports == [REPORT]
+
+
+async def test_a_claim_that_an_earlier_attempt_has_created_is_used():
+    server = Creating(claim("c", owner="a"))
+    async with writing(server) as (write, _):
+        end = await write(DeviceClaimWrite(expected(), DEVICE, (A,), (), report=REPORT))
+    assert (end.reason, server.created) == ("", 0)
+    assert server.claim["status"]["allocation"] == DEVICE
+
+
+async def test_a_claim_of_that_name_that_is_another_pods_is_left_alone():
+    server = Creating(claim("c", owner="b"))
+    async with writing(server) as (write, _):
+        end = await write(DeviceClaimWrite(expected(), DEVICE, (A,), (), report=REPORT))
+    assert end.reason == 'resourceclaim "c" exists already, and is not this pod\'s'
+    assert not server.claim.get("status", {}).get("allocation")
+    assert server.reports == []
+
+
+async def test_no_claim_is_created_only_to_be_given_back():
+    server = Creating()
+    async with writing(server) as (write, _):
+        end = await write(DeviceClaimWrite(expected(), None, (), ("pod-a",)))
+    assert end.reason == 'resourceclaim "c" not found'
+    assert server.created == 0
