@@ -27,7 +27,7 @@ def move_queued_pods(stores: Stores, queues: QueueBook) -> None:
         if record is None:
             continue
         quota, wait = queues.resolve(uid)
-        traits = stores.classes.set_queue(record.task.traits, quota)
+        traits = stores.classes.set_queue(record.task.traits, quota, queues.find_given(quota))
         priority = queues.priorities.find_rank(uid, record.task.priority)
         record.task = replace(record.task, traits=traits, priority=priority)
         stores.tasks.hold(record, queue=wait)

@@ -103,7 +103,6 @@ class Stores:
         self.resumptions: Resumptions | None = None
         if self.queues is not None:
             self.groups.find_owner_gang = self.queues.find_gang
-            self.bind_check.tolerations_of_queue = self.queues.list_tolerations
             if self.queues.looks_at_owners:
                 self.resumptions = Resumptions(
                     self.tasks, self.placements, self.machines, self.groups, self.queues, clock

@@ -245,7 +245,8 @@ class WatchedPods:
                 self._without_owners[uid] = pod
             else:
                 self._without_owners.pop(uid, None)
-            task = replace(task, traits=stores.classes.set_queue(task.traits, quota))
+            given = stores.queues.find_given(quota)
+            task = replace(task, traits=stores.classes.set_queue(task.traits, quota, given))
         # The bridge decides nothing about pods of other schedulers, so their jobs do not matter.
         return task if ours else replace(task, job="")
 

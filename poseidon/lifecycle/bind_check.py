@@ -7,7 +7,7 @@ fits is carried out, and the kubelet then fails the pod. So the bridge looks aga
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
@@ -38,10 +38,6 @@ class Absent(NamedTuple):
     later: tuple[int, ...] = ()
 
 
-def _tolerate_nothing(queue: str, labels: Mapping[str, str]) -> Sequence[pb.Toleration]:  # noqa: ARG001 - see there
-    return ()
-
-
 def _nobody() -> Absent:
     return Absent()
 
@@ -65,10 +61,6 @@ class BindCheck:
         self._machines = machines
         self._requested = requested
         self._classes = classes
-        self.tolerations_of_queue: Callable[[str, Mapping[str, str]], Sequence[pb.Toleration]] = (
-            _tolerate_nothing
-        )
-        """Returns the further tolerations of a queue's pods on nodes with some labels."""
         self._offers: dict[str, _Offer] = {}
         self._requests: dict[int, Amounts] = {}
         self._interned: dict[Amounts, Amounts] = {}
@@ -109,10 +101,7 @@ class BindCheck:
         if offer is None or offer.machine is not machine:
             offer = self._offers[node] = _offer(machine)
         for taint, words in offer.hard_taints:
-            message = self._classes.message(task_class)
-            if not is_tolerated(taint, message.tolerations) and not is_tolerated(
-                taint, self.tolerations_of_queue(message.queue, machine.labels)
-            ):
+            if not is_tolerated(taint, self._classes.message(task_class).tolerations):
                 return f"node {node} {words} now"
         used = self._requested.get_requested(node)
         lacking = self._lacking(task_class, node, offer, used)

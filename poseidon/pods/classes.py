@@ -11,6 +11,7 @@ from weakref import WeakValueDictionary
 from poseidon.devices.needs import DeviceNeeds, add_claims
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.parsing.defects import Defect
+from poseidon.pod_rules.given_tolerations import GivenTolerations
 from poseidon.pod_rules.pod_affinity import ANYWHERE, Colocation
 from poseidon.pods.daemon_sets import nobodys
 from poseidon.pods.templates import Plain, Template, TemplateTable
@@ -54,6 +55,8 @@ class Additions(NamedTuple):
     """The only node that it may go to, "" for any."""
     queue: str = ""
     """Name of the quota that it draws on, "" for none."""
+    tolerations: GivenTolerations = ()
+    """What it tolerates by the flavors of its queue."""
     tree: TreePlace = NO_TREE
     """Its place in a tree of groups."""
 
@@ -125,19 +128,16 @@ class ClassNumbers:
         """Return the description of a class."""
         message = self._messages.get(number)
         if message is None:
-            plain, images, borne, (needs, devices, colocation, node, queue, tree) = self._keys[number]
-            if needs == NO_NEEDS:
-                message = pb.TaskClass()
-                message.CopyFrom(plain.message)
-            else:
-                message = add_needs(plain.message, needs)
+            plain, images, borne, (needs, devices, colocation, node, queue, given, tree) = self._keys[number]
+            message = pb.TaskClass()
+            message.CopyFrom(plain.message if needs == NO_NEEDS else add_needs(plain.message, needs))
             message.id, message.queue = number, queue
+            message.tolerations.extend(each.to_proto() for each in given)
             if node:
                 message.machine = node
                 message.never_preempts = True  # others need not leave: it may go elsewhere, too
             message.group = tree.group
-            if tree.never_preempts:
-                message.never_preempts = True
+            message.never_preempts = message.never_preempts or tree.never_preempts
             if devices:
                 add_claims(message, devices)
             message.images.extend(images)
@@ -234,9 +234,9 @@ class ClassTable:
         """Return the traits of the same pod, which may go to one node alone; "" for any."""
         return self._like(traits, traits.additions._replace(node=node))
 
-    def set_queue(self, traits: Traits, queue: str) -> Traits:
-        """Return the traits of the same pod, which draws on this quota; "" for none."""
-        return self._like(traits, traits.additions._replace(queue=queue))
+    def set_queue(self, traits: Traits, queue: str, tolerations: GivenTolerations = ()) -> Traits:
+        """Return the traits of the same pod, which draws on this quota ("": none), with what its flavors tolerate."""
+        return self._like(traits, traits.additions._replace(queue=queue, tolerations=tolerations))
 
     def _like(self, traits: Traits, additions: Additions) -> Traits:
         """Return the traits of the same pod with other additions."""

@@ -16,6 +16,7 @@ from poseidon.kube.api.resource import Change
 from poseidon.kube.quarantine import Quarantine
 from poseidon.nodes.namespaces import labels_of
 from poseidon.pod_groups.membership import Membership, ObjectKey, kueue_group
+from poseidon.pod_rules.given_tolerations import GivenTolerations
 from poseidon.queues.claims import (
     BY_NAMESPACE,
     BY_OWNER,
@@ -29,6 +30,7 @@ from poseidon.queues.claims import (
     find_reference,
     read_claimant,
 )
+from poseidon.queues.flavor_tolerations import list_given
 from poseidon.queues.model import (
     ANY,
     FLAVOR_RECORD,
@@ -42,7 +44,6 @@ from poseidon.queues.model import (
 from poseidon.queues.options import QueueOptions, QueueSource
 from poseidon.queues.priorities import WorkloadPriorities
 from poseidon.queues.shelves import NOTHING, SHELVES, KueueShelf, NamedQuota, Shelf
-from protos.firmament.v1 import scheduler_pb2 as pb
 
 _log = logging.getLogger(__name__)
 
@@ -67,6 +68,7 @@ class QueueBook:
         self.quotas: dict[str, QuotaNode] = {}
         """All quotas that hold here, by name."""
         self._flavors: dict[str, Flavor] = {}
+        self._given: dict[str, GivenTolerations] = {}
         self._unread: set[QueueSource] = set()
         self._owners = Owners()
         self._namespace_names = NameIndex()
@@ -206,17 +208,12 @@ class QueueBook:
             found.setdefault(self._resolve(reference).quota, []).append(reference)
         return found
 
-    def list_tolerations(self, quota: str, labels: Mapping[str, str]) -> list[pb.Toleration]:
-        """Return what the pods of a quota tolerate on nodes with some labels, as the flavors of these say."""
-        node = self.quotas.get(quota)
-        names = [name for group in node.covered for name in group.flavors] if node is not None else []
-        found = [self._flavors[name] for name in dict.fromkeys(names) if name in self._flavors]
-        return [
-            pb.Toleration(**each)
-            for flavor in found
-            if flavor.labels.items() <= dict(labels).items()
-            for each in flavor.tolerations
-        ]
+    def find_given(self, quota: str) -> GivenTolerations:
+        """Return what pods of a quota tolerate beside what they say themselves."""
+        found = self._given.get(quota)
+        if found is None:
+            found = self._given[quota] = list_given(self.quotas.get(quota), self._flavors)
+        return found
 
     def find_ignored(self, quota: str) -> str:
         """Return what of a queue is not honoured, in words for people, "" for nothing."""
@@ -324,8 +321,10 @@ class QueueBook:
         self._moved.update(dict.fromkeys(ranked))
         self._regrouped.update(dict.fromkeys(ranked))
         former, self._resolved = self._resolved, {}
+        given, self._given = self._given, {}
         for reference, before in former.items():
-            if self._resolve(reference) != before:
+            now = self._resolve(reference)
+            if now != before or given.get(now.quota, ()) != self.find_given(now.quota):
                 self._moved.update(dict.fromkeys(self._pods[reference]))
 
     def assume(self, quota: QuotaNode) -> None:

@@ -38,6 +38,8 @@ members = st.builds(
     words,
     share=st.just(""),
     gangs=st.just(()),
+    whole=st.just(False),
+    domain=st.just(""),
 )
 
 

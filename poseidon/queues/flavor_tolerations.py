@@ -1,0 +1,50 @@
+"""Tolerations that flavors of nodes give to the pods of their queues."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from poseidon.pod_rules.given_tolerations import NO_SCHEDULE, GivenToleration, GivenTolerations
+from poseidon.pod_rules.node_affinity import is_tolerated
+from poseidon.queues.model import Flavor, QuotaNode
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+
+def _read_given(flavor: Flavor) -> Iterator[GivenToleration]:
+    """Yield what a flavor has its pods tolerate.
+
+    Pods are bound as they are: nobody adds these tolerations to them. That is enough for ``NoSchedule``. Pods without
+    a toleration of ``NoExecute`` would be evicted as soon as they are bound, so a flavor cannot give it.
+    """
+    for each in flavor.tolerations:
+        if each.get("effect", "") in ("", NO_SCHEDULE):
+            yield GivenToleration(each.get("key", ""), each.get("operator", ""), each.get("value", ""))
+
+
+def list_given(quota: QuotaNode | None, flavors: Mapping[str, Flavor]) -> GivenTolerations:
+    """Return what the pods of a queue tolerate by its flavors, whichever of them they take.
+
+    What one flavor tolerates and another one states as a taint is left out: pods would come to nodes of the other one.
+    """
+    if quota is None:
+        return ()
+    own = [flavors[name] for group in quota.covered for name in group.flavors if name in flavors]
+    given = {flavor.name: tuple(_read_given(flavor)) for flavor in own if flavor.tolerations}
+    return tuple(
+        dict.fromkeys(
+            each
+            for name, tolerations in given.items()
+            for each in tolerations
+            if not any(_would_open(each, other, given) for other in own if other.name != name)
+        )
+    )
+
+
+def _would_open(given: GivenToleration, other: Flavor, known: Mapping[str, GivenTolerations]) -> bool:
+    """Return whether a toleration is about a taint of another flavor, which does not tolerate it itself."""
+    for each in other.taints:
+        taint = pb.Taint(key=each.get("key", ""), value=each.get("value", ""), effect=each.get("effect", ""))
+        own = [one.to_proto() for one in known.get(other.name, ())]
+        if is_tolerated(taint, [given.to_proto()]) and not is_tolerated(taint, own):
+            return True
+    return False
