@@ -53,10 +53,15 @@ def is_taken_back(
         if terms.reclaim[draw.node] < 2 and standing <= newcomer.importance[0]:
             continue
         waiting = Newcomer(draw.node, tuple(list_columns(draw)), (standing, 0), -1)
-        side, _ = part_ways(quotas, draw.node, newcomer.node)
+        # Where shares decide, a task within its own queue's quota takes from whoever borrows, whatever is above.
+        sides = {
+            part_ways(quotas, draw.node, newcomer.node)[0],
+            *([draw.node] if terms.fair[draw.node] else []),
+        }
+        together = _count_together(state, cls)
         if (
             is_borrowing(quotas, waiting, newcomer.node)
-            and _has_enough(quotas, side, draw, _count_together(state, cls))
+            and any(_has_enough(quotas, side, draw, together) for side in sides)
             and find_machine(state, cls) is None
         ):
             return True

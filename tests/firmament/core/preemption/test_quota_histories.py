@@ -125,6 +125,11 @@ def test_evictions_end_where_the_same_happens_for_room():
     run(300_139, 95)
 
 
+def test_evictions_end_where_shares_decide_and_a_queue_is_within_its_own_quota_below_one_that_borrows():
+    """Whoever takes a place beyond the own quota may lose it, and those whose quota that was take it back."""
+    run(10_016_855, 20)
+
+
 @pytest.mark.parametrize("first", ["a", "b"])
 def test_quota_that_leaves_bit_by_bit_goes_to_nobody_else(first: str):
     """Whoever waits for several to leave keeps what the first of them gives back; those who come again wait."""
