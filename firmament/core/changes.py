@@ -1,6 +1,6 @@
-"""Changes to a task or a machine, and how they are told: what is tried for a task that waits.
+"""Changes to a task or a machine that are tried for a waiting task, and their descriptions for people.
 
-Rules propose them for their own reasons to refuse machines; cures are the proposals that were tried and help.
+Rules propose changes for the reasons for which they refuse machines; cures are those proposals that have been tested.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from firmament.core.model import Machine, TaskClass
 
 
 class CureKind(Enum):
-    """What is changed: the task, a machine, or the places of other tasks; cures are listed in this order."""
+    """What is changed: the task, a machine, or the places of other tasks. Cures are listed in this order."""
 
     CORRECT = "correct-selector"
     LOWER_REQUEST = "lower-request"
@@ -32,11 +32,13 @@ class CureKind(Enum):
 
 
 class CureChange(NamedTuple):
-    """One change. ``subject``: the resource, the key of a label or annotation, the taint, the constraint; ``machine``:
-    which one is changed, or is like the one that is added; ``before``, ``after``: amounts, or values of a label or an
-    annotation, None for none; of constraints that there may be several of, ``before`` says which, from 0 on, and
-    ``after`` a wider limit, or the label that it goes by instead; of moves that make room for a gang, ``after`` says
-    for how many of it. Of a selector that is corrected, both are labels: ``key=value``.
+    """One change.
+
+    ``subject``: the resource, the key of a label or annotation, the taint, or the constraint. ``machine``: the one that
+    is changed, or that an added one is like. ``before``, ``after``: amounts, or values of a label or an annotation,
+    None if there is none. If there may be several constraints of a kind, ``before`` is the number of this one, from 0,
+    and ``after`` a wider limit, or the label that it uses instead. If moves make room for a gang, ``after`` is the
+    number of members that get places. If a selector is corrected, both are labels: ``key=value``.
     """
 
     kind: CureKind
@@ -47,8 +49,7 @@ class CureChange(NamedTuple):
 
 
 class TrialChange(NamedTuple):
-    """A change that is tried for a waiting task: another content of its class, or a machine after the change; None:
-    unchanged."""
+    """A change that is tried for a waiting task: new content of its class, or a new machine; None if unchanged."""
 
     content: TaskClass | None = None
     machine: Machine | None = None
@@ -58,15 +59,16 @@ NO_CHANGE = TrialChange()
 
 
 class CureProposal(NamedTuple):
-    """A change, and how it is told."""
+    """A change, and its description in steps."""
 
     steps: tuple[CureChange, ...]
     change: TrialChange
 
 
 class ChangedMachine(NamedTuple):
-    """A task's class and a machine as they would be. ``free``: what is left there, amount by resource; ``levels``: the
-    labels of all machines.
+    """A task's class and a machine after changes.
+
+    ``free``: what is left there, amount by resource; ``levels``: the labels of all machines.
     """
 
     content: TaskClass

@@ -18,7 +18,7 @@ from firmament.core.rules.registry import NodeRules, default_rules
 
 @dataclass(frozen=True, slots=True)
 class WeightedModel:
-    """A cost model and what its points are multiplied by."""
+    """A cost model, and the weight by which its points are multiplied."""
 
     model: CostModel
     weight: int = 1
@@ -26,19 +26,19 @@ class WeightedModel:
 
 @dataclass(frozen=True, slots=True)
 class FairShare:
-    """Weights of namespaces by name, positive; ``default_weight`` for those that are not named."""
+    """Positive weights of namespaces by name; ``default_weight`` applies to all others."""
 
     weights: Mapping[str, float] = field(default_factory=dict)
     default_weight: float = 1.0
 
     def weight(self, namespace: str) -> float:
-        """Return weight of a namespace."""
+        """Return the weight of a namespace."""
         return self.weights.get(namespace, self.default_weight)
 
 
 @dataclass(frozen=True, slots=True)
 class SizeLimits:
-    """Most objects of each kind; of jobs there may be as many as of tasks. ``record_bytes``: of one record."""
+    """Most objects of each kind; there may be as many jobs as tasks. ``record_bytes``: most bytes of one record."""
 
     tasks: int = 2_000_000
     machines: int = 200_000
@@ -49,42 +49,41 @@ class SizeLimits:
 
 @dataclass(frozen=True, slots=True)
 class RoundOptions:
-    """How rounds behave."""
+    """Options of rounds."""
 
     passes: PassOptions = field(default_factory=PassOptions)
-    """Options of the passes."""
+    """Options of the passes of a round."""
     seed: int = 0
-    """Changes the order among machines of equal cost."""
+    """Seed of the order among machines of equal cost."""
     reserve_after_rounds: int = 8
-    """In how many rounds a task must be passed over (others were placed, it fitted nowhere) before a machine
-    is reserved for it.
+    """Number of rounds in which a task must be passed over (others were placed, it fitted nowhere) before a machine is
+    reserved for it.
     """
     reserve_for_rounds: int = 256
     """Rounds after which a reservation ends."""
     reserve_after: float = 60.0
-    """Seconds, about, for which a task must be passed over before a machine is reserved for it."""
+    """Approximate seconds for which a task must be passed over before a machine is reserved for it."""
     reserve_for: float = 300.0
     """Seconds after which a reservation ends."""
     first_backoff: float = 1.0
-    """First wait in seconds of a task whose binding failed; it doubles each time."""
+    """Seconds that a task waits after its first failed binding; the time doubles after each further one."""
     last_backoff: float = 60.0
     """Longest such wait in seconds."""
     namespace_looks: int = 6_000_000
-    """Work, in looks at machines, that a round does for one namespace while others wait, and for all
-    expensive classes together (see ``queue.budgets``). The default is about a seventh of a second on one
-    core.
+    """Work, counted in machines examined, that a round does for one namespace while others wait, and for all
+    expensive classes together (see ``queue.budgets``). The default takes about a seventh of a second on one core.
     """
     class_looks: int = 10_000
-    """Of these, what a class takes by itself, however many machines there are."""
+    """The part of this work that each class takes, however many machines there are."""
     by_quality: bool = False
     """Whether, of tasks with equal priority, Guaranteed ones come before Burstable and BestEffort ones."""
     preemption: bool = True
     """Whether tasks may be evicted for others."""
     gang_seconds: float = 600.0
-    """Seconds within which a decided gang must be whole; then it is given up."""
+    """Seconds within which a decided gang must be complete; otherwise it is given up."""
     refresh_seconds: float = math.inf
-    """Seconds after which unschedulable tasks are tried again if machines have changed, so that their reasons
-    stay true.
+    """Seconds after which unschedulable tasks are tried again if machines have changed, so that the reasons that they
+    show stay correct.
     """
     evict_failed_gangs: bool = True
     """Whether bound members of a gang that is given up are evicted."""
@@ -96,7 +95,7 @@ def _default_policy() -> WeightedModel:
 
 @dataclass(frozen=True, slots=True)
 class CoreConfiguration:
-    """What a round is configured with: one base policy, any number of overlays, and rules."""
+    """Configuration of rounds: one base policy, any number of overlays, and rules."""
 
     policy: WeightedModel = field(default_factory=_default_policy)
     """The base policy."""
@@ -111,19 +110,19 @@ class CoreConfiguration:
     limits: SizeLimits = field(default_factory=SizeLimits)
     """Limits on the size of the cluster."""
     spread: tuple[SpreadConstraint, ...] = ()
-    """Default constraints for tasks that prefer to be apart."""
+    """Default topology spread constraints for tasks that prefer to be apart."""
     rules: NodeRules = field(default_factory=default_rules)
     """Rules by which machines are refused."""
     profiles: Mapping[str, CoreConfiguration] = field(default_factory=dict)
-    """By name, with which models tasks are placed that name this profile; those have no profiles of their own."""
+    """Configurations by name of profile, for the tasks that name this profile; they have no profiles of their own."""
     needs: Needs = field(init=False)
-    """What at least one model or rule reads; those of profiles are not among them."""
+    """What at least one model or rule reads, without those of profiles."""
     models: tuple[WeightedModel, ...] = field(init=False)
     """The base policy, the overlays, and ``scarce``, in this order."""
     pair_models: tuple[tuple[WeightedModel, PairModel], ...] = field(init=False)
-    """Those that know pairs of tasks; rounds follow the first of them."""
+    """Models with costs for pairs of tasks; rounds use the first."""
     constraining_models: tuple[ConstrainingModel, ...] = field(init=False)
-    """Those with constraints between tasks."""
+    """Models with constraints between tasks."""
     group_model: TopologyModel | None = field(init=False)
     """The model that knows how groups are distributed over a tree of machines, None if there is none."""
 
@@ -148,6 +147,6 @@ class CoreConfiguration:
 
     @property
     def words(self) -> list[str]:
-        """What drivers have to tell, sorted: what models need (``Needs.words``), whose tasks are, names of profiles."""
+        """Return what drivers must report, sorted: needs of models (``Needs.words``), namespaces, names of profiles."""
         own = {"namespaces"} if self.fair_share is not None else set()
         return sorted({*self.all_needs.words(), *own, *(f"profiles:{name}" for name in self.profiles)})

@@ -1,6 +1,6 @@
 """The core's input: events, and reports of the outcomes of its decisions.
 
-Plain immutable values, free of any transport. Quantities are in the units of ``model``.
+Plain immutable values, independent of any transport. Quantities are in the units of ``model``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from firmament.core.model import Job, Machine, TaskClass
 
 
 class InvalidEventError(ValueError):
-    """An event that cannot be applied: says which object and which field. Nothing of its batch has been applied."""
+    """An event cannot be applied; the message names the object and the field. Nothing of its batch has been applied."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class MachineUpserted:
 
 @dataclass(frozen=True, slots=True)
 class MachineRemoved:
-    """A machine is gone. Tasks on it are kept aside, and count again should it return before they end."""
+    """A machine is gone. Tasks on it are remembered, and count again if it returns before they end."""
 
     name: str
 
@@ -46,7 +46,7 @@ class JobRemoved:
 
 @dataclass(frozen=True, slots=True)
 class ClassDefined:
-    """Gives a class the number by which tasks refer to it. Redefining a number with other content is an error."""
+    """Gives a class the number by which tasks refer to it. It is an error to redefine a number with other content."""
 
     id: int
     task_class: TaskClass
@@ -54,8 +54,7 @@ class ClassDefined:
 
 @dataclass(frozen=True, slots=True)
 class ClassRemoved:
-    """A number stands for no class any more, until it is defined again. Tasks of the class keep their present
-    content."""
+    """A number refers to no class until it is defined again. Tasks of the class keep their present content."""
 
     id: int
 
@@ -117,7 +116,7 @@ class TasksBound:
     spread_group: str = ""
     """As in ``TasksSubmitted``."""
     assumed: bool = False
-    """Whether their bindings are under way, and may fail."""
+    """Whether their bindings are still in progress, and may fail."""
 
     def as_submitted(self) -> TasksSubmitted:
         """Return the event that would submit them."""
@@ -145,7 +144,7 @@ class WindowUse:
 class TaskUses:
     """Use of several tasks: ``amounts[i * len(resources) + k]`` is that of resource k by task i.
 
-    ``prod``: whether the source takes each for koord-prod; parallel to ``uids``, or empty: it does not say.
+    ``prod``: whether the source counts each task as koord-prod; parallel to ``uids``, or empty if it does not say.
     """
 
     uids: tuple[str, ...]
@@ -158,7 +157,7 @@ class TaskUses:
 class MachineSampled:
     """One report on the use of a machine and its tasks.
 
-    It replaces the report before it, unless that is newer; unknown machines and tasks are ignored.
+    It replaces the previous report unless that is newer; unknown machines and tasks are ignored.
     """
 
     machine: str
@@ -170,7 +169,7 @@ class MachineSampled:
     interval: float = 0.0
     """Seconds between reports, 0 if unknown."""
     no_usage: bool = False
-    """Whether a source exists without a figure of the machine's use."""
+    """Whether a source exists but reports no use of the machine."""
     windows: tuple[WindowUse, ...] = ()
     """Statistics over windows of time."""
     own_windows: bool = False
@@ -234,7 +233,7 @@ Event: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class BindingReport:
-    """What became of a PLACE delta: accepted (``bound``) or refused, and then whether to ``retry`` with back-off."""
+    """The outcome of a PLACE delta: ``bound``, or refused and then whether to ``retry`` with back-off."""
 
     uid: str
     machine: str

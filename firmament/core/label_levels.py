@@ -1,4 +1,4 @@
-"""The labels of machines, and which are coarser than others: the machines of a zone are those of whole racks."""
+"""Compares the labels of machines by coarseness: a zone is coarser than a rack if it consists of whole racks."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping
 
 _TOPOLOGY = "topology.kubernetes.io/"
 _PLACES = frozenset({"zone", "region"})
-"""Names of labels that say where a machine is even if all machines have the same value."""
+"""Names of labels that tell where a machine is, even if all machines have the same value."""
 
 _KINDS = frozenset({"os", "arch", "instance-type"})
-"""Names of labels that say what a machine is, and never where."""
+"""Names of labels that tell what a machine is, never where it is."""
 
 
 class LabelLevels:
-    """Compares the labels of machines, each given as its labels by key."""
+    """Compares the labels of machines; each machine is given as its labels by key."""
 
     def __init__(self, machines: Iterable[Mapping[str, str]]) -> None:
         self._machines = list(machines)
@@ -24,18 +24,18 @@ class LabelLevels:
                 self.values.setdefault(key, set()).add(value)
 
     def find_coarser(self, key: str) -> tuple[str, ...]:
-        """Return the keys of which each value holds all machines with some values of ``key``, the finest first."""
-        return tuple(self._sort(each for each in self.values if self._holds(each, key)))
+        """Return the keys that are coarser than ``key``, the finest first: each of its values lies in one of theirs."""
+        return tuple(self._sort(each for each in self.values if self._is_coarser(each, key)))
 
     def find_finer(self, key: str) -> tuple[str, ...]:
-        """Return the keys of which ``key`` is a coarser one, the coarsest first."""
-        return tuple(reversed(self._sort(each for each in self.values if self._holds(key, each))))
+        """Return the keys than which ``key`` is coarser, the coarsest first."""
+        return tuple(reversed(self._sort(each for each in self.values if self._is_coarser(key, each))))
 
     def _sort(self, keys: Iterable[str]) -> list[str]:
         return sorted(keys, key=lambda key: (-len(self.values[key]), key))
 
-    def _holds(self, coarse: str, fine: str) -> bool:
-        """Return whether the one key divides machines more coarsely than the other, and says where they are."""
+    def _is_coarser(self, coarse: str, fine: str) -> bool:
+        """Return whether ``coarse`` divides machines more coarsely than ``fine``, and both tell where they are."""
         values, many = self.values.get(coarse, set()), len(self.values.get(fine, ()))
         if not len(values) < many or not (len(values) > 1 or _is_place(coarse)):
             return False

@@ -1,6 +1,6 @@
 """The objects that the core knows: machines, jobs and task classes. The events with them are in ``events``.
 
-Plain immutable values, free of any transport. Quantities are integers in the unit of their resource: cpu in
+Plain immutable values, independent of any transport. Quantities are integers in the unit of their resource: cpu in
 milli-cores, memory and ephemeral-storage in bytes, pods and extended resources as counts.
 """
 
@@ -21,18 +21,18 @@ PROTOCOLS: frozenset[str] = frozenset({"TCP", "UDP", "SCTP"})
 QOS_CLASSES: frozenset[str] = frozenset({"Guaranteed", "Burstable", "BestEffort"})
 
 PODS = "pods"
-"""Every task occupies one unit of this resource on its machine, whether or not its class says so."""
+"""Every task takes one unit of this resource on its machine, whether or not its class says so."""
 
 NO_ANNOTATIONS: Mapping[str, str] = MappingProxyType({})
-"""One object for all that have none: who looks through thousands of machines for annotations finds it in the cache."""
+"""Shared by all objects without annotations, so that loops over thousands of machines find it in the CPU's cache."""
 
 MAX_QUANTITY = 2**53
-"""Largest amount of a resource that is accepted; above it, sums over a machine could leave 64 bits."""
+"""Largest amount of a resource that is accepted; with larger ones, sums over a machine could overflow 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Taint:
-    """A mark that keeps away tasks which do not tolerate it (core/v1 Taint)."""
+    """A mark that keeps tasks away which do not tolerate it (core/v1 Taint)."""
 
     key: str
     value: str
@@ -81,8 +81,8 @@ class PreferredTerm:
 class TaskSelector:
     """Tasks by namespace and labels (core/v1 LabelSelector with namespaces and namespaceSelector).
 
-    ``labels``: all must hold, none matches every task; ``nothing``: matches no task whatever else is set.
-    ``namespaces`` by name, further ones by ``namespace_labels`` (None: no further ones; (): every namespace).
+    ``labels``: all must hold; without any, every task matches. ``nothing``: matches no task whatever else is set.
+    ``namespaces`` by name, and also those that match ``namespace_labels`` (None: no more; (): every namespace).
     """
 
     labels: tuple[Requirement, ...] = ()
@@ -112,13 +112,13 @@ class SpreadRule:
     selector: TaskSelector
     """Tasks that count."""
     max_skew: int
-    """How many tasks a domain may have more than the emptiest one."""
+    """By how many tasks a domain may exceed the emptiest one."""
     required: bool
-    """Whether it is DoNotSchedule."""
+    """Whether the rule is DoNotSchedule."""
     min_domains: int = 0
-    """With fewer domains, the emptiest counts as 0."""
+    """If there are fewer domains, the emptiest counts as having 0 tasks."""
     ignore_node_affinity: bool = False
-    """Whether machines count that the task's selectors do not admit."""
+    """Whether machines count although the task's selectors do not admit them."""
     honor_taints: bool = False
     """Whether only machines count whose taints the task tolerates."""
 
@@ -134,9 +134,9 @@ class HostPort:
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """A disk that a task mounts without a claim: not on one machine with another that does, unless both only read.
+    """A disk that a task mounts without a claim: two tasks use it on one machine only if both only read.
 
-    ``claim``: it is a claim for one task at a time; other words are said of machines where another task has it.
+    ``claim``: it is a claim for one task at a time, for which machines where another task has it show another reason.
     """
 
     name: str
@@ -146,30 +146,30 @@ class Disk:
 
 @dataclass(frozen=True, slots=True)
 class TaskClaim:
-    """A claim of devices that a task has. Exactly one of ``claim`` and ``spec`` is given."""
+    """A claim of devices by a task. Exactly one of ``claim`` and ``spec`` is given."""
 
     name: str
-    """What the task calls it."""
+    """The name of the claim in the task."""
     claim: str = ""
-    """``namespace/name`` of a claim that exists: the name of its record."""
+    """``namespace/name`` of an existing claim, which is the name of its record."""
     spec: str = ""
-    """JSON of the spec of a claim that each task has for itself (resource.k8s.io/v1 ResourceClaimSpec)."""
+    """JSON of the spec of a claim that is made for each task (resource.k8s.io/v1 ResourceClaimSpec)."""
 
 
 class ClaimAllocation(NamedTuple):
-    """Devices that a claim of a task has got."""
+    """Devices that are allocated to a claim of a task."""
 
     name: str
-    """What the task calls the claim."""
+    """The name of the claim in the task."""
     claim: str
-    """``namespace/name`` of a claim that existed, "" for one of the task's own."""
+    """``namespace/name`` of a claim that existed before, "" for one that was made for the task."""
     allocation: str
     """JSON of an AllocationResult (resource.k8s.io/v1)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """A container image on a machine: the names it is known under, and its size in bytes."""
+    """A container image on a machine: its names, and its size in bytes."""
 
     names: tuple[str, ...]
     size: int
@@ -177,9 +177,9 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class StorageRoom:
-    """What volumes of a storage class can be made where a machine reaches them, in bytes.
+    """Bytes of volumes of a storage class that can be created so that a machine reaches them.
 
-    ``largest``: of a single volume; ``capacity``: altogether, 0 where use of it makes no difference.
+    ``largest``: for a single volume; ``capacity``: for all together, 0 if using it makes no difference.
     """
 
     storage_class: str
@@ -189,7 +189,7 @@ class StorageRoom:
 
 @dataclass(frozen=True, slots=True)
 class NewStorage:
-    """Volumes of a storage class that are to be made for a task: bytes of the ``largest``, and of all of them."""
+    """Volumes of a storage class that are to be created for a task: bytes of the ``largest``, and of all of them."""
 
     storage_class: str
     largest: int
@@ -217,11 +217,11 @@ class Machine:
     images: tuple[Image, ...] = ()
     """Images on it."""
     total: Mapping[str, int] = field(default_factory=dict)
-    """Amounts of the hardware, the system's part included; absent resources are as allocatable."""
+    """Amounts of the hardware, including the system's part; absent resources are as in ``allocatable``."""
     attached: tuple[str, ...] = ()
-    """Volumes attached to it, of those that several tasks share."""
+    """Those volumes attached to it that several tasks share."""
     storage: tuple[StorageRoom, ...] = ()
-    """Storage classes whose drivers say how much they can create, one entry each."""
+    """Storage classes whose drivers report how much they can create, one entry each."""
 
 
 Container: TypeAlias = ContainerRow
@@ -229,10 +229,11 @@ Container: TypeAlias = ContainerRow
 
 @dataclass(frozen=True, slots=True)
 class VolumeRule:
-    """Where a volume can be reached: one of ``terms`` must match the machine (none: no machine will do).
+    """Where a volume can be reached: one of ``terms`` must match the machine (without any, no machine does).
 
-    ``reason``: the reason on other machines; "": that of a volume's node affinity. ``in_use``: another task has the
-    volume to itself at present. That is said before limits of attachments are looked at, and goes when that task does.
+    ``reason``: the reason on other machines; "": that of a volume's node affinity. ``in_use``: another task now has
+    exclusive use of the volume. That reason comes before those of attachment limits, and is gone once that task has
+    left.
     """
 
     terms: tuple[NodeSelectorTerm, ...] = ()
@@ -242,7 +243,7 @@ class VolumeRule:
 
 @dataclass(frozen=True, slots=True)
 class TaskClass:
-    """Everything that constraints and costs can see of a task; tasks with equal content are interchangeable.
+    """Everything that constraints and costs depend on in a task; tasks with equal content are interchangeable.
 
     Mappings are sorted tuples of pairs, so that the content is hashable.
     """
@@ -284,7 +285,7 @@ class TaskClass:
     images: tuple[str, ...] = ()
     """One image per container."""
     terminating: bool = False
-    """Whether they are being deleted, and no longer count for topology spread."""
+    """Whether the tasks are being deleted, and no longer count for topology spread."""
     never_preempts: bool = False
     """Whether they may not evict others."""
     containers: tuple[Container, ...] = ()
@@ -302,23 +303,19 @@ class TaskClass:
     runs_to_completion: bool = False
     """Whether they are expected to end by themselves."""
     run_seconds: int = 0
-    """Seconds after which they have ended at the latest, once they have a machine; 0: not known."""
+    """Seconds within which the tasks end once they have a machine; 0 if unknown."""
     assumed: tuple[tuple[str, int], ...] = ()
-    """Need by resource that costs assume beyond requests, because some container states none; room does not
-    count it.
-    """
+    """Amounts by resource that costs add to requests, because some container states none; they take no room."""
     attachments: tuple[tuple[str, str], ...] = ()
-    """Pairs of resource and volume: tasks need one less of the resource on machines to which the volume is
-    attached.
-    """
+    """Pairs of resource and volume: tasks need one unit less of the resource on machines with the volume attached."""
     new_storage: tuple[NewStorage, ...] = ()
-    """Volumes to be created, by storage class, if their drivers say how much they can create."""
+    """Volumes to be created, by storage class, if drivers report how much they can create."""
     disks: tuple[Disk, ...] = ()
     """Disks that are mounted without a claim."""
     queue: str = ""
     """Name of the quota that the tasks draw on, "" for none."""
     profile: str = ""
-    """Name of the profile by which the tasks are placed; "", or a name that is not configured: as all others."""
+    """Name of the profile by which the tasks are placed; "" or an unknown name: the default profile."""
     claims: tuple[TaskClaim, ...] = ()
     """Claims of devices."""
     group: str = ""
@@ -327,27 +324,27 @@ class TaskClass:
 
 @dataclass(frozen=True, slots=True)
 class JobGroup:
-    """A group in a job's tree of groups. Groups that are no other's parent hold tasks."""
+    """A group in a job's tree of groups. Groups that are not the parent of another hold tasks."""
 
     name: str
     """Its name, unique in the job."""
     parent: str = ""
-    """Name of the group that it is in, "" for a root."""
+    """Name of the group that contains it, "" for a root."""
     least: int = 0
-    """Tasks, or groups in it, that are placed together or not at all; 0: each by itself."""
+    """Number of its tasks, or groups in it, that are placed together or not at all; 0: each by itself."""
     within: tuple[str, ...] = ()
-    """Labels of machines: all tasks go to machines with one value of each."""
+    """Labels of machines: all tasks go to machines with the same value of each."""
     rather_within: tuple[str, ...] = ()
-    """The same as a wish: the first that can be had counts."""
+    """The same as a preference: the first label that is possible is used."""
     apart: bool = False
-    """Whether no two groups in it share a value of the labels that these name in ``within``."""
+    """Whether no two groups in it share a value of the labels that they name in ``within``."""
     disrupted_whole: bool = False
     """Whether evicting one of its tasks evicts all."""
     expected: int = 0
-    """Tasks that it will have, 0 if nobody says. As long as none of them is on a machine, it looks for room for all."""
+    """Tasks that it will have, 0 if unknown. While none of them is on a machine, room for all of them is sought."""
     expected_alike: bool = False
-    """Whether the tasks that do not exist yet ask for what its tasks do: without room for all of them none is placed.
-    Otherwise domains with that room come first, and if there is none, others will do.
+    """Whether the tasks that do not exist yet request what its tasks do. If so, none is placed unless there is room for
+    all. Otherwise domains with that room come first, and others are used if there are none.
     """
 
 
@@ -362,21 +359,20 @@ class Job:
     size: int = 0
     """Number of its tasks, 0 if unknown."""
     min_members: int = 0
-    """Tasks that must be placed together; 0 or 1: no gang."""
+    """Number of tasks that must be placed together; 0 or 1: no gang."""
     namespace: str = ""
     """Its namespace."""
     gang_seconds: float = 0.0
-    """Seconds within which a decided gang must be whole; 0: as configured."""
+    """Seconds within which a decided gang must be complete; 0: as configured."""
     was_whole: bool = False
-    """Whether it was whole before this scheduler knew it, and some of its tasks still run."""
+    """Whether the gang was complete before this scheduler knew it, and some of its tasks still run."""
     disrupted_whole: bool = False
     """Whether evicting one task of the gang evicts all."""
     least_room: tuple[tuple[str, int], ...] = ()
-    """None of its tasks is placed while all machines together have less room than these amounts by resource.
-    """
+    """Amounts by resource; no task is placed while all machines together have less room."""
     groups: tuple[JobGroup, ...] = ()
-    """Its tree of groups, parents first; () for none. ``min_members`` then counts tasks of all of
-    them: the fewest that make the tree whole, or more.
+    """Its tree of groups, parents first; () if it has none. ``min_members`` then counts tasks of all groups: the least
+    number that makes the tree complete, or more.
     """
 
     @property
@@ -386,5 +382,5 @@ class Job:
 
     @property
     def asks_for_room(self) -> bool:
-        """Whether its tasks wait for room that all machines have together."""
+        """Whether its tasks wait until all machines together have enough room."""
         return bool(self.least_room)

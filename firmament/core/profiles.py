@@ -1,4 +1,4 @@
-"""What rounds of each profile begin with, and what is kept between them: answers of models, first costs, prices."""
+"""Keeps what rounds of each profile start from and reuse: answers of models, first costs, prices."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from firmament.core.state.cluster import Cluster
 
 @dataclass(frozen=True, slots=True)
 class PlacementProfile:
-    """A profile of one cluster."""
+    """What is kept for one profile of a cluster."""
 
     context: RoundContext
-    """What its rounds begin with."""
+    """Context that its rounds start from."""
     kept_rows: KeptRows
     """Answers of its models."""
     first_costs: FirstCosts
-    """What a first task costs by these."""
+    """Costs of a first task by these models."""
     prices: PriceMemory = field(default_factory=PriceMemory)
     """Prices that its rounds have found."""
 
 
 class Profiles:
-    """The profiles of one cluster by name; `BASE` is the one of all tasks that name none.
+    """The profiles of one cluster by name; `BASE` is that of all tasks that name none or an unknown one.
 
-    They share the cluster and what is about no model: filters, reservations and evictions under way.
+    They share the cluster and what does not depend on models: filters, reservations and evictions in progress.
     """
 
     def __init__(self, context: RoundContext, kept_rows: KeptRows, first_costs: FirstCosts) -> None:
-        """``context``: of the profile `BASE`; its configuration has those of the others. Rows over machines are kept in
-        ``kept_rows`` and ``first_costs``, those of others for clusters of the same size.
+        """``context`` is that of `BASE`, whose configuration contains those of the other profiles. `BASE` uses
+        ``kept_rows`` and ``first_costs``; the other profiles get their own, used from the same number of machines on.
         """
         base = replace(context, kept_rows=kept_rows)
         self._by_name = {BASE: PlacementProfile(base, kept_rows, first_costs)}
@@ -47,11 +47,11 @@ class Profiles:
             self._by_name[name] = PlacementProfile(own, kept, FirstCosts(first_costs.least_machines))
 
     def __getitem__(self, name: str) -> PlacementProfile:
-        """The profile of this name, `BASE` if none is called so."""
+        """The profile of this name, `BASE` if there is none."""
         return self._by_name.get(name) or self._by_name[BASE]
 
     def divide(self, cluster: Cluster, rows: Iterable[int]) -> list[list[int]]:
-        """Return tasks (rows) by profile, in order of its name; those of a profile in the order given."""
+        """Return tasks (rows) by profile, ordered by its name; those of a profile in the order given."""
         found: dict[str, list[int]] = {}
         for row in rows:
             found.setdefault(self._name_profile(cluster, row), []).append(row)
@@ -66,7 +66,7 @@ class Profiles:
         return name if name in self._by_name else BASE
 
     def rest(self) -> None:
-        """Give back memory that only makes rounds faster."""
+        """Free memory that only makes rounds faster."""
         for each in self._by_name.values():
             each.kept_rows.clear()
             each.first_costs.clear()

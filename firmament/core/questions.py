@@ -1,4 +1,4 @@
-"""ClusterQuestions about a cluster and its tasks: they change nothing that a decision depends on."""
+"""Answers questions about a cluster and its tasks, without changing anything that decisions depend on."""
 
 from __future__ import annotations
 
@@ -31,26 +31,26 @@ class UnknownTaskError(KeyError):
 
 
 class ClusterQuestions:
-    """What may be asked about one cluster; part of ``Scheduler``."""
+    """Questions about one cluster; part of ``Scheduler``."""
 
     _cluster: Cluster
     _profiles: Profiles
     _clock: Callable[[], float]
 
     def explain(self, uid: str) -> Explanation:
-        """Say for every machine whether the task may use it and what each model charges; ``UnknownTaskError``."""
+        """Return whether the task may use each machine and what models charge; raises ``UnknownTaskError``."""
         if uid not in self._cluster.tasks.row_of:
             raise UnknownTaskError(uid)
         return explain(self._find_context(uid), uid, self._clock())
 
     def divide_by_profile(self, uids: Iterable[str]) -> list[list[str]]:
-        """Return the known ones of these tasks by profile, as ``snapshot_of_running`` takes them."""
+        """Return those of these tasks that are known, by profile, as ``snapshot_of_running`` takes them."""
         tasks = self._cluster.tasks
         rows = [tasks.row_of[uid] for uid in uids if uid in tasks.row_of]
         return [[tasks.uid[row] for row in each] for each in self._profiles.divide(self._cluster, rows)]
 
     def snapshot_of_running(self, uids: Sequence[str]) -> RunningSnapshot | None:
-        """Return the problem of placing bound tasks anew, all at once; None if none is bound to a known machine.
+        """Return the problem of placing bound tasks again, all at once; None if none is bound to a known machine.
 
         ``uids``: tasks of one profile.
         """
@@ -58,26 +58,26 @@ class ClusterQuestions:
         return snapshot_of_running(self._find_context(known[0]), known, self._clock()) if known else None
 
     def get_bound_task(self, uid: str) -> BoundTask:
-        """Return what a driver would say of a task that is bound; ``UnknownTaskError``."""
+        """Return what a driver would report about a bound task; raises ``UnknownTaskError``."""
         if uid not in self._cluster.tasks.row_of:
             raise UnknownTaskError(uid)
         return get_bound_task(self._cluster, uid)
 
     def get_measured(self) -> Measured:
-        """Return what machines and tasks are measured to use."""
+        """Return the measured use of machines and tasks."""
         return get_measured(self._cluster)
 
     @property
     def rules(self) -> NodeRules:
-        """The rules about machines that it goes by."""
+        """The rules about machines that are in force."""
         return self._profiles[BASE].context.configuration.rules
 
     def find_open_machines(self, uids: Sequence[str], machines: Sequence[str]) -> list[Bool]:
-        """Return for each task on which of the machines rules about machines would let it run, see ``find_open``."""
+        """Return, per task, on which of the machines the rules about machines would let it run; see ``find_open``."""
         return find_open(self._profiles[BASE].context, uids, machines)
 
     def iter_broken_rules(self) -> Iterator[BrokenRule]:
-        """Yield tasks that run on machines which rules about machines refuse them now."""
+        """Yield tasks that run on machines which the rules about machines now refuse to them."""
         return iter_broken_rules(self._profiles[BASE].context)
 
     def task_states(self) -> Iterator[TaskState]:
@@ -89,9 +89,9 @@ class ClusterQuestions:
         return machine_states(self._cluster)
 
     def class_words(self, uids: Sequence[str]) -> list[ClassWords]:
-        """Return names of the classes of these tasks; for a task that is gone, its uid."""
+        """Return the names of the classes of these tasks; for a task that is gone, its uid."""
         return class_words(self._cluster, uids)
 
     def _find_context(self, uid: str) -> RoundContext:
-        """Return what a round of a known task begins with."""
+        """Return the context from which a round of a known task starts."""
         return self._profiles.find_profile(self._cluster, self._cluster.tasks.row_of[uid]).context

@@ -160,29 +160,29 @@ class Cause(NamedTuple):
 
     @property
     def curable(self) -> bool:
-        """Whether evicting others may help, as far as kube-scheduler's status of the filter tells."""
+        """Whether evicting others may help, according to kube-scheduler's status of the filter."""
         return self.reason.severity is Severity.UNSCHEDULABLE
 
     @property
     def summary(self) -> str:
-        """Words for a sum over machines: these may differ in details, but for the resource that is lacking."""
+        """Text for counts over machines, whose details may differ: only lacking resources are named."""
         return self.words if self.reason is Reason.INSUFFICIENT else self.reason.text
 
     @property
     def words(self) -> str:
-        """Words for one machine, with the detail."""
+        """Text for one machine, with the detail."""
         return f"{self.reason.value} {self.detail}" if self.detail else self.reason.value
 
 
 def lacks_only_room(causes: Sequence[Cause]) -> bool:
-    """Return whether a machine refuses a task for nothing but resources."""
+    """Return whether a machine refuses a task only because of resources."""
     return all(cause.reason.cured_by is CuredBy.ROOM for cause in causes)
 
 
 def lack_of(resource: str) -> Cause:
-    """Return why a machine without enough of a resource is refused.
+    """Return the cause for which a machine without enough of a resource is refused.
 
-    Attached and unclaimed volumes are told by how their resources begin.
+    The prefix of a resource tells whether it stands for attached or unclaimed volumes.
     """
     if resource == PODS:
         return Cause(Reason.TOO_MANY)
@@ -194,7 +194,7 @@ def lack_of(resource: str) -> Cause:
 
 
 def explain_untolerated(taint: Taint) -> Cause:
-    """Return why a machine with a taint is refused to tasks that do not tolerate it."""
+    """Return the cause for which a machine with a taint is refused to tasks that do not tolerate it."""
     return Cause(Reason.UNTOLERATED, f"{{{taint.key}: {taint.value}}}")
 
 
@@ -206,9 +206,9 @@ _OF_VOLUMES = {
 
 
 def of_volume(words: str, *, in_use: bool) -> AnyReason:
-    """Return why machines are refused that a volume does not admit, from the words that came with it, "" for none.
+    """Return the reason on machines that a volume does not admit, from the text that came with it, "" for none.
 
-    ``in_use``: another task has the volume to itself at present.
+    ``in_use``: another task now has exclusive use of the volume.
     """
     known = _OF_VOLUMES.get(words or Reason.WRONG_VOLUMES.value)
     stage = Stage.IN_USE if in_use else Stage.VOLUMES
@@ -226,8 +226,8 @@ NO_MACHINES = "no nodes available to schedule pods"
 
 
 def too_few_places(constraints: str) -> str:
-    """Return words for a gang with too few places; ``constraints``: those without which it had enough, "" if
-    not known.
+    """Return the text for a gang with too few places; ``constraints``: those without which it would have enough, ""
+    if unknown.
     """
     return f"{TOO_FEW_PLACES} (because of {constraints})" if constraints else TOO_FEW_PLACES
 
@@ -235,8 +235,8 @@ def too_few_places(constraints: str) -> str:
 def summarise(machines: int, counts: Sequence[tuple[str, int]], of_task: str = "") -> str:
     """Return ``0/4 nodes are available: 1 node(s) were unschedulable, 3 Insufficient cpu.``
 
-    ``counts`` are (words, machines) pairs, told in kube-scheduler's order: that of their text, figures first.
-    ``of_task``: a fault of the task that holds on every machine; it is told alone.
+    ``counts`` are (text, machines) pairs, written in kube-scheduler's order: sorted as text that begins with the
+    number. ``of_task``: a fault of the task that holds on every machine; if there is one, nothing else is written.
     """
     if machines == 0:
         return f"0/0 nodes are available: {NO_MACHINES}."
@@ -249,9 +249,7 @@ def summarise(machines: int, counts: Sequence[tuple[str, int]], of_task: str = "
 
 
 def order_reasons(counts: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
-    """Return reasons as kube-scheduler sorts them: as text that begins with the figure, so that 10 comes
-    before 2.
-    """
+    """Return reasons in kube-scheduler's order: sorted as text that begins with the number, so 10 comes before 2."""
     return sorted(counts, key=lambda item: f"{item[1]} {item[0]}")
 
 

@@ -1,4 +1,4 @@
-"""The kinds of records that the core itself reads, and what their payloads hold. Other kinds are for cost models.
+"""The kinds of records that the core itself reads, and their payloads. Other kinds are for cost models.
 
 A record is a JSON text with a kind and a name that a driver sends (``RecordUpserted`` in ``events``).
 """
@@ -6,21 +6,23 @@ A record is a JSON text with a kind and a name that a driver sends (``RecordUpse
 from __future__ import annotations
 
 BUDGET_RECORD = "PodDisruptionBudget"
-"""Kind of the records that carry disruption budgets, with payload ``{"namespace": NS, "selector": [{"key": K,
-"operator": O, "values": [V, ...]}, ...] or null, "allowed": N, "disrupted": [TASK, ...]}``: a null selector matches
-nothing, an empty one everything in the namespace; ``allowed`` tasks may be disrupted at present beside those of the
-names ``disrupted``, whose disruption is counted already.
+"""Kind of the records with disruption budgets. Payload: ``{"namespace": NS, "selector": [{"key": K, "operator": O,
+"values": [V, ...]}, ...] or null, "allowed": N, "disrupted": [TASK, ...]}``. A null selector matches nothing, an empty
+one everything in the namespace. ``allowed`` tasks may be disrupted now, in addition to those named in ``disrupted``,
+whose disruption has been counted already.
 """
 NOMINATION_RECORD = "NominatedTask"
-"""Records of this kind say for which tasks others were told to leave: the task's uid is the name, the machine's name
-the payload. They stay until the task is bound or found to have no place, so a new solver knows as well."""
+"""Kind of the records of tasks for which others were told to leave: the name is the task's uid, the payload the
+machine's name. They stay until the task is bound or found to have no place, so that a new solver knows them too.
+"""
 
 FOREIGN_NOMINATION_RECORD = "ForeignNomination"
-"""Records of this kind tell of tasks of other schedulers that wait for room on a machine: the uid is the name, the
-payload ``{"machine": M, "priority": P, "requests": {RESOURCE: AMOUNT, ...}}``."""
+"""Kind of the records of tasks of other schedulers that wait for room on a machine. The name is the uid, the payload
+``{"machine": M, "priority": P, "requests": {RESOURCE: AMOUNT, ...}}``.
+"""
 
 NAMESPACE_RECORD = "Namespace"
-"""Kind of the records that carry the labels of namespaces, with payload ``{"labels": {...}}``."""
+"""Kind of the records with the labels of namespaces. Payload: ``{"labels": {...}}``."""
 
 QUOTA_RECORD = "Quota"
 """Kind of the records that carry quotas, one per node of a tree; names are unique, such as ``ClusterQueue/team-a``.
@@ -51,22 +53,26 @@ Tasks of a queue for which there is no record, or an inactive one, are not place
 """
 
 FLAVOR_RECORD = "ResourceFlavor"
-"""Kind of the records that carry flavors, with payload ``{"labels": {...}, "taints": [{"key": K, "value": V, "effect":
-E}, ...], "tolerations": [...]}``. A flavor covers the machines with all its ``labels``, every machine without any; it
-is for tasks that tolerate its ``taints``, or for which it has ``tolerations`` itself."""
+"""Kind of the records with flavors. Payload: ``{"labels": {...}, "taints": [{"key": K, "value": V, "effect": E}, ...],
+"tolerations": [...]}``. A flavor covers the machines that have all its ``labels``; without labels, every machine. It is
+for tasks that tolerate its ``taints``, themselves or by the ``tolerations`` of the flavor.
+"""
 
 DEVICE_SLICE_RECORD = "DeviceSlice"
-"""Kind of the records that say which devices there are: one per ResourceSlice (resource.k8s.io/v1), with its name and
-its ``spec`` as payload."""
+"""Kind of the records of devices: one per ResourceSlice (resource.k8s.io/v1), with its name, and its ``spec`` as
+payload.
+"""
 DEVICE_CLASS_RECORD = "DeviceClass"
 """Kind of the records of DeviceClasses, with their names and their ``spec`` as payload."""
 DEVICE_CLAIM_RECORD = "DeviceClaim"
 """Kind of the records of ResourceClaims: those that tasks name, and all that are allocated. The name is
 ``namespace/name``, the payload ``{"spec": SPEC, "allocation": ALLOCATION_RESULT or null, "reserved_for": [UID, ...],
-"in_use_by": [UID, ...]}``: ``reserved_for`` are the pods for which it is reserved, ``in_use_by`` those tasks of them
-that are on machines."""
+"in_use_by": [UID, ...]}``. ``reserved_for`` are the pods for which it is reserved, ``in_use_by`` the tasks among them
+that are on machines.
+"""
 DEVICE_FEATURES_RECORD = "DeviceFeatures"
-"""Kind of the record of Kubernetes' feature gates of devices, of any name: payload ``{GATE: true or false, ...}``.
-Gates that it does not name are on."""
+"""Kind of the record with Kubernetes' feature gates for devices; its name can be any. Payload: ``{GATE: true or
+false, ...}``. Gates that it does not name are on.
+"""
 DEVICE_RECORDS = (DEVICE_SLICE_RECORD, DEVICE_CLASS_RECORD, DEVICE_CLAIM_RECORD, DEVICE_FEATURES_RECORD)
 """Kinds of records about devices, which no model reads."""

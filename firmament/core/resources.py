@@ -1,6 +1,6 @@
-"""Resources as columns: which names have one, sums of amounts that stay in 64 bits, and what tasks of a shape request.
+"""Resources as columns: which resources have a column, sums of amounts in 64 bits, and what tasks of a shape request.
 
-Sums saturate instead of wrapping around. What no machine offers has no column.
+Sums saturate instead of wrapping around. Resources that no machine offers have no column.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from firmament.core.model import PODS, TaskClass
 Number = TypeVar("Number", np.int64, np.float64, np.bool_)
 
 FIRST_RESOURCES = (PODS, "cpu", "memory", "ephemeral-storage")
-"""Columns that always exist, in the order in which a lack of them is named as the root cause."""
+"""Columns that always exist, in the order in which a lack of them becomes the root cause."""
 
 
 LEAST_SURPLUS = 16
-"""Columns that no machine has any use for before it is worth taking them back."""
+"""Number of unused columns from which it is worth removing them."""
 
 NO_COLUMN = -1
 
 
 class ResourceIndex:
-    """Gives a column to each resource that some machine offers, in the order in which they came.
+    """Gives a column to each resource that some machine offers, in order of first offer.
 
-    What tasks ask for makes no column: names are free to choose, and every column is as long as there are machines.
-    The column of a resource that no machine offers any more is still there, empty, until ``compact`` is called.
-    ``version`` grows when names get columns, or lose them.
+    Requests of tasks create no columns: their names are arbitrary, and every column is as long as there are
+    machines. The column of a resource that no machine offers any more stays, empty, until ``compact`` is called.
+    ``version`` grows when columns are added or removed.
     """
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class ResourceIndex:
 
     @property
     def has_surplus(self) -> bool:
-        """Whether many columns are of no use: at least a fourth of those that could go."""
+        """Whether many columns are unused: at least a fourth of all."""
         return self._idle >= max(LEAST_SURPLUS, len(self.names) // 4)
 
     def offer(self, names: Iterable[str]) -> None:
@@ -63,16 +63,17 @@ class ResourceIndex:
             self._machines[column] += 1
 
     def withdraw(self, names: Iterable[str]) -> None:
-        """Count one machine less that offers each of ``names``, which it has offered before."""
+        """Count one machine less that offers each of ``names``; it must have been counted."""
         for name in names:
             column = self._column[name]
             self._machines[column] -= 1
             self._idle += column >= len(FIRST_RESOURCES) and not self._machines[column]
 
     def compact(self) -> Int64:
-        """Take back the columns of resources that no machine offers; the others keep their order.
+        """Remove the columns of resources that no machine offers; the others keep their order.
 
-        Returns where those that stay have been: int64[K]. Whoever has arrays over resources has to take these alone.
+        Returns the former positions of those that stay: int64[K]. Arrays over resources must be reduced to these
+        columns.
         """
         kept = [
             column
@@ -91,7 +92,7 @@ class ResourceIndex:
 
     @property
     def known(self) -> KeysView[str]:
-        """The names as a set: asked of directly, thousands of shapes take no call each."""
+        """The names as a set: with it, checks for thousands of shapes need no method call each."""
         return self._column.keys()
 
     def columns(self, names: Iterable[str]) -> list[int]:
@@ -99,7 +100,7 @@ class ResourceIndex:
         return [self._column.get(name, NO_COLUMN) for name in names]
 
     def vector(self, amounts: Mapping[str, int]) -> Int64:
-        """Return amounts as int64[K], of the names that have columns."""
+        """Return amounts as int64[K], without those of names that have no column."""
         vector = np.zeros(len(self.names), dtype=np.int64)
         for name, amount in amounts.items():
             column = self._column.get(name)
@@ -109,7 +110,7 @@ class ResourceIndex:
 
 
 def widen(array: NDArray[Number], rows: int, columns: int) -> NDArray[Number]:
-    """Return ``array`` (2-d) with at least ``rows`` x ``columns``, new cells 0; itself if it is large enough."""
+    """Return ``array`` (2-d) enlarged to at least ``rows`` x ``columns`` with zeros; itself if it is large enough."""
     if array.shape[0] >= rows and array.shape[1] >= columns:
         return array
     grown_rows = array.shape[0] if array.shape[0] >= rows else max(rows, 2 * array.shape[0], 64)
@@ -119,13 +120,13 @@ def widen(array: NDArray[Number], rows: int, columns: int) -> NDArray[Number]:
 
 
 CEILING = 2**62
-"""What a sum shows that is larger. With a single amount added or subtracted it still fits 64 bits."""
+"""Largest sum that is shown. With a single amount added or subtracted it still fits 64 bits."""
 
 
 class SaturatingSums:
-    """Sums by row and column. ``cells``: int64[rows, K]; one that is beyond `CEILING` shows that.
+    """Sums by row and column. ``cells``: int64[rows, K]; a sum above `CEILING` is shown as `CEILING`.
 
-    The true sum is known nevertheless: once enough has been taken away, the cell shows it again.
+    The true sum is known nevertheless: the cell shows it again once enough has been subtracted.
     """
 
     def __init__(self, rows: int, columns: int) -> None:
@@ -134,11 +135,11 @@ class SaturatingSums:
 
     @property
     def beyond(self) -> Int64:
-        """Rows of which some cell does not show the true sum, ascending."""
+        """Rows in which some cell does not show the true sum, ascending."""
         return np.array(sorted({row for row, _ in self._beyond}), dtype=np.int64)
 
     def add(self, row: int, amounts: Int64, count: int) -> None:
-        """Add (``count`` 1) or take away (-1) amounts, int64[<= K], of 0 to `MAX_QUANTITY` each."""
+        """Add (``count`` 1) or subtract (-1) amounts, int64[<= K], each from 0 to `MAX_QUANTITY`."""
         cells = self.cells[row, : len(amounts)]
         if self._beyond:
             self._add_exactly(row, 0, amounts, count)
@@ -150,7 +151,7 @@ class SaturatingSums:
             cells -= amounts
 
     def add_all(self, rows: Int64, amounts: Int64, first: int = 0, count: int = 1) -> None:
-        """Add (``count`` 1) or take away (-1) a row of ``amounts`` (int64[N, <= K]) to or from each of ``rows``
+        """Add (``count`` 1) or subtract (-1) a row of ``amounts`` (int64[N, <= K]) to or from each of ``rows``
         (int64[N]), in columns from ``first`` on.
         """
         large = count > 0 and int(amounts.max(initial=0)) * len(rows) > CEILING // 2
@@ -165,19 +166,19 @@ class SaturatingSums:
             self._settle()
 
     def subtract(self, row: int, amounts: Int64) -> Int64:
-        """Return int64[K]: what a row would show with ``amounts`` (int64[<= K]) taken away; nothing changes."""
+        """Return int64[K]: what a row would show after subtracting ``amounts`` (int64[<= K]); nothing changes."""
         left = self.cells[row].copy()
         for column, amount in enumerate(amounts.tolist()):
             left[column] = min(self._beyond.get((row, column), int(left[column])) - amount, CEILING)
         return left
 
     def clear(self, row: int) -> None:
-        """Set the sums of a row to nothing."""
+        """Set the sums of a row to 0."""
         self.cells[row] = 0
         self._beyond = {cell: total for cell, total in self._beyond.items() if cell[0] != row}
 
     def move(self, source: int, target: int) -> None:
-        """Let a row take the place of another; it leaves nothing behind."""
+        """Move the sums of row ``source`` to row ``target``, replacing its own; those of ``source`` become 0."""
         self.clear(target)
         self.cells[target] = self.cells[source]
         for (row, column), total in list(self._beyond.items()):
@@ -186,11 +187,11 @@ class SaturatingSums:
         self.clear(source)
 
     def fit(self, rows: int, columns: int) -> None:
-        """Make room."""
+        """Grow the table to at least this size."""
         self.cells = widen(self.cells, rows, columns)
 
     def keep_columns(self, kept: Int64) -> None:
-        """Keep only some columns: ``kept`` are the former places of those that stay."""
+        """Keep only some columns: ``kept`` are their former positions."""
         self.cells = widen(self.cells, 0, int(kept.max()) + 1).take(kept, axis=1)
         place = {column: index for index, column in enumerate(kept.tolist())}
         self._beyond = {
@@ -198,7 +199,7 @@ class SaturatingSums:
         }
 
     def _add_exactly(self, row: int, first: int, amounts: Int64, count: int) -> None:
-        """Add one row likewise, in integers without bounds."""
+        """Add or subtract the amounts of one row as `add_all` does, in unbounded integers."""
         for column, amount in enumerate(amounts.tolist(), first):
             if amount:
                 total = self._beyond.pop((row, column), int(self.cells[row, column])) + amount * count
@@ -207,29 +208,27 @@ class SaturatingSums:
                     self._beyond[row, column] = total
 
     def _settle(self) -> None:
-        """Bring cells down that exceed the ceiling, by no more than what was added at once."""
+        """Lower cells above the ceiling to it, and remember their sums, which are still true."""
         for row, column in zip(*np.nonzero(self.cells > CEILING), strict=True):
             self._beyond[int(row), int(column)] = int(self.cells[row, column])
             self.cells[row, column] = CEILING
 
 
 class ShapeRequests:
-    """One row per row of the table of shapes, written when it is first asked for.
+    """Requests of tasks by shape: one row per row of the table of shapes, computed when it is first asked for.
 
-    What no machine offers has no column, and is not in any row. A row is written anew once that has changed.
+    Resources that no machine offers have no column. All rows are computed again once the columns have changed.
     """
 
     def __init__(self, resources: ResourceIndex, shapes: Sequence[TaskClass]) -> None:
-        """``shapes``: the table, which may grow. When its rows change, `forget` has to be called."""
+        """``shapes``: the table of shapes, which may grow. When its rows change, call `forget`."""
         self._resources = resources
         self._shapes = shapes
         self._version = -1
         self._look()
 
     def get(self, shape: int) -> tuple[Int64, Int64]:
-        """Return what tasks of one shape request, and are assumed to need beyond it: int64[<= K]; not to be
-        written to.
-        """
+        """Return what tasks of one shape request, and what costs assume in addition: int64[<= K] each, read-only."""
         self._look()
         if shape >= len(self._known) or not self._known[shape]:
             self._learn(np.array([shape]))
@@ -237,7 +236,7 @@ class ShapeRequests:
         return requested[shape], assumed[shape]
 
     def rows(self, shapes: Sequence[int]) -> tuple[Int64, Int64]:
-        """Return the same of several shapes: int64[len(shapes), K]."""
+        """Return the same for several shapes: int64[len(shapes), K] each."""
         asked = np.array(shapes, dtype=np.int64)
         self._look()
         self._fit()
@@ -247,11 +246,11 @@ class ShapeRequests:
         return requested[asked], assumed[asked]
 
     def forget(self) -> None:
-        """Forget all rows, as shapes have other rows now."""
+        """Forget all rows, because shapes have got other rows."""
         self._known[:] = False
 
     def _learn(self, shapes: Int64) -> None:
-        """Write the rows of ``shapes`` (int64[N])."""
+        """Compute the rows of ``shapes`` (int64[N])."""
         self._fit()
         contents = [self._shapes[shape] for shape in shapes.tolist()]
         stated = [content.requests for content in contents], [content.assumed for content in contents]
@@ -266,15 +265,15 @@ class ShapeRequests:
         self._known[shapes] = True
 
     def _look(self) -> None:
-        """Forget rows over other columns than there are now."""
+        """Forget the rows if the columns have changed."""
         if self._version != self._resources.version:
             self._version = self._resources.version
-            # What tasks of a shape request, and what they are assumed to need beyond.
+            # What tasks of a shape request, and what costs assume in addition.
             self._tables = [np.zeros((0, len(self._resources)), dtype=np.int64) for _ in range(2)]
             self._known = np.zeros(0, dtype=np.bool_)
 
     def _fit(self) -> None:
-        """Make room for all shapes and resources that there are."""
+        """Enlarge the tables to the present numbers of shapes and resources."""
         self._tables = [widen(each, len(self._shapes), len(self._resources)) for each in self._tables]
         new = len(self._tables[0]) - len(self._known)
         self._known = np.append(self._known, np.zeros(new, dtype=np.bool_)) if new else self._known

@@ -13,7 +13,7 @@ from firmament.core.search.driver import SearchFigures
 
 
 class DeltaKind(Enum):
-    """What a delta asks the driver to do."""
+    """What the driver is asked to do."""
 
     PLACE = "PLACE"
     PREEMPT = "PREEMPT"
@@ -21,7 +21,7 @@ class DeltaKind(Enum):
 
 
 class Delta(NamedTuple):
-    """One instruction. It is a tuple, because a round may make a hundred thousand of them."""
+    """One instruction. It is a tuple because a round may make a hundred thousand of them."""
 
     kind: DeltaKind
     """Place, preempt or migrate."""
@@ -32,21 +32,19 @@ class Delta(NamedTuple):
     from_machine: str = ""
     """Machine that a migrated task leaves, "" for none."""
     depends_on: tuple[str, ...] = ()
-    """Tasks of the same round that must be bound or gone before this one."""
+    """Tasks of the same round that must be bound or gone before this instruction is carried out."""
     beyond_budget: bool = False
-    """Whether no disruption budget allows this PREEMPT, as nothing else would help, or a budget has already
-    counted it.
+    """Whether no disruption budget allows this PREEMPT, which is made because nothing else would help, or because a
+    budget has counted it already.
     """
     withdrawn: bool = False
-    """Whether this PREEMPT is not needed any more; the driver reports it as failed if it has not been carried
-    out.
-    """
+    """Whether this PREEMPT is not needed any more. The driver reports it as failed if it has not been carried out."""
     allocations: tuple[ClaimAllocation, ...] = ()
-    """Devices of the claims of a task that is placed, to be written to these before it is bound."""
+    """Devices for the claims of a task that is placed, to be written to the claims before it is bound."""
 
 
 class GangPhase(Enum):
-    """Where a gang stands; see ``GangState`` of the protocol."""
+    """State of a gang; see ``GangState`` of the protocol."""
 
     WAITING = "WAITING"
     PLACED = "PLACED"
@@ -58,7 +56,7 @@ class GangPhase(Enum):
 
 @dataclass(frozen=True, slots=True)
 class GangState:
-    """A gang whose standing has changed: ``members`` exist, ``running`` of them have a machine."""
+    """A gang whose state has changed: ``members`` exist, ``running`` of them have a machine."""
 
     job: str
     phase: GangPhase
@@ -69,7 +67,7 @@ class GangState:
 
 
 class QuotaUse(NamedTuple):
-    """How much of a resource in a flavor is used of a quota, how much of that is borrowed, and what is left."""
+    """How much of a quota's resource in a flavor is used, how much of that is borrowed, and how much is available."""
 
     flavor: str
     resource: str
@@ -80,7 +78,7 @@ class QuotaUse(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class QueueState:
-    """A quota as it stands, told when that has changed; see ``QueueState`` of the protocol."""
+    """The state of a quota, reported when it has changed; see ``QueueState`` of the protocol."""
 
     name: str
     uses: tuple[QuotaUse, ...] = ()
@@ -91,7 +89,7 @@ class QueueState:
 
 @dataclass(frozen=True, slots=True)
 class Unscheduled:
-    """Tasks that stay pending for the same reasons. ``reasons`` counts machines by root cause."""
+    """Tasks that stay pending for the same reasons. ``reasons``: numbers of machines by root cause."""
 
     uids: tuple[str, ...]
     message: str
@@ -119,7 +117,7 @@ class RoundStats:
     certified: bool = True
     """Whether the flow was proved optimal."""
     gap: float = 0.0
-    """Relative distance of the placement to the proved bound."""
+    """Relative difference between the placement's cost and the proved bound."""
     cost: int = 0
     """Cost in points."""
     snapshot_seconds: float = 0.0
@@ -141,7 +139,7 @@ class RoundStats:
 
 
 class BrokenRule(NamedTuple):
-    """A task on a machine that a rule of its own refuses; ``reason`` in kube-scheduler's words."""
+    """A task on a machine that one of its rules refuses; ``reason`` in kube-scheduler's words."""
 
     uid: str
     machine: str
@@ -149,7 +147,7 @@ class BrokenRule(NamedTuple):
 
 
 class DecidedOn(NamedTuple):
-    """What had been applied of a driver's stream when a round began and when it took effect: as in the protocol."""
+    """How much of a driver's stream had been applied when a round began and when it took effect; as in the protocol."""
 
     opened_after: int
     closed_after: int
@@ -175,19 +173,19 @@ class RoundResult:
     gangs: tuple[GangState, ...] = ()
     """Gangs whose state has changed."""
     put_off: int = 0
-    """Tasks that wait for another round, as their namespace needs more work than one round does for it."""
+    """Tasks left to a later round, because their namespace needs more work than one round does for it."""
     searches: tuple[SearchFigures, ...] = ()
     """Figures of the searches for better placements."""
     queues: tuple[QueueState, ...] = ()
-    """Quotas whose use, or whose waiting tasks, have changed since they were last told."""
+    """Quotas whose use or waiting tasks have changed since they were last reported."""
     decided: DecidedOn | None = None
-    """What a server had applied; None where no driver records it."""
+    """What a server had applied; None if no driver records it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelVerdict:
-    """One model's say on one machine: ``score`` is None where the model has none; ``cost`` is in points; ``details``:
-    lines for people.
+    """The judgement of one model on one machine: ``score`` is None if the model has none; ``cost`` is in points;
+    ``details``: lines for people.
     """
 
     model: str
@@ -200,7 +198,7 @@ class ModelVerdict:
 
 @dataclass(frozen=True, slots=True)
 class MachineVerdict:
-    """Whether a task may use a machine, the root cause first if not, and what each model would charge."""
+    """Whether a task may use a machine, the causes if not (root cause first), and what each model would charge."""
 
     machine: str
     feasible: bool
@@ -210,13 +208,13 @@ class MachineVerdict:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """The causes in words."""
+        """The texts of the causes."""
         return tuple(cause.words for cause in self.causes)
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Per-machine verdicts for one task, as of now. ``notes``: what models remarked on bad input."""
+    """Verdicts on each machine for one task at present. ``notes``: remarks of models on bad input."""
 
     uid: str
     name: str
@@ -240,7 +238,7 @@ class TaskState:
 
 @dataclass(frozen=True, slots=True)
 class MachineState:
-    """A machine as listed; ``free`` is negative only where others have overcommitted the machine."""
+    """A machine as listed; ``free`` is negative only if others have overcommitted the machine."""
 
     name: str
     allocatable: dict[str, int]
@@ -250,7 +248,7 @@ class MachineState:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How many of each there are; ``pending`` includes tasks that wait for an event or a back-off."""
+    """Numbers of objects; ``pending`` includes tasks that wait for an event or a back-off."""
 
     machines: int
     pending: int

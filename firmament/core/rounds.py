@@ -1,4 +1,4 @@
-"""A round between opening and closing: the part that needs no access to the cluster's state."""
+"""Solves a round: the part between opening and closing, which needs no access to the cluster's state."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from firmament.solvers.base import Solver
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """The decisions on a snapshot, in terms of its indices."""
+    """The decisions on a snapshot, by its indices."""
 
     assignments: Assignments
     """Tasks and their machines."""
@@ -39,17 +39,17 @@ class Placement:
     first: FirstFlow | None = None
     """The flow of the first pass over the problem's classes, None if there was none."""
     evictions: tuple[PreemptionDecision, ...] = ()
-    """Places, made by evictions, for tasks that found none."""
+    """Places for tasks that found none, made free by evictions."""
     shortages: Mapping[int, str] = field(default_factory=dict)
     """By gang, why a group with rules found no place."""
     kept: Mapping[int, Assignments] = field(default_factory=dict)
-    """By gang, places that will become free for a gang that found none."""
+    """By gang that found no place, places that will become free and are kept for it."""
     searches: tuple[SearchFigures, ...] = ()
     """Figures of the searches for better placements."""
 
     @property
     def dual_prices(self) -> DualPrices | None:
-        """What shapes were found to be worth, see ``FlowOutcome``."""
+        """Values of shapes as found by the first pass; see ``FlowOutcome``."""
         return None if self.first is None else self.first.outcome.dual_prices
 
 
@@ -63,9 +63,9 @@ def decide(
 ) -> Placement:
     """Place the tasks of a problem; raises ``SolverError`` if the solver fails (a time-out is handled).
 
-    Tasks that find no place may evict others, as ``preemption`` says. For gangs that find none, room to be kept is
-    sought, as ``room`` says. Depends on the arguments alone, time-outs excepted: equal problems, solvers and options
-    give equal decisions.
+    Tasks that find no place may evict others, as ``preemption`` says. For gangs that find none, future room is sought
+    as ``room`` says. Except for time-outs, the result depends only on the arguments: equal problems, solvers and
+    options give equal decisions.
     """
     means = Means(solver, options, timer)
     placed = place(problem, means)
@@ -93,7 +93,7 @@ def decide(
 def _room_to_keep(
     problem: PlacementProblem, room: RoomSearch, assignments: Assignments, means: Means
 ) -> dict[int, Assignments]:
-    """Return where there will be room for gangs that have found none in a round, by gang."""
+    """Return, by gang, future room for gangs that have found no place in the round."""
     served = set(problem.gang[assignments.cls].tolist())
     sought = {gang: find_gang_room(problem, gang, room, means) for gang in room.gangs if gang not in served}
     return {gang: found for gang, found in sought.items() if found is not None}
@@ -102,9 +102,9 @@ def _room_to_keep(
 def _figures(
     problem: PlacementProblem, placed: Placed, assignments: Assignments, seconds: float
 ) -> RoundStats:
-    """Return what a round came to; ``assignments``: after those that moved in the end, in so many ``seconds``.
+    """Return the figures of a round. ``assignments``: after the searches that improved them; ``seconds``: their time.
 
-    The ``first`` flow of ``placed`` names the problem's classes.
+    The classes of the ``first`` flow of ``placed`` are those of the problem.
     """
     figures, first = placed.figures, placed.first
     certified = not figures.time_limited if first is None else first.outcome.certified
@@ -128,7 +128,7 @@ def _figures(
 
 
 def _compute_pair_figure(problem: PlacementProblem, assignments: Assignments) -> float | None:
-    """Return what all pairs of tasks on machines come to, None if no model knows any."""
+    """Return the cost of all pairs of tasks on machines, None if no model knows pairs."""
     if problem.pairs is NO_PAIRS:
         return None
     return problem.pairs.compute_figure(assignments.cls, assignments.machine, assignments.count)
@@ -142,11 +142,11 @@ _IMPROVE: dict[type[Costing], Callable[[PlacementProblem, Assignments, Means], A
         problem, placed, means.tuning.spread, means.searches
     ),
 }
-"""By family, the search for a placement that it charges less for."""
+"""By family of costs, the search that improves a placement by these costs."""
 
 
 def _first_classes(placed: Placed) -> Sequence[Sequence[int]] | None:
-    """Return the problem's classes for which each class of the first flow stands; None: for itself."""
+    """Return which of the problem's classes each class of the first flow stands for; None: each for itself."""
     about, classes = placed.about, None if placed.first is None else placed.first.classes
     if about is None or about.problem is about.whole:
         return classes
@@ -158,9 +158,9 @@ def _first_classes(placed: Placed) -> Sequence[Sequence[int]] | None:
 
 @dataclass(frozen=True, slots=True)
 class OpenRound:
-    """A snapshot of the cluster, to be solved while the cluster moves on.
+    """A snapshot of the cluster, to be solved while the cluster changes.
 
-    ``solve`` may take long and may run in any thread; it works on the snapshot alone.
+    ``solve`` may take long and may run in any thread; it uses only the snapshot.
     """
 
     number: int
@@ -168,15 +168,15 @@ class OpenRound:
     snapshot: Snapshot | None
     """The snapshot, None if no task is to be placed."""
     solver: Solver
-    """Solves networks."""
+    """Solver of networks."""
     options: PassOptions
     """Options of the passes."""
     snapshot_seconds: float
-    """Seconds that the snapshot has taken, for figures only."""
+    """Time that the snapshot took, for figures only."""
     timer: Timer
     """Clock, for figures only."""
     direct: PlacedDirectly | None = None
-    """Places that were clear without a snapshot, None for none."""
+    """Places that were found without a snapshot, None if there are none."""
 
     def solve(self) -> Placement:
         """Decide the round; raises ``SolverError`` if the solver fails (a time-out is handled)."""
@@ -196,7 +196,7 @@ class OpenRound:
         return replace(placement, stats=stats)
 
     def _figures_of(self, direct: PlacedDirectly) -> RoundStats:
-        """Return what a round without a network came to: an optimum, so certified."""
+        """Return the figures of a round without a network, which is optimal and so counts as certified."""
         return RoundStats(
             machines=direct.of_machines,
             tasks=len(direct.tasks),

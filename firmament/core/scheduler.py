@@ -1,12 +1,12 @@
-"""The entry point of the core: events in, rounds out.
+"""The entry point of the core: takes events, and makes rounds.
 
-Sans-I/O: it is told the time by a clock that is handed in, and drives nothing by itself. One instance serves one
+It does no I/O: it reads the time from a clock that it is given, and starts nothing by itself. One instance serves one
 cluster and is not thread safe; callers hold one lock around every method. The part of a round that takes time,
 ``OpenRound.solve``, needs no lock:
 
-    opened = scheduler.open_round()        # under the lock
-    placement = opened.solve()             # without it
-    result = scheduler.close_round(opened, placement)   # under it again
+    opened = scheduler.open_round()        # with the lock
+    placement = opened.solve()             # without the lock
+    result = scheduler.close_round(opened, placement)   # with the lock
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ from firmament.core.state.waiting import mark_unschedulable
 from firmament.solvers.base import Solver
 
 FEW_WAITING = 64
-"""Tasks that wait, of which all together are looked at in less than a millisecond."""
+"""Most waiting tasks that can all be examined in less than a millisecond."""
 
 
 class Scheduler(ClusterQuestions):
-    """Schedules the tasks of one cluster. See the module for how a round is run."""
+    """Schedules the tasks of one cluster. The docstring of the module shows how to run a round."""
 
     def __init__(
         self,
@@ -78,8 +78,7 @@ class Scheduler(ClusterQuestions):
     ) -> None:
         """``clock`` returns seconds since the epoch; ``timer`` monotonic seconds, for the figures of rounds only.
 
-        ``kept_rows``, ``first_costs``: where rows over machines are kept between rounds, by default with the usual
-        limits.
+        ``kept_rows``, ``first_costs``: stores of rows over machines between rounds; by default with the usual limits.
         """
         self._configuration = configuration
         self._solver = solver
@@ -119,19 +118,19 @@ class Scheduler(ClusterQuestions):
             KeptRows() if kept_rows is None else kept_rows,
             FirstCosts() if first_costs is None else first_costs,
         )
-        self._profile = self._profiles[BASE]  # of the round that is open, or of the last one
+        self._profile = self._profiles[BASE]  # that of the open or last round
         self._queue_states = QueueStates(self._cluster)
         self._notes = Notes()
         self._rounds = 0
         self._in_round = False
         self._last: Placement | None = None
 
-    # --- what happens --------------------------------------------------------------------------------------------
+    # --- events and reports --------------------------------------------------------------------------------------
 
     def apply(self, events: Sequence[Event]) -> None:
         """Apply events in order, all or none; raises ``InvalidEventError`` before anything has changed.
 
-        That is a ``TooLargeClusterError`` if the cluster would become larger than it may be.
+        It is a ``TooLargeClusterError`` if the cluster would exceed its size limits.
         """
         check_size(self._cluster, events, self._configuration.limits)
         apply_events(self._cluster, events, self._clock())
@@ -145,46 +144,46 @@ class Scheduler(ClusterQuestions):
             self._drop_surplus()
 
     def let_devices_move(self) -> None:
-        """Let tasks that are removed leave the devices of their own claims to others, as trials of moves need it.
+        """Let tasks that are removed release the devices of their own claims, as trials of moves need it.
 
-        They have the same ones once they are bound where they had them.
+        They get the same devices back once they are bound again on the same machine.
         """
         devices = self._cluster.devices
         devices.stayed = {} if devices.stayed is None else devices.stayed
 
     def report(self, reports: Sequence[BindingReport]) -> None:
-        """Take note of what became of decisions; see ``BindingOutcomes.apply``."""
+        """Apply the outcomes of decisions; see ``BindingOutcomes.apply``."""
         self._outcomes.apply(reports)
 
     def make_room(self) -> None:
-        """Let tables grow ahead of need; for quiet moments, such as when no round makes sense."""
+        """Grow tables ahead of need; for quiet moments, such as when a round would achieve nothing."""
         self._cluster.tasks.make_room()
 
     def rest(self) -> None:
-        """Give back memory that only makes rounds faster; for a cluster that is to have none for a while."""
+        """Free memory that only makes rounds faster; for a cluster that will have no rounds for a while."""
         self._profiles.rest()
 
     @property
     def waits_for_few(self) -> bool:
-        """Return whether so few tasks wait that looking at all of them takes next to nothing."""
+        """Whether so few tasks wait that examining all of them takes almost no time."""
         return len(self._cluster.tasks.in_state(TaskPhase.PENDING)) <= FEW_WAITING
 
     # --- rounds --------------------------------------------------------------------------------------------------
 
     def next_round_in(self) -> float | None:
-        """Return seconds until a round could achieve something: 0 for now, None for not before another event."""
+        """Return seconds until a round could achieve something: 0 for now, None if not before another event."""
         held = self._requeue.refresh()
-        if not self._in_round:  # what a round leaves behind is yet to be held against the marked machines
+        if not self._in_round:  # an open round's changes are yet to be compared with the marked machines
             self._cluster.dirty.clear()
         return self._requeue.next_round_in(held)
 
     def open_round(self, only: frozenset[TaskClass] | None = None, *, whole: bool = True) -> OpenRound:
         """Take a snapshot of the cluster for the tasks that could be placed now.
 
-        ``only``: those of other classes are left out. That is for finding out with which class rounds fail: such a
-        round is solved, but not closed, and when no more is to be tried ``try_all_again`` is called. Not ``whole``: a
-        few plain tasks may be placed without a snapshot, and so without a flow that could be shown. Such a round has to
-        be closed before anything else happens, else it places nothing.
+        ``only``: tasks of other classes are left out. This serves to find the class with which rounds fail: such a
+        round is solved but not closed, and ``try_all_again`` is called after the last of them. Not ``whole``: a few
+        plain tasks may be placed without a snapshot, and so without a flow to show. Such a round must be closed before
+        anything else happens; otherwise it places nothing.
         """
         watch = Stopwatch(self._timer)
         now = self._clock()
@@ -200,9 +199,9 @@ class Scheduler(ClusterQuestions):
         return self._make_open_round(watch, snapshot, direct)
 
     def open_direct_round(self) -> OpenRound | None:
-        """Open a round that needs no snapshot and no solve, as with ``open_round`` for one that is not whole.
+        """Open a round that needs no snapshot and no solve, as ``open_round`` may if not ``whole``.
 
-        None if the tasks that wait need more. Nothing has been decided then, and ``open_round`` is to be called next.
+        None if the waiting tasks need more. Then nothing has been decided, and ``open_round`` is to be called next.
         """
         watch = Stopwatch(self._timer)
         now = self._clock()
@@ -240,7 +239,7 @@ class Scheduler(ClusterQuestions):
         )
 
     def close_round(self, opened: OpenRound, placement: Placement) -> RoundResult:
-        """Put the decisions into effect as far as they still hold, and say what stays pending and why."""
+        """Apply those decisions that are still valid, and say which tasks stay pending and why."""
         watch = Stopwatch(self._timer)
         self._in_round = False
         first, unscheduled = self._requeue.close_round()
@@ -289,9 +288,9 @@ class Scheduler(ClusterQuestions):
     def _put_into_effect(
         self, snapshot: Snapshot, placement: Placement
     ) -> tuple[PlacementDeltas, list[Delta], list[Unscheduled], int]:
-        """Place and evict what still holds; others are unschedulable, or try again if they could not keep their place.
+        """Apply placements and evictions that are still valid. Other tasks become unschedulable or try again.
 
-        Returns the placements, their deltas, the reports for tasks that wait, and the number of these tasks.
+        Returns the placements, their deltas, the messages to waiting tasks, and the number of these tasks.
         """
         cluster, rows, assignments = self._cluster, self._static_rows, placement.assignments
         context, limits = self._profile.context, None
@@ -315,7 +314,7 @@ class Scheduler(ClusterQuestions):
         helped = frozenset(snapshot.cls[np.unique(assignments.cls)].tolist())
         self._requeue.activate(helped)
         idle = np.setdiff1d(pending, lost)
-        if len(idle):  # what was decided about may be a hundred thousand rows
+        if len(idle):  # the list of decided rows may have a hundred thousand
             mark_unschedulable(cluster, np.setdiff1d(idle, list_decided_rows(snapshot.members, assignments)))
         reservations = self._requeue.reservations
         held = reservations.held or reservations.gangs.held
@@ -326,7 +325,7 @@ class Scheduler(ClusterQuestions):
         return placed, deltas, unscheduled, len(pending)
 
     def _carry_out(self, direct: PlacedDirectly) -> tuple[PlacementDeltas, int]:
-        """Put places into effect that were clear without a snapshot; returns them, and how many tasks got none."""
+        """Apply places that were found without a snapshot; return them, and the number of tasks that got none."""
         cluster, tasks = self._cluster, self._cluster.tasks
         if cluster.version != direct.version:
             return PlacementDeltas((), ()), len(direct.tasks)
@@ -340,7 +339,7 @@ class Scheduler(ClusterQuestions):
         return PlacementDeltas(uids, [names[row] for row in direct.machines.tolist()]), 0
 
     def _drop_surplus(self) -> None:
-        """Let memory follow the work that is there. Not during a round, whose snapshot refers to rows and columns."""
+        """Free unused classes and resources. Not during a round: its snapshot refers to rows and columns."""
         if self._cluster.classes.has_surplus:
             moved = self._cluster.forget_classes(self._requeue.evictions.classes())
             self._static_rows.renumber(moved.shapes)
@@ -359,15 +358,15 @@ class Scheduler(ClusterQuestions):
     # --- rounds that fail ----------------------------------------------------------------------------------------
 
     def waiting_classes(self) -> list[TaskClass]:
-        """Return the classes of the tasks that the next round of the last one's profile would try."""
+        """Return the classes of the tasks that the next round of the last round's profile would try."""
         return self._requeue.profiles.list_current(waiting_classes(self._cluster))
 
     def set_aside(self, contents: Sequence[TaskClass], why: str) -> None:
-        """Let tasks of these classes take part in no round, and tell them ``why``, until the class is defined again."""
+        """Exclude tasks of these classes from rounds until their class is defined again, and show them ``why``."""
         self._requeue.set_aside.add(self._cluster, contents, why)
 
     def try_all_again(self) -> None:
-        """Let all that are unschedulable take part in the next round: rounds that were only tried have left traces."""
+        """Let all unschedulable tasks take part in the next round: rounds that were only tried left traces."""
         self._cluster.dirty.everywhere = True
 
     # --- figures -------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
-"""Shortest paths by Bellman-Ford over whole blocks of arcs: costs may be negative, cycles of negative cost may not be.
+"""Shortest paths by Bellman-Ford on whole blocks of arcs. Costs may be negative; negative cycles are not allowed.
 
-All arcs of a block are relaxed at once, which takes a few passes over its arrays. Where paths alternate between two
-kinds of nodes, two blocks that are relaxed in turn take two steps of them in each sweep.
+All arcs of a block are relaxed at once, by a few operations on its arrays. If paths alternate between two kinds of
+nodes, relaxing two blocks in turn extends them by two arcs in each sweep.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Lengths: TypeAlias = NDArray[np.signedinteger[Any]]
 
 
 class ArcBlock:
-    """Arcs from ``ends`` to ``others`` (int64[A]), sorted by end, of some ``lengths`` (int[A]): a step of paths."""
+    """Arcs from ``ends`` to ``others`` (int64[A]), sorted by end, with ``lengths`` (int[A])."""
 
     def __init__(self, ends: Int64, others: Int64, lengths: Lengths) -> None:
         self._first, _ = runs(ends)
@@ -27,13 +27,12 @@ class ArcBlock:
 
     @classmethod
     def sort_by_end(cls, ends: Int64, others: Int64, lengths: Lengths, nodes: int) -> ArcBlock:
-        """Return the same of arcs in any order; ends are below ``nodes``."""
+        """Return a block of arcs given in any order; ends are below ``nodes``."""
         order = order_of(ends, nodes)
         return cls(ends[order], others[order], lengths[order])
 
     def relax(self, distance: Lengths, beyond: Lengths) -> bool:
-        """Return whether any ``distance`` became shorter, each by the shortest way over one arc and ``beyond`` of its
-        other end.
+        """Lower ``distance`` to an arc plus ``beyond`` of its other end, where that is less; return whether any fell.
 
         The two may be one array.
         """
@@ -48,10 +47,9 @@ class ArcBlock:
 
 
 def shorten(distance: Lengths, blocks: list[ArcBlock], most_sweeps: int) -> bool:
-    """Return whether nothing becomes shorter any more once blocks have been relaxed in turn, ``most_sweeps`` times at
-    most.
+    """Return whether nothing falls any more after all blocks were relaxed in turn, ``most_sweeps`` times at most.
 
-    ``distance``: int[N], of each node to begin with; written to.
+    ``distance``: int[N], initial distance of each node; changed in place.
     """
     for _ in range(most_sweeps):
         fell = [block.relax(distance, distance) for block in blocks]

@@ -1,13 +1,13 @@
-"""Asks limits of rules and models again when a round is closed: filters, joint rows and ledgers.
+"""Asks rules and models for their limits again when a round closes: filters, joint rows and ledgers.
 
-What a round decided kept the limits that models stated when it was opened. If something has happened since that could
-lessen what machines take, the models that had limits to state are asked again, and so are those that may have some now:
-their records have changed, or they look at single tasks on machines. The models are asked about all machines as they
+A round's decisions obey the limits that models stated when it opened. If something has happened since that could
+lower what machines take, the models that stated limits are asked again, and so are those that may have limits by now:
+their records have changed, or they consider single tasks on machines. The models are asked about all machines as they
 are now, and about the shapes of the placed tasks. Then each placement is checked against their answers.
 
-Tasks that came to a machine count, records about it, and another description of it; so do records that are about no
-single machine. Tasks that left it only make room, and reports of use are not held against decisions in the making:
-they speak of the time before, and another one comes soon.
+What counts is tasks that came to a machine, records about it, a new description of it, and records about no single
+machine. Tasks that left only make room, and reports of use are ignored: they are about the time before, and another
+one comes soon.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from firmament.core.state.cluster import Cluster
 
 
 class LimitsNow:
-    """What rules and models said when they were asked again: ``answers``, about shapes of the cluster.
+    """What rules and models said when asked again: their ``answers`` about shapes of the cluster.
 
-    ``shape``: int64[C], the place among those shapes of each class of the snapshot, -1 for classes not asked about.
-    Machines go by their row now.
+    ``shape``: int64[C], for each class of the snapshot the index of its shape in the answers, -1 for classes not asked
+    about. Machines are numbered by their present rows.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class LimitsNow:
         kept: Sequence[Ledger],
         quotas: QuotaTerms | None,
     ) -> None:
-        """``limited``, ``kept``: rows and ledgers of rules; ``quotas``: what tasks share wherever they are."""
+        """``limited``, ``kept``: joint rows and ledgers of rules; ``quotas``: present quotas, None for none."""
         self._shape = shape
         self._quotas = quotas
         self._filters = [each.feasible for each in answers if each.feasible is not None]
@@ -53,21 +53,21 @@ class LimitsNow:
         self._ledgers = [*(each.ledger for each in answers if each.ledger is not None), *kept]
 
     def open_to(self, cls: Int64, machine: Int64) -> Bool:
-        """Return bool[N]: whether filters let tasks of ``cls[i]`` on ``machine[i]``."""
+        """Return bool[N]: whether filters allow tasks of ``cls[i]`` on ``machine[i]``."""
         open_to: Bool = np.ones(len(cls), dtype=np.bool_)
         for feasible in self._filters:
             open_to &= feasible[self._shape[cls], machine]
         return open_to
 
     def rooms(self) -> ModelLimits:
-        """Return what joint rows and ledgers leave to tasks of which none has come yet."""
+        """Return what joint rows and ledgers have left before any of the round's tasks is counted."""
         return ModelLimits(self._joint, self._ledgers, self._shape, self._quotas)
 
 
 def limits_now(context: RoundContext, snapshot: Snapshot, placed: Assignments) -> LimitsNow | None:
-    """Ask the models again, if anything has come to the machines that ``placed`` concerns; None if nothing has.
+    """Return the answers of models asked again, or None if nothing has happened to the machines of ``placed``.
 
-    To be asked before any task of the round is put anywhere, and while those that may move are still in their places.
+    To be called before any task of the round is placed, and while tasks that may move are still in their places.
     """
     cluster = context.cluster
     if not len(placed.cls) or cluster.version == snapshot.version:
@@ -97,9 +97,7 @@ def limits_now(context: RoundContext, snapshot: Snapshot, placed: Assignments) -
 
 
 def newly_limited(context: RoundContext, snapshot: Snapshot, classes: Collection[int]) -> bool:
-    """Return whether a model that had no limits to state when ``snapshot`` was taken has some now, for some
-    of its classes.
-    """
+    """Return whether a model without limits when ``snapshot`` was taken states some now for ``classes``."""
     cluster = context.cluster
     told = list_told_since(cluster, snapshot)
     asked = [
@@ -120,22 +118,18 @@ def _ask_again(
     shapes: Sequence[int],
     counts: Sequence[int],
 ) -> Sequence[Assessment]:
-    """Return what some models say of shapes now."""
+    """Return what the models ``asked`` say about shapes now."""
     columns = model_columns(context.cluster, snapshot.assessed.machines.now, snapshot.configuration.needs)
     return assess_shapes(context.cluster, context.static_rows, columns, shapes, counts, asked).assessments
 
 
 def _may_have_limits(asked: WeightedModel, told: frozenset[str]) -> bool:
-    """Return whether a model that stated none may have limits by now; ``told``: kinds of records that have
-    changed.
-    """
+    """Return whether a model that stated no limits may have some now; ``told``: kinds of records that have changed."""
     return asked.model.needs.load or not told.isdisjoint(asked.model.needs.records)
 
 
 def by_machine(rows: JointRows) -> bool:
-    """Return whether each machine plainly has a row of its own, numbered like itself; what happens elsewhere
-    changes none.
-    """
+    """Return whether each machine has a row of its own, numbered like the machine, that no other machine affects."""
     machines = len(rows.row_of)
     return len(rows.limit) == machines and bool(
         ((rows.row_of < 0) | (rows.row_of == np.arange(machines))).all()
@@ -143,20 +137,18 @@ def by_machine(rows: JointRows) -> bool:
 
 
 def states_limits(answer: Assessment) -> bool:
-    """Return whether a model's answer bounds what may go where, rather than what it costs."""
+    """Return whether a model's answer limits where tasks may go, besides what they cost."""
     return answer.feasible is not None or bool(answer.joint) or answer.ledger is not None
 
 
 def find_disturbed(cluster: Cluster, snapshot: Snapshot) -> Bool:
-    """Return bool[M], by row then: machines to which something has come since, or that are gone or described
-    anew.
-    """
+    """Return bool[M], by former row: machines that something has come to since, or that are gone or changed."""
     found = np.zeros(len(snapshot.described), dtype=np.bool_)
     records, tasks, table = cluster.records, cluster.tasks, cluster.machines
     if any(records.changes[kind] != count for kind, count in snapshot.changes.items()) or any(
         records.removals[kind] != count for kind, count in snapshot.removals.items()
     ):
-        found[:] = True  # a record has changed that may concern any machine, or one about a machine has gone
+        found[:] = True  # such a record may concern any machine
         return found
     for row, (then, now) in enumerate(zip_longest(snapshot.described, table.specs)):
         if then is not now and then is not None:
@@ -173,7 +165,7 @@ def find_disturbed(cluster: Cluster, snapshot: Snapshot) -> Bool:
 
 
 def list_told_since(cluster: Cluster, snapshot: Snapshot) -> frozenset[str]:
-    """Return kinds of records of which some have come or gone since."""
+    """Return the kinds of records of which any have come, changed or gone since the snapshot."""
     records = cluster.records
     of_machines = (
         kind

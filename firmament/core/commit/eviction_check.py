@@ -22,11 +22,11 @@ from firmament.core.state.tasks import TaskPhase
 
 
 class EvictionCheck:
-    """Decisions of one round, and the tasks that they are for (int64[N] rows), after its placements took effect.
+    """The decisions of one round, and the tasks that they are for (int64[N] rows), after its placements took effect.
 
-    What was decided for a machine holds as a whole or not at all. What was decided for a gang, too, by what the gang
-    needs now; and a gang is never left with fewer tasks than it needs: all of it goes, or nobody beyond what it can
-    spare. Decisions that count on the same victims share the fate.
+    The decisions for one machine hold as a whole or not at all, and so do those for a gang, by what the gang needs now.
+    No eviction leaves a gang with fewer tasks than it needs: all of it leaves, or only as many as it can spare.
+    Decisions that depend on the same victims hold or fail together.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class EvictionCheck:
         guests: Int64,
     ) -> None:
         self._context, self._cluster = context, context.cluster
-        assert snapshot.importance is not None  # as there is preemption
+        assert snapshot.importance is not None  # always set with preemption
         self._snapshot, self._importance = snapshot, snapshot.importance
         self._preemption = preemption
         self._decided = decided
@@ -49,7 +49,7 @@ class EvictionCheck:
         self._newly_limited = False
 
     def standing(self) -> Bool:
-        """Return bool[N]: what still holds."""
+        """Return bool[N]: which decisions still hold."""
         dropped: Bool = np.zeros(len(self._decided), dtype=np.bool_)
         moved_on = self._cluster.version != self._snapshot.version
         by_machine: dict[int, list[int]] = {}
@@ -77,7 +77,7 @@ class EvictionCheck:
     # --- what holds together -------------------------------------------------------------------------------------
 
     def _drop_companions(self, dropped: Bool, by_machine: dict[int, list[int]]) -> None:
-        """Drop decisions that go with dropped ones: for the same machines, or counting on the same victims."""
+        """Drop decisions that depend on dropped ones: for the same machines, or with the same victims."""
         while True:
             before = int(dropped.sum())
             lost = {victim for index in np.flatnonzero(dropped).tolist() for victim in self._counts_on(index)}
@@ -92,7 +92,7 @@ class EvictionCheck:
         return {victim for victim in self._decided[index].awaits if victim in self._told}
 
     def _of_overtaken_groups(self) -> Bool:
-        """Return bool[N]: decided for groups with rules that need another number of places now, or others."""
+        """Return bool[N]: decisions for groups with rules that now need another number of places, or other places."""
         tasks, jobs = self._cluster.tasks, self._cluster.jobs
         terms = self._snapshot.problem.topology
         job_of = np.array([tasks.job[guest] for guest in self._guests.tolist()], dtype=object)
@@ -107,7 +107,7 @@ class EvictionCheck:
         return np.isin(job_of, list(lost))
 
     def _drop_incomplete(self, dropped: Bool) -> None:
-        """Drop what was decided for gangs that would get fewer places than they need now."""
+        """Drop decisions for gangs that would get fewer places than they need now."""
         tasks, jobs = self._cluster.tasks, self._cluster.jobs
         coming: dict[str, list[int]] = {}
         for index in np.flatnonzero(~dropped).tolist():
@@ -118,7 +118,7 @@ class EvictionCheck:
                 dropped[indices] = True
 
     def _drop_half_evicted(self, dropped: Bool) -> None:
-        """Drop what would leave some of a gang behind, but fewer than it needs, or than may go at a time."""
+        """Drop decisions that would leave a gang incomplete, or evict more of it than may leave at a time."""
         tasks, jobs = self._cluster.tasks, self._cluster.jobs
         if not jobs.gangs:
             return
@@ -139,14 +139,14 @@ class EvictionCheck:
     # --- one machine ---------------------------------------------------------------------------------------------
 
     def _holds(self, indices: Sequence[int]) -> bool:
-        """Return whether all that was decided for one machine is still possible and needed."""
+        """Return whether all decisions for one machine are still possible and needed."""
         cluster, tasks = self._cluster, self._cluster.tasks
         decided = [self._decided[index] for index in indices]
         if not all(self._models_stand(each) for each in decided):
             return False
         machine = self._row_of(decided[0].machine)
         classes = self._snapshot.cls[[each.cls for each in decided]]
-        full = machine in cluster.machines.beyond_measure  # no matter who leaves
+        full = machine in cluster.machines.beyond_measure  # overfull whoever leaves
         if machine < 0 or full or not all(self._waits(index) for index in indices):
             return False
         guests = self._guests[list(indices)]
@@ -173,13 +173,13 @@ class EvictionCheck:
         return let_in and self._rules_allow(machine, classes, gone)
 
     def _models_stand(self, decided: PreemptionDecision) -> bool:
-        """Return whether the limits that models stated for a machine still hold."""
+        """Return whether the limits that models stated for a decision's machine still hold."""
         problem, machine = self._snapshot.problem, decided.machine
         shape = int(problem.shape[decided.cls])
         limited = [rows for rows in problem.joint if rows.row_of[machine] >= 0 and rows.holds()[shape]]
         drawing = problem.quotas is not None and problem.quotas.draw[shape] >= 0
         if drawing or not all(map(by_machine, limited)):
-            return False  # too much may have changed elsewhere
+            return False  # a change elsewhere may matter
         others = self._newly_limited or any(
             each.feasible is not None or each.ledger is not None
             for each in self._snapshot.assessed.assessments
@@ -187,11 +187,11 @@ class EvictionCheck:
         return not (self._disturbed[machine] and (limited or others))
 
     def _row_of(self, machine: int) -> int:
-        """Return row, as of now, of a machine of the snapshot; -1 if it is gone."""
+        """Return the present row of a machine of the snapshot; -1 if it is gone."""
         return self._cluster.machines.row_of.get(self._snapshot.machine_names[machine], -1)
 
     def _waits(self, index: int) -> bool:
-        """Return whether a task still waits for what was decided for it."""
+        """Return whether the task of a decision is unchanged and still waits, and its machine is open to it."""
         tasks, snapshot = self._cluster.tasks, self._snapshot
         decided, guest = self._decided[index], int(self._guests[index])
         cls = int(snapshot.cls[decided.cls])
@@ -207,7 +207,7 @@ class EvictionCheck:
         )
 
     def _is_there(self, victim: int) -> bool:
-        """Return whether the task that the snapshot knew is still on a machine."""
+        """Return whether a task of the snapshot is still on a machine."""
         tasks, row = self._cluster.tasks, self._preemption.row[victim]
         return bool(
             tasks.state[row] == TaskPhase.BOUND and tasks.sequence[row] == self._preemption.sequence[victim]
@@ -225,9 +225,7 @@ class EvictionCheck:
         )
 
     def _rules_allow(self, machine: int, classes: Int64, going: list[int]) -> bool:
-        """Return whether the rules between tasks let all come, one after another, once ``going`` (rows) are
-        gone.
-        """
+        """Return whether rules between tasks allow all tasks, one after another, once ``going`` (rows) have left."""
         tasks = self._cluster.tasks
         there = [row for row in going if tasks.machine[row] >= 0]
         rules = compile_rules(self._cluster, [*classes.tolist(), *tasks.cls[there].tolist()])

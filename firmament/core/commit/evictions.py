@@ -27,11 +27,11 @@ from firmament.core.state.tasks import TaskPhase
 def evict(
     context: RoundContext, snapshot: Snapshot, placed: Assignments, decided: Sequence[PreemptionDecision]
 ) -> tuple[list[Delta], Int64]:
-    """Turn evictions into deltas: first the victims, then the tasks that come and depend on them.
+    """Turn evictions into deltas: first the victims, then the tasks that come in their place.
 
-    The new task is assumed on its machine at once, beside the victims: until they are gone the machine is overfull, and
-    takes nobody else. If events arrived since the snapshot was taken, what was decided is checked again
-    (``EvictionCheck``). Also returns the rows of tasks that lost their place that way; they should try again.
+    A new task is assumed on its machine at once, beside the victims: until they are gone, the machine is overfull and
+    takes no other task. If events arrived since the snapshot was taken, decisions are checked again
+    (``EvictionCheck``). Also returns the rows of tasks that lost their place by that check; they should try again.
     """
     cluster, preemption = context.cluster, snapshot.preemption
     if preemption is None or not decided:
@@ -58,8 +58,9 @@ def _settle(
     preemption: PreemptionProblem,
     kept: list[tuple[PreemptionDecision, int]],
 ) -> tuple[list[tuple[PreemptionDecision, int]], dict[str, tuple[ClaimAllocation, ...]], Int64]:
-    """Give devices to the tasks that come; returns the decisions that hold, the devices of tasks by uid, and the tasks
-    without devices.
+    """Give devices to the tasks that come; return the decisions that hold, tasks' devices by uid, and tasks without.
+
+    Tasks without devices are returned as rows.
     """
     tasks, rows = cluster.tasks, cluster.machines.row_of
     leaving = [
@@ -84,7 +85,7 @@ def _settle(
 
 
 def withdraw(cluster: Cluster, evictions: PendingEvictions) -> list[Delta]:
-    """Return the deltas that withdraw evictions on which no task counts any more."""
+    """Return the deltas that withdraw evictions on which no task depends any more."""
     return [
         Delta(DeltaKind.PREEMPT, cluster.tasks.uid[task], cluster.where(task), withdrawn=True)
         for task in evictions.take_needless(cluster)
@@ -92,17 +93,13 @@ def withdraw(cluster: Cluster, evictions: PendingEvictions) -> list[Delta]:
 
 
 def still_leaves(cluster: Cluster, delta: Delta) -> bool:
-    """Return whether a task that was told to go when the round began still has to, after what has happened
-    meanwhile.
-    """
+    """Return whether a task that was evicted when the round began must still leave, after what has happened since."""
     task = cluster.tasks.row_of.get(delta.uid)
     return task is not None and bool(cluster.tasks.leaving[task])
 
 
 def _guests(snapshot: Snapshot, placed: Assignments, decided: Sequence[PreemptionDecision]) -> Int64:
-    """Return int64[N]: the task (row) that each eviction is for: of each class those that follow the ones
-    placed.
-    """
+    """Return int64[N]: the task (row) of each eviction decision, in each class the first after the placed ones."""
     next_of = placed.count_per_class(len(snapshot.members))
     guests = np.empty(len(decided), dtype=np.int64)
     for index, each in enumerate(decided):
@@ -193,7 +190,7 @@ def _list_predecessors(
 def _dependencies(
     cluster: Cluster, snapshot: Snapshot, placed: Assignments, kept: Sequence[tuple[PreemptionDecision, int]]
 ) -> dict[int, tuple[str, ...]]:
-    """Return, by index, the uids of tasks that must be bound before a new task, because it has to be near them."""
+    """Return, by index, the uids of tasks near which a new task must be, so that it waits until they are bound."""
     problem = snapshot.problem
     if not any(problem.rules.rules(each.cls).attraction is not None for each, _ in kept):
         return {}

@@ -1,4 +1,4 @@
-"""Keeps the room that a round has found for gangs that others keep overtaking."""
+"""Keeps the room that a round has found for gangs that other tasks keep overtaking."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ def keep_room(
     kept: Mapping[int, Assignments],
     now: float,
 ) -> None:
-    """Keep the room that a round has found; ``kept``: by gang of its snapshot, None if there was nobody to place."""
+    """Keep the room that a round has found; ``kept``: by gang of ``snapshot``, which is None if no task was to be
+    placed.
+    """
     found = {}
     if snapshot is not None:
         found = {

@@ -28,10 +28,10 @@ from firmament.core.state.tasks import TaskPhase
 
 
 class PlacementDeltas(Sequence[Delta]):
-    """PLACE deltas as columns, which become objects only for those who look at them one by one.
+    """PLACE deltas as columns; a delta becomes an object only when it is accessed.
 
-    ``uids`` and ``machines`` are parallel; ``depends_on``: what those at some indices depend on; ``allocations``:
-    devices that those at some indices have got. Not to be changed.
+    ``uids`` and ``machines`` are parallel; ``depends_on``: by index, the uids that a delta depends on; ``allocations``:
+    by index, the devices that a task has got. Immutable.
     """
 
     __slots__ = ("allocations", "depends_on", "machines", "uids")
@@ -53,7 +53,7 @@ class PlacementDeltas(Sequence[Delta]):
         return len(self.uids)
 
     def __iter__(self) -> Iterator[Delta]:
-        """All in order; without a call per delta, which would take several times longer."""
+        """Yield all deltas in order, without a call per delta, which would take several times longer."""
         depends: Iterable[tuple[str, ...]] = repeat(())
         if self.depends_on:
             depends = [self.depends_on.get(index, ()) for index in range(len(self.uids))]
@@ -95,14 +95,13 @@ class PlacementDeltas(Sequence[Delta]):
 def assume_placements(
     context: RoundContext, snapshot: Snapshot, placed: Assignments, limits: LimitsNow | None = None
 ) -> PlacementDeltas:
-    """Turn assignments into deltas, of each class the longest waiting tasks first, and assume them on their machines.
+    """Turn assignments into deltas, the longest waiting tasks of each class first, and assume them on their machines.
 
-    With rules between tasks, or ledgers that count on it, the deltas keep the order of the assignments, in which each
-    is valid when it is made.
+    With rules between tasks, or ledgers that depend on the order, the deltas are in the order of the assignments, in
+    which each is valid when it is made.
 
-    If events arrived since the snapshot was taken, every single placement is checked again (`revalidation`), against
-    ``limits`` if models have been asked again. What fails stays pending, and the machine is marked as worth another
-    look.
+    If events arrived since the snapshot was taken, each placement is checked again (`revalidation`), against ``limits``
+    if models have been asked again. A task whose check fails stays pending, and its machine is marked as changed.
     """
     cluster, decided = context.cluster, _decide(snapshot, placed)
     ordered = keeps_order(snapshot, decided.cls, decided.row)
@@ -112,7 +111,7 @@ def assume_placements(
     else:
         kept = Recheck(context, snapshot, decided, ordered, limits).assume()
         for index in np.flatnonzero(~kept).tolist():
-            cluster.mark(decided.machine[index])  # what was kept free for the task may suit another
+            cluster.mark(decided.machine[index])  # other tasks may use the room
     allocations: Mapping[int, tuple[ClaimAllocation, ...]] = {}
     if snapshot.problem.irrevocable:
         kept, allocations = settle_assumed(context, decided.task, kept, snapshot.assessed.machines.now)
@@ -120,7 +119,7 @@ def assume_placements(
     if ordered.any():
         cluster.number_arrivals(decided.task[where])
         for index in np.flatnonzero(ordered & kept).tolist():
-            # What comes first may move what comes later: a task that did not fit before may fit after it.
+            # A task that arrives first may shift later ones, so a task that did not fit before may fit now.
             cluster.mark(decided.machine[index])
     uids, machines = decided.uid, decided.machine
     if not kept.all():
@@ -136,7 +135,7 @@ def assume_placements(
 
 
 def _decide(snapshot: Snapshot, placed: Assignments) -> DecidedPlacements:
-    """Give the tasks of each class, in their order, to the machines assigned to it, in that of the tree if any."""
+    """Give the tasks of each class, in order, to the machines assigned to it; in the order of the tree, if any."""
     placed = in_delta_order(snapshot.problem, placed)
     tasks = placed.tasks()
     cls, machine = tasks.cls, tasks.machine
@@ -151,9 +150,7 @@ def _decide(snapshot: Snapshot, placed: Assignments) -> DecidedPlacements:
 
 
 def _choose(texts: Sequence[str], which: Int64) -> list[str]:
-    """Return the texts in these places. As an array, since texts lie all over memory: one by one, each would
-    be waited for.
-    """
+    """Return the texts at these indices; by an array, since reading scattered texts one by one waits for memory."""
     every: NDArray[np.object_] = np.fromiter(texts, dtype=np.object_, count=len(texts))
     return every[which].tolist()
 
@@ -174,7 +171,7 @@ def in_delta_order(problem: PlacementProblem, placed: Assignments) -> Assignment
 
 
 def list_decided_rows(members: Sequence[Int64], placed: Assignments) -> Int64:
-    """Return rows of the tasks that assignments are for: of each class the first of its ``members`` (rows)."""
+    """Return rows of the tasks that assignments are for: the first ``members`` (rows) of each class."""
     if len(placed.cls) == 0:
         return np.zeros(0, dtype=np.int64)
     taken = np.zeros(len(members), dtype=np.int64)
@@ -182,22 +179,22 @@ def list_decided_rows(members: Sequence[Int64], placed: Assignments) -> Int64:
     return np.concatenate([rows[:count] for rows, count in zip(members, taken.tolist(), strict=True)])
 
 
-# --- Which placements of a round wait for others that are not settled yet: the ``depends_on`` of deltas.
+# --- Dependencies between placements that are not bound yet: the ``depends_on`` of deltas.
 #
-# *Affinity*: a task that must be near another may be bound only once the other is: should that binding fail, the task
-# would be where nothing draws it. One settled task in the domain is enough; without any, the task waits for the first
-# that was placed there. (Topology spread and anti-affinity do not chain bindings: a binding that fails leaves an uneven
-# domain or a free place behind, which the task's next placement makes good.)
+# *Affinity*: a task that must be near another is bound only after the other: if that binding failed, the task would be
+# in the wrong place. One bound task in the domain is enough; without any, the task waits for the first one that was
+# placed there. (Topology spread and anti-affinity do not chain bindings: a binding that fails leaves an uneven domain
+# or a free place, which the task's next placement corrects.)
 #
-# *Chains*: a ledger may say that it counts on the order of arrival (a kubelet gives each pod the lowest NUMA zone that
-# fits). Each placement on such a machine then depends on the one before it: of the same round, or, for the first, the
-# last that an earlier round placed there and that is not bound yet.
+# *Chains*: a ledger may depend on the order of arrival (a kubelet gives each pod the lowest NUMA zone that fits). Each
+# placement on such a machine then depends on the one before it: in the same round or, for the first one, the last that
+# an earlier round placed there and that is not bound yet.
 
 
 def binding_dependencies(
     rules: RuleSet, cls: Int64, machine: Int64, uids: list[str]
 ) -> dict[int, tuple[str, ...]]:
-    """Return uids that placements wait for, by index, for those that wait for any.
+    """Return, by index, the uids that placements wait for; only for placements that wait.
 
     ``cls``, ``machine``: int64[N], the placements in order, in terms of the problem; ``uids`` parallel to them.
     """
@@ -242,7 +239,7 @@ def _waits_for(rules: RuleSet, first: dict[tuple[int, int], str], cls: int, mach
 
 
 def keeps_order(snapshot: Snapshot, cls: Int64, row: Int64) -> Bool:
-    """Return bool[N]: placements that some ledger counts on reaching their machines in order.
+    """Return bool[N]: placements that must reach their machines in order because a ledger depends on it.
 
     ``cls``, ``row``: int64[N], classes and machine rows of the snapshot's problem.
     """
@@ -254,7 +251,7 @@ def keeps_order(snapshot: Snapshot, cls: Int64, row: Int64) -> Bool:
 
 
 def chain(cluster: Cluster, tasks: Int64, ordered: Bool, came: int) -> dict[int, str]:
-    """Return the uid that each placement waits for, by index, for those that wait.
+    """Return, by index, the uid that each placement waits for; only for placements that wait.
 
     ``tasks``: int64[N], rows of tasks that have just been assumed, in order of admission; ``ordered``: bool[N]. Tasks
     that came after ``came`` are those of this round.

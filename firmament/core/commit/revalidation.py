@@ -1,8 +1,8 @@
 """Checks a round's placements against changes since its snapshot, and assumes those that still hold.
 
-The task must still wait and be of the same class; the machine must be there, open to it, and have room; rules between
-tasks, pairs of tasks and the limits of models must hold, each placement counting for those after it; and where a ledger
-counts on the order, nothing else may have come to the machine. Of a gang all that it needs stands, or nothing.
+The task must still wait and be of the same class; the machine must exist, be open to it, and have room; rules between
+tasks, pairs, and limits of models must hold, with each placement counted for those after it; and where a ledger depends
+on the order, nothing else may have come to the machine. A gang keeps all the places that it needs, or none.
 """
 
 from __future__ import annotations
@@ -32,9 +32,7 @@ from firmament.core.state.tasks import TaskPhase
 
 @dataclass(frozen=True, slots=True)
 class DecidedPlacements:
-    """Placements of a snapshot, one task each: class and machine row of the problem, its task row and uid then, and
-    the machine's name.
-    """
+    """Placements of a snapshot, one task each: class, machine row of the problem, task row, uid, machine name."""
 
     cls: Int64
     row: Int64
@@ -44,10 +42,10 @@ class DecidedPlacements:
 
 
 class Recheck:
-    """Placements of a snapshot, in order of admission, before they take effect.
+    """Checks the placements of a snapshot, in order of admission, before they take effect.
 
-    ``ordered``: bool[N], those that a ledger counts on reaching their machines in order; ``limits``: what models say
-    now, None if that cannot be less than when they were asked.
+    ``ordered``: bool[N], placements that must reach their machines in order; ``limits``: present limits of models, None
+    if they cannot be tighter than before.
     """
 
     def __init__(
@@ -73,8 +71,7 @@ class Recheck:
             self._allowed &= limits.open_to(decided.cls, self._machine)
 
     def assume(self) -> Bool:
-        """Return assume the placements that still hold, of gangs all that they need or none; returns which,
-        bool[N].
+        """Put the placements that still hold into effect, for gangs all that they need or none; return bool[N]: which.
 
         Gangs, and the members that they need, are taken as they are now. Groups over a tree must still need exactly the
         members that were decided for them, and tree, rules and their present tasks must be unchanged.
@@ -96,8 +93,10 @@ class Recheck:
                 transitions.release(cluster, task)
 
     def _gangs(self) -> tuple[Int64, Int64, Bool, Bool]:
-        """Return int64[N]: the gang of each decided task, -1 for none; of each gang, int64[G]: members that
-        it lacks, bool[G]: it was placed by rules, bool[G]: what that counted on has changed.
+        """Return int64[N]: each decided task's gang, -1 for none; and per gang: members that it lacks, ruled, changed.
+
+        int64[G]: members that the gang lacks; bool[G]: placed by rules over a tree; bool[G]: what its places depended
+        on has changed.
         """
         cluster, decided = self._cluster, self._decided
         tasks, jobs = cluster.tasks, cluster.jobs
@@ -127,10 +126,9 @@ class Recheck:
         )
 
     def _assume_possible(self, wanted: Bool) -> Bool:
-        """Return assume the placements that still hold, of those in ``wanted`` (bool[N]); returns which they
-        are, bool[N].
+        """Assume the placements of ``wanted`` (bool[N]) that still hold; return bool[N]: which.
 
-        Those that cannot get in each other's way are dealt with at once; of the others the first in order stay.
+        Placements that cannot affect each other are checked at once; of the others, the first in order have precedence.
         """
         task, machine = self._decided.task, self._machine
         possible: Bool = wanted & self._allowed
@@ -158,7 +156,7 @@ class Recheck:
         return overfull[self._machine[rows]]
 
     def _has_room(self, row: int) -> bool:
-        """Return whether the machine of a placement has what its task asks for."""
+        """Return whether the machine of a placement has room for its task."""
         machines, at = self._cluster.machines, int(self._machine[row])
         request = self._wanted[row]
         left = machines.capacity[at] - machines.used[at]
@@ -167,7 +165,7 @@ class Recheck:
         return bool((request <= left)[request > 0].all())
 
     def _still_allowed(self, static_rows: StaticRows) -> Bool:
-        """Return bool[N]: the task still waits and is what it was, its machine is there and open to it."""
+        """Return bool[N]: the task still waits and is unchanged, and its machine exists and is open to it."""
         cluster, decided, machine = self._cluster, self._decided, self._machine
         tasks = cluster.tasks
         row = self._snapshot.cls[decided.cls]
@@ -182,9 +180,9 @@ class Recheck:
 
 
 class _Shared:
-    """What tasks share beside the room on machines: rules between them, pairs of them, and limits of models.
+    """Limits that tasks share besides the room on machines: rules between tasks, pairs, and limits of models.
 
-    Placements go by their index: ``cls``, ``machine``: int64[N], the class of the snapshot and the machine's row now.
+    Placements are numbered: ``cls``, ``machine``: int64[N], class of the snapshot and present machine row of each.
     """
 
     def __init__(
@@ -200,30 +198,31 @@ class _Shared:
         )
 
     def singly(self, rows: Int64) -> Bool:
-        """Return bool[len(rows)]: those that may not all be taken, if ``rows`` came in their order."""
+        """Return bool[len(rows)]: placements of ``rows`` that must be checked one by one, in order."""
         tied: Bool = self._tied[self._cls[rows]]
         if self._limits is None:
             return tied
         return tied | self._limits.find_crowded(self._cls[rows], self._machine[rows])
 
     def take_all(self, rows: Int64) -> None:
-        """Count placements that nothing ties to others, and for which models have room."""
+        """Count placements that no other placement affects, and for which models have room."""
         if self._limits is not None:
             self._limits.add_all(self._cls[rows], self._machine[rows], np.ones(len(rows), dtype=np.int64))
 
     def admit(self, row: int) -> bool:
-        """Count one placement, if it is let in."""
+        """Count one placement if it is allowed; return whether it is."""
         return self._constraints.admit(int(self._cls[row]), int(self._machine[row]))
 
 
-# --- Hard limits of pairs, looked at once more when a round is closed after events.
+# --- Hard limits of pairs, checked again when a round closes after events.
 
 
 def pairs_now(cluster: Cluster, snapshot: Snapshot) -> PairState:
-    """Return where pairs stand now, for the classes of a snapshot; nobody belongs to any if nothing but votes could
-    refuse a task a machine.
+    """Return the present state of pairs for the classes of a snapshot, without kinds if pairs limit nothing.
 
-    Votes are left as the round counted them: they depend on the order of counting, limits do not.
+    In that case only votes could refuse a machine.
+
+    Votes stay as the round counted them: they depend on the order of counting, limits do not.
     """
     models, rules = snapshot.configuration.pair_models, NO_PAIRS
     if models:
@@ -232,11 +231,11 @@ def pairs_now(cluster: Cluster, snapshot: Snapshot) -> PairState:
     return rules.begin(counting=rules.limited)
 
 
-# --- Groups over a tree of machines, looked at once more.
+# --- Groups over a tree of machines, checked again.
 
 
 def find_overtaken_groups(cluster: Cluster, snapshot: Snapshot, used: Mapping[str, Int64]) -> frozenset[str]:
-    """Return jobs whose places were decided by what is no longer so, see `find_overtaken`.
+    """Return jobs whose places depended on something that has changed, see `find_overtaken`.
 
     ``used``: per job of a group with rules, the machines (rows of the snapshot) that were decided for it.
     """

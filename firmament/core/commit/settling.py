@@ -1,7 +1,7 @@
-"""Settles what the tasks of a round get beside their machines: things that rules keep ledgers of, such as devices.
+"""Gives the tasks of a round what they need besides their machines, by rules with ledgers, such as devices.
 
-This happens when placements take effect, with the amounts that are left then. A placement for which nothing is left
-does not hold: its task waits again, and so does the rest of a gang that was placed with it.
+This happens when placements take effect, with the amounts that are left then. A placement for which too little is left
+fails: its task waits again, and so does the rest of a gang that was placed with it.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from firmament.core.state.cluster import Cluster
 def settle_assumed(
     context: RoundContext, tasks: Int64, kept: Bool, now: float
 ) -> tuple[Bool, Mapping[int, tuple[ClaimAllocation, ...]]]:
-    """Settle what assumed tasks get; returns which placements hold (bool[N]), and by index what tasks have got.
+    """Give assumed tasks their devices; return which placements hold (bool[N]), and by index what tasks have got.
 
-    ``tasks``: int64[N], rows in the order in which they are assumed; ``kept``: bool[N], those that are. The others wait
-    with back-off from ``now`` on, so that they do not fill one round after another.
+    ``tasks``: int64[N], rows in the order in which they are assumed; ``kept``: bool[N], those that are assumed. Tasks
+    whose placement fails back off from ``now`` on, so that they do not fill one round after another.
     """
     cluster, options = context.cluster, context.configuration.options
     classes = find_settled(cluster)
@@ -54,11 +54,11 @@ def settle_assumed(
 def settle_guests(
     cluster: Cluster, tasks: Sequence[int], machines: Sequence[int], leaving: Sequence[frozenset[str]]
 ) -> list[tuple[ClaimAllocation, ...] | None]:
-    """Return the devices that each task (row) gets on the machine (row) that it is about to come to; None if it gets
-    too few.
+    """Return the devices of each task (row) on the machine (row) it is about to come to, None if it gets too few.
 
-    ``leaving``: the tasks (uids) that each waits for: what they have comes back before. A task that does not come after
-    all gives back what it has got with ``cluster.devices.withdraw``.
+
+    ``leaving``: the tasks (uids) that each task waits for, whose devices are free before it comes. A task that does not
+    come after all gives back its devices with ``cluster.devices.withdraw``.
     """
     if not tasks or not find_settled(cluster):
         return [()] * len(tasks)
@@ -73,7 +73,7 @@ def _describe(cluster: Cluster, task: int, machine: int) -> PlacedTask:
 
 
 def _list_companions(cluster: Cluster, tasks: Int64, kept: Bool, lost: set[int]) -> set[int]:
-    """Return the indices of the tasks that were placed in one gang with those that are lost."""
+    """Return the indices of tasks that were placed in one gang with tasks in ``lost``."""
     if not cluster.jobs.gangs:
         return set()
     jobs = {cluster.tasks.job[int(tasks[index])] for index in lost}

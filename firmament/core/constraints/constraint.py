@@ -1,9 +1,9 @@
 """The protocol of all constraints between tasks: rules, pairs, models' constraints, models' limits.
 
-Admission, gangs, preemption, the check when a round is closed, and explanations ask the same questions of all of them.
-Rules between tasks (``RuleState``), pairs of tasks (``PairState``), constraints of models (``ModelConstraint``) and
-limits of models (``ModelLimits``) answer them. Where a round needs to know for thousands of tasks at once, families
-have further ways to say the same, beside this protocol and tested against it.
+Admission, gangs, preemption, the check when a round closes, and explanations ask the same questions of all of them. The
+answers come from rules between tasks (``RuleState``), pairs of tasks (``PairState``), constraints of models
+(``ModelConstraint``) and limits of models (``ModelLimits``). Where a round needs answers for thousands of tasks at
+once, families have further methods besides this protocol, which are tested against it.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from firmament.core.reasons import AnyReason
 
 
 class Constraint(Protocol):
-    """Where one more task of a class may go because of where others are, as it stands after some placements.
+    """Where one more task of a class may go because of where others are, after some placements.
 
-    Classes and machines go by the numbers of the problem that it was made for. ``allows`` says of one machine what
-    ``refusals`` says of all; adding a task and taking it back changes nothing.
+    Classes and machines have the numbers of the problem that it was made for. ``allows`` says of one machine what
+    ``refusals`` says of all; adding a task and removing it again changes nothing.
     """
 
     def involves(self, cls: int) -> bool:
@@ -27,8 +27,8 @@ class Constraint(Protocol):
         ...
 
     def refusals(self, cls: int, at: Int64 | None = None) -> list[tuple[AnyReason, Bool]]:
-        """Return reasons with the machines (of ``at``, int64[A], or all) that each closes to one more task of
-        a class.
+        """Return reasons, each with the machines (of ``at``, int64[A], or all) that it closes to one more task of a
+        class.
         """
         ...
 
@@ -37,7 +37,7 @@ class Constraint(Protocol):
         ...
 
     def add(self, cls: int, machine: int, count: int = 1) -> None:
-        """Count ``count`` (negative: take back) tasks of a class on a machine, whether or not it allows them."""
+        """Count tasks of a class on a machine, whether or not it allows them; a negative ``count`` removes them."""
         ...
 
 
@@ -45,28 +45,28 @@ class Constraints:
     """Several constraints as one."""
 
     def __init__(self, parts: Iterable[Constraint | None]) -> None:
-        """None: there is none of a family."""
+        """Parts that are None are ignored."""
         self._parts = [part for part in parts if part is not None]
 
     def involves(self, cls: int) -> bool:
-        """Return whether any of them involves a class."""
+        """Return whether any part involves a class."""
         return any(part.involves(cls) for part in self._parts)
 
     def refusals(self, cls: int, at: Int64 | None = None) -> list[tuple[AnyReason, Bool]]:
-        """Return the refusals of all."""
+        """Return the refusals of all parts."""
         return [refusal for part in self._parts for refusal in part.refusals(cls, at)]
 
     def allows(self, cls: int, machine: int) -> bool:
-        """Return whether all let one more task of a class onto a machine."""
+        """Return whether all parts allow one more task of a class on a machine."""
         return all(part.allows(cls, machine) for part in self._parts)
 
     def add(self, cls: int, machine: int, count: int = 1) -> None:
-        """Count tasks in all of them."""
+        """Count tasks in all parts."""
         for part in self._parts:
             part.add(cls, machine, count)
 
     def admit(self, cls: int, machine: int) -> bool:
-        """Count one more task of a class on a machine, if all let it in; returns whether they do."""
+        """Count one more task of a class on a machine if all parts allow it; return whether they do."""
         allowed = self.allows(cls, machine)
         if allowed:
             self.add(cls, machine)

@@ -12,7 +12,7 @@ from firmament.core.constraints.ruleset import Attraction, Exclusion, RequiredSp
 from firmament.core.reasons import AnyReason, Stage
 
 NO_MINIMUM = 2**31
-"""Tasks in the emptiest domain if no domain counts: the rule refuses nobody, as in kube-scheduler."""
+"""Minimum if no domain counts: the rule then refuses no task, as in kube-scheduler."""
 
 
 class RuleState:
@@ -42,7 +42,7 @@ class RuleState:
         return cls in self.rules.of
 
     def add(self, cls: int, machine: int, count: int = 1, *, coarse_only: bool = False) -> None:
-        """Count ``count`` (negative: take back) tasks of a class on a machine."""
+        """Count tasks of a class on a machine; a negative ``count`` removes them."""
         for number in self.rules.rules(cls).adds:
             counter = self.rules.counters[number]
             domain = counter.domain[machine]
@@ -56,7 +56,7 @@ class RuleState:
     # --- one machine ---------------------------------------------------------------------------------------------
 
     def allows(self, cls: int, machine: int) -> bool:
-        """Return whether the rules let one more task of the class onto the machine."""
+        """Return whether the rules allow one more task of the class on the machine."""
         rules = self.rules.rules(cls)
         for exclusion in rules.exclusions:
             domain = self.rules.counters[exclusion.counter].domain[machine]
@@ -89,7 +89,7 @@ class RuleState:
         return bool(count + spreading.own - self.emptiest(spreading) <= spreading.max_skew)
 
     def emptiest(self, spreading: RequiredSpread) -> int:
-        """Return tasks in the emptiest domain that counts; 0 if there are too few domains."""
+        """Return the number of tasks in the emptiest domain that counts; 0 if there are too few domains."""
         counted = self.counts[spreading.counter][spreading.counted]
         if len(counted) < spreading.min_domains:
             return 0
@@ -98,9 +98,7 @@ class RuleState:
     # --- many machines -------------------------------------------------------------------------------------------
 
     def find_allowed(self, cls: int, at: Int64 | None = None) -> Bool | None:
-        """Return bool[M], or bool[A] of the machines in ``at``: where one more task of the class may go;
-        None: anywhere.
-        """
+        """Return bool[M], or bool[A] of ``at``: machines that may take one more task of the class; None: all may."""
         rules = self.rules.rules(cls)
         refused = [each for spreading in rules.spreadings for _, each in self._uneven(spreading, at)]
         if rules.attraction is not None:
@@ -111,7 +109,7 @@ class RuleState:
         return ~np.logical_or.reduce(refused) if refused else None
 
     def _list_excluded(self, exclusions: Sequence[Exclusion], at: Int64 | None) -> list[Bool]:
-        """Return bool[M] or bool[A] per topology: machines in domains in which some exclusion counts somebody."""
+        """Return bool[M] or bool[A] per topology: machines in domains where some exclusion counts a task."""
         by_domain: dict[int, tuple[int, list[Bool]]] = {}
         for each in exclusions:
             if self.totals[each.counter]:
@@ -124,14 +122,12 @@ class RuleState:
         ]
 
     def list_excluded(self, cls: int, at: Int64 | None = None) -> list[Bool]:
-        """Return bool[M] or bool[A] each: machines off which others keep tasks of a class, whatever else
-        refuses these.
-        """
+        """Return bool[M] or bool[A] each: machines from which exclusions alone keep tasks of a class."""
         return self._list_excluded(self.rules.rules(cls).exclusions, at)
 
     def refusals(self, cls: int, at: Int64 | None = None) -> list[tuple[AnyReason, Bool]]:
-        """Return reasons with the machines (of ``at``, or all) to which each applies, in kube-scheduler's
-        order of filters.
+        """Return reasons with the machines (of ``at``, or all) that each applies to, in kube-scheduler's order of
+        filters.
         """
         rules = self.rules.rules(cls)
         first = [each for each in rules.exclusions if each.reason.stage < Stage.RULES]
@@ -147,7 +143,7 @@ class RuleState:
     def _iter_excluded_by_reason(
         self, exclusions: Sequence[Exclusion], at: Int64 | None
     ) -> Iterator[tuple[AnyReason, Bool]]:
-        """Yield each reason of ``exclusions`` once, with the machines of all that have it."""
+        """Yield each reason of ``exclusions`` once, with the machines of all exclusions that have it."""
         by_reason: dict[str, list[Exclusion]] = {}
         for each in exclusions:
             by_reason.setdefault(each.reason.name, []).append(each)
@@ -158,7 +154,7 @@ class RuleState:
             yield some[0].reason, refused
 
     def find_occupied(self, number: int, at: Int64 | None = None) -> Bool:
-        """Return bool[M] or bool[A]: machines in a domain in which a counter counts somebody."""
+        """Return bool[M] or bool[A]: machines in a domain where a counter counts a task."""
         if not self.totals[number]:
             return np.zeros(len(self._domain(number, at)), dtype=np.bool_)
         return np.append(self.counts[number] > 0, False)[self._domain(number, at)]
@@ -168,7 +164,7 @@ class RuleState:
         return domain if at is None else domain[at]
 
     def find_attracted(self, attraction: Attraction, at: Int64 | None = None) -> Bool:
-        """Return bool[M] or bool[A]: machines in domains that draw the tasks of a class."""
+        """Return bool[M] or bool[A]: machines in domains that satisfy the affinity of a class."""
         if self.starts(attraction):
             where = [self._domain(number, at) >= 0 for number in attraction.counters]
         else:

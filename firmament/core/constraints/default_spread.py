@@ -1,8 +1,8 @@
-"""Groups of tasks that would rather be apart, on machines and in domains of machines (zones), as costs.
+"""Costs for groups of tasks that prefer to be apart, on machines and in domains of machines (zones).
 
-kube-scheduler adds to the score of a node what tasks of the same owner already run on it and in its zone. Here the
-same is a convex cost: the k-th task of a group on a machine costs ``machine_step`` x k (counted from 0) more than the
-first, and the k-th in a domain ``domain_step`` x k. Tasks that ran before the round count.
+kube-scheduler adds to a node's score what tasks of the same owner already run on it and in its zone. Here the same is a
+convex cost: the k-th task of a group on a machine (counted from 0) costs ``machine_step`` x k more than the first one,
+and the k-th in a domain ``domain_step`` x k. Tasks that ran before the round count.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ class SpreadTerms:
     domain: Int64
     """int64[M], all 0 where domains do not matter."""
     machine_step: Float64
-    """float64[G], units."""
+    """float64[G], units by which each task of the group raises the next one's cost on its machine."""
     domain_step: Float64
-    """float64[G], units."""
+    """float64[G], units by which each task of the group raises the next one's cost in its domain."""
     resident_group: Int64
     """int64[A], groups of the tasks that are on machines already."""
     resident_machine: Int64
-    """int64[A], the machine rows of these."""
+    """int64[A], machine row of each of these tasks."""
 
     @property
     def groups(self) -> int:
@@ -43,7 +43,7 @@ class SpreadTerms:
         return int(self.domain.max(initial=0)) + 1
 
     def add_residents(self, groups: Int64, machines: Int64) -> SpreadTerms:
-        """Return the same with further tasks of groups on machines."""
+        """Return the same terms with more tasks of ``groups`` on ``machines``."""
         return replace(
             self,
             resident_group=np.concatenate([self.resident_group, groups]),
@@ -51,21 +51,21 @@ class SpreadTerms:
         )
 
     def count_near(self, group: int, machines: Int64) -> Int64:
-        """Return int64[M]: tasks of a group on each machine, and one more on each of ``machines``."""
+        """Return int64[M]: tasks of a group on each machine, with one more on each of ``machines``."""
         there = self.resident_machine[self.resident_group == group]
         return np.bincount(np.concatenate([there, machines]), minlength=len(self.domain))
 
     def on_machines(self, groups: Int64, machines: Int64, counts: Int64) -> tuple[Int64, Int64]:
-        """Return pairs group x M + machine with tasks, ascending, and how many: int64[P] each.
+        """Return int64[P] each: pairs (group x M + machine) with tasks, ascending, and the number of tasks.
 
-        Of those that ran before, and ``counts[i]`` more of ``groups[i]`` on ``machines[i]``.
+        Counts tasks from before the round, and ``counts[i]`` more of ``groups[i]`` on ``machines[i]``.
         """
         width = np.int64(len(self.domain))
         before = self.resident_group * width + self.resident_machine
         return distinct(np.concatenate([before, np.repeat(groups * width + machines, counts)]))
 
     def in_domains(self, groups: Int64, machines: Int64, counts: Int64) -> Int64:
-        """Return int64[G, D]: tasks of each group in each domain, counted likewise."""
+        """Return int64[G, D]: tasks of each group in each domain, counted as by ``on_machines``."""
         width = self.domains
         keys = np.concatenate([self.resident_group, groups]) * width
         keys += self.domain[np.concatenate([self.resident_machine, machines])]
@@ -74,17 +74,13 @@ class SpreadTerms:
         return found.reshape(self.groups, width)
 
     def compute_cost(self, classes: Int64, shapes: Int64, machines: Int64, counts: Int64) -> float:  # noqa: ARG002
-        """Return units that ``counts[i]`` tasks of ``classes[i]`` on ``machines[i]`` add to what tasks of one group
-        cost by being near each other.
-        """
+        """Return the units that ``counts[i]`` tasks of ``classes[i]`` on ``machines[i]`` add to the cost of groups."""
         theirs: Bool = self.group[classes] >= 0
         after = self._compute_near_cost(self.group[classes[theirs]], machines[theirs], counts[theirs])
         return after - self._compute_near_cost(_NONE, _NONE, _NONE)
 
     def _compute_near_cost(self, groups: Int64, machines: Int64, counts: Int64) -> float:
-        """Return what all tasks of groups cost by being near each other: those there, and ``counts`` on
-        ``machines``.
-        """
+        """Return the cost of groups' tasks for being near each other: present ones, and ``counts`` on ``machines``."""
         pairs, on_machine = self.on_machines(groups, machines, counts)
         steps = self.machine_step[pairs // np.int64(max(1, len(self.domain)))]
         in_domain = self.in_domains(groups, machines, counts)
@@ -95,4 +91,4 @@ class SpreadTerms:
 _NONE = np.empty(0, dtype=np.int64)
 
 NO_SPREAD = SpreadTerms(_NONE, _NONE, np.empty(0), np.empty(0), _NONE, _NONE)
-"""There are no groups."""
+"""For rounds without groups."""

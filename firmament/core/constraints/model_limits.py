@@ -15,14 +15,14 @@ from firmament.core.reasons import AnyReason, by_limit, by_task
 
 @dataclass(frozen=True, slots=True)
 class JointRoom:
-    """A block of joint rows, and what is ``left`` of each: int64[R], written to as tasks are booked."""
+    """A block of joint rows, and what is ``left`` of each row: int64[R], written to as tasks are booked."""
 
     rows: JointRows
     left: Int64
 
     @classmethod
     def from_rows(cls, rows: JointRows) -> JointRoom:
-        """Return all of it."""
+        """Return a room in which nothing is used."""
         return cls(rows, rows.limit.copy())
 
     def copy(self) -> JointRoom:
@@ -30,12 +30,12 @@ class JointRoom:
         return JointRoom(self.rows, self.left.copy())
 
     def part(self, shapes: Int64 | slice, machines: Int64) -> JointRoom:
-        """Return a copy for some shapes and machines alone, which count anew."""
+        """Return a copy for some shapes and machines, renumbered from 0."""
         rows = replace(self.rows, row_of=self.rows.row_of[machines], amount=self.rows.amount[shapes])
         return JointRoom(rows, self.left.copy())
 
     def as_limit(self) -> JointRows:
-        """Return the rows with what is left of them as their limit, as if leaving tasks gave nothing back."""
+        """Return the rows with what is left of them as limits, without what evictions would give back."""
         return replace(self.rows, limit=self.left.copy(), returned=None)
 
     def get_per_machine(self, beyond: int) -> Int64:
@@ -43,20 +43,20 @@ class JointRoom:
         return np.append(self.left, beyond)[self.rows.row_of]
 
     def close_full(self, machines: Bool, shape: int) -> None:
-        """Take those out of ``machines`` (bool[M]) that have no room for one more task of a shape."""
+        """Clear in ``machines`` (bool[M]) those that have no room for one more task of a shape."""
         amount = int(self.rows.amount[shape])
         if amount > 0:
             on_row = self.rows.row_of >= 0
             machines[on_row] &= self.left[self.rows.row_of[on_row]] >= amount
 
     def limit_units(self, units: Int64, shapes: Int64, machines: Int64) -> None:
-        """Lower ``units`` to how many tasks of ``shapes[i]`` have room on ``machines[i]``: int64[A] each."""
+        """Reduce ``units`` (int64[A]) to how many tasks of ``shapes[i]`` have room on ``machines[i]``."""
         amount, row = self.rows.amount[shapes], self.rows.row_of[machines]
         limited = (amount > 0) & (row >= 0)
         units[limited] = np.minimum(units[limited], self.left[row[limited]] // amount[limited])
 
     def book(self, shapes: Int64, machines: Int64, counts: Int64) -> None:
-        """Book ``counts[i]`` tasks of ``shapes[i]`` on ``machines[i]``; negative: give back."""
+        """Book ``counts[i]`` tasks of ``shapes[i]`` on ``machines[i]``; negative counts release them."""
         row = self.rows.row_of[machines]
         on_row = row >= 0
         np.subtract.at(self.left, row[on_row], (self.rows.amount[shapes] * counts)[on_row])
@@ -69,7 +69,7 @@ class JointRoom:
         return row < 0 or amount <= 0 or bool(self.left[row] >= amount)
 
     def add(self, shape: int, machine: int, count: int) -> None:
-        """Book tasks of a shape on a machine; negative: give back."""
+        """Book tasks of a shape on a machine; a negative count releases them."""
         row = int(self.rows.row_of[machine])
         if row >= 0:
             self.left[row] -= self.rows.amount[shape] * count
@@ -78,9 +78,9 @@ class JointRoom:
 class ModelLimits:
     """What is left of models' limits while tasks are placed.
 
-    ``shape``: int64[C], the shape by which joint rows, quotas and ledgers know each class, -1 for classes that they do
-    not. None of these are changed. Ledgers count on the order in which tasks come, so that none of their
-    tasks can be taken back.
+    ``shape``: int64[C], the number of each class's shape in joint rows, quotas and ledgers, -1 for classes without one.
+    The given objects are not changed. Ledgers depend on the order in which tasks come, so tasks cannot be removed from
+    them.
     """
 
     def __init__(
@@ -99,13 +99,13 @@ class ModelLimits:
     def sharing(
         cls, joint: list[JointRoom], quotas: QuotaRoom | None, ledgers: list[Ledger], shape: Int64
     ) -> ModelLimits:
-        """Return limits as others book them: what is added here is added there, and the other way round."""
+        """Return limits that share their state with the given objects: what is booked in one is booked in the other."""
         limits = cls((), (), shape)
         limits._joint, limits._quotas, limits._ledgers = joint, quotas, ledgers
         return limits
 
     def involves(self, cls: int) -> bool:
-        """Return whether the limits know a class."""
+        """Return whether the limits apply to a class."""
         return bool(self._shape[cls] >= 0)
 
     def refusals(self, cls: int, at: Int64 | None = None) -> list[tuple[AnyReason, Bool]]:
@@ -145,7 +145,7 @@ class ModelLimits:
         )
 
     def add(self, cls: int, machine: int, count: int = 1) -> None:
-        """Count tasks of a class on a machine; raises ``ValueError`` for taking back what a ledger has booked."""
+        """Count tasks of a class on a machine; raises ``ValueError`` for removing tasks if there are ledgers."""
         if count < 0 and self._ledgers:
             raise ValueError("a ledger gives nothing back")
         self.add_all(np.array([cls]), np.array([machine]), np.array([count]))
@@ -153,7 +153,7 @@ class ModelLimits:
     # --- many at once --------------------------------------------------------------------------------------------
 
     def add_all(self, cls: Int64, machine: Int64, count: Int64) -> None:
-        """Count ``count[i]`` tasks of ``cls[i]``, which the limits know, on ``machine[i]``."""
+        """Count ``count[i]`` tasks of ``cls[i]``, to which the limits apply, on ``machine[i]``."""
         shape = self._shape[cls]
         for joint in self._joint:
             joint.book(shape, machine, count)
@@ -163,7 +163,7 @@ class ModelLimits:
             ledger.book(shape, machine, count)
 
     def find_crowded(self, cls: Int64, machine: Int64) -> Bool:
-        """Return bool[N]: tasks, one of each entry, that get in each other's way if all came in their order."""
+        """Return bool[N]: tasks, one per entry, that may not all be allowed if they come in this order."""
         crowded: Bool = np.zeros(len(cls), dtype=np.bool_)
         shape = self._shape[cls]
         for joint in self._joint:
@@ -180,14 +180,14 @@ class ModelLimits:
         return crowded
 
 
-# --- A model's constraint between tasks, asked by the classes of a round.
+# --- A model's constraint between tasks, by the classes of a round.
 
 
 @dataclass(frozen=True, slots=True)
 class ModelConstraint:
-    """``constraint`` of the model called ``model``; ``kind``: int64[C], the kind of each problem class, -1 for none.
+    """``constraint`` of the model named ``model``; ``kind``: int64[C], kind of each problem class, -1 for none.
 
-    The constraint moves on as tasks are added, so add to a copy only.
+    The constraint changes as tasks are added, so add only to a copy.
     """
 
     model: str
@@ -203,7 +203,7 @@ class ModelConstraint:
         return bool(self.kind[cls] >= 0)
 
     def refusals(self, cls: int, at: Int64 | None = None) -> list[tuple[AnyReason, Bool]]:
-        """Return reasons with the machines (of ``at``, or all) that are closed to one more task of a class."""
+        """Return reasons, each with the machines (of ``at``, or all) that it closes to one more task of a class."""
         if not self.involves(cls):
             return []
         found = self.constraint.refusals(int(self.kind[cls]))
@@ -214,6 +214,6 @@ class ModelConstraint:
         return not self.involves(cls) or self.constraint.allows(int(self.kind[cls]), machine)
 
     def add(self, cls: int, machine: int, count: int = 1) -> None:
-        """Count tasks of a class on a machine; with a negative ``count`` no longer."""
+        """Count tasks of a class on a machine; a negative ``count`` removes them."""
         if self.involves(cls):
             self.constraint.add(int(self.kind[cls]), machine, count)

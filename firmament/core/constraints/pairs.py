@@ -1,7 +1,7 @@
-"""Pairs of tasks whose cost depends on where both are: a round's terms, and how many tasks are where.
+"""Pairs of tasks whose cost depends on where both are: the terms of a round, and the number of tasks per domain.
 
-``PairTerms`` of ``cost_models.pairs`` says what a pair of domains costs. Here kinds of tasks meet the classes of a
-round. Costs are in units of the network.
+``PairTerms`` of ``cost_models.pairs`` says what a pair of domains costs. This module relates kinds of tasks to the
+classes of a round. Costs are in units of the network.
 """
 
 from __future__ import annotations
@@ -24,41 +24,41 @@ class PairRules:
     """Pairs of a round."""
 
     terms: PairTerms
-    """What the model says of them."""
+    """What the model says of the pairs."""
     units: float
-    """What one unit of the model's figure is charged."""
+    """Units charged for one unit of the model's figure."""
     kind: Int64
     """int64[C], the kind of each problem class, -1 for none; empty if there are no pairs."""
     resident_kind: Int64
     """int64[A], the kinds of the tasks that are on machines already."""
     resident_machine: Int64
-    """int64[A], the machine rows of these."""
+    """int64[A], machine row of each of these tasks."""
 
     @property
     def steers(self) -> bool:
-        """Whether pairs have a say in where tasks go."""
+        """Whether pairs influence where tasks go."""
         return self.terms.steers
 
     @property
     def hard(self) -> bool:
-        """Whether some domain may be refused to a task because of where others are."""
+        """Whether a task may be refused some domain because of where others are."""
         terms = self.terms
         least = terms.limit.min(initial=np.inf)
         return bool((terms.rating > least).any() or self.linked)
 
     @property
     def limited(self) -> bool:
-        """Whether pairs have limits that nothing may exceed."""
+        """Whether pairs have limits that must never be exceeded."""
         return self.steers and (self.terms.strict or self.linked)
 
     @property
     def closes(self) -> bool:
-        """Whether anything may be refused a task because of its pairs."""
+        """Whether pairs may close any machine to a task."""
         return self.hard or self.limited
 
     @property
     def linked(self) -> bool:
-        """Whether links bound what goes where."""
+        """Whether links limit where tasks go."""
         return bool(self.terms.bounded and len(self.terms.link_limit) and self.terms.amount.any())
 
     def find_paired(self, classes: int) -> Bool:
@@ -66,22 +66,23 @@ class PairRules:
         return self.kind >= 0 if len(self.kind) else np.zeros(classes, dtype=np.bool_)
 
     def begin(self, *, counting: bool) -> PairState:
-        """Return where the pairs stand when the round begins; unless they are ``counting``, nobody belongs to any."""
+        """Return the state of pairs when the round begins; unless ``counting``, a state without any pairs."""
         return PairState(self) if counting else _NOBODY
 
     def compute_cost(self, classes: Int64, shapes: Int64, machines: Int64, counts: Int64) -> float:  # noqa: ARG002
-        """Return units that ``counts[i]`` tasks of ``classes[i]`` on ``machines[i]`` add to what pairs cost."""
+        """Return the units that ``counts[i]`` tasks of ``classes[i]`` on ``machines[i]`` add to the cost of pairs."""
         return (self.compute_figure(classes, machines, counts) - self.compute_figure()) * self.units
 
     def compute_figure(self, classes: Int64 = _NONE, machines: Int64 = _NONE, counts: Int64 = _NONE) -> float:
-        """Return the sum over all pairs of tasks on machines, in the model's unit, with ``counts[i]`` tasks of
-        ``classes[i]`` on ``machines[i]`` as well.
+        """Return the sum over all pairs of tasks on machines, in the model's unit.
+
+        Includes ``counts[i]`` tasks of ``classes[i]`` on ``machines[i]``.
         """
         then = self.add_residents(np.repeat(classes, counts), np.repeat(machines, counts))
         return pair_figure(self.terms, then.resident_kind, then.resident_machine)
 
     def add_residents(self, cls: Int64, machines: Int64) -> PairRules:
-        """Return the same with further tasks on machines, task i being of ``cls[i]`` on ``machines[i]``."""
+        """Return the same pairs with more tasks on machines: task i of class ``cls[i]`` on ``machines[i]``."""
         if not len(self.kind):
             return self
         kinds = self.kind[cls]
@@ -101,9 +102,7 @@ class PairRules:
 
 
 def link_load(terms: PairTerms, counts: Int64) -> Int64:
-    """Return int64[R]: what all pairs take from each link, with ``counts`` (int64[N, D]) tasks in the
-    domains.
-    """
+    """Return int64[R]: what all pairs use of each link, with ``counts`` (int64[N, D]) tasks in the domains."""
     load = np.zeros(len(terms.link_limit), dtype=np.int64)
     wanted = np.flatnonzero(terms.amount > 0)
     if not len(wanted) or not len(load):
@@ -116,8 +115,7 @@ def link_load(terms: PairTerms, counts: Int64) -> Int64:
 
 
 def pair_figure(terms: PairTerms, kind: Int64, machine: Int64) -> float:
-    """Return the native figure of all pairs of tasks, task i being of ``kind[i]`` on machine row
-    ``machine[i]``.
+    """Return the native figure of all pairs of tasks; task i is of ``kind[i]`` on machine row ``machine[i]``.
 
     Every pair counts once, whether or not the terms charge both ends.
     """
@@ -129,9 +127,7 @@ def pair_figure(terms: PairTerms, kind: Int64, machine: Int64) -> float:
 
 
 def _on_one_machine(terms: PairTerms, kind: Int64, machine: Int64) -> float:
-    """Return what pairs on one machine would cost if they were on two of its domain; a task and itself make
-    no pair.
-    """
+    """Return what pairs on one machine would cost on two machines of its domain; a task is no pair with itself."""
     width = len(terms.domain)
     spots, many = np.unique(kind * width + machine, return_counts=True)
     own = np.diagonal(terms.cost)[terms.domain[spots % width]]
@@ -148,9 +144,9 @@ def _on_one_machine(terms: PairTerms, kind: Int64, machine: Int64) -> float:
 
 
 def compare_with_limits(terms: PairTerms, limits: Float64) -> dict[float, Int64]:
-    """Return of each of ``limits`` what it means between domains, int64[D, D].
+    """Return, for each of ``limits``, int64[D, D]: how a pair of tasks in two domains counts against it.
 
-    1 where it is exceeded; where the majority decides, -1 where it is kept as well.
+    1 if it exceeds the limit; -1 if it keeps the limit and the majority decides; otherwise 0.
     """
     found = {}
     for limit in np.unique(limits).tolist():
@@ -160,9 +156,9 @@ def compare_with_limits(terms: PairTerms, limits: Float64) -> dict[float, Int64]
 
 
 class PairEnds:
-    """What the pairs mean for single kinds: end i of kind ``kind[i]`` looks at tasks of ``other[i]``.
+    """The pairs seen from each of their kinds: end i of kind ``kind[i]`` concerns tasks of ``other[i]``.
 
-    ``outward``: the kind is the source. Inward ends are left out if only own pairs count for anything.
+    ``outward``: the kind is the source. Inward ends are left out unless the terms need both directions.
     """
 
     def __init__(self, terms: PairTerms) -> None:
@@ -186,17 +182,16 @@ class PairEnds:
 
 @dataclass(frozen=True, slots=True)
 class DomainView:
-    """What domains mean for one more task of some kinds: ``cost``: float64[B, D], units; ``allowed``: bool[B, D]."""
+    """Domains for one more task of some kinds: ``cost``: float64[B, D], units; ``allowed``: bool[B, D]."""
 
     cost: Float64
     allowed: Bool
 
 
 class PairState:
-    """How many tasks of each kind are in each domain: ``counts``, int64[N, D]; ``load``: int64[R] on links.
+    """Number of tasks of each kind in each domain: ``counts``, int64[N, D]; ``load``: int64[R], use of links.
 
-    ``rules``: their residents are the tasks that will not move any more in the round. ``hard``, ``linked``: what the
-    rules say of themselves.
+    ``rules``: their residents are the tasks that no longer move in this round. ``hard``, ``linked``: as in the rules.
     """
 
     def __init__(self, rules: PairRules) -> None:
@@ -222,7 +217,7 @@ class PairState:
         return len(kind) > 0 and bool(kind[cls] >= 0)
 
     def refusals(self, cls: int, at: Int64 | None = None) -> list[tuple[AnyReason, Bool]]:
-        """Return reasons with the machines that limits and links close to one more task of a class."""
+        """Return reasons, each with the machines that it closes to one more task of a class."""
         terms = self.terms
         if not self.involves(cls) or not terms.steers:
             return []
@@ -234,20 +229,20 @@ class PairState:
         return [(by_limit(words), refused[domain]) for words, refused in found]
 
     def allows(self, cls: int, machine: int) -> bool:
-        """Return whether limits and links let one more task of a class onto a machine."""
+        """Return whether limits and links allow one more task of a class on a machine."""
         if not self.involves(cls):
             return True
         return bool(self.view(self.rules.kind[[cls]]).allowed[0, self.terms.domain[machine]])
 
     def add(self, cls: int, machine: int, count: int = 1) -> None:
-        """Count tasks of a class on a machine (negative: take back)."""
+        """Count tasks of a class on a machine; a negative ``count`` removes them."""
         if self.involves(cls):
             self.count(self.rules.kind[[cls]], self.terms.domain[[machine]], np.array([count]))
 
     # --- many at once --------------------------------------------------------------------------------------------
 
     def count(self, kinds: Int64, domains: Int64, counts: Int64) -> None:
-        """Count tasks (negative: take back) of kinds in domains."""
+        """Count ``counts[i]`` tasks of ``kinds[i]`` in ``domains[i]``; negative counts remove them."""
         if self.linked:
             for kind, domain, count in zip(kinds.tolist(), domains.tolist(), counts.tolist(), strict=True):
                 self.load += count * self._compute_added(kind, domain)
@@ -264,11 +259,11 @@ class PairState:
         self.count(kind[known], self.terms.domain[machine[known]], count[known].astype(np.int64))
 
     def fix(self, cls: Int64, machines: Int64) -> None:
-        """Fix tasks that have been counted to their machines: task i of ``cls[i]`` on ``machines[i]``."""
+        """Mark counted tasks as staying: task i of class ``cls[i]`` on ``machines[i]``."""
         self.rules = self.rules.add_residents(cls, machines)
 
     def view(self, kinds: Int64) -> DomainView:
-        """Return cost and verdict of one more task of each of ``kinds`` in each domain, as tasks are now."""
+        """Return cost and permission of one more task of each of ``kinds`` in each domain, given the present tasks."""
         terms = self.terms
         ends, owner = self.ends.list_ends(kinds)
         there = self.counts[self.ends.other[ends]]
@@ -286,13 +281,13 @@ class PairState:
         return DomainView(cost * self.rules.units, allowed)
 
     def cost_at(self, cls: int, machines: Int64) -> Float64:
-        """Return float64[A]: units that one more task of a class is charged on each of ``machines``."""
+        """Return float64[A]: units charged for one more task of a class on each of ``machines``."""
         if not self.involves(cls):
             return np.zeros(len(machines))
         return self.view(self.rules.kind[[cls]]).cost[0][self.terms.domain[machines]]
 
     def find_refused(self, kinds: Int64) -> Bool:
-        """Return bool[B, D]: domains that limits close to one more task of each kind; links aside."""
+        """Return bool[B, D]: domains that limits, apart from links, close to one more task of each kind."""
         ends, owner = self.ends.list_ends(kinds)
         return self._find_refused(len(kinds), ends, owner, self.counts[self.ends.other[ends]])
 
@@ -310,9 +305,7 @@ class PairState:
         return refused
 
     def link_room(self, kinds: Int64) -> Int64:
-        """Return int64[B, D]: how many more tasks of each kind the links bear in each domain; for a few kinds
-        at a time.
-        """
+        """Return int64[B, D]: how many more tasks of each kind links allow in each domain; slow for many kinds."""
         left = self.terms.link_limit - self.load
         room = np.full((len(kinds), self.terms.domains), np.iinfo(np.int64).max)
         for index, kind in enumerate(kinds.tolist()):
@@ -324,7 +317,7 @@ class PairState:
         return room
 
     def _compute_added(self, kind: int, domain: int) -> Int64:
-        """Return int64[R]: what one more task of a kind in a domain takes from each link."""
+        """Return int64[R]: what one more task of a kind in a domain uses of each link."""
         ends, _ = self.ends.list_ends(np.array([kind]))
         amount = self.terms.amount[self.ends.pair[ends]][:, None] * self.counts[self.ends.other[ends]]
         outward = self.ends.outward[ends]
@@ -365,6 +358,6 @@ NO_PAIRS = PairRules(
     resident_kind=_NONE,
     resident_machine=_NONE,
 )
-"""There are none."""
+"""For rounds without pairs."""
 
 _NOBODY = PairState(NO_PAIRS)

@@ -1,8 +1,8 @@
-"""Preferred rules between tasks as points: what kube-scheduler's scores leave of 100, times its weights.
+"""Preferred rules between tasks as points: 100 minus kube-scheduler's scores, times its weights.
 
 Preferred (anti-)affinity counts, per domain, the weights of the terms that match (InterPodAffinity, weight 2); uneven
-domains of ScheduleAnyway rules count as PodTopologySpread scores them (weight 2). Both scores are scaled over the
-machines that are feasible, so the best of them costs nothing. Rules that tell no two machines apart cost nothing.
+domains of ScheduleAnyway rules count as in PodTopologySpread's score (weight 2). Both scores are scaled over the
+feasible machines, so the best of these costs nothing. Rules under which all machines are equal cost nothing.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ SPREAD_WEIGHT = 2
 
 @dataclass(frozen=True, slots=True)
 class SoftCost:
-    """What preferred rules cost. ``points``: float64[M] or float64[A], after weights; ``raw``: what they are made of;
-    ``weight``: sum of the weights of the rules that apply.
+    """Cost of preferred rules: ``points``: float64[M] or float64[A], after weights.
+
+    ``raw``: the figures before scaling; ``weight``: sum of the weights of the rules that apply.
     """
 
     points: Float64
@@ -32,7 +33,7 @@ class SoftCost:
 
     @classmethod
     def join(cls, parts: Iterable[SoftCost | None]) -> SoftCost | None:
-        """Return what all of ``parts`` cost together; None if there are none."""
+        """Return the sum of all ``parts``, or None if there are none."""
         found = [part for part in parts if part is not None]
         if not found:
             return None
@@ -42,8 +43,7 @@ class SoftCost:
 
 
 def soft_cost(state: RuleState, cls: int, feasible: Bool, at: Int64 | None = None) -> SoftCost | None:
-    """Return cost of a class's preferred rules on all machines, or those in ``at``; None if they cannot
-    matter.
+    """Return the cost of a class's preferred rules on all machines, or those in ``at``; None if it is 0 everywhere.
 
     ``feasible``: of the same length, the machines over which scores are scaled.
     """
@@ -54,9 +54,7 @@ def soft_cost(state: RuleState, cls: int, feasible: Bool, at: Int64 | None = Non
 
 
 def _affinity(state: RuleState, rules: ClassRules, feasible: Bool, at: Int64 | None) -> SoftCost | None:
-    """Return InterPodAffinity: the sum of weights, scaled between the least and the most of the feasible
-    machines.
-    """
+    """Return InterPodAffinity's cost: the sum of weights, scaled between least and most over the feasible machines."""
     total = np.zeros(len(feasible))
     for inclination in rules.inclinations:
         if state.totals[inclination.counter]:
@@ -71,7 +69,7 @@ def _affinity(state: RuleState, rules: ClassRules, feasible: Bool, at: Int64 | N
 
 
 def _spread(state: RuleState, rules: ClassRules, feasible: Bool, at: Int64 | None) -> SoftCost | None:
-    """Return PodTopologySpread: per rule count x factor + maxSkew - 1, scaled as 100 x (most + least - s) /
+    """Return PodTopologySpread's cost: per rule count x factor + maxSkew - 1, scored as 100 x (most + least - s) /
     most.
 
     Machines that lack a label of some rule score 0.

@@ -1,9 +1,8 @@
-"""The order in which tasks draw on quotas: first those within their own quota, then those that borrow, the least share
-first.
+"""The order in which tasks draw on quotas: first those within their own quota, then those that borrow, by share.
 
-The *share* of a node is what it and those below it borrow: of each resource, over all flavors, in relation to what the
-node above could lend; of these the largest, divided by the node's weight. Where shares count, they are compared from
-the top of the tree down, with the task in question added.
+The *share* of a node is what it and the nodes below it borrow: for each resource, over all flavors, relative to what
+the node above could lend; of these the largest, divided by the node's weight. Where fair shares count, they are
+compared from the root of the tree down, with the task in question added.
 """
 
 from __future__ import annotations
@@ -20,22 +19,22 @@ from firmament.core.constraints.quota_tree import list_levels
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QuotaStanding:
-    """The place of a task in the order of those that wait for quota; the smaller comes first.
+    """The place of a task in the order of tasks that wait for quota; the smaller standing comes first.
 
-    If both queues go by shares, two tasks are compared at the level at which their ways down from the top of the tree
-    part: the one that need not borrow there comes first, then the one with the smaller share. All others are compared
-    by how far up in the tree they borrow.
+    If both queues use fair shares, two tasks are compared at the level at which their paths from the root part: a task
+    that need not borrow there comes first, otherwise the one with the smaller share. All others are compared by how far
+    up in the tree they borrow.
     """
 
     borrows: int = 0
-    """How high the part of the tree is within which there is enough, 0 for the quota itself."""
+    """Height of the lowest part of the tree that has enough, 0 for the quota itself."""
     path: tuple[int, ...] = ()
-    """From the top of the tree down to the quota, where shares count."""
+    """Nodes from the root down to the quota, if fair shares count."""
     shares: tuple[tuple[bool, float], ...] = ()
-    """Of each on the path below the top, whether it is to borrow of what is asked for, and its share."""
+    """For each node on the path below the root, whether it would borrow what is requested, and its share."""
 
     def compare(self, other: QuotaStanding) -> int:
-        """Return less than 0 if this comes first, more if the other does."""
+        """Return a negative number if this comes first, a positive one if the other does, else 0."""
         if not self.path or not other.path or self.path[0] != other.path[0]:
             return self.borrows - other.borrows
         for mine, its, *values in zip(self.path[1:], other.path[1:], self.shares, other.shares, strict=False):
@@ -53,11 +52,11 @@ class QuotaStanding:
 
 
 WEIGHTLESS = 2.0**80
-"""What the ratio of a quota without weight counts for each unit: it stands after all that have some."""
+"""Factor for the ratio of a quota without weight, which makes it come after all quotas with a weight."""
 
 
 class QuotaShares:
-    """What the quotas of a round borrow, in relation to what those above them could lend."""
+    """Computes what the quotas of a round borrow, relative to what the quotas above them could lend."""
 
     def __init__(self, terms: QuotaTerms) -> None:
         self._terms = terms
@@ -68,8 +67,7 @@ class QuotaShares:
             self._lendable[:, number] = potential[:, terms.resource == number].sum(axis=1, dtype=np.float64)
 
     def compute(self, node: int, used: Int64) -> float:
-        """Return the share of a node if ``used`` (int64[J]) is used: 0 if it borrows nothing, or is at the
-        top.
+        """Return a node's share if ``used`` (int64[J]) is used: 0 if it borrows nothing, or is a root.
 
         Resources of which the node above could lend nothing do not count.
         """
@@ -86,7 +84,7 @@ class QuotaShares:
 
 
 class QuotaOrder:
-    """Compares those who wait for quotas, by what has been booked in a room."""
+    """Compares tasks that wait for quotas, by what is booked in a room."""
 
     def __init__(self, room: QuotaRoom) -> None:
         self._room = room
@@ -94,19 +92,21 @@ class QuotaOrder:
         self._height = _measure_heights(room.terms)
 
     def go_on(self, room: QuotaRoom) -> QuotaOrder:
-        """Return an order that compares by another room; this one, brought up to date, if the quotas are the same."""
+        """Return an order for another room: this one, updated, if the quotas are the same."""
         if room.terms.tree is not self._room.terms.tree:
             return QuotaOrder(room)
         self._room = room
         return self
 
     def find_standing(self, draws: Sequence[tuple[int, int, int]]) -> QuotaStanding:
-        """Return where some would stand once they have drawn: draw, kind of machine and number of tasks each."""
+        """Return the standing of tasks after they have drawn; ``draws``: draw, kind of machine and number of tasks
+        each.
+        """
         room = self._room
         drawn = [each for each in draws if room.terms.draws[each[0]].node >= 0]
         use, nodes = room.use, {room.terms.draws[draw].node for draw, _, _ in drawn}
         before = {node: use.own[node].copy() for node in nodes}
-        # Giving tasks back may give back another flavor than they took: everything is put back as it was.
+        # Releasing tasks may release another flavor than was booked, so the state is saved and restored.
         booked, most, known = room.booked.copy(), room.most.copy(), room.known_units
         room.known_units = known.copy()
         for draw, kind, count in drawn:
@@ -123,7 +123,7 @@ class QuotaOrder:
         return standing
 
     def _stand(self, node: int, columns: Sequence[int]) -> QuotaStanding:
-        """Return the standing of a task that has drawn on some columns of a quota."""
+        """Return the standing of a task that has drawn on ``columns`` of a quota."""
         use, borrows = self._room.use, self._find_height(node, columns)
         if not self._room.terms.fair[node]:
             return QuotaStanding(borrows)
@@ -138,9 +138,7 @@ class QuotaOrder:
         return QuotaStanding(borrows, path, shares)
 
     def _find_height(self, node: int, columns: Sequence[int]) -> int:
-        """Return the height of the lowest quota, from a node upwards, that uses no more than it brings in; that of the
-        whole tree for none.
-        """
+        """Return the height of the lowest quota, from ``node`` up, that does not borrow; that of the root if all do."""
         use, path = self._room.use, self._room.use.list_path(node)
         for each in path[:-1]:
             if all(use.get_own_left(each, column) >= 0 for column in columns):
@@ -149,7 +147,7 @@ class QuotaOrder:
 
 
 def _measure_heights(terms: QuotaTerms) -> Int64:
-    """Return int64[N]: how many levels there are below each quota."""
+    """Return int64[N]: number of levels below each quota."""
     parent = terms.tree.parent
     height = np.zeros(len(parent), dtype=np.int64)
     for level in reversed(list_levels(parent)):
@@ -159,12 +157,12 @@ def _measure_heights(terms: QuotaTerms) -> Int64:
 
 
 def list_columns(draw: Draw) -> list[int]:
-    """Return all columns of which tasks of a draw may take."""
+    """Return all columns that tasks of a draw may draw on."""
     return [column for group in draw.groups for columns in group.columns for column in columns]
 
 
 def list_amounts(draw: Draw, covered: Bool) -> list[tuple[int, int]]:
-    """Return column and amount of all that a task takes in the first of its flavors that are ``covered`` (bool[F])."""
+    """Return (column, amount) of what a task draws in the first of its flavors that are ``covered`` (bool[F])."""
     found: list[tuple[int, int]] = []
     for group in draw.groups:
         for columns, flavor in zip(group.columns, group.flavors, strict=True):

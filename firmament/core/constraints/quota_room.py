@@ -1,8 +1,8 @@
-"""What is left of quotas while a round's tasks are placed: room that tasks share wherever they go, and give back.
+"""What is left of quotas while a round's tasks are placed: tasks share it wherever they go, and release it.
 
-A task *draws* on the quota of its queue. For each group of resources it takes one flavor, which covers the machine that
-it goes to; of several flavors that cover one machine the first that has enough left. So whether a task may go to a
-machine depends on the flavors of the machine alone: machines that the same flavors cover are of one *kind*.
+A task *draws* on the quota of its queue. For each group of resources it uses one flavor, which must cover the machine
+that it goes to: the first of its flavors that covers the machine and has enough left. So whether a task may go to a
+machine depends only on the flavors that cover the machine: machines covered by the same flavors are of one *kind*.
 """
 
 from __future__ import annotations
@@ -18,36 +18,36 @@ from firmament.core.constraints.quota_tree import QuotaTree, TreeUse
 from firmament.core.reasons import AnyReason, by_limit
 
 ENDLESS = 2**40
-"""More than any number of tasks: stands for no limit by a quota."""
+"""Number of tasks that stands for no limit by a quota."""
 
 
 @dataclass(frozen=True, slots=True)
 class DrawGroup:
-    """What a task asks for of one group of resources, all of it in one flavor."""
+    """What a task requests of one group of resources, all of it in one flavor."""
 
     flavors: tuple[int, ...]
-    """In order of preference."""
+    """Flavors in order of preference."""
     columns: tuple[tuple[int, ...], ...]
-    """For each flavor, the column of each resource that is asked for."""
+    """For each flavor, the column of each requested resource."""
     amounts: tuple[int, ...]
-    """How much is asked for of each resource; positive."""
+    """Requested amount of each resource; positive."""
 
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """What tasks take of quotas that are equal in this."""
+    """What tasks draw on quotas; tasks that are equal in this share a draw."""
 
     node: int
-    """The quota that they draw on; -1: they are not admitted."""
+    """The quota that they draw on; -1 if they are not admitted."""
     groups: tuple[DrawGroup, ...] = ()
-    """What they ask for."""
+    """What they request, by group of resources."""
     refused: str = ""
     """Why the tasks are not admitted at all, "" if they may be."""
 
 
 @dataclass(frozen=True, slots=True)
 class QuotaTerms:
-    """The quotas of a round: N quotas, J columns, F flavors, M machines of D kinds, S shapes; never written to."""
+    """The quotas of a round: N quotas, J columns, F flavors, M machines of D kinds, S shapes; immutable."""
 
     tree: QuotaTree
     """The quotas."""
@@ -58,55 +58,57 @@ class QuotaTerms:
     flavor: Int64
     """int64[J], the flavor of each column."""
     resource: Int64
-    """int64[J], a number for the resource of each column."""
+    """int64[J], number of each column's resource."""
     own: Int64
-    """int64[N, J], what tasks on machines use when the round begins, by the quota that they draw on."""
+    """int64[N, J], what tasks on machines use when the round begins, by the quota that they draw on themselves."""
     weight: Float64
-    """float64[N], the shares of quotas that borrow."""
+    """float64[N], weights of quotas by which their shares are divided."""
     fair: Bool
-    """bool[N], quotas among which who borrows least comes first."""
+    """bool[N], quotas among which tasks of the one that borrows least come first."""
     strict: Bool
     """bool[N], quotas whose tasks come strictly one after another."""
     within: Int64
-    """int64[N], who may go for tasks of a queue, of the same: 0 nobody, 1 less important, 2 newer ones as well."""
+    """int64[N], which tasks of its own queue a queue may evict: 0 none, 1 less important, 2 also newer ones."""
     reclaim: Int64
-    """int64[N], the same of queues of its tree that borrow: 0 nobody, 1 less important, 2 anybody."""
+    """int64[N], which tasks of borrowing queues of its tree a queue may evict: 0 none, 1 less important, 2 any."""
     borrows: Bool
-    """bool[N], whether less important tasks of those may go even where the queue borrows itself."""
+    """bool[N], whether a queue that borrows itself may evict less important tasks of those."""
     threshold: Int64
-    """int64[N], the highest priority of those that may go then."""
+    """int64[N], the highest priority of tasks that may be evicted by a borrowing queue."""
     kind: Int64
     """int64[M], kind of each machine."""
     covers: Bool
-    """bool[D, F], which flavors cover machines of a kind."""
+    """bool[D, F], which flavors cover machines of each kind."""
     draws: tuple[Draw, ...]
-    """Kinds of tasks."""
+    """The different draws of tasks."""
     draw: Int64
-    """int64[S], what tasks of each shape take; -1: nothing."""
+    """int64[S], draw of each shape (index into ``draws``), -1 for none."""
     booked: tuple[tuple[int, int, int, int, int], ...] = ()
-    """Where tasks have taken one of several flavors: draw, kind, group, flavor (by place), tasks."""
+    """Tasks that have used one of several flavors: draw, kind, group, index of the flavor, number of tasks."""
     strategies: tuple[tuple[str, ...], ...] = ()
-    """Where shares count, by which rules who borrows takes from who borrows more, one after another; N, or none in
-    rounds that were saved before there were any: then nobody goes by shares."""
+    """By quota with fair shares, the strategies by which a borrower may evict tasks of larger borrowers, in order.
+    Empty in rounds that were saved before there were any: fair shares then evict no tasks.
+    """
     sparing: tuple[bool, ...] = ()
-    """By quota, whether its tasks rather take a later one of their flavors than borrow in an earlier one; N, or none
-    in rounds that were saved before there were any: then the first flavor with enough left is taken."""
+    """By quota, whether its tasks prefer a later flavor to borrowing in an earlier one. Empty in rounds that were saved
+    before there was a choice: the first flavor with enough left is then used.
+    """
 
     def find_nodes(self, shapes: Int64) -> Int64:
-        """Return the quotas on which tasks of ``shapes`` draw, -1 for none: int64[A]."""
+        """Return int64[A]: the quota that tasks of each of ``shapes`` draw on, -1 for none."""
         return self.find_nodes_of(self.draw[shapes])
 
     def find_nodes_of(self, draws: Int64) -> Int64:
-        """Return the quota that each of ``draws`` (int64[A], -1 for none) draws on, -1 for none: int64[A]."""
+        """Return int64[A]: the quota of each of ``draws`` (int64[A], -1 for none), -1 for none."""
         node = np.array([*(draw.node for draw in self.draws), -1], dtype=np.int64)
         return node[draws]
 
     def is_sparing(self, node: int) -> bool:
-        """Return whether tasks of a quota rather take a later flavor than borrow in an earlier one."""
+        """Return whether tasks of a quota prefer a later flavor to borrowing in an earlier one."""
         return bool(self.sparing) and self.sparing[node]
 
     def find_contested(self) -> Bool:
-        """Return bool[N]: quotas of trees in which any queue may evict others for quota."""
+        """Return bool[N]: quotas of trees in which any queue may evict tasks for quota."""
         parent, root = self.tree.parent, np.arange(len(self.tree.parent))
         while (below := parent[root] >= 0).any():
             root = np.where(below, parent[root], root)
@@ -114,24 +116,24 @@ class QuotaTerms:
         return np.isin(root, root[evicting])
 
     def part(self, shapes: Int64 | slice, machines: Int64 | slice = slice(None)) -> QuotaTerms:
-        """Return the same for some shapes and machines alone, which count anew."""
+        """Return the same quotas for some shapes and machines, renumbered from 0."""
         return replace(self, draw=self.draw[shapes], kind=self.kind[machines])
 
 
 @dataclass(slots=True)
 class QuotaRoom:
-    """Quotas with what has been placed so far."""
+    """Quotas and what has been drawn on them so far."""
 
     terms: QuotaTerms
-    """The quotas as they were."""
+    """The quotas as they were at the beginning."""
     use: TreeUse = field(init=False)
     """What is used now."""
     booked: dict[tuple[int, int, int, int], int] = field(init=False)
-    """Tasks that have taken one of several flavors: by draw, kind, group and flavor (by place)."""
+    """Tasks that have used one of several flavors: by draw, kind, group and index of the flavor."""
     most: dict[int, int] = field(init=False)
-    """The most tasks of a draw that may come yet, where that is less than quotas have room for."""
+    """The most tasks of a draw that may still come, where it is limited beyond the quotas."""
     known_units: dict[int, Int64] = field(init=False)
-    """What `units_by_kind` has found, as long as nothing is booked."""
+    """Cached results of `units_by_kind`, dropped whenever something is booked."""
 
     def __post_init__(self) -> None:
         self.use = TreeUse(self.terms.tree, self.terms.own)
@@ -148,14 +150,14 @@ class QuotaRoom:
         return twin
 
     def as_terms(self) -> QuotaTerms:
-        """Return the quotas as they are now, for another round to begin with."""
+        """Return the present quotas, as the beginning of another round."""
         booked = tuple((*key, count) for key, count in self.booked.items() if count)
         return replace(self.terms, own=self.use.own.copy(), booked=booked)
 
     # --- how many more tasks -------------------------------------------------------------------------------------
 
     def units_by_kind(self, draw: int) -> Int64:
-        """Return int64[D]: how many more tasks of a draw machines of each kind take together."""
+        """Return int64[D]: how many more tasks of a draw machines of each kind may take in all."""
         found = self.known_units.get(draw)
         if found is None:
             found = self._count_units(self.terms.draws[draw])
@@ -165,7 +167,7 @@ class QuotaRoom:
         return found
 
     def restrict_draws(self, most: dict[int, int]) -> None:
-        """Limit how many further tasks of each draw may come."""
+        """Limit how many more tasks of each draw may come."""
         self.most = most
         self.known_units.clear()
 
@@ -181,7 +183,7 @@ class QuotaRoom:
         return units
 
     def units_in(self, draw: Draw, group: DrawGroup, place: int) -> int:
-        """Return how many more tasks find enough of a group in one flavor, by its place."""
+        """Return for how many more tasks one flavor (index ``place``) has enough of a group of resources."""
         left = (
             self.use.get_left(draw.node, column) // amount
             for column, amount in zip(group.columns[place], group.amounts, strict=True)
@@ -189,18 +191,18 @@ class QuotaRoom:
         return max(0, min(left, default=ENDLESS))
 
     def close_full(self, machines: Bool, shape: int) -> None:
-        """Take those out of ``machines`` (bool[M]) where quotas leave no room for one more task of a shape."""
+        """Clear in ``machines`` (bool[M]) those on which quotas have no room for one more task of a shape."""
         draw = int(self.terms.draw[shape])
         if draw >= 0:
             machines &= (self.units_by_kind(draw) > 0)[self.terms.kind]
 
     def lets_in(self, shape: int, machine: int) -> bool:
-        """Return whether quotas leave room for one more task of a shape on a machine."""
+        """Return whether quotas have room for one more task of a shape on a machine."""
         draw = int(self.terms.draw[shape])
         return draw < 0 or bool(self.units_by_kind(draw)[self.terms.kind[machine]] > 0)
 
     def limit_units(self, units: Int64, shapes: Int64, machines: Int64) -> None:
-        """Lower ``units`` to how many tasks of ``shapes[i]`` have room on ``machines[i]``: int64[A] each."""
+        """Reduce ``units`` (int64[A]) to how many tasks of ``shapes[i]`` quotas allow on ``machines[i]``."""
         draw, kind = self.terms.draw[shapes], self.terms.kind[machines]
         drawing = np.flatnonzero(draw >= 0)
         if not len(drawing):
@@ -216,16 +218,16 @@ class QuotaRoom:
     # --- tasks that come, or go ----------------------------------------------------------------------------------
 
     def add(self, shape: int, machine: int, count: int) -> None:
-        """Book tasks of a shape on a machine; negative: give back."""
+        """Book tasks of a shape on a machine; a negative count releases them."""
         self.draw_on(int(self.terms.draw[shape]), int(self.terms.kind[machine]), count)
 
     def book(self, shapes: Int64, machines: Int64, counts: Int64) -> None:
-        """Book ``counts[i]`` tasks of ``shapes[i]`` on ``machines[i]``; negative: give back."""
+        """Book ``counts[i]`` tasks of ``shapes[i]`` on ``machines[i]``; negative counts release them."""
         for draw, kind, count in self._gather(shapes, machines, counts):
             self.draw_on(draw, kind, count)
 
     def _gather(self, shapes: Int64, machines: Int64, counts: Int64) -> list[tuple[int, int, int]]:
-        """Return draw, kind and number of tasks, each draw and kind once."""
+        """Return (draw, kind, number of tasks), each draw and kind once."""
         draw, kind, kinds = self.terms.draw[shapes], self.terms.kind[machines], len(self.terms.covers)
         drawing = draw >= 0
         pairs, entry = np.unique(draw[drawing] * kinds + kind[drawing], return_inverse=True)
@@ -234,7 +236,7 @@ class QuotaRoom:
         return list(zip(numbers.tolist(), of.tolist(), sums.tolist(), strict=True))
 
     def draw_on(self, draw: int, kind: int, count: int) -> None:
-        """Book ``count`` tasks of a draw on machines of a kind, whether or not there is enough; negative: give back."""
+        """Book ``count`` tasks of a draw on machines of a kind, even if there is not enough; negative: release them."""
         if draw < 0 or not count or self.terms.draws[draw].node < 0:
             return
         if self.terms.draws[draw].groups:
@@ -248,8 +250,8 @@ class QuotaRoom:
                     self.use.add(self.terms.draws[draw].node, column, amount * tasks)
 
     def _deal_out(self, draw: int, kind: int, number: int, count: int) -> list[tuple[int, int]]:
-        """Return the flavors (by place) that ``count`` tasks take from, or give back to; none where no flavor covers
-        the machine.
+        """Return the flavors (indices) that ``count`` tasks use or release, with numbers; empty if none covers the
+        kind.
         """
         group = self.terms.draws[draw].groups[number]
         open_to = [place for place, flavor in enumerate(group.flavors) if self.terms.covers[kind, flavor]]
@@ -264,7 +266,7 @@ class QuotaRoom:
                 self.booked[key] = taken + part
                 dealt.append((place, part))
             count -= part
-        if count:  # more than there is
+        if count:  # overdrawn
             key = draw, kind, number, open_to[0]
             self.booked[key] = self.booked.get(key, 0) + count
             dealt.append((open_to[0], count))
@@ -273,10 +275,11 @@ class QuotaRoom:
     def _list_room(
         self, draw: int, group: DrawGroup, places: Sequence[int], count: int
     ) -> Iterator[tuple[int, int]]:
-        """Yield flavors (by place) in the order in which tasks take them, or give them back, and how many find enough.
+        """Yield flavors (indices) in the order in which tasks use or release them, and for how many tasks each has
+        enough.
 
-        Where a quota is sparing, they take all that can be had without borrowing first, then what a quota further up
-        brings in, and so on: a flavor may come several times, each time for further tasks.
+        Where a quota prefers not to borrow, tasks first use all that is there without borrowing, then what the next
+        quota up brings in, and so on: a flavor may occur several times, each time for further tasks.
         """
         known, node = self.terms.draws[draw], self.terms.draws[draw].node
         if count < 0:
@@ -292,9 +295,9 @@ class QuotaRoom:
                     given[place] = max(most, given[place])
 
     def units_within(self, draw: Draw, group: DrawGroup, place: int, level: int) -> int:
-        """Return how many more tasks find enough of a group in one flavor if no quota borrows above the ``level``-th.
+        """Return for how many more tasks a flavor has enough of a group if no quota above level ``level`` borrows.
 
-        Levels go up from the quota that the tasks draw on, which is 0.
+        Level 0 is the quota that the tasks draw on.
         """
         path = self.use.list_path(draw.node)
         units = self.units_in(draw, group, place)
@@ -307,9 +310,7 @@ class QuotaRoom:
         return units
 
     def limit_in_turn(self, shapes: Int64, machines: Int64, counts: Int64, standing: Int64) -> Int64:
-        """Return ``counts`` (int64[A]) cut down to what quotas have room for if entries come in order of
-        ``standing``.
-        """
+        """Return ``counts`` (int64[A]) reduced to what quotas allow if entries come in order of ``standing``."""
         drawing = np.flatnonzero((self.terms.draw[shapes] >= 0) & (counts > 0))
         if not len(drawing) or self.has_room_for(shapes[drawing], machines[drawing], counts[drawing]):
             return counts
@@ -321,7 +322,7 @@ class QuotaRoom:
         return cut
 
     def has_room_for(self, shapes: Int64, machines: Int64, counts: Int64) -> bool:
-        """Return whether there is room for all of several tasks together, in whatever order they come."""
+        """Return whether quotas allow all of these tasks together, in any order."""
         trial = self.copy()
         for draw, kind, count in self._gather(shapes, machines, counts):
             if trial.units_by_kind(draw)[kind] < count:
@@ -330,7 +331,7 @@ class QuotaRoom:
         return True
 
     def find_crowded(self, shapes: Int64, machines: Int64) -> Bool:
-        """Return bool[A]: tasks, one of each entry, that draw on quotas while there is not room for all of them."""
+        """Return bool[A]: tasks, one per entry, that draw on quotas if these do not allow all of them."""
         if self.has_room_for(shapes, machines, np.ones_like(shapes)):
             return np.zeros(len(shapes), dtype=np.bool_)
         return np.asarray(self.terms.draw[shapes] >= 0)
@@ -351,7 +352,7 @@ class QuotaRoom:
         return [(by_limit(why), np.isin(self.terms.kind, kinds)) for why, kinds in of_kinds.items()]
 
     def _explain(self, draw: Draw, kind: int) -> str:
-        """Return why no more tasks of a draw may go to machines of a kind: the first group that lacks something."""
+        """Return why no more tasks of a draw may go to machines of a kind, by the first group that lacks something."""
         queue = self.terms.names[draw.node]
         for group in draw.groups:
             open_to = [place for place, flavor in enumerate(group.flavors) if self.terms.covers[kind, flavor]]
@@ -366,7 +367,7 @@ class QuotaRoom:
         return f"quota: {queue} has nothing left"
 
     def _explain_lack(self, node: int, column: int, amount: int) -> str:
-        """Return which quota on the way to the root has not enough left."""
+        """Return a reason that names the quota on the path to the root that has not enough left."""
         terms, use = self.terms, self.use
         flavor, resource = terms.columns[column]
         lacks = f"quota: {terms.names[node]} has not enough {resource} left of flavor {flavor}"

@@ -1,17 +1,17 @@
-"""A tree of quotas with lending and borrowing, and what is used of it: columns by node, flavor and resource.
+"""A tree of quotas with lending and borrowing, and its use: columns by node, flavor and resource.
 
-What a node lends to the tree passes through its parent. So each node has a *local quota*, which it never lends, and a
-*subtree quota*, all that it and those below bring in. Use counts first against the local quota; only what goes beyond
-it counts at the parent, too. With ``S`` the subtree quota, ``L`` the local quota, ``U`` the use, and ``B`` the most
-that a node may borrow, what is available is
+What a node lends passes through its parent. So each node has a *local quota*, which it never lends, and a *subtree
+quota*: all that it and the nodes below it bring in. Use counts first against the local quota; only use beyond it also
+counts at the parent. With ``S`` the subtree quota, ``L`` the local quota, ``U`` the use, and ``B`` the most that a node
+may borrow, what is available is
 
 * at a root ``S - U``,
 * at any other node ``max(0, L - U) + min(available at its parent, (S - L) - max(0, U - L) + B)``,
 
 and never more than what upper limits, its own and those of the nodes above, leave of all that is used below them. It
-may be negative. An amount that is added to the use of a node lowers what is available there by this amount, and
-elsewhere by no more. So several amounts fit together if afterwards nothing is negative at the nodes to which they were
-added, in any order.
+may be negative. An amount added to the use of a node lowers what is available there by this amount, and elsewhere by no
+more. So several amounts, in any order, fit together if afterwards nothing is negative at the nodes to which they were
+added.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ import numpy as np
 from cost_models.interface import Int64
 
 UNBOUNDED = 2**60
-"""Stands for no limit; no sum of amounts reaches it."""
+"""Amount that stands for no limit; above any sum of amounts."""
 
 
 @dataclass(frozen=True, slots=True)
 class QuotaTree:
-    """N nodes, each after its parent, and J columns, of a flavor and a resource each; never written to."""
+    """N nodes, each after its parent, and J columns, each for a flavor and a resource; immutable."""
 
     parent: Int64
     """int64[N], -1 for roots."""
     subtree: Int64
-    """int64[N, J], what a node and those below it bring in."""
+    """int64[N, J], what a node and the nodes below it bring in."""
     local: Int64
-    """int64[N, J], of that, what it never lends."""
+    """int64[N, J], the part of its own quota that a node never lends."""
     borrowing: Int64
-    """int64[N, J], the most that it may use beyond its own; `UNBOUNDED` for no limit."""
+    """int64[N, J], the most that a node may use beyond its subtree quota; `UNBOUNDED` for no limit."""
     limit: Int64
     """int64[N, J], the most that may be used at it and below it; `UNBOUNDED` for no limit."""
 
@@ -52,10 +52,10 @@ class QuotaTree:
         limit: Int64 | None = None,
         guarantee: Int64 | None = None,
     ) -> QuotaTree:
-        """Return the tree of quotas as they are stated, int64[N, J] each.
+        """Return the tree of quotas as stated, int64[N, J] each.
 
-        ``lending``: how much of its own a node lends; ``guarantee``: what of its own it never lends, whatever it
-        lends otherwise. `UNBOUNDED` for no limit, 0 for no guarantee.
+        ``lending``: how much of its own a node lends; ``guarantee``: the part of its own that it never lends, whatever
+        ``lending`` says. `UNBOUNDED` for no limit, 0 for no guarantee.
         """
         subtree = nominal.astype(np.int64)
         local = np.zeros_like(subtree)
@@ -76,7 +76,7 @@ class QuotaTree:
 
 
 def _add_up_to_bound(sums: Int64, rows: Int64, amounts: Int64) -> None:
-    """Add ``amounts`` (int64[A, J]) to rows of ``sums`` (int64[N, J]), of which none gets beyond `UNBOUNDED`."""
+    """Add ``amounts`` (int64[A, J]) to rows of ``sums`` (int64[N, J]), limited to `UNBOUNDED`."""
     exact = sums.astype(np.float64)
     np.add.at(exact, rows, amounts)
     np.add.at(sums, rows, amounts)
@@ -84,7 +84,7 @@ def _add_up_to_bound(sums: Int64, rows: Int64, amounts: Int64) -> None:
 
 
 def list_levels(parent: Int64) -> list[Int64]:
-    """Return the nodes of a tree by their depth, roots first: int64 each."""
+    """Return the nodes of a tree by depth, roots first: int64 per level."""
     depth = np.zeros(len(parent), dtype=np.int64)
     for node in np.flatnonzero(parent >= 0).tolist():
         depth[node] = depth[parent[node]] + 1
@@ -94,16 +94,16 @@ def list_levels(parent: Int64) -> list[Int64]:
 
 @dataclass(slots=True)
 class TreeUse:
-    """What is used of a tree: written to as tasks come and go."""
+    """The use of a tree of quotas, written to as tasks come and go."""
 
     tree: QuotaTree
     """The tree."""
     own: Int64
-    """int64[N, J], used by those that draw on a node itself."""
+    """int64[N, J], use by tasks that draw on the node itself."""
     used: Int64 = field(init=False)
-    """int64[N, J], the same with what those below use beyond their local quotas."""
+    """int64[N, J], own use plus use of the nodes below beyond their local quotas."""
     total: Int64 = field(init=False)
-    """int64[N, J], all that is used at a node and below it."""
+    """int64[N, J], all use at the node and below it."""
     _levels: list[Int64] = field(init=False)
     _paths: dict[int, tuple[int, ...]] = field(init=False)
 
@@ -142,7 +142,7 @@ class TreeUse:
         return np.minimum(available, most)
 
     def add_at(self, nodes: Int64, columns: Int64, amounts: Int64) -> None:
-        """Add ``amounts[i]`` at ``nodes[i]`` and ``columns[i]``: int64[A] each; negative: give back."""
+        """Add ``amounts[i]`` at ``nodes[i]`` and ``columns[i]`` (int64[A] each); negative amounts release."""
         np.add.at(self.own, (nodes, columns), amounts)
         self._sum_up()
 
@@ -169,11 +169,11 @@ class TreeUse:
         return min(available, *most)
 
     def get_own_left(self, node: int, column: int) -> int:
-        """Return what a node has left of its own subtree quota; less than 0: it borrows."""
+        """Return what a node has left of its subtree quota; negative if it borrows."""
         return self.tree.subtree.item(node, column) - self.used.item(node, column)
 
     def add(self, node: int, column: int, amount: int) -> None:
-        """Add to what is used at a node; negative: give back."""
+        """Add to the use of a node; a negative amount releases."""
         self.own[node, column] += amount
         passed = amount
         for each in self.list_path(node):

@@ -1,8 +1,8 @@
-"""The rules of a round as arrays over machines and domains.
+"""The rules of a round, as arrays over machines and domains.
 
 Every rule between tasks is a condition on *counters*: how many tasks of some kind are in each domain of a topology. A
-domain is the set of machines with one value of a label; for ports of the machine every machine is a domain of its own.
-Placing a task changes the counters that count its class, and nothing else.
+domain is the set of machines with one value of a label; for host ports, every machine is a domain of its own. Placing a
+task only changes the counters that count its class.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from firmament.core.reasons import Reason
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """Tasks of one kind per domain.
+    """Number of tasks of one kind per domain.
 
     ``domain``: int64[M], -1 for machines whose tasks are not counted; ``start``: int64[D], tasks in each domain when
-    the round begins; ``settled``: int64[D], those of them whose binding is done. ``coarse``: some domain holds several
+    the round begins; ``settled``: int64[D], how many of these are bound. ``coarse``: whether some domain has several
     machines.
     """
 
@@ -32,7 +32,7 @@ class Counter:
 
 @dataclass(frozen=True, slots=True)
 class Exclusion:
-    """A task may only enter domains in which ``counter`` counts nobody; ``reason``: why others are refused."""
+    """A task may only enter domains in which ``counter`` counts no task; ``reason``: why other domains are refused."""
 
     counter: int
     reason: Reason
@@ -40,10 +40,10 @@ class Exclusion:
 
 @dataclass(frozen=True, slots=True)
 class Attraction:
-    """A task may only enter domains in which every one of ``counters`` counts somebody.
+    """A task may only enter domains in which each of ``counters`` counts a task.
 
-    While none of them counts anybody anywhere, a task that they would count itself (``own``) may enter any domain: the
-    first of a group that wants to stay together.
+    While none of them counts any task anywhere, a task that they would count itself (``own``) may enter any domain: the
+    first task of a group that wants to stay together.
     """
 
     counters: tuple[int, ...]
@@ -59,16 +59,16 @@ class RequiredSpread:
     counter: int
     """The counter of the tasks, by number."""
     key_domain: Int64
-    """int64[M], domain of each machine by its label alone, in the counter's numbering; -1 without the label.
+    """int64[M], domain of each machine by its label, in the counter's numbering; -1 without the label.
     """
     counted: Bool
-    """bool[D], domains that take part in the minimum."""
+    """bool[D], domains that count for the minimum."""
     max_skew: int
-    """How many tasks a domain may have more than the emptiest one, the new task included."""
+    """Most tasks that a domain may have above the emptiest one, including the new task."""
     min_domains: int
-    """With fewer counted domains, the minimum is 0."""
+    """With fewer domains that count, the minimum is 0."""
     own: int
-    """1 if the counter counts the task itself, else 0."""
+    """1 if the counter counts the task itself, otherwise 0."""
     reason: Reason
     """Why domains with too many tasks are refused."""
     lacking: Reason
@@ -77,7 +77,7 @@ class RequiredSpread:
 
 @dataclass(frozen=True, slots=True)
 class Inclination:
-    """Each task that ``counter`` counts in a domain makes it better by ``weight`` (worse if negative)."""
+    """Each task that ``counter`` counts in a domain improves the domain by ``weight`` (negative: makes it worse)."""
 
     counter: int
     weight: int
@@ -101,11 +101,11 @@ class ClassRules:
     """The rules of one class of tasks."""
 
     adds: tuple[int, ...] = ()
-    """Counters that count its tasks."""
+    """Counters that count the class's tasks."""
     exclusions: tuple[Exclusion, ...] = ()
-    """Tasks that it must not be near."""
+    """Required anti-affinity: tasks that it must not be near."""
     attraction: Attraction | None = None
-    """Tasks that it must be near, None for none."""
+    """Required affinity: tasks that it must be near, None for none."""
     spreadings: tuple[RequiredSpread, ...] = ()
     """Required spread."""
     inclinations: tuple[Inclination, ...] = ()
@@ -113,11 +113,11 @@ class ClassRules:
     soft_spreadings: tuple[PreferredSpread, ...] = ()
     """Preferred spread."""
     modelled: bool = False
-    """Whether constraints of models concern it as well."""
+    """Whether constraints of models also concern the class."""
 
     @property
     def binding(self) -> bool:
-        """Whether some machine may be refused to the class because of where other tasks are."""
+        """Whether the class may be refused some machine because of where other tasks are."""
         return bool(self.exclusions or self.attraction or self.spreadings or self.modelled)
 
     @property
@@ -132,12 +132,12 @@ class ClassRules:
 
     @property
     def checks(self) -> int:
-        """How many counters say where a task of the class may go."""
+        """Number of counters that decide where a task of the class may go."""
         near = len(self.attraction.counters) if self.attraction is not None else 0
         return len(self.exclusions) + near + len(self.spreadings)
 
     def reasons(self) -> frozenset[Reason]:
-        """Return for what machines may be refused to the class."""
+        """Return the reasons for which the class may be refused machines."""
         found = {each.reason for each in self.exclusions}
         if self.attraction is not None:
             found.add(self.attraction.reason)
@@ -145,7 +145,7 @@ class ClassRules:
         return frozenset(found)
 
     def drop_reasons(self, reasons: Collection[Reason]) -> ClassRules:
-        """Return the same without what refuses machines for some reasons."""
+        """Return the same rules without those that refuse machines for ``reasons``."""
         attraction = self.attraction
         return replace(
             self,
@@ -163,9 +163,9 @@ class ClassRules:
 class RuleSet:
     """All rules of a round.
 
-    ``of``: problem class -> its rules; classes not in it know no rules and matter to none. ``unsettled``: (counter,
-    domain) -> uid of a task that is about to be bound there, if only this task draws others into the domain.
-    ``modelled``: constraints of models, as they stand when the round begins; never added to themselves.
+    ``of``: rules by problem class; classes without an entry have no rules, and no rule counts them. ``unsettled``:
+    (counter, domain) -> uid of a task that is about to be bound there, if only this task attracts others to the domain.
+    ``modelled``: constraints of models, as they are when the round begins; never added to themselves.
     """
 
     counters: Sequence[Counter]
@@ -178,7 +178,7 @@ class RuleSet:
         return self.of.get(cls, _NONE)
 
     def matters_elsewhere(self, cls: int) -> bool:
-        """Return whether where tasks of a class are may matter to others on other machines."""
+        """Return whether the places of a class's tasks may matter to tasks on other machines."""
         rules = self.rules(cls)
         return rules.modelled or any(self.counters[number].coarse for number in rules.adds)
 
@@ -186,4 +186,4 @@ class RuleSet:
 _NONE = ClassRules()
 
 NO_RULES = RuleSet([])
-"""There are none."""
+"""For rounds without rules between tasks."""

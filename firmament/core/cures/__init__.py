@@ -1,3 +1,1 @@
-"""Finds changes that would give a waiting task a place: to the task, to machines, or moves of others; each is
-tested.
-"""
+"""Finds and tests changes that would give a waiting task a place: of the task, of machines, or moves of other tasks."""

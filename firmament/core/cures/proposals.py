@@ -1,4 +1,4 @@
-"""Proposes cures: changes after which a waiting task might have a place, by the cause that keeps it waiting."""
+"""Proposes cures for each cause that keeps a task waiting: changes after which the task might have a place."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from firmament.core.selectors.labels import HOSTNAME
 
 @dataclass(frozen=True, slots=True)
 class Cure:
-    """After ``steps`` the task gets ``machine``; tried by rounds. ``moves``: of others, uid -> machine.
+    """After ``steps`` the task gets ``machine``, as rounds have shown. ``moves`` of other tasks: uid -> machine.
 
-    ``rival``: who else waits and would get the place first, "" for nobody. ``together``: so many that wait have places
-    then, the task among them; 0: it was tried for the task by itself.
+    ``rival``: another waiting task that would get the place first, "" if none. ``together``: how many waiting tasks,
+    this one among them, then have places; 0: the cure was tried for the task by itself.
     """
 
     steps: tuple[CureChange, ...]
@@ -27,14 +27,14 @@ class Cure:
 
 
 def propose_for_cause(rules: NodeRules, standing: ChangedMachine, cause: Cause) -> Iterator[CureProposal]:
-    """Yield what could be changed about a task or a machine that refuses it for a cause, the smallest change first."""
+    """Yield possible changes of the task or of a machine that refuses it for a cause, the smallest change first."""
     rule = rules.rule_of(cause.reason)
     own = None if rule is None else rule.cures(standing)
     yield from drop_constraints(standing) if own is None else own
 
 
 def one_more_like(rules: NodeRules, standing: ChangedMachine, suffix: str = "") -> CureProposal:
-    """Return the proposal of one more machine like this one, empty."""
+    """Return the proposal to add an empty machine like this one."""
     like = standing.machine
     name = f"{like.name}-more{suffix}"
     labels = {**like.labels, HOSTNAME: name} if HOSTNAME in like.labels else dict(like.labels)

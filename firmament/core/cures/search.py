@@ -1,9 +1,8 @@
-"""Finds cures for waiting tasks, one answer per class or gang: tests with a round each proposal that the
-reasons suggest.
+"""Finds cures for waiting tasks, per class or gang: runs a test round for each proposal that the reasons suggest.
 
-A cure costs no other task anything: other waiting tasks keep the places that they get, and no task is evicted for it. A
-waiting task without any cure of its own may take the place that a change makes; such changes are shown only if there
-are no others.
+A cure costs no other task anything: other waiting tasks keep the places that they get, and no task is evicted. But
+a change may also open a place that a waiting task without any cure of its own takes; such changes are returned only
+if there are no others.
 """
 
 from __future__ import annotations
@@ -23,34 +22,35 @@ from firmament.core.rescheduling.trials import Trials
 from firmament.core.rules.node_resources import lacking
 
 _ROOM = (lack_of(""),)
-"""Stands for all sets of causes that are about resources only."""
+"""Stands for all sets of causes that concern only resources."""
 
 _MACHINES = 3
-"""Most machines that are looked at for each set of reasons: those that lack least."""
+"""Most machines that are examined for each set of reasons: those that lack least."""
 
 _STEPS = 3
-"""Changes that one cure has at most, if no single one helps."""
+"""Most changes in one cure, if no single one helps."""
 
 _OF_A_KIND = 2
-"""Most cures of one kind, so that there are others to choose from."""
+"""Most cures of one kind, so that there is a choice between kinds."""
 
 
 class Waiting:
-    """``events`` describe a cluster; ``trials`` know it, and no task that waits."""
+    """Finds cures for the waiting tasks among ``events``; ``trials`` know the cluster without its waiting tasks."""
 
     def __init__(self, trials: Trials, events: Sequence[Event]) -> None:
         self._trials = trials
         self.submitted = [each for each in events if isinstance(each, TasksSubmitted) and each.uids]
-        """The tasks that wait."""
+        """The waiting tasks."""
         self._gangs = {
             each.job.id: each.job for each in events if isinstance(each, JobDefined) and each.job.is_gang
         }
 
     def cures(self, uids: Collection[str], *, tries: int, most: int) -> dict[str, tuple[Cure, ...]]:
-        """Return what would let tasks have a place, each by itself, after at most so many ``tries`` for each class.
+        """Return what would give each of the tasks a place, after at most ``tries`` test rounds for each class.
 
-        Cures of a gang are changes, or moves of other tasks, after which all its waiting tasks have places. Otherwise
-        the result has ``most`` cures for the task by itself, and those that help all waiting tasks of its class.
+        The cures of a gang are changes, or moves of other tasks, after which all its waiting tasks have places.
+        Otherwise there are up to ``most`` cures for the task by itself, and those that help all waiting tasks of its
+        class.
         """
         found: dict[str, tuple[Cure, ...]] = {}
         for together in self._kinds([uid for each in self.submitted for uid in each.uids if uid in uids]):
@@ -77,7 +77,7 @@ class Waiting:
         return found
 
     def find_room(self, uids: Sequence[str], tries: int) -> GangRoom | None:
-        """Return the moves that give one of the tasks a place, or the gang of one; of the first that is helped."""
+        """Return the moves that give one of the tasks a place, or all of its gang; for the first that they help."""
         for together in self._kinds(uids):
             first = next(uid for uid in uids if any(uid in each.uids for each in together))
             gang = together if together[0].job in self._gangs else [_single(together[0], first)]
@@ -94,7 +94,7 @@ class Waiting:
         return replace(alone(own, index), job=""), [each for each in others if each.uids]
 
     def _kinds(self, uids: Sequence[str]) -> Iterator[list[TasksSubmitted]]:
-        """Yield what was submitted of each class of the tasks, and of each gang, in the order of the tasks."""
+        """Yield what was submitted of each class, and of each gang, of the tasks, in the order of the tasks."""
         event_of = {uid: each for each in self.submitted for uid in each.uids}
         seen: set[str | int] = set()
         for event in (event_of[uid] for uid in uids if uid in event_of):
@@ -111,7 +111,7 @@ class Waiting:
 
 
 def _drop_task(event: TasksSubmitted, index: int) -> TasksSubmitted:
-    """Return the part of an event that is about all of its tasks but one."""
+    """Return the part of an event that is about all of its tasks except one."""
     uids, names, created = event.uids, event.names, event.created
     return replace(
         event,
@@ -135,10 +135,10 @@ def _of_gang(room: GangRoom | None, waiting: Sequence[str]) -> dict[str, tuple[C
 def cures_for(
     trials: Trials, task: TasksSubmitted, *, tries: int, most: int, others: Sequence[TasksSubmitted] = ()
 ) -> tuple[Cure, ...]:
-    """Return up to ``most`` cures of a task that waits (one uid, of no gang), after at most so many ``tries``.
+    """Return up to ``most`` cures of a waiting task (one uid, of no gang), after at most ``tries`` test rounds.
 
-    They come in the order of kinds; of one kind the smallest change first. ``others`` are the other waiting tasks: a
-    cure by which one of them might take the place is returned only if there is no other cure.
+    They are ordered by kind, within a kind by size of the change. ``others`` are the other waiting tasks: a cure
+    after which one of them might take the place is returned only if there is no other cure.
     """
     return _CureSearch(trials, task, tries, others).find(most)
 
@@ -191,7 +191,7 @@ class _CureSearch:
         return Cure(proposal.steps, machine, rival=rival) if rival else None
 
     def _single(self) -> dict[CureKind, list[CureProposal]]:
-        """Return proposals by kind, those with fewer steps first: for each reason, on machines that have no other
+        """Return proposals by kind, those with fewer steps first: for each reason, on the machines that have no other
         reason and lack least.
         """
         found: dict[tuple[CureChange, ...], CureProposal] = {}
@@ -210,14 +210,14 @@ class _CureSearch:
         return by_kind
 
     def _by_causes(self) -> dict[tuple[Cause, ...], list[str]]:
-        """Return machines by why they refuse the task; all that lack some resource are one."""
+        """Return machines by the causes for which they refuse the task; all that lack only resources have one key."""
         found: dict[tuple[Cause, ...], list[str]] = {}
         for machine, causes in self._refusals.items():
             found.setdefault(_ROOM if lacks_only_room(causes) else causes, []).append(machine)
         return found
 
     def _nearest(self, machines: Sequence[str]) -> list[str]:
-        """Return those of which the largest part of a request that is lacking is the least."""
+        """Return the machines that lack the smallest part of a requested resource."""
 
         def shortage(name: str) -> float:
             lacks = lacking(self._standing(name)).values()
@@ -240,7 +240,7 @@ class _CureSearch:
         )
 
     def _repair(self) -> Cure | None:
-        """Return several changes one after another, until some machine takes the task."""
+        """Return a cure of several changes, made one after another until some machine takes the task."""
         for name in self._nearest(list(self._refusals)):
             steps: tuple[CureChange, ...] = ()
             change = TrialChange()
@@ -267,9 +267,7 @@ class _CureSearch:
 
 
 def _looks(steps: Sequence[CureChange]) -> tuple[object, ...]:
-    """Return equal for changes that are nearly the same: of one thing, on whichever machine, by whichever
-    amount.
-    """
+    """Return a key that is equal for steps that differ only in the machine or the amount."""
     return tuple(
         (
             step.kind,
@@ -285,6 +283,6 @@ def _label(value: int | str | None) -> str:
 
 
 def _both(before: TrialChange, after: TrialChange) -> TrialChange:
-    """Return the later change; it was made on top of the one before it."""
+    """Return the combination of two changes, of which the later was made on top of the earlier."""
     machine = before.machine if after.machine is None else after.machine
     return TrialChange(before.content if after.content is None else after.content, machine)

@@ -75,7 +75,7 @@ class _TogetherSearch:
         self._proposed: dict[tuple[CureChange, ...], CureProposal] | None = None
 
     def smaller(self) -> Iterator[Cure]:
-        """Yield the least reduction of one resource's request, or else of all in the same measure."""
+        """Yield the smallest reduction of the request for one resource, or else of all in equal proportion."""
         columns = [
             column
             for column in np.flatnonzero(self._member > 0).tolist()
@@ -109,7 +109,7 @@ class _TogetherSearch:
         yield from self._try(steps, change)
 
     def _most(self, member_of: Callable[[int], Int64], beyond: int) -> int:
-        """Return the largest amount below ``beyond`` with which all fit by number; 0 if none is small enough."""
+        """Return the largest amount below ``beyond`` with which there is room for all by number; 0 if none."""
         low, high = 0, beyond
         while high - low > 1:
             middle = (low + high) // 2
@@ -126,7 +126,7 @@ class _TogetherSearch:
         return member
 
     def wider(self, kind: CureKind) -> Iterator[Cure]:
-        """Yield what could be asked less of where all may be, by one change of a kind."""
+        """Yield cures that loosen where the tasks may be by one change of this kind."""
         if self._proposed is None:
             self._proposed = self._wider_rules()
         for steps, proposal in self._proposed.items():
@@ -134,7 +134,7 @@ class _TogetherSearch:
                 yield from self._try(steps, TogetherChange(content=proposal.change.content))
 
     def _wider_rules(self) -> dict[tuple[CureChange, ...], CureProposal]:
-        """Return proposals about the tasks alone: against the reasons of single machines, and against rules between the
+        """Return proposals that change only the tasks: for the reasons of single machines, and for rules between the
         tasks.
         """
         trials, content = self._trials, self._trials.content_of(self._waiting[0])
@@ -159,7 +159,7 @@ class _TogetherSearch:
         return found
 
     def fewer(self) -> Iterator[Cure]:
-        """Yield the largest gang of which all would have places, if it had fewer members."""
+        """Yield the largest smaller gang of which all members would have places."""
         wanted = len(self._uids)
         if self._job is None:
             return
@@ -171,7 +171,7 @@ class _TogetherSearch:
             yield from self._try((step,), change)
 
     def more_machines(self) -> Iterator[Cure]:
-        """Yield how many machines more are enough, like the one of which the fewest are."""
+        """Yield how many additional machines are enough; they are like the machine of which the fewest are needed."""
         lacking = len(self._uids) - self._slots(self._member)
         sizes = {name: count_slots(self._total(name), self._member) for name in self._usable}
         if lacking <= 0 or not any(sizes.values()):
@@ -213,7 +213,7 @@ class _TogetherSearch:
 
 
 def _set_amount(member: Int64, column: int, amount: int) -> Int64:
-    """Return the same request with another amount of one resource."""
+    """Return a copy of a request with another amount of one resource."""
     changed = member.copy()
     changed[column] = amount
     return changed

@@ -1,1 +1,1 @@
-"""Answers for people: why tasks wait, which machines a task may use, and the state of the cluster."""
+"""Answers people's questions: why tasks wait, which machines a task may use, and the state of the cluster."""

@@ -1,6 +1,6 @@
-"""Says which task took the place that a pending task could have had when the round began.
+"""Finds the tasks that took the place that a pending task could have had when the round began.
 
-Named are only tasks without which it would have had the place: as few as possible, the least important first.
+Only tasks without which it would have had the place are named: as few as possible, the least important first.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from firmament.core.snapshot.snapshot import Snapshot
 from firmament.core.state.cluster import Cluster
 
 NAMED = 2
-"""Most tasks that a message names, all of its reader's namespace; the others are counted."""
+"""Most tasks that a message names, all in the namespace of the reader; the others are only counted."""
 
 _MACHINES = 4
-"""Machines that are looked at for each class that waits: those on which the round has put the fewest tasks."""
+"""Machines that are examined for each waiting class: those on which the round has put the fewest tasks."""
 
 _CHECKS = 1_000
-"""Most sets of tasks that are tried in a round; tasks that lose a place beyond that are told so without names."""
+"""Most sets of tasks that are tried in one round. Messages about tasks that lose a place after that give no names."""
 
 _PAIRED_KINDS = 12
-"""Pairs of tasks are tried where tasks of at most so many classes came to a machine."""
+"""Pairs of tasks are tried only if the round has put tasks of at most this many classes on the machine."""
 
 
 class LostPlace(NamedTuple):
-    """A machine (row of the snapshot), and how many tasks of which classes took it from another: class -> count."""
+    """A machine (row of the snapshot), and the tasks that took it from another task: class -> count."""
 
     machine: int
     takers: Mapping[int, int]
 
 
 class Contention:
-    """Places at the beginning of a round, and the tasks that took them."""
+    """Compares the places at the beginning of a round with the tasks that took them."""
 
     def __init__(self, cluster: Cluster, snapshot: Snapshot, placed: Assignments) -> None:
         self._cluster = cluster
@@ -49,10 +49,10 @@ class Contention:
         self._left = _CHECKS
 
     def explain(self, index: int, readers: Iterable[int]) -> str:
-        """Return a sentence about a class of the snapshot of which tasks stay pending; empty if it had no
-        place to lose.
+        """Return a sentence that says which tasks took the place of a class of the snapshot that stays pending; empty
+        if it had no place to lose.
 
-        It is told ``readers`` (rows), who learn no names of tasks in other namespaces than their own.
+        The sentence is for the tasks ``readers`` (rows): it names no tasks in other namespaces than theirs.
         """
         lost = self.find_lost_place(index)
         if lost is None:
@@ -68,9 +68,9 @@ class Contention:
         return f" {machine} had room until {', '.join(named)}{more} took it in the same round."
 
     def find_lost_place(self, index: int) -> LostPlace | None:
-        """Return the place that a class lost to the fewest tasks; without takers if they are elsewhere or unknown.
+        """Return the place that a class lost to the fewest tasks; it has no takers if they are gone or unknown.
 
-        None: no machine had room for it, or some machine still has.
+        None: no machine had room for the class, or some machine still has.
         """
         if len(self._placed.cls) == 0:
             return None
@@ -92,14 +92,14 @@ class Contention:
 
     @cached_property
     def _end(self) -> Board:
-        """How things stand once all that was placed is there."""
+        """The board after all placements of the round."""
         after = self._start.copy()
         after.book(self._placed)
         return after
 
     @cached_property
     def _end_without_ledgers(self) -> Board:
-        """The same where tasks can be taken back."""
+        """The same board without ledgers, so that tasks can be taken back."""
         after = self._end.copy()
         after.residual.ledgers = []
         return after
@@ -130,8 +130,8 @@ class Contention:
         return sum(lost.takers.values()), max(map(self._importance, lost.takers))
 
     def _fewest(self, index: int, machine: int) -> dict[int, int]:
-        """Return the fewest tasks, by class, without which a machine takes one more of a class; empty if none
-        are found.
+        """Return the fewest tasks, by class, without which a machine takes one more task of a class; empty if no such
+        set was found.
         """
         came = self._came_to(machine)
         trial = _OneMachine(self._start, self._end_without_ledgers, index, machine, came)
@@ -145,8 +145,8 @@ class Contention:
         return self._not_put_back(trial, came)
 
     def _not_put_back(self, trial: _OneMachine, came: Mapping[int, int]) -> dict[int, int]:
-        """Return those that are left out once all others are there again: the smallest return first, then the
-        important.
+        """Return a set of tasks without which the machine has room, found by returning all others one by one: those
+        that take the smallest share of the request first, then the more important.
         """
         out = dict(came)
         for cls in sorted(came, key=lambda cls: (trial.share(cls), -self._importance(cls), cls)):
@@ -164,8 +164,8 @@ class Contention:
         return trial.opens_without(takers)
 
     def _members(self, lost: LostPlace) -> list[int]:
-        """Return rows of the tasks that took a place; of each class those that have waited least. Empty if
-        some are gone.
+        """Return the rows of the tasks that took a place: of each class those that have waited least. Empty if some of
+        them are not there any more.
         """
         name = self._snapshot.machine_names[lost.machine]
         row, tasks = self._cluster.machines.row_of.get(name), self._cluster.tasks
@@ -180,7 +180,7 @@ class Contention:
 
 
 def _small_sets(came: Mapping[int, int]) -> Iterator[dict[int, int]]:
-    """Yield each task by itself, and pairs where there are not too many; the least important first, as they come."""
+    """Yield each task by itself, then pairs if there are not too many classes; the least important first."""
     yield from ({cls: 1} for cls in came)
     if len(came) <= _PAIRED_KINDS:
         kinds = list(came)
@@ -194,10 +194,10 @@ def _small_sets(came: Mapping[int, int]) -> Iterator[dict[int, int]]:
 
 
 class _OneMachine:
-    """Whether a machine would take one more task of a class if some of the tasks that came to it were not there.
+    """Tells whether a machine would take one more task of a class if some of the tasks that came to it were not there.
 
-    Everybody else is where the round has put them: at the ``end``, ledgers aside, which is as before after each
-    question.
+    All other tasks are where the round has put them: the board ``end``, without ledgers, which is the same again
+    after each question.
     """
 
     def __init__(self, start: Board, end: Board, index: int, machine: int, came: Mapping[int, int]) -> None:
@@ -207,13 +207,13 @@ class _OneMachine:
         self._end, self._ledgers = end, start.residual.ledgers
 
     def share(self, cls: int) -> float:
-        """Return how much of what is asked for a task has, at most of any resource."""
+        """Return the largest part of the request, over the resources that it asks for, that a task of ``cls`` takes."""
         asked = self._request > 0
         parts = self._problem.requests[self._problem.shape[cls]][asked] / self._request[asked]
         return float(parts.max(initial=0.0))
 
     def opens_without(self, takers: Mapping[int, int]) -> bool:
-        """Return whether the machine takes the task without these, by class."""
+        """Return whether the machine takes the task if these tasks, by class, are not there."""
         if self._ledgers and not self._has_ledgers(takers):
             return False
         for cls, count in takers.items():
@@ -224,7 +224,7 @@ class _OneMachine:
         return opens
 
     def _has_ledgers(self, takers: Mapping[int, int]) -> bool:
-        """Return whether ledgers have room with the others alone on the machine: they give nothing back."""
+        """Return whether the ledgers have room if only the remaining tasks came; ledgers cannot take tasks back."""
         problem = self._problem
         shapes = problem.map_to_ledgers(problem.shape)
         stay = {cls: count - takers.get(cls, 0) for cls, count in self._came.items()}

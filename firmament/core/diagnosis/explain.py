@@ -37,7 +37,7 @@ from firmament.core.snapshot.snapshot import model_columns
 
 
 def explain(context: RoundContext, uid: str, now: float) -> Explanation:
-    """Judge every machine for the task ``uid`` (known), as if it were waiting: its own use is not held against it."""
+    """Judge every machine for the task ``uid`` (known), as if it were waiting: what it uses itself counts as free."""
     cluster, configuration = context.cluster, context.configuration
     tasks = cluster.tasks
     task = tasks.row_of[uid]
@@ -145,8 +145,8 @@ def _model_verdicts(
 
 
 def _scarcity(assessed: RoundAssessment, configuration: CoreConfiguration) -> SoftCost | None:
-    """Return what machines with scarce resources cost the one task of an assessment, as one of its preferred
-    rules.
+    """Return what the use of machines with scarce resources costs the one task of an assessment, in the form of a
+    preferred rule.
     """
     if configuration.scarce is None:
         return None
@@ -158,7 +158,7 @@ def _scarcity(assessed: RoundAssessment, configuration: CoreConfiguration) -> So
 def _preference_verdicts(
     assessed: RoundAssessment, soft: SoftCost | None, scarce: SoftCost | None
 ) -> list[ModelVerdict]:
-    """Return the task's own preferred rules; the score is what its cost leaves of 100, 100 without any rule."""
+    """Return the verdicts of the task's own preferred rules; the score is 100 minus the mean cost per weight."""
     nothing = np.zeros(assessed.machines.count)
     whole = SoftCost.join((assessed.preferred[0], soft, scarce)) or SoftCost(nothing, nothing, 0)
     score = 100.0 - whole.points / max(1, whole.weight)
@@ -169,7 +169,7 @@ def _preference_verdicts(
 
 
 def _replace_answer(assessed: RoundAssessment, position: int, answer: Assessment) -> RoundAssessment:
-    """Return what was assessed of a single shape with another answer of the model at a position."""
+    """Return the assessment of a single shape with ``answer`` in place of that of the model at ``position``."""
     assessments = list(assessed.assessments)
     assessments[position] = answer
     static = assessed.static[0]

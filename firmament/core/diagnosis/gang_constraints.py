@@ -1,8 +1,8 @@
 """Finds the constraints that keep a gang from being placed as a whole, although each machine has room.
 
-Each constraint between its tasks, and each resource that they ask for, is dropped in turn, then several together, and
-the gang is tried once more beside what the round has placed. Before that, the quota that it draws on is. That is done
-for few and small gangs in a round; of others nothing is said.
+Each constraint between its tasks, and each resource that they ask for, is dropped in turn, then several of them
+together, and the gang is tried again beside what the round has placed. The quota that the gang draws on is dropped
+before all of these. This is done only for few and small gangs of a round; nothing is said about the others.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from firmament.core.rules.registry import constraint_behind, name_constraints_of
 _PLENTY = 2**40
 
 MOST_CELLS = 4_000_000
-"""Tasks times machines over which gangs are tried in one round: as many as take some tenths of a second."""
+"""Limit of tasks times machines that are tried in one round, which takes some tenths of a second."""
 
 _TUNING = PlacementTuning(gang_search_cells=200_000)
 
 
 @dataclass(slots=True)
 class GangConstraints:
-    """Looks into the gangs of a round that found no place.
+    """Examines the gangs of a round that found no place.
 
-    ``placed``: what did; ``resources``: names of columns; ``content_of``: what tasks of a class are; ``jobs``: ids of
-    the gangs.
+    ``placed``: what the round placed; ``resources``: names of the columns; ``content_of``: content of a class, by
+    index; ``jobs``: ids of the gangs.
     """
 
     problem: PlacementProblem
@@ -46,7 +46,7 @@ class GangConstraints:
     cells: int = MOST_CELLS
 
     def culprits(self, gang: int) -> str:
-        """Return what the gang lacks, "" if that is not known: one of several constraints, or several together."""
+        """Return what the gang lacks: one of several constraints, or several together; "" if that is not known."""
         problem = self.problem
         members = np.flatnonzero(problem.gang == gang)
         quota = self._find_quota(members)
@@ -71,7 +71,7 @@ class GangConstraints:
             (some for some in (constraints, asked, every) if not alone and self._fits(gang, members, some)),
             (),
         )
-        for each in together:  # constraints that are not needed are not to blame
+        for each in together:  # leave out constraints that need not be dropped
             rest = [other for other in together if other != each]
             if self._fits(gang, members, rest):
                 together = rest
@@ -88,9 +88,7 @@ class GangConstraints:
         return self.problem.rules.rules(cls)
 
     def _fits(self, gang: int, members: Int64, dropped: Sequence[str | int]) -> bool:
-        """Return whether the gang is placed as a whole without these rules, and with plenty of these
-        resources.
-        """
+        """Return whether the whole gang is placed without the rules, and with plenty of the resources, ``dropped``."""
         kinds = {each for each in dropped if isinstance(each, str)}
         resources = [each for each in dropped if isinstance(each, int)]
         problem = self.problem
@@ -105,7 +103,7 @@ class GangConstraints:
         return self._is_placed(problem, gang)
 
     def _find_quota(self, members: Int64) -> str:
-        """Return words for the quotas on which members draw, "" for none."""
+        """Return words for the quotas on which the members draw, "" if there are none."""
         quotas = self.problem.quotas
         if quotas is None:
             return ""
@@ -113,7 +111,7 @@ class GangConstraints:
         return " and ".join(f"the quota of {quotas.names[node]}" for node in nodes if node >= 0)
 
     def _without_draws(self, members: Int64) -> QuotaTerms | None:
-        """Return the quotas as if the shapes of members drew on none."""
+        """Return the quotas changed so that the shapes of the members draw on none."""
         quotas = self.problem.quotas
         if quotas is None:
             return None
@@ -122,7 +120,7 @@ class GangConstraints:
         return replace(quotas, draw=draw)
 
     def _is_placed(self, problem: PlacementProblem, gang: int) -> bool:
-        """Return whether the gang is placed as a whole in a changed problem, beside what the round has placed."""
+        """Return whether the whole gang is placed in a changed problem, beside what the round has placed."""
         state = Board(problem)
         state.book(self.placed)
         found = GangTrial(state, _TUNING).gangs(np.array([gang], dtype=np.int64))

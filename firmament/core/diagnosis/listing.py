@@ -61,14 +61,14 @@ def machine_states(cluster: Cluster) -> Iterator[MachineState]:
 
 @dataclass(frozen=True, slots=True)
 class BoundTask:
-    """The content of a bound task's class, and the event that would tell of the task: its class has the number 0."""
+    """The content of a bound task's class, and the event that reports the task with class number 0."""
 
     content: TaskClass
     event: TasksBound
 
 
 def get_bound_task(cluster: Cluster, uid: str) -> BoundTask:
-    """Return what is known of a task (known, and bound)."""
+    """Return what is known of a task, which must be known and bound."""
     task = cluster.tasks.row_of[uid]
     content = cluster.classes.rows[int(cluster.tasks.cls[task])].content
     return BoundTask(content, describe_bound(cluster, task))
@@ -76,8 +76,10 @@ def get_bound_task(cluster: Cluster, uid: str) -> BoundTask:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """``resources``: K of them; ``machines``: names, M of them; ``use``: float64[M, K], NaN rows without a report;
-    ``offered``: float64[M, K]. ``tasks``: float64[K] by uid, of those that are on machines and in their last reports.
+    """Measured use of machines and tasks.
+
+    ``resources``: K names; ``machines``: M names; ``use``: float64[M, K], NaN in rows without a report; ``offered``:
+    float64[M, K]. ``tasks``: float64[K] by uid, of those tasks that are on machines and in their last reports.
     """
 
     resources: tuple[str, ...]
@@ -88,7 +90,7 @@ class Measured:
 
 
 def get_measured(cluster: Cluster) -> Measured:
-    """Return the last reports. Single tasks are known only where some model looks at load."""
+    """Return the last reports. The use of single tasks is known only if some model considers load."""
     machines, tasks = cluster.machines, cluster.tasks
     rows = on_machines(cluster)
     use, reported = compute_reported_use(cluster, rows)
@@ -102,9 +104,9 @@ def get_measured(cluster: Cluster) -> Measured:
 
 
 def find_open(context: RoundContext, uids: Sequence[str], machines: Sequence[str]) -> list[Bool]:
-    """Return bool[M] per task: which of the machines (names) are open to it, by all rules whose answers last.
+    """Return bool[M] per task: which of the machines (names) are open to it by all rules whose answers do not expire.
 
-    Tasks that no rule tells apart share one array.
+    Tasks that all rules treat alike share one array.
     """
     cluster = context.cluster
     rows = np.array([cluster.machines.row_of[name] for name in machines], dtype=np.int64)
@@ -115,10 +117,11 @@ def find_open(context: RoundContext, uids: Sequence[str], machines: Sequence[str
 
 
 def iter_broken_rules(context: RoundContext) -> Iterator[BrokenRule]:
-    """Yield each bound task whose machine the rules of its class refuse, by class and then as the tasks came.
+    """Yield each bound task whose machine is refused by the rules of its class, ordered by class and then by arrival.
 
-    Labels, taints and volumes change after tasks have been placed, and others place tasks by other rules. Some rules
-    keep tasks from coming, and not from staying (``NodeRule.binds_running``).
+    This happens because labels, taints and volumes change after tasks have been placed, and because others place
+    tasks by other rules. Rules that keep tasks from coming but not from staying (``NodeRule.binds_running``) are left
+    out.
     """
     cluster, tasks = context.cluster, context.cluster.tasks
     bound = tasks.in_state(TaskPhase.BOUND)
@@ -126,7 +129,7 @@ def iter_broken_rules(context: RoundContext) -> Iterator[BrokenRule]:
     for cls in np.unique(tasks.cls[bound]).tolist():
         found = cluster.classes.rows[cls]
         if cluster.classes.shapes[found.shape].invalid:
-            continue  # a fault of its own, wherever it is
+            continue  # its specification is invalid, on whichever machine it is
         row = context.static_rows.get(found.shape)
         members = bound[tasks.cls[bound] == cls]
         code = row.code[tasks.machine[members]]

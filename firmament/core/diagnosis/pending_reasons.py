@@ -38,20 +38,20 @@ from firmament.core.state.tasks import TaskPhase
 from firmament.core.state.waiting import tell
 
 MOST_KINDS = 100
-"""Classes without gangs for which a round finds reasons: that takes longer than placing a class."""
+"""Most classes without gangs for which a round finds reasons: that takes longer than placing a class."""
 
 
 def pending_reasons(
     context: RoundContext, snapshot: Snapshot, placed: Assignments, shortages: Mapping[int, str]
 ) -> tuple[Int64, list[Unscheduled]]:
-    """Return rows of the round's tasks that stay pending, and the messages that changed.
+    """Return rows of the round's tasks that stay pending, and the messages that have changed.
 
-    Where too many classes have found no place, the last ones are left out: they are tried again in the next round.
+    If too many classes have found no place, the last ones are left out: the next round tries them again.
 
     ``shortages``: by gang, why a group with rules found no place.
-    Reasons describe the machines as they are after the round's placements; a task that had a place when the round began
-    is also told who took it. Where events during the round have opened a machine to a class, nothing is said about it:
-    the next round tries again.
+    Reasons describe the machines after the round's placements. A task that had a place when the round began is also
+    told which tasks took it. Nothing is said about a class to which events during the round have opened a machine: the
+    next round tries it again.
     """
     cluster, tasks = context.cluster, context.cluster.tasks
     pending = _still_pending(cluster, snapshot)
@@ -115,8 +115,8 @@ def _gang_prefix(cluster: Cluster, snapshot: Snapshot, index: int) -> str:
 
 
 def _still_pending(cluster: Cluster, snapshot: Snapshot) -> dict[int, Int64]:
-    """Return by class of the snapshot, its members that are the same tasks as then, unchanged, and pending,
-    if any.
+    """Return, by class of the snapshot, those members that are still pending and have not been replaced or changed
+    since; classes without any are left out.
     """
     tasks = cluster.tasks
     then = snapshot.tasks
@@ -144,9 +144,7 @@ def _root_causes(
     state: RuleState,
     known: _StaticRefusals,
 ) -> RootCauses:
-    """Return what refuses machines to one class: kube-scheduler's filters in its order, then models, groups,
-    reservations.
-    """
+    """Return what refuses machines to a class: kube-scheduler's filters in its order, models, groups, reservations."""
     cluster = context.cluster
     cls, shape = int(snapshot.cls[index]), int(snapshot.problem.shape[index])
     found: list[MachineRefusal] = []
@@ -168,7 +166,7 @@ def _root_causes(
 
 
 class _StaticRefusals:
-    """What rules about machines say of a shape, alike refusals put together: many shapes in a row have the same."""
+    """What rules about machines refuse to a shape, with equal refusals merged; kept while shapes have the same row."""
 
     def __init__(self, context: RoundContext) -> None:
         self._context = context
@@ -176,7 +174,7 @@ class _StaticRefusals:
         self._found: tuple[StaticRow, list[MachineRefusal]] | None = None
 
     def get(self, shape: int) -> tuple[StaticRow, list[MachineRefusal]]:
-        """Return the row of a shape, and its refusals."""
+        """Return the row of a shape with equal refusals merged, and its refusals."""
         row = self._context.static_rows.get(shape)
         if self._found is None or self._row is not row:
             merged = row.merge_alike()
@@ -186,10 +184,10 @@ class _StaticRefusals:
 
 @dataclass(frozen=True, slots=True)
 class _ModelRefusals:
-    """What the models of a snapshot refuse, in terms of the machines that are there now.
+    """What the models of a snapshot refuse, translated to the machines that exist now.
 
-    ``rows``: int64[M] of the snapshot's machines, the present row of each, -1 for gone; None if none has moved.
-    ``board``: models' limits and pairs of tasks, after the round's placements.
+    ``rows``: int64[M] of the snapshot's machines, the present row of each, -1 if it is gone; None if no row has
+    changed. ``board``: models' limits and pairs of tasks after the round's placements.
     """
 
     snapshot: Snapshot
@@ -210,7 +208,7 @@ class _ModelRefusals:
         return cls(snapshot, len(cluster.machines), rows, board)
 
     def filters(self, shape: int) -> list[tuple[str, Bool]]:
-        """Return per model that filters: its reason and the machines it refuses to a shape, bool[M now]."""
+        """Return, for each model that filters, its reason and the machines that it refuses to a shape, bool[M now]."""
         return [
             (reason, self._now(refused))
             for assessment in self.snapshot.assessed.assessments
@@ -218,21 +216,19 @@ class _ModelRefusals:
         ]
 
     def find_occupied(self, shape: int) -> Bool:
-        """Return bool[M now]: machines that are refused for nothing but what tasks have taken of joint rows."""
+        """Return bool[M now]: machines that are refused only because of what tasks have taken of joint rows."""
         preemption = self.snapshot.preemption
         if preemption is None or preemption.occupied is None:
             return np.zeros(self.machines, dtype=np.bool_)
         return self._now(preemption.occupied[shape])
 
     def outside(self, index: int) -> list[tuple[AnyReason, Bool]]:
-        """Return the machines that are not in the tree over which a class's group shares out, bool[M now]."""
+        """Return the machines outside the tree over which a class's group is distributed, bool[M now]."""
         found = find_outside(self.snapshot.problem, index)
         return [(reason, self._now(refused)) for reason, refused in found]
 
     def limits(self, index: int) -> list[tuple[AnyReason, Bool]]:
-        """Return reasons for which limits and pairs refuse machines to one more task of a class, bool[M now]
-        each.
-        """
+        """Return the limits and pairs, as reasons, that refuse machines (bool[M now]) to one more task of a class."""
         return [(reason, self._now(refused)) for reason, refused in self.board.limit_refusals(index)]
 
     def _now(self, refused: Bool) -> Bool:

@@ -1,4 +1,4 @@
-"""Says why evicting others would not help a task that stays pending, in kube-scheduler's words."""
+"""Says, in kube-scheduler's words, why evicting other tasks would not help a task that stays pending."""
 
 from __future__ import annotations
 
@@ -16,14 +16,13 @@ from firmament.core.state.tasks import TaskPhase
 NOT_HELPFUL = "Preemption is not helpful for scheduling"
 NO_VICTIMS = "No preemption victims found for incoming pod"
 IN_VAIN = " no new claims to deallocate, preemption: "
-"""What follows once nothing else helps: kube-scheduler looks for devices to take back, then for victims."""
+"""Comes after all other reasons: kube-scheduler looks for devices to take back, then for victims."""
 NEVER = f"{IN_VAIN}not eligible due to preemptionPolicy=Never."
 
 
 def evictable(cluster: Cluster, importance: Importance, rows: Int64, reach: int) -> tuple[Int64, Int64]:
-    """Return what evictions for a task with this ``reach`` would give back on the machines ``rows``: int64[A,
-    K], and the number of tasks that would go: int64[A]. What leaves anyway is given back, but is nobody's
-    victim.
+    """Return what evictions for a task with this ``reach`` would free on the machines ``rows``: int64[A, K], and the
+    number of victims: int64[A]. Tasks that leave anyway are freed too, but do not count as victims.
     """
     tasks = cluster.tasks
     size = len(tasks.uid)
@@ -43,7 +42,7 @@ def evictable(cluster: Cluster, importance: Importance, rows: Int64, reach: int)
 
 
 class PreemptionReasons:
-    """Sentences for the tasks of one round."""
+    """Finds, for the tasks of one round, the sentences about preemption."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -53,8 +52,8 @@ class PreemptionReasons:
         self._lowest = int(self._importance.standing_of(tasks, bound).min()) if len(bound) else None
 
     def explain(self, cls: int, task: int, causes: RootCauses) -> str:
-        """Return a sentence about tasks of class row ``cls`` such as ``task`` (row); ``causes``: why they
-        have no place.
+        """Return a sentence about tasks of the class row ``cls`` such as ``task`` (row); ``causes``: why they have no
+        place.
         """
         cluster = self._cluster
         content = cluster.classes.rows[cls].content
@@ -79,7 +78,7 @@ class PreemptionReasons:
         return f"{IN_VAIN}{summarise(machines, list(counts.items()))}"
 
     def _large_enough(self, request: Int64) -> Bool:
-        """Return bool[M]: machines that offer enough of every resource at all; volumes are no resources here."""
+        """Return bool[M]: machines whose capacity is enough in every resource; volumes are not resources here."""
         capacity = self._cluster.machines.capacity[:, : len(request)]
         enough = np.ones(len(capacity), dtype=np.bool_)
         for each in lacks(capacity, request, self._cluster.resources.names):
@@ -90,8 +89,8 @@ class PreemptionReasons:
     def _count_after_evictions(
         self, free: Int64, request: Int64, some: Bool, rows: Int64, causes: RootCauses
     ) -> dict[str, int]:
-        """Return machines by the reason for which evictions would not help: ``rows`` of machines, their ``free`` room
-        once all possible victims are gone, ``some``: bool, machines with victims.
+        """Return how many machines have which reason for which evictions would not help. ``rows``: the machines;
+        ``free``: their room once all possible victims are gone; ``some``: bool, machines with victims.
         """
         lacking = lacks(free[some][:, : len(request)], request, self._cluster.resources.names)
         counts = dict(root_causes(int(some.sum()), lacking).counts())

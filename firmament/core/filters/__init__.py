@@ -1,1 +1,1 @@
-"""Which machines a shape may use, and why not the others."""
+"""Decides which machines a shape may use, and why not the others."""

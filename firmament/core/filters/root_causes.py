@@ -1,6 +1,7 @@
 """Finds the root cause why each machine is refused: the first refusal in kube-scheduler's order of filters.
 
-Where kube-scheduler's filter names all that is lacking (`Stage.RESOURCES`, `Stage.VOLUMES`), all of it is told.
+Where kube-scheduler's filter names everything that is lacking (`Stage.RESOURCES`, `Stage.VOLUMES`), all of it is
+listed.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ TELLING_ALL = frozenset({Stage.RESOURCES, Stage.VOLUMES})
 
 @dataclass(frozen=True, slots=True)
 class RootCauses:
-    """``refusals`` in order of stages; ``code``: int16[M], the first that applies to each machine, -1 for none."""
+    """``refusals``, sorted by stage; ``code``: int16[M], index of the first that applies to each machine, or -1."""
 
     refusals: tuple[MachineRefusal, ...]
     code: Codes
 
     def counts(self) -> list[tuple[str, int]]:
-        """Return machines per reason, in the order in which reasons are told."""
+        """Return the number of machines per reason, in the order in which people see the reasons."""
         as_root = np.bincount(self.code + 1, minlength=len(self.refusals) + 1)[1:]
         found: dict[str, int] = {}
         several: dict[str, Bool] = {}
@@ -50,7 +51,7 @@ class RootCauses:
         return order_reasons(list(found.items()))
 
     def machines(self) -> dict[str, Bool]:
-        """Return bool[M] by reason: the machines of which it is told; a reason that none bears is left out."""
+        """Return bool[M] by reason: the machines that it applies to; reasons without machines are left out."""
         found: dict[str, Bool] = {}
         for index, (cause, refused) in enumerate(self.refusals):
             root = self.code == index
@@ -64,29 +65,27 @@ class RootCauses:
         return found
 
     def find_of_task(self) -> str:
-        """Return what is wrong with the task wherever it goes, "" for nothing."""
+        """Return the reason that refuses the task wherever it goes, "" for none."""
         return next((cause.summary for cause, _ in self.refusals if cause.reason.of_task), "")
 
     def find_refused(self) -> Bool:
-        """Return bool[M]: machines that something refuses."""
+        """Return bool[M]: machines that some refusal applies to."""
         return self.code >= 0
 
     def find_at_stage(self, stage: Stage) -> Bool:
-        """Return bool[M]: machines whose root cause is of a stage."""
+        """Return bool[M]: machines whose root cause is of ``stage``."""
         found = np.array(
             [*(cause.reason.stage == stage for cause, _ in self.refusals), False], dtype=np.bool_
         )
         return found[self.code]
 
     def curable(self) -> Bool:
-        """Return bool[M]: machines that evictions may open, as far as their root cause tells; all that
-        nothing refuses.
-        """
+        """Return bool[M]: machines that evictions may open, judged by their root cause, or that nothing refuses."""
         curable = np.array([*(cause.curable for cause, _ in self.refusals), True], dtype=np.bool_)
         return curable[self.code]
 
     def list_causes(self, machine: int) -> tuple[Cause, ...]:
-        """Return the reasons why one machine is refused; nothing if it is not. No two causes have the same words."""
+        """Return the reasons why one machine is refused, without equal words; empty if it is not refused."""
         if self.code[machine] < 0:
             return ()
         root = self.refusals[self.code[machine]].cause
@@ -100,7 +99,7 @@ class RootCauses:
         return tuple({cause.words: cause for cause in same}.values())
 
     def drop_lack(self) -> RootCauses:
-        """Return the same if nothing were lacking: what keeps a task off beside resources."""
+        """Return the root causes as if no resources were lacking."""
         return root_causes(
             len(self.code), [each for each in self.refusals if each.cause.reason.stage != Stage.RESOURCES]
         )
@@ -111,10 +110,10 @@ def root_causes(
     refusals: Iterable[MachineRefusal],
     standing: tuple[Sequence[MachineRefusal], Codes] | None = None,
 ) -> RootCauses:
-    """Put refusals of ``machines`` machines in order; those of one stage stay as they are given.
+    """Return the root causes of ``machines`` machines; refusals of one stage keep the given order.
 
-    ``standing``: further refusals, at most one per machine, which come before others of their stage; and int16[M]: the
-    one that refuses each machine, -1 for none. They may be hundreds.
+    ``standing``: further refusals (there may be hundreds), at most one per machine, which come before others of their
+    stage; and int16[M]: index of the refusal of each machine, -1 for none.
     """
     fixed, place = ((), None) if standing is None else standing
     told = sorted([*fixed, *refusals], key=_stage)
@@ -139,5 +138,5 @@ def _stage(refusal: MachineRefusal) -> Stage:
 
 
 def rule_refusals(told: Iterable[tuple[AnyReason, Bool]]) -> list[MachineRefusal]:
-    """Return refusals by the rules between tasks, in the order in which `RuleState.refusals` tells them."""
+    """Return refusals by rules between tasks, in the order of `RuleState.refusals`."""
     return [MachineRefusal(Cause(reason), refused) for reason, refused in told]

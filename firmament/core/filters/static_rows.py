@@ -1,8 +1,7 @@
-"""What keeps tasks off machines: of a shape all that rules about machines say, of a class its pins, a lack of room,
-rules between tasks, and others besides.
+"""Finds what keeps tasks off machines: rules about machines (by shape), pins and room (by class), rules between tasks.
 
-Rules in kube-scheduler's order of filters; the first that refuses a machine holds (`root_causes` puts the others
-between).
+Rules come in kube-scheduler's order of filters, and the first that refuses a machine counts (`root_causes` puts the
+others in between).
 """
 
 from __future__ import annotations
@@ -27,16 +26,14 @@ from firmament.core.state.machines import MachineTable
 
 @dataclass(frozen=True, slots=True)
 class StaticRow:
-    """``feasible``: bool[M]; ``code``: int16[M], index into ``causes`` where not feasible, -1 where feasible."""
+    """``feasible``: bool[M]; ``code``: int16[M], index into ``causes`` if infeasible, -1 if feasible."""
 
     feasible: Bool
     code: Codes
     causes: tuple[Cause, ...]
 
     def add_refusals(self, refused: Bool, cause: Cause) -> StaticRow:
-        """Return this row with further machines refused for ``cause``; machines refused before keep their
-        cause.
-        """
+        """Return this row with more machines refused for ``cause``; machines refused before keep their cause."""
         newly = self.feasible & refused
         if not newly.any():
             return self
@@ -44,7 +41,7 @@ class StaticRow:
         return StaticRow(self.feasible & ~refused, code, (*self.causes, cause))
 
     def merge_alike(self) -> StaticRow:
-        """Return this row with one cause for all that a sum over machines calls the same, such as each node's taint."""
+        """Return this row with causes of equal summary merged, such as the taints of single nodes."""
         index_of: dict[str, int] = {}
         merged = [index_of.setdefault(cause.summary, len(index_of)) for cause in self.causes]
         if len(index_of) == len(merged):
@@ -54,18 +51,18 @@ class StaticRow:
         return StaticRow(self.feasible, code, tuple(self.causes[index] for index in first))
 
     def refusals(self) -> list[MachineRefusal]:
-        """Return what the row says, cause by cause."""
+        """Return the row as refusals, one per cause."""
         return [MachineRefusal(cause, self.code == index) for index, cause in enumerate(self.causes)]
 
 
 def static_row(machines: MachineTable, shape: TaskClass, rules: NodeRules) -> StaticRow:
-    """Judge every machine for a shape by the rules whose answers last: everything but room and pins."""
+    """Return the row of a shape by the rules whose answers last, that is, by everything except room and pins."""
     count = len(machines)
     if shape.invalid:
         row = StaticRow(np.ones(count, dtype=np.bool_), np.full(count, -1, dtype=np.int16), ())
         why = Cause(StatedReason(shape.invalid, Stage.NAMED))
         return row.add_refusals(np.ones(count, dtype=np.bool_), why)
-    told = rules.lasting_refusals(machines, shape)  # a refusal for each taint: they may be hundreds
+    told = rules.lasting_refusals(machines, shape)  # one refusal per taint, so there may be hundreds
     first = np.full(count, -1, dtype=np.int16)
     for index in range(len(told) - 1, -1, -1):
         first[told[index].refused] = index
@@ -77,9 +74,9 @@ def static_row(machines: MachineTable, shape: TaskClass, rules: NodeRules) -> St
 
 
 class StaticRows:
-    """Static rows by shape, kept as long as no machine changed in a way that they depend on.
+    """Caches static rows by shape until machines change in a way that matters.
 
-    Shapes that the rules do not tell apart share one row.
+    Shapes that are equal for the rules share a row.
     """
 
     def __init__(self, machines: MachineTable, shapes: Sequence[TaskClass], rules: NodeRules) -> None:
@@ -91,16 +88,14 @@ class StaticRows:
         self._shared: dict[Hashable, StaticRow] = {}
 
     def get(self, shape: int) -> StaticRow:
-        """Return the row of a shape, computed if need be. Rules whose answers do not last are asked each
-        time.
-        """
+        """Return the row of a shape, cached if possible; rules whose answers do not last are asked each time."""
         row = self.get_lasting(shape)
         for cause, refused in self.rules.passing_refusals(self._machines, self._shapes[shape]):
             row = row.add_refusals(refused, cause)
         return row
 
     def get_lasting(self, shape: int) -> StaticRow:
-        """Return the row of a shape by what depends on the ``static_version`` alone."""
+        """Return the row of a shape by the rules that depend on the machines' ``static_version`` alone."""
         if self._version != self._machines.static_version:
             self._rows.clear()
             self._shared.clear()
@@ -115,12 +110,12 @@ class StaticRows:
         return row
 
     def renumber(self, new_row: Int64) -> None:
-        """Move shapes to new rows: ``new_row[old]``, int64[S], -1 for those that are gone."""
+        """Move shapes to new rows: ``new_row[old]``, int64[S], -1 for removed shapes."""
         renumbered = [(int(new_row[shape]), row) for shape, row in self._rows.items()]
         self._rows = {shape: row for shape, row in renumbered if shape >= 0}
 
     def keep_only(self, shapes: set[int]) -> None:
-        """Drop rows of shapes that no task waits for, so that memory follows the pending work."""
+        """Drop rows of all other shapes, so that memory follows the pending tasks."""
         for shape in self._rows.keys() - shapes:
             del self._rows[shape]
         self._shared = {self._key(shape): row for shape, row in self._rows.items()}
@@ -139,12 +134,11 @@ def verdict(
     others: Iterable[MachineRefusal],
     refusals: Sequence[MachineRefusal] | None = None,
 ) -> RootCauses:
-    """Return kube-scheduler's filters in its order, then ``others``: what models, limits, groups and
-    reservations refuse.
+    """Return the root causes for a class: kube-scheduler's filters, then ``others`` (models, limits, groups,
+    reservations).
 
-    ``cls``: row of the class; ``static``: the lasting refusals of its shape; ``free``: int64[M, K], room as its tasks
-    see it; ``rules``: rules in which the class has number ``index``; ``refusals``: those of ``static``, if they are
-    known.
+    ``cls``: row of the class; ``static``: the lasting refusals of its shape; ``free``: int64[M, K], room for its tasks;
+    ``rules``: rules in which the class has number ``index``; ``refusals``: those of ``static``, if already computed.
     """
     request = cluster.request_of(cls)
     pins = pin_refusals(cluster, cls)

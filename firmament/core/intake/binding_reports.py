@@ -1,4 +1,4 @@
-"""Applies reports on bindings and evictions that rounds have decided."""
+"""Applies reports on the bindings and evictions that rounds have decided."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ class BindingOutcomes:
     clock: Callable[[], float]
 
     def apply(self, reports: Sequence[BindingReport]) -> None:
-        """Take note of bindings: accepted ones are bound, refused ones wait again (with back-off if to be retried).
+        """Apply reports: accepted bindings bind their tasks, refused tasks wait again (with back-off if they may be
+        retried).
 
-        A refused task that is not to be retried stays unschedulable until an event about it arrives. Reports about
-        unknown tasks, about tasks that are known to be bound, and about a machine that the task is no longer meant for,
-        are ignored: a refusal may well arrive after the task has been seen running.
+        A refused task that must not be retried stays unschedulable until an event about it arrives. Reports about
+        unknown tasks, about tasks that are bound already, and about a machine that a task is no longer assigned to, are
+        ignored: a refusal may arrive after the task has been seen running.
         """
         cluster, tasks = self.cluster, self.cluster.tasks
         importance = Importance.from_tasks(tasks)
@@ -56,7 +57,7 @@ class BindingOutcomes:
     def _apply_refusal(self, task: int, *, retry: bool) -> None:
         """Let an assumed task wait again, unless its gang keeps the place for it."""
         cluster = self.cluster
-        cluster.jobs.touch(cluster.tasks.job[task])  # also if it keeps its place
+        cluster.jobs.touch(cluster.tasks.job[task])  # even if it keeps its place
         self._back_off(task)
         waits = self.evictions.holds_up(cluster, task)
         if retry and not waits and self.rebinding.keeps_place(cluster, task):
@@ -69,14 +70,14 @@ class BindingOutcomes:
         transitions.back_off(self.cluster, task, self.clock(), first=first, last=last)
 
     def _let_off(self, victim: int) -> None:
-        """Take note that a task (row) was not evicted: the task that counted on it waits again, with back-off."""
+        """Record that a task (row) was not evicted; tasks that depended on it wait again, with back-off."""
         cluster = self.cluster
         for task in self.evictions.let_off(cluster, victim):
             self._back_off(task)
             transitions.release(cluster, task, promised=True)
 
     def _is_owed(self, task: int) -> bool:
-        """Return whether others were told to leave for an assumed task (row)."""
+        """Return whether other tasks were evicted for an assumed task (row)."""
         cluster = self.cluster
         uid = cluster.tasks.uid[task]
         return bool(cluster.tasks.owed[task]) or uid in cluster.records.payloads.get(NOMINATION_RECORD, {})

@@ -1,7 +1,7 @@
-"""Applies events to a cluster. A batch is checked as a whole before, so that a bad event in it changes nothing.
+"""Applies events to a cluster. A batch is checked as a whole first, so that a bad event in it changes nothing.
 
 New tasks are added as columns, however many events bring them. A driver that starts sends tens of thousands of events
-of one task each: what is done per task must be little, and what can be done for many at once is.
+of one task each, so as much as possible is done for many tasks at once.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ TaskEvent = TypeVar("TaskEvent", bound=TasksSubmitted | TasksBound)
 T = TypeVar("T")
 
 MOST_KINDS = 1000
-"""Kinds of records per cluster. Models read a handful."""
+"""Most kinds of records per cluster; models read a handful."""
 
 
 def apply_events(cluster: Cluster, events: Sequence[Event], now: float) -> None:
@@ -71,7 +71,9 @@ def apply_events(cluster: Cluster, events: Sequence[Event], now: float) -> None:
             _apply(cluster, event)
     intake.flush()
     if not all(isinstance(event, (MachineSampled, TaskSampled)) for event in events):
-        cluster.version += 1  # no rule looks at use, so decisions in the making stand
+        cluster.version += (
+            1  # except for use, which no rule considers, so that an open round's decisions stand
+        )
 
 
 def _apply(cluster: Cluster, event: Event) -> None:
@@ -101,17 +103,17 @@ def _apply(cluster: Cluster, event: Event) -> None:
             cluster.drop_record(kind, name)
 
 
-# --- before any event is applied: each must fit the cluster as it is by then, and the cluster must not grow beyond its
+# --- Checks before any event is applied: each must be valid after those before it, and the cluster must stay within its
 # limits, so that no driver uses up the memory of all.
 
 
 def validate(events: Sequence[Event], known: ClassTable) -> bool:
     """Raise ``InvalidEventError`` for the first event that could not be applied after those before it.
 
-    Returns whether all events that submit or bind tasks name different ones.
+    Returns whether all tasks that the events submit or bind are different.
     """
     changed: dict[int, TaskClass | None] = {}
-    uids, count = set[str](), 0  # one set for all, as it is the dearest part of looking at an event
+    uids, count = set[str](), 0  # one set for all events, as it is the most expensive part
 
     def content_of(number: int) -> TaskClass | None:
         return changed[number] if number in changed else known.content(number)
@@ -136,7 +138,7 @@ def validate(events: Sequence[Event], known: ClassTable) -> bool:
 
 
 def _note_named(uids: Sequence[str], named: set[str], count: int) -> None:
-    """Add the tasks of an event to ``named``, ``count`` in all; refuse an event that gives a task twice."""
+    """Add the tasks of an event to ``named``, ``count`` in all; raise for an event that names a task twice."""
     named.update(uids)
     if len(named) < count:
         for uid, times in Counter(uids).items():
@@ -149,7 +151,7 @@ def _require(condition: bool, message: str) -> None:
 
 
 def _task_class(number: int, content: TaskClass, former: TaskClass | None) -> None:
-    """Check a class; ``former``: what its number stands for already."""
+    """Check a class; ``former``: the content that its number has already, None for none."""
     owner = f"task class {number}"
     _require(
         former is None or former == content,
@@ -160,11 +162,11 @@ def _task_class(number: int, content: TaskClass, former: TaskClass | None) -> No
 
 
 class TooLargeClusterError(InvalidEventError):
-    """Events that would make the cluster larger than it may be; nothing of them has been applied."""
+    """Raised for events that would make the cluster larger than allowed; none of them has been applied."""
 
 
 def check_size(cluster: Cluster, events: Sequence[Event], limits: SizeLimits) -> None:
-    """Raise ``TooLargeClusterError`` if there would be too much of something after all of ``events``.
+    """Raise ``TooLargeClusterError`` if the cluster would be too large in any respect after ``events``.
 
     Removals in the same batch do not count: room that a batch makes can be used from the next batch on.
     """
@@ -190,7 +192,7 @@ def check_size(cluster: Cluster, events: Sequence[Event], limits: SizeLimits) ->
 
 
 def _check(what: str, most: int, known: Collection[T], count: int, named: Iterable[T]) -> None:
-    """Check that ``named`` has at most ``count`` different items; count them only if there might be too many."""
+    """Check that ``named``, of at most ``count`` items, adds few enough; distinct items are counted only if needed."""
     if len(known) + count <= most:
         return
     new = sum(each not in known for each in set(named))
@@ -207,7 +209,7 @@ def _check(what: str, most: int, known: Collection[T], count: int, named: Iterab
 def _apply_singly(
     cluster: Cluster, event: TasksSubmitted | TasksBound, intake: TaskIntake, now: float
 ) -> None:
-    """Apply an event some of whose tasks are known already."""
+    """Apply an event some of whose tasks are known."""
     cls = cluster.classes.row(event.task_class)
     for index, uid in enumerate(event.uids):
         task = cluster.tasks.row_of.get(uid)
@@ -217,9 +219,7 @@ def _apply_singly(
         intake.flush()
         if isinstance(event, TasksBound):
             _bind(cluster, task, cls, event, index, now)
-        elif (
-            cluster.tasks.state[task] == TaskPhase.PENDING
-        ):  # one that has a machine keeps it, and what it is
+        elif cluster.tasks.state[task] == TaskPhase.PENDING:  # others keep machine and description
             describe(cluster, task, cls, event, index)
 
 
@@ -233,7 +233,7 @@ def alone(event: TaskEvent, index: int) -> TaskEvent:
 
 
 def _bind(cluster: Cluster, task: int, cls: int, event: TasksBound, index: int, now: float) -> None:
-    """Bind a task: one that was assumed there only changes its state; any other comes to its machine."""
+    """Bind a task: a task that is assumed there only changes its state; any other comes to its machine."""
     if cluster.where(task) == event.machine and cluster.tasks.cls[task] == cls:
         if not event.assumed:
             transitions.find_bound(cluster, task, now)
@@ -241,7 +241,7 @@ def _bind(cluster: Cluster, task: int, cls: int, event: TasksBound, index: int, 
         enlist(cluster, task, event.job)
     else:
         enlist(cluster, task, event.job)
-        waiting.activate_members(cluster, event.job)  # a gang may now need one less
+        waiting.activate_members(cluster, event.job)  # the gang may now need one task less
         transitions.arrive_bound(cluster, task, cls, event.machine, now)
         if event.assumed:
             transitions.await_bindings(cluster, np.array([task], dtype=np.int64))
@@ -258,11 +258,11 @@ def _define_job(cluster: Cluster, job: Job) -> None:
 
 
 class TaskIntake:
-    """Gathers events about tasks that are not known yet, and adds these to the cluster when told to.
+    """Collects events about unknown tasks, and adds these to the cluster in batches.
 
-    The cluster is afterwards as if each event had been applied by itself, in order; whoever applies another event, or
-    asks for a task that may be among them, calls ``flush`` before. ``now`` is the cluster's clock; with ``distinct`` no
-    task may be in two of the events.
+    The cluster is afterwards as if each event had been applied alone, in order; code that applies another event, or
+    reads a task that may be among them, calls ``flush`` first. ``now``: the cluster's clock; ``distinct``: no task is
+    in two of the events.
     """
 
     def __init__(self, cluster: Cluster, now: float, *, distinct: bool) -> None:
@@ -272,7 +272,7 @@ class TaskIntake:
         self._uids: set[str] | None = None if distinct else set()
 
     def apply(self, event: TasksSubmitted | TasksBound) -> bool:
-        """Take an event in, if all its tasks are new; else say no, and leave the cluster up to date."""
+        """Collect an event if all its tasks are new; otherwise flush, and return False."""
         if self._uids is not None and not self._uids.isdisjoint(event.uids):
             self.flush()
         if not self._cluster.tasks.row_of.keys().isdisjoint(event.uids):
@@ -286,7 +286,7 @@ class TaskIntake:
         return True
 
     def flush(self) -> None:
-        """Add what was gathered."""
+        """Add the collected tasks to the cluster."""
         if bound := [event for event in self._events if isinstance(event, TasksBound)]:
             _add_bound(self._cluster, bound, self._now)
         elif self._events:
@@ -312,7 +312,7 @@ def _add(
     created: Float64 | None,
     now: float,
 ) -> Int64:
-    """Add the tasks of events as pending members of their jobs; returns their rows: int64[N]."""
+    """Add the tasks of events as pending members of their jobs; return int64[N]: their rows."""
     sizes = [len(event.uids) for event in events]
     row_of_class = {number: cluster.classes.row(number) for number in {event.task_class for event in events}}
     uids = list(chain.from_iterable(event.uids for event in events))
@@ -343,7 +343,7 @@ def _add(
 
 
 def _group_priorities(events: Sequence[TasksSubmitted | TasksBound], sizes: list[int]) -> Int64 | None:
-    """Return the group priority of each task: int64[N], None if there is none at all."""
+    """Return int64[N]: the group priority of each task, or None if no task has one."""
     stated = [event.group_priority for event in events]
     if all(each is None for each in stated):
         return None
@@ -351,9 +351,7 @@ def _group_priorities(events: Sequence[TasksSubmitted | TasksBound], sizes: list
 
 
 def _column(events: Sequence[TasksSubmitted | TasksBound], field: str) -> Float64 | None:
-    """Return float64[N], what events say of each of their tasks, 0 for events that do not say it; None if no event
-    does.
-    """
+    """Return float64[N]: a field of events for each task, 0 where an event does not state it; None if none does."""
     given: list[Sequence[float]] = [getattr(event, field) for event in events]
     if not any(given):
         return None

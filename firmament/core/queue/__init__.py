@@ -1,1 +1,1 @@
-"""The order of tasks when places are scarce: importance, fair shares, reservations."""
+"""Decides the order of tasks when places are scarce: importance, fair shares, reservations."""

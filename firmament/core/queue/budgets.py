@@ -1,17 +1,18 @@
-"""Budgets of work per namespace and round: tasks beyond it wait for rounds of their own.
+"""Limits each namespace's work per round: tasks beyond the limit wait for rounds of their own.
 
-The time of a round grows with what pods ask for, and nothing but the bytes of an object bounds that. So the work of a
-round is estimated beforehand, by class (see ``class_work``), and so much is done of it at a time:
+The time of a round grows with what pods ask for, which only the size of an object limits. So the work of a round is
+estimated beforehand, by class (see ``class_work``), and limited:
 
-- Tasks of namespaces whose work is within the budget are *light*. So are the ordinary classes of the others, if these
-  are within the budget by themselves. While some of them wait, a round is about them alone.
-- All else is *heavy*, and waits for a round of its own: one follows each round of light tasks, or comes at once where
-  no light task waits. It takes as much as two budgets allow, at least one class or gang: half of it is for expensive
+- Tasks of namespaces whose work is within the budget are *light*. So are the ordinary classes of other namespaces, if
+  these classes alone are within the budget. As long as light tasks wait, a round is for them alone.
+- All other tasks are *heavy*, and wait for a round of their own: one follows each round of light tasks, or comes at
+  once
+  if no light task waits. It takes as much as two budgets allow, at least one class or gang; half of it is for expensive
   classes (``ORDINARY``), if some wait. So a namespace that is alone in the cluster has rounds of two budgets.
 
-So light tasks wait for at most one such round, whose work is bounded, even if they arrive while it runs. Nothing
-starves: heavy namespaces take turns, and of what a namespace asks for, the most important goes first in one round and
-what has been put off longest in the next. Gangs are not split; one that no round should take is refused.
+So light tasks wait for at most one such round, whose work is limited, even if they arrive while it runs. Nothing
+starves: heavy namespaces take turns, and within a namespace the most important tasks come first in one round, and those
+put off longest in the next. Gangs are not split; a gang that is too large for any round is refused.
 """
 
 from __future__ import annotations
@@ -42,44 +43,44 @@ from firmament.core.state.tasks import TaskPhase
 from firmament.core.state.waiting import note_put_off, tell
 
 PUT_OFF = "put off to a round of its own: its namespace asks for so much that others would have to wait"
-"""What a task is told that has been put off and not been tried before."""
+"""Message of a task that has been put off and was not tried before."""
 
 ALONE = 2
-"""Budgets that a round takes which is about heavy tasks alone, or where one namespace alone waits."""
+"""Budgets of a round that is for heavy tasks alone, or in which one namespace alone waits."""
 
 
 class Budgets:
-    """Chooses the tasks of a round that would otherwise be too much work.
+    """Chooses the tasks of a round if all of them together would be too much work.
 
-    ``put_off``: how many tasks the last round left out; they wait for a round of their own.
+    ``put_off``: how many tasks the last round left out for a round of their own.
     """
 
     def __init__(self, cluster: Cluster, rules: NodeRules, budget: int, class_looks: int) -> None:
-        """``rules``: those about machines; ``budget``: ``RoundOptions.namespace_looks``; ``class_looks``: as there."""
+        """``rules``: rules about machines; ``budget``, ``class_looks``: as in ``RoundOptions``."""
         self._cluster = cluster
         self._budget = budget
         self._work = ClassWork(cluster, rules, class_looks)
         self._turns, self._ordinary_turns = Turns(), Turns()
         self._looks = np.empty(0, dtype=np.int64)
-        """By class row: looks at all machines beside the others that wait, all that the class takes included."""
+        """By class row: looks at all machines for the class, beside the other classes that wait."""
         self._expensive = np.empty(0, dtype=np.bool_)
         self._names: list[str] = []
         self._namespace = np.empty(0, dtype=np.int64)
-        """By task row, the place of its namespace in ``_names``, of those that wait in this round."""
+        """By task row: index in ``_names`` of the namespace of each task that waits in this round."""
         self._ruled: frozenset[str] = frozenset()
         """Gangs that are distributed over a tree."""
         self._rounds = self._own_rounds = 0
         self._own_round_is_due = self._waited = False
         self.put_off = 0
         self.too_large: dict[str, str] = {}
-        """Gangs that no round can take, and why; the code that holds them back clears it."""
+        """Gangs that no round can take, and why; cleared by the code that holds them back."""
 
     def forget_classes(self) -> None:
         """Forget everything, as classes have other rows now."""
         self._work.forget()
 
     def choose(self, waiting: Int64) -> Int64:
-        """Return those of ``waiting`` (task rows) that take part in the round that begins; at least one, if any."""
+        """Return the tasks of ``waiting`` (rows) that take part in the round that begins; at least one if any waits."""
         self.put_off = 0
         if len(waiting) == 1 and not self._waited and not self._cluster.jobs.gangs:
             self._own_round_is_due = False
@@ -111,16 +112,16 @@ class Budgets:
         return waiting[chosen] if self._waited else waiting
 
     def _look_at(self, counts: Int64) -> None:
-        """Estimate the work of all classes for a round of so many tasks of each (int64[C])."""
+        """Estimate the work of all classes for a round with ``counts`` tasks of each (int64[C])."""
         rules = self._together(counts > 0)
         self._expensive = rules > ORDINARY
         self._looks = rules + self._list_extra()
 
     def _refuse_gangs(self, waiting: Int64, counts: Int64) -> Int64:
-        """Return the tasks of a round that all take part in but those of gangs that no round should take.
+        """Return the tasks of a round in which all take part, without gangs that are too large for any round.
 
-        A gang is refused whoever waits beside it, as others may come while the round is under way. ``counts``:
-        int64[C], the tasks of each class.
+        Such a gang is refused whoever else waits, as other tasks may come while the round runs. ``counts``: int64[C],
+        tasks of each class.
         """
         gangs, tasks = self._cluster.jobs.gangs, self._cluster.tasks
         if not gangs or int((self._work.looks + self._list_extra())[counts > 0].sum()) <= self._most:
@@ -132,7 +133,7 @@ class Budgets:
         return waiting[~np.isin(waiting, np.concatenate(refused))] if refused else waiting
 
     def _choose(self, waiting: Int64, heavy: Bool, ruled: Bool) -> Bool:
-        """Return bool[N]: who takes part in a round of which all together would be too much."""
+        """Return bool[N]: the tasks that take part in a round, of which all together would be too much."""
         light = not heavy.all()
         if not heavy.any() or (light and not self._own_round_is_due):
             self._own_round_is_due = bool(heavy.any())
@@ -142,9 +143,9 @@ class Budgets:
         return heavy & self._affordable(waiting, heavy, ruled)
 
     def _at_most(self, counts: Int64) -> tuple[int, int]:
-        """Return bounds on the looks for so many tasks of each class, if every term selects every class.
+        """Return upper bounds on the looks for ``counts`` tasks of each class, as if every term selected every class.
 
-        The first is for ordinary classes, the second for expensive ones and for what makes more of them expensive.
+        The first is for ordinary classes, the second for expensive classes and for what makes ordinary ones expensive.
         """
         work, present = self._work, counts > 0
         machines = max(1, len(self._cluster.machines))
@@ -154,7 +155,8 @@ class Budgets:
         ordinary = int(found[~dear & ~plain].sum())
         alike = int(found[plain].sum())
         if not self._waited:
-            # A plain class takes less than one look at each of many machines, so they are counted together.
+            # A plain class takes less than one look at each machine if there are many, so plain classes are counted
+            # together.
             alike = min(alike, int(np.count_nonzero(plain & present)) * PLAIN_LOOKS // machines)
         return ordinary + alike, int(found[dear].sum()) + pairs // machines
 
@@ -162,7 +164,7 @@ class Budgets:
         return self._work.list_extra(len(self._cluster.machines))
 
     def _together(self, present: Bool) -> Int64:
-        """Return int64[C]: the looks for each of the classes that are present (bool[C]), beside the others."""
+        """Return int64[C]: looks for each of the ``present`` classes (bool[C]) beside the others."""
         work = self._work
         found = work.looks.copy()
         for row in np.flatnonzero(present & (work.terms > 0) & (work.looks <= ORDINARY)).tolist():
@@ -170,10 +172,10 @@ class Budgets:
         return found
 
     def find_costly(self, rows: Int64) -> Bool:
-        """Return bool[N]: the tasks (rows) that it is too much to ask whenever something changes.
+        """Return bool[N]: tasks (rows) that are too expensive to check whenever something changes.
 
-        These are all of expensive classes, if the classes are too many together; and those of ordinary ones whose
-        namespace has too many.
+        These are all tasks of expensive classes, if these classes are too many together; and tasks of ordinary classes
+        whose namespace has too many of them.
         """
         cls = self._cluster.tasks.cls[rows]
         self._work.bring_up()
@@ -193,13 +195,13 @@ class Budgets:
 
     @property
     def _most(self) -> int:
-        """The budget in looks at all machines."""
+        """The budget as a number of looks at all machines."""
         return max(1, self._budget // max(1, len(self._cluster.machines)))
 
     # --- who is heavy ---------------------------------------------------------------------------------------------
 
     def _find_ruled(self, waiting: Int64) -> Bool:
-        """Return bool[N]: the tasks of groups that are distributed over a tree; notes these groups."""
+        """Return bool[N]: tasks of groups that are distributed over a tree; stores these groups."""
         self._ruled = list_groups(self._cluster) if self._cluster.jobs.gangs else frozenset()
         if not self._ruled:
             return np.zeros(len(waiting), dtype=np.bool_)
@@ -208,11 +210,11 @@ class Budgets:
 
     @property
     def _of_a_group(self) -> int:
-        """Looks at each machine that a group over a tree takes, whatever its tasks ask for."""
+        """Looks at each machine for a group over a tree, whatever its tasks ask for."""
         return count_group_looks(len(self._cluster.machines))
 
     def _heavy(self, waiting: Int64, ruled: Bool) -> Bool:
-        """Return bool[N]: who waits for a round of its own, as its namespace asks for too much.
+        """Return bool[N]: tasks that wait for a round of their own, as their namespace asks for too much.
 
         ``ruled``: bool[N], tasks of groups over a tree. These count as expensive, each group once.
         """
@@ -251,11 +253,11 @@ class Budgets:
                 heavy[index] = job in held
 
     def _pair(self, namespace: Int64, rows: Int64) -> Int64:
-        """Return one number for the namespace and class of each task (rows): several times as fast as pairs."""
+        """Return one number for the namespace and class of each task (rows), several times as fast as pairs."""
         return namespace * len(self._work.looks) + self._cluster.tasks.cls[rows]
 
     def _is_one_namespace(self, waiting: Int64) -> bool:
-        """Return whether all tasks are of one; asked about all tasks of a burst."""
+        """Return whether all tasks are of one namespace; fast even for all tasks of a burst."""
         tasks = self._cluster.tasks
         names = [tasks.name[row] for row in waiting.tolist()]
         prefix = names[0][: names[0].find("/") + 1]
@@ -268,7 +270,7 @@ class Budgets:
         return len(self._namespaces(waiting)[0]) == 1
 
     def _note_namespaces(self, waiting: Int64) -> tuple[list[str], Int64]:
-        """Return the same as ``_namespaces``, and keep it for this round."""
+        """Return the result of ``_namespaces``, and store it for this round."""
         self._names, namespace = self._namespaces(waiting)
         least = int(waiting.max(initial=0)) + 1
         if len(self._namespace) < least:
@@ -277,7 +279,7 @@ class Budgets:
         return self._names, namespace
 
     def _namespaces(self, waiting: Int64) -> tuple[list[str], Int64]:
-        """Return names of the namespaces of tasks, and int64[N]: the index of each one's."""
+        """Return the names of the tasks' namespaces, and int64[N]: the index of each task's namespace."""
         index: dict[str, int] = {}
         found = [index.setdefault(name, len(index)) for name in namespaces_of(self._cluster, waiting)]
         return list(index), np.array(found, dtype=np.int64)
@@ -285,10 +287,10 @@ class Budgets:
     # --- a round of its own ---------------------------------------------------------------------------------------
 
     def _affordable(self, waiting: Int64, heavy: Bool, ruled: Bool) -> Bool:
-        """Return bool[N]: of the heavy those who take part in a round of their own."""
+        """Return bool[N]: the heavy tasks that take part in a round of their own."""
         tasks, gangs = self._cluster.tasks, self._cluster.jobs.gangs
         ordinary: Bool = heavy & ~self._expensive[tasks.cls[waiting]] & ~ruled
-        if gangs:  # as a whole
+        if gangs:  # a gang is not split: if some member is expensive, all of it is
             dear = {tasks.job[row] for row in waiting[heavy & ~ordinary].tolist()} & gangs
             ordinary &= np.array([tasks.job[row] not in dear for row in waiting.tolist()], dtype=np.bool_)
         expensive = heavy & ~ordinary
@@ -298,9 +300,10 @@ class Budgets:
         return np.isin(waiting, np.concatenate(taken))
 
     def _take_ordinary(self, rows: Int64, most: int) -> tuple[Int64, int]:
-        """Return the tasks (rows) of ordinary classes that ``most`` looks suffice for, and the looks that are left.
+        """Return the tasks (rows) of ordinary classes for which ``most`` looks suffice, and the looks left of two
+        budgets.
 
-        The second figure is what is left of two budgets, independent of ``most``.
+        The second figure does not depend on ``most``.
         """
         tasks = self._cluster.tasks
         in_all = ALONE * self._most
@@ -319,7 +322,7 @@ class Budgets:
         return np.concatenate(taken), in_all - used
 
     def _take_expensive(self, rows: Int64, ordinary: Int64, most: int) -> list[Int64]:
-        """Return the tasks (rows) that ``most`` looks suffice for beside ``ordinary`` ones; at least one."""
+        """Return tasks (rows) for which ``most`` looks suffice beside the ``ordinary`` ones; at least one."""
         tasks = self._cluster.tasks
         present = np.zeros(len(self._looks), dtype=np.bool_)
         present[tasks.cls[ordinary]] = True
@@ -342,7 +345,7 @@ class Budgets:
         return taken
 
     def _refuse(self, unit: Unit) -> bool:
-        """Say whether it is a gang that no round should take; notes why."""
+        """Return whether a unit is a gang that is too large for any round; stores why."""
         if not unit.whole or unit.looks <= self._most:
             return False
         why = explain_too_large(self._work, np.unique(self._cluster.tasks.cls[unit.rows]))
@@ -352,7 +355,7 @@ class Budgets:
         return True
 
     def _units(self, rows: Int64) -> list[Unit]:
-        """Put tasks (rows) together to what is tried at once."""
+        """Group tasks (rows) into units that are tried together."""
         tasks, gangs = self._cluster.tasks, self._cluster.jobs.gangs
         namespace = self._namespace[rows]
         since = np.where(tasks.put_off[rows], tasks.put_off[rows], self._rounds)
@@ -371,7 +374,7 @@ class Budgets:
         return units + units_of_classes(self._cluster, rows, (self._names, namespace), since, *looks)
 
     def _in_turn(self, units: Sequence[Unit], turns: Turns) -> Iterator[Unit]:
-        """Yield units, those of each namespace in order, and one namespace after the other."""
+        """Yield units, those of each namespace in order, one namespace after the other."""
         by_namespace: dict[str, list[Unit]] = {}
         for unit in units:
             by_namespace.setdefault(unit.namespace, []).append(unit)
@@ -392,6 +395,6 @@ class Budgets:
 
 
 def _first_of_each(numbers: Int64) -> Int64:
-    """Return the places where each number occurs first."""
+    """Return the indices at which each number occurs first."""
     places: Int64 = np.unique(numbers, return_index=True)[1]
     return places

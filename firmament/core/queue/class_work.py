@@ -1,8 +1,8 @@
-"""How much work a round is expected to have with a class: by what its tasks say, not by what comes of it.
+"""Estimates how much work a round has with a class, by what its tasks state.
 
-The unit is one look at one machine. Rules say how often a round looks at every machine for what tasks state of them.
-Beside that a class takes time that no machine adds to, and more if machines are refused to it. Each class that waits
-and is selected by a term about other tasks is more work. The weights are measured, on the kinds of
+The unit is one *look* at one machine. Rules say how often a round looks at every machine because of what tasks state.
+In addition, a class takes time that does not depend on the number of machines, and more time if machines are refused to
+it. Each waiting class that a term about other tasks selects is more work. The weights are measured, on the kinds of
 `python -m benchmarks hostile`, and within a factor of three of each other.
 """
 
@@ -24,36 +24,36 @@ from firmament.core.rules.registry import (
 from firmament.core.state.cluster import Cluster
 
 ORDINARY = 64
-"""Looks at each machine up to which a class is an ordinary one. Ten rules of any kind are fewer."""
+"""Most looks at each machine for an ordinary class. Ten rules of any kind take fewer."""
 
 PAIR = 1_000
-"""Looks at a machine for each class that waits beside one which has a term that selects it."""
+"""Looks at a machine for each waiting class that a term of another waiting class selects."""
 
 _SAMPLE = 4
-"""Terms of a class that are held against the others to see how many it selects; all are taken to be like these."""
+"""Number of a class's terms that are checked for how many classes they select; the others are assumed to be alike."""
 
 TASKS_PER_LOOK = 8
-"""So many more tasks of an expensive class are as much work as the class by itself: they are placed one by one."""
+"""This many more tasks of an expensive class are as much work as the class itself, as they are placed one by one."""
 
 _OF_BEING_CHOOSY = 40
-"""Looks at each machine that a class takes besides if some machines are refused to it, whatever the rules are."""
+"""Additional looks at each machine for a class that some machines refuse, whatever the rules are."""
 
 PLAIN_LOOKS = 6_000
-"""Looks at one machine that a class without rules takes altogether, in a round of such classes: on 10,000 machines less
-than one look at each."""
+"""Looks at one machine for a class without rules, in all, in a round of such classes: on 10,000 machines less than one
+look at each."""
 
 _OF_A_GROUP, _AT_MACHINES_OF_A_GROUP = 150_000, 10
-"""Looks at one machine that a group over a tree takes altogether, and at each machine beside them."""
+"""Looks at one machine for a group over a tree, in all, and at each machine in addition."""
 
 _LOOKS_LIKE_A_CLASS = 16
-"""So many looks for rules about other tasks take as much time that no machine adds to as one more class."""
+"""This many looks for rules about other tasks take as much machine-independent time as one more class."""
 
 
 class ClassWork:
-    """What the classes of a cluster are expected to take, in looks at all machines.
+    """Estimates of the work with a cluster's classes, in looks at all machines.
 
-    ``looks``: int64[C] by class row, each class by itself; ``terms``: int64[C], its terms about other tasks.
-    ``class_looks``: looks at one machine for a class, however many machines there are.
+    ``looks``: int64[C] by class row, each class alone; ``terms``: int64[C], number of its terms about other tasks.
+    ``class_looks``: looks at one machine for a class, independent of the number of machines.
     """
 
     def __init__(self, cluster: Cluster, rules: NodeRules, class_looks: int) -> None:
@@ -62,7 +62,7 @@ class ClassWork:
         self.looks = self.terms = self._choosy = self._fixed = np.empty(0, dtype=np.int64)
 
     def bring_up(self) -> None:
-        """Look at the classes that have been defined since."""
+        """Estimate the classes that have been defined since the last call."""
         rows, known = self._cluster.classes.rows, len(self.looks)
         count = len(rows) - known
         if not count:
@@ -81,11 +81,11 @@ class ClassWork:
             self._fixed[row] += count_looks_at_others(content) // _LOOKS_LIKE_A_CLASS
 
     def forget(self) -> None:
-        """Forget everything, as rows stand for other classes now."""
+        """Forget everything, as rows now stand for other classes."""
         self.looks = self.terms = self._choosy = self._fixed = self.looks[:0]
 
     def list_extra(self, machines: int) -> Int64:
-        """Return int64[C]: looks at all of so many machines that a round takes for each class beyond its rules."""
+        """Return int64[C]: looks at all of ``machines`` machines for each class, in addition to its rules."""
         return self._choosy * _OF_BEING_CHOOSY + self._fixed * self._class_looks // max(1, machines)
 
     def find_plain(self) -> Bool:
@@ -94,7 +94,7 @@ class ClassWork:
         return plain
 
     def count_among(self, row: int, present: Bool) -> int:
-        """Return the looks at all machines that a class takes as it selects some of ``present`` (bool[C])."""
+        """Return the looks at all machines for a class because it selects some of ``present`` (bool[C])."""
         return self.count_selected(row, present) * PAIR // max(1, len(self._cluster.machines))
 
     def count_selected(self, row: int, present: Bool) -> int:
@@ -109,12 +109,12 @@ class ClassWork:
 
 
 def count_group_looks(machines: int) -> int:
-    """Return the looks at all of so many machines that a group over a tree takes beside its tasks."""
+    """Return the looks at all of ``machines`` machines for a group over a tree, in addition to its tasks."""
     return _AT_MACHINES_OF_A_GROUP + _OF_A_GROUP // max(1, machines)
 
 
 def estimate_work(looks: Int64, counts: Int64, expensive: Bool) -> Int64:
-    """Return int64[C]: looks for so many tasks of each class."""
+    """Return int64[C]: looks for ``counts`` tasks of each class."""
     again = np.where(expensive, counts // TASKS_PER_LOOK, 0)
     work: Int64 = np.where(counts > 0, looks * (1 + again), 0)
     return work
@@ -122,7 +122,7 @@ def estimate_work(looks: Int64, counts: Int64, expensive: Bool) -> Int64:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What is tried at once: tasks of one class, or of a gang."""
+    """Tasks that are tried together: of one class, or of a gang."""
 
     namespace: str
     """Namespace of the tasks."""
@@ -133,7 +133,7 @@ class Unit:
     per_task: float
     """Looks at all machines for each task."""
     since: int
-    """Number of the round that first put off one of them."""
+    """Number of the round that first put off one of the tasks."""
     priority: int
     """Priority of the tasks."""
     first: int
@@ -146,7 +146,7 @@ class Unit:
         return self.looks + int((count - 1) * self.per_task)
 
     def affordable(self, most: int) -> int:
-        """Return how many of the tasks ``most`` looks suffice for; of a gang all or none."""
+        """Return for how many of the tasks ``most`` looks suffice; for a gang all or none."""
         count = len(self.rows)
         if self.work(count) <= most:
             return count
@@ -164,9 +164,9 @@ def unit_of_gang(
     expensive: Bool,
     of_group: int,
 ) -> Unit:
-    """Return a gang's tasks (int64[N] rows) as a unit, with so many looks beside those for its classes.
+    """Return a gang's tasks (int64[N] rows) as a unit, with ``of_group`` looks in addition to those for its classes.
 
-    The others mean the same as in ``units_of_classes``.
+    The other parameters are as in ``units_of_classes``.
     """
     tasks = cluster.tasks
     classes = np.unique(tasks.cls[rows])
@@ -191,11 +191,10 @@ def units_of_classes(
     looks: Int64,
     expensive: Bool,
 ) -> list[Unit]:
-    """Return a unit for each namespace and class of tasks (int64[N] rows), of which none is a gang's.
+    """Return a unit for each namespace and class of tasks (int64[N] rows) that belong to no gang.
 
-    ``namespaces``: names, and int64[N] places among these; ``since``: int64[N], the round that first put a task off;
-    ``looks`` and ``expensive``: by class row. There may be thousands of classes, so nothing is done for each but the
-    last step.
+    ``namespaces``: names, and int64[N] indices into these; ``since``: int64[N], the round that first put each task off;
+    ``looks`` and ``expensive``: by class row. There may be thousands of classes, so only the last step is a loop.
     """
     if not len(rows):
         return []

@@ -1,7 +1,7 @@
-"""When machines will have room at the latest, by how long tasks are known to run.
+"""Computes when machines will have room at the latest, by how long tasks are known to run.
 
-A task whose class says how long it runs ends at the latest so long after it got its machine; one that is leaving counts
-as gone. Of all others nobody knows.
+A task whose class states its run time ends at the latest that long after it got its machine; a leaving task counts as
+gone. The end of all other tasks is unknown.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from firmament.core.state.cluster import Cluster
 
 
 def find_start(cluster: Cluster, needed: Mapping[int, Int64], now: float) -> float:
-    """Return by when each machine in ``needed`` will have as much free as it says, if no further task comes.
+    """Return by when each machine in ``needed`` will have as much room as stated there, if no further task comes.
 
-    ``needed``: amounts (int64[K]) by row of a machine, -1 for a machine that is gone. Minus infinity if that is not
-    known: then no task ends before it.
+    ``needed``: amounts (int64[K]) by row of a machine, -1 for a machine that is gone. Minus infinity if the time is
+    unknown: no task ends before it.
     """
     if min(needed) < 0:
         return -math.inf
@@ -33,7 +33,7 @@ def find_start(cluster: Cluster, needed: Mapping[int, Int64], now: float) -> flo
 
 
 def _find_start_of(cluster: Cluster, machine: int, amounts: Int64, rows: Int64, now: float) -> float:
-    """Return the same of one machine (row), on which the tasks ``rows`` are."""
+    """Return by when one machine (row), with the tasks ``rows``, will have ``amounts`` free."""
     tasks, machines = cluster.tasks, cluster.machines
     width = len(amounts)
     free = machines.capacity[machine, :width] - machines.used[machine, :width]

@@ -1,4 +1,4 @@
-"""Limits of gangs: a gang is not split, so the round that places it takes as long as all of its members do."""
+"""Limits of gangs: a gang is not split, so the round that places it takes as long as all of its members need."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from cost_models.interface import Int64
 from firmament.core.queue.class_work import ClassWork
 
 MOST_TERMS_OF_A_GANG = 2_000
-"""Terms of pod affinity and anti-affinity that the kinds of a gang's members may have together."""
+"""Most terms of pod affinity and anti-affinity that the kinds of a gang's members may have together."""
 
 MOST_SELECTED_OF_A_GANG = 2_000
-"""How often these terms may select kinds of the gang's own members: each term looks at each kind that it selects."""
+"""How often these terms may select kinds of the gang's own members: a term is checked against each kind it selects."""
 
 MOST_LOOKS_OF_A_GANG = 16_000
-"""Looks at each machine for the kinds of a gang's members together, whatever their rules are."""
+"""Most looks at each machine for all kinds of a gang's members, whatever their rules are."""
 
 _OF_A_KIND = 40
-"""Looks at each machine that a kind of a gang's members counts as beyond its rules: its own time on 1,500 machines, and
-that of the reasons why it has no place."""
+"""Looks at each machine for a kind of a gang's members in addition to its rules: its own time on 1,500 machines, and
+the time of finding the reasons why it has no place.
+"""
 
 
 def explain_too_large(work: ClassWork, classes: Int64) -> str:

@@ -1,15 +1,15 @@
-"""Room kept for whole gangs that others keep overtaking.
+"""Keeps room for whole gangs that other tasks keep overtaking.
 
-What a single large task meets, a gang of small ones meets as well: among tasks that come and go there is never room
+What a single large task meets, a gang of small tasks meets as well: among tasks that come and go, there is never room
 for all of it at once. After it has been passed over in a number of rounds, the next round looks for machines that have
-room for all that it lacks once those have ended that are expected to end (see ``placement.gang_room``). These are
-closed to all tasks of the same or lower priority but its own, so that they drain, and stay so until the gang is
-placed, or the reservation lapses, or the room cannot come any more. The stated bound: a gang is placed at the latest
-once every task that ran on those machines when they were reserved has ended, if that is before the reservation lapses.
+room for all that it lacks once the tasks expected to end there have ended (see ``placement.gang_room``). These machines
+are closed to all other tasks of the same or lower priority, so that they drain, until the gang is placed, the
+reservation lapses, or the room can no longer come. The stated bound: a gang is placed at the latest once every task
+that ran on those machines when they were reserved has ended, if that is before the reservation lapses.
 
-At most one machine in ``MACHINES_PER_GANG_MACHINE`` is kept for gangs at a time, or else one gang's, whatever it takes.
-Namespaces take turns, so that many gangs of one namespace do not delay those of others. A gang that would find room
-only on machines that are kept for another waits until these are free, and nobody comes before it.
+At most one machine in ``MACHINES_PER_GANG_MACHINE`` is kept for gangs at a time, or those of a single gang, however
+many. Namespaces take turns, so that many gangs of one namespace do not delay those of others. A gang that would find
+room only on machines kept for another gang waits until these are free, and no other gang comes before it.
 """
 
 from __future__ import annotations
@@ -45,31 +45,29 @@ class KeptPart:
 
 @dataclass(slots=True)
 class GangReservation:
-    """What is kept for a gang."""
+    """The room kept for a gang."""
 
     job: str
     """Id of the gang's job."""
     priority: int
     """The highest priority of its members."""
     parts: list[KeptPart]
-    """What is kept where."""
+    """The room on each machine."""
     rounds: int
-    """Rounds that placed something for which it may still last."""
+    """After how many more rounds that place something it lapses."""
     until: float
     """When it lapses, in seconds since the epoch."""
     starts: float = -math.inf
-    """When there will be room for all of it at the latest."""
+    """When there will be room for all of the gang at the latest."""
     machines: frozenset[str] = field(init=False)
-    """Names of the machines."""
+    """Names of the machines on which room is kept."""
 
     def __post_init__(self) -> None:
         self.machines = frozenset(part.machine for part in self.parts)
 
 
 class GangReservations:
-    """Reservations of gangs, ``held`` at present by job, and the gangs that are ``due``: room is sought for them in
-    the next round.
-    """
+    """Reservations of gangs: ``held`` now, by job; for gangs that are ``due``, the next round looks for room."""
 
     def __init__(self, options: RoundOptions, turns: Turns) -> None:
         self._options = options
@@ -78,10 +76,10 @@ class GangReservations:
         self.held: dict[str, GangReservation] = {}
         self.due: frozenset[str] = frozenset()
         self.sought: frozenset[str] = frozenset()
-        """Those that were due when the round that is open began."""
+        """Gangs that were due when the open round began."""
 
     def iter_closed(self, priority: int, job: str, ends: float) -> Iterator[str]:
-        """Yield the machines that are closed to tasks of ``priority`` in ``job`` that have ended at ``ends``."""
+        """Yield the machines closed to tasks of ``priority`` in ``job`` that will have ended at ``ends``."""
         for held in self.held.values():
             if held.job != job and priority <= held.priority and ends > held.starts:
                 yield from held.machines
@@ -93,7 +91,7 @@ class GangReservations:
         return sorted(row_of[name] for name in names if name in row_of)
 
     def renumber(self, new_row: Int64) -> None:
-        """Move classes to new rows: ``new_row[old]``, -1 for those that are gone."""
+        """Move classes to new rows: ``new_row[old]``, -1 for removed classes."""
         for held in self.held.values():
             for part in held.parts:
                 part.cls = int(new_row[part.cls]) if part.cls >= 0 else -1
@@ -101,8 +99,9 @@ class GangReservations:
     # --- before a round ----------------------------------------------------------------------------------------
 
     def refresh(self, cluster: Cluster, static_rows: StaticRows, starved: Int64, now: float) -> None:
-        """Drop what has served its purpose, and call the gang whose turn it is, if one of ``starved`` (task rows) is
-        in it; its members then take part in the next round.
+        """Drop reservations that are no longer needed, and make the gang due whose turn it is.
+
+        Only gangs of ``starved`` tasks (rows) count. The gang's members then take part in the next round.
         """
         self._drop_ended(cluster, static_rows, now)
         starved = starved[cluster.tasks.passed_over[starved] >= self._options.reserve_after_rounds]
@@ -127,7 +126,7 @@ class GangReservations:
             return
 
     def expect(self, cluster: Cluster, now: float) -> None:
-        """Note when there will be room for each gang at the latest."""
+        """Compute when there will be room for each gang at the latest."""
         for held in self.held.values():
             held.starts = find_start(cluster, _sum_up(cluster, held), now)
 
@@ -137,7 +136,7 @@ class GangReservations:
         self.sought = frozenset(job for job in self.due if not waits[cluster.jobs.members(job)].any())
 
     def count_round(self) -> None:
-        """Count a round in which gangs that have a reservation were passed over."""
+        """Count a round in which gangs with a reservation were passed over."""
         for held in self.held.values():
             held.rounds -= 1
 
@@ -180,9 +179,9 @@ class GangReservations:
         found: Mapping[str, list[KeptPart]],
         now: float,
     ) -> None:
-        """Keep the room that a round has found for gangs that were due, by job; those without any count anew.
+        """Keep the room that a round has found for gangs that were due, by job; gangs without room count anew.
 
-        Those that have room only on machines that are kept for others wait for that, and come next.
+        Gangs that have room only on machines kept for other gangs wait for these, and come next.
         """
         sought, self.sought = self.sought, frozenset()
         self.due -= sought
@@ -215,9 +214,7 @@ class GangReservations:
 
 
 def _has_hope(cluster: Cluster, static_rows: StaticRows, held: GangReservation, lasting: Int64) -> bool:
-    """Return whether the machines that are kept may be used, and have the room once those have ended that are
-    to end.
-    """
+    """Return whether the kept machines are usable, and will have the room once the tasks expected to end have ended."""
     machines, needed = cluster.machines, _sum_up(cluster, held)
     for part in held.parts:
         row = machines.row_of.get(part.machine)
@@ -232,7 +229,7 @@ def _has_hope(cluster: Cluster, static_rows: StaticRows, held: GangReservation, 
 
 
 def _sum_up(cluster: Cluster, held: GangReservation) -> dict[int, Int64]:
-    """Return what is kept on each machine (row, -1: one that is gone, or of a class that is): int64[K]."""
+    """Return int64[K] per machine: what is kept there (row; -1 for a machine or class that is gone)."""
     machines = cluster.machines
     needed: dict[int, Int64] = {}
     for part in held.parts:

@@ -1,6 +1,6 @@
-"""Compares tasks by importance: by priority, and for groups of equal priority by what the groups state.
+"""Compares tasks by importance: by priority and, within equal priority, by what their groups state.
 
-If there is not enough for all, fair shares of namespaces decide among tasks of equal priority.
+If there is not enough room for all, fair shares of namespaces decide among tasks of equal priority.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import UNGROUPED, TaskPhase, TaskTable
 
 SYSTEM_CRITICAL = 2_000_000_000
-"""From this priority on tasks belong to the system: nobody of the same priority displaces them (Kubernetes'
+"""From this priority on, tasks belong to the system: no task of the same priority displaces them (Kubernetes'
 SystemCriticalPriority)."""
 
 
 class Importance:
-    """A scale for tasks with these group priorities (int64[N], ``UNGROUPED`` for none).
+    """A scale for tasks with these group priorities (int64[N], ``UNGROUPED`` for tasks without one).
 
-    Without any the numbers are the priorities. Group priorities that are not among them rank as the next lower one.
+    Without group priorities, the numbers are the priorities. A group priority that is not given ranks as the next lower
+    one.
     """
 
     def __init__(self, group_priorities: Int64) -> None:
@@ -29,12 +30,12 @@ class Importance:
 
     @classmethod
     def from_tasks(cls, tasks: TaskTable) -> Importance:
-        """Return the scale of all tasks there are."""
+        """Return the scale of all existing tasks."""
         return cls(tasks.group_priorities)
 
     def order(self, priority: Int64, group_priority: Int64) -> Int64:
-        """Return int64[N]: the higher, the earlier places are given out. Outside groups the priority counts
-        for both.
+        """Return int64[N]: tasks with higher numbers get places first; without a group, the priority counts as the
+        group's.
         """
         if not len(self._levels):
             return priority
@@ -43,14 +44,14 @@ class Importance:
         )
 
     def reach(self, priority: Int64, group_priority: Int64) -> Int64:
-        """Return int64[N]: tasks whose standing is lower may go for each."""
+        """Return int64[N]: each task may evict tasks whose standing is lower than this."""
         if not len(self._levels):
             return priority
         level = np.where(group_priority == UNGROUPED, 0, self._level(group_priority))
         return self._find_places(priority, level)
 
     def standing(self, priority: Int64, group_priority: Int64) -> Int64:
-        """Return int64[N]: each may go for tasks whose reach is higher."""
+        """Return int64[N]: each task may be evicted for tasks whose reach is higher than this."""
         if not len(self._levels):
             return priority
         highest = (group_priority == UNGROUPED) | (priority >= SYSTEM_CRITICAL)
@@ -73,10 +74,10 @@ class Importance:
 
 
 def foremost(cluster: Cluster, waiting: Int64) -> Int64:
-    """Return the ``waiting`` tasks (rows) from which the same reserved room is kept as from the most important of them.
+    """Return the ``waiting`` tasks (rows) for which as much room is reserved as for the most important of them.
 
-    What a nominated task of another scheduler waits for is taken for tasks of its priority or less. Tasks above and
-    below it cannot share a round, in which there is one amount of room; those below have the next one. Gangs go with
+    What a nominated task of another scheduler waits for is closed to tasks of at most its priority. Tasks above and
+    below it cannot share a round, which has one amount of room; those below take part in the next round. Gangs go with
     their most important member.
     """
     if not len(waiting):
@@ -92,22 +93,22 @@ def foremost(cluster: Cluster, waiting: Int64) -> Int64:
     return waiting[ahead | with_gangs]
 
 
-# --- Fair shares of the cluster between namespaces, while there is not enough for all.
+# --- Fair shares of the cluster among namespaces, if there is not enough room for all.
 #
-# Each namespace that uses or wants something is entitled to a part of the cluster in proportion to its weight; what one
-# does not want is divided among the others (weighted max-min fairness over dominant shares: Ghodsi et al., Dominant
-# Resource Fairness, NSDI 2011). Waiting tasks within their namespace's share go before those beyond it, of equal
-# priority. Tasks beyond the share are placed, too, as long as there is room: nothing stays idle, and no task is
-# evicted. So shares approach the weights as tasks end.
+# Each namespace that uses or wants something is entitled to a part of the cluster in proportion to its weight; what a
+# namespace does not want is divided among the others (weighted max-min fairness over dominant shares: Ghodsi et al.,
+# Dominant Resource Fairness, NSDI 2011). Within equal priority, waiting tasks within their namespace's share come
+# before those beyond it. Tasks beyond the share are also placed as long as there is room, so nothing stays idle, and no
+# task is evicted. So shares approach the weights as tasks end.
 
 
 def share_levels(cluster: Cluster, fair_share: FairShare, waiting: Int64) -> Int64:
-    """Return int64[N]: how strong a claim each task in ``waiting`` (rows) has on its place.
+    """Return int64[N]: how strong a claim each of the ``waiting`` tasks (rows) has on a place.
 
-    2: within the share that its namespace has by its weight. All that others want counts for that, also what fits
-    nowhere at the moment, so that nobody loses a claim while tasks are unschedulable. 1: within its share of what is
-    left if the others get no more than what waits in this round. 0: beyond. Of a namespace the most important and
-    longest waiting count first.
+    2: within the share that its namespace has by its weight, given all that others want, even if it fits nowhere now,
+    so that no namespace loses a claim while its tasks are unschedulable. 1: within the namespace's share if others get
+    no more than what waits in this round. 0: beyond. Within a namespace, the most important and longest waiting tasks
+    count first.
     """
     tasks = cluster.tasks
     names, of_class = _namespaces(cluster)
@@ -125,21 +126,21 @@ def share_levels(cluster: Cluster, fair_share: FairShare, waiting: Int64) -> Int
         allowance = _targets(_dominant(wanted, capacity), weights) - _dominant(used, capacity)
         for each in np.unique(namespace).tolist():
             rows = order[namespace[order] == each]
-            # The task that crosses the line counts if more than half of it lies within.
+            # The task that crosses the limit counts as within it if more than half of the task is.
             within = np.cumsum(per_task[rows]) - per_task[rows] / 2 < allowance[each]
             levels[rows[within]] = level
     return levels
 
 
 def _namespaces(cluster: Cluster) -> tuple[list[str], Int64]:
-    """Return names of all namespaces, and int64[classes], the index of each class's."""
+    """Return the names of all namespaces, and int64[classes]: the index of each class's namespace."""
     index: dict[str, int] = {}
     of_class = [index.setdefault(row.content.namespace, len(index)) for row in cluster.classes.rows]
     return list(index), np.array(of_class, dtype=np.int64)
 
 
 def _amounts(cluster: Cluster, rows: Int64, of_class: Int64, namespaces: int) -> Float64:
-    """Return float64[namespaces, K]: what the tasks in ``rows`` request together."""
+    """Return float64[namespaces, K]: what the tasks ``rows`` of each namespace request in all."""
     total = np.zeros((namespaces, len(cluster.resources)))
     classes = cluster.tasks.cls[rows]
     np.add.at(total, of_class[classes], cluster.demand_of(classes)[0])
@@ -147,7 +148,7 @@ def _amounts(cluster: Cluster, rows: Int64, of_class: Int64, namespaces: int) ->
 
 
 def _dominant(amounts: Float64 | Int64, capacity: Float64) -> Float64:
-    """Return float64[N]: the largest share of any resource of the cluster."""
+    """Return float64[N]: the largest share that amounts have of any of the cluster's resources."""
     offered = capacity > 0
     if not offered.any():
         return np.zeros(len(amounts))
@@ -156,9 +157,7 @@ def _dominant(amounts: Float64 | Int64, capacity: Float64) -> Float64:
 
 
 def _targets(wanted: Float64, weights: Float64) -> Float64:
-    """Return weighted max-min fair division of one cluster among namespaces that want ``wanted`` (dominant
-    shares).
-    """
+    """Return the weighted max-min fair division of one cluster among namespaces; ``wanted``: dominant shares."""
     targets = np.zeros_like(wanted)
     left, open_to = 1.0, wanted > 0
     while open_to.any() and left > 0:

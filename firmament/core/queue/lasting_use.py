@@ -1,4 +1,4 @@
-"""The part of machines' use that will not end by itself."""
+"""The part of machines' use by tasks that do not end by themselves."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ from firmament.core.state.cluster import Cluster
 
 
 def lasting_use(cluster: Cluster, machines: Int64 | None = None) -> Int64:
-    """Return int64[M, K]: what tasks take on machines, of ``machines`` (rows) alone if given, that are not
-    expected to end.
-    """
+    """Return int64[M, K]: use by tasks that are not expected to end; only of ``machines`` (rows) if given."""
     tasks = cluster.tasks
     looked_at = np.full(len(cluster.machines) + 1, machines is None)
     looked_at[slice(0) if machines is None else machines] = True
-    looked_at[-1] = False  # of tasks without a machine
+    looked_at[-1] = False  # tasks without a machine have row -1
     size = len(tasks.uid)
     rows = np.flatnonzero(looked_at[tasks.machine[:size]] & ~tasks.leaving[:size])
     ends = np.array([row.content.runs_to_completion for row in cluster.classes.rows], dtype=np.bool_)
@@ -26,9 +24,7 @@ def lasting_use(cluster: Cluster, machines: Int64 | None = None) -> Int64:
 
 
 def longest_run(cluster: Cluster, now: float) -> Float64:
-    """Return float64[M]: seconds that the oldest task on each machine has run that is expected to end, at
-    least 1.
-    """
+    """Return float64[M]: seconds that the oldest task expected to end has run on each machine, at least 1."""
     tasks = cluster.tasks
     rows = np.flatnonzero(tasks.machine[: len(tasks.uid)] >= 0)
     ends = np.array([row.content.runs_to_completion for row in cluster.classes.rows], dtype=np.bool_)

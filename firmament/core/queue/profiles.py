@@ -1,8 +1,8 @@
 """Chooses the profile of each round.
 
-The models of a profile price the network of a round, and what a task makes a machine dearer by is one figure for all
-tasks of it. So a round is about the tasks of one profile. Others wait for a round of their own, which follows at once.
-The order of importance holds all the same: nobody is placed before a more important task that could be tried.
+The models of a profile determine a round's network, and crowding is one figure per machine for all tasks. So a round is
+for the tasks of one profile. Other tasks wait for a round of their own, which follows at once. The order of importance
+still holds: no task is placed before a more important task that could be tried.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from firmament.core.model import TaskClass
 from firmament.core.state.cluster import Cluster
 
 BASE = ""
-"""The name of the profile of all tasks that name none, or one that is not configured."""
+"""Name of the profile of all tasks that name none, or one that is not configured."""
 
 
 class ProfileChoice:
     """Chooses the tasks of a round among those of several profiles.
 
-    ``several``: whether any are configured; ``current``: the profile of the last round; ``put_off``: how many tasks it
-    left out because of their profile.
+    ``several``: whether any are configured; ``current``: profile of the last round; ``put_off``: number of tasks that
+    it left out because of their profile.
     """
 
     def __init__(self, cluster: Cluster, names: Collection[str]) -> None:
-        """``names``: the profiles that are configured beside `BASE`."""
+        """``names``: the profiles that are configured in addition to `BASE`."""
         self._cluster = cluster
         self.several = bool(names)
         self._names = (BASE, *sorted(names))
@@ -38,11 +38,11 @@ class ProfileChoice:
         self.put_off = 0
 
     def choose_profile(self, waiting: Int64) -> Int64:
-        """Return those of ``waiting`` (task rows) that take part in the round that begins; at least one, if any.
+        """Return the tasks of ``waiting`` (rows) that take part in the round that begins; at least one if any waits.
 
-        Those are tasks of one profile: of the profile of the most important tasks, and where there are several, of the
-        one whose turn was longest ago; of these, who is at least as important as anybody of another profile. A gang
-        goes with its most important member, and by that one's profile.
+        These are tasks of one profile: that of the most important task or, if several profiles have such tasks, the one
+        whose turn was longest ago. Of its tasks, those take part that are at least as important as any task of another
+        profile. A gang goes with its most important member, and by that member's profile.
         """
         self.put_off = 0
         if not len(waiting):
@@ -61,7 +61,7 @@ class ProfileChoice:
         return waiting[takes] if self.put_off else waiting
 
     def list_current(self, contents: Sequence[TaskClass]) -> list[TaskClass]:
-        """Return those of some classes that are of the last round's profile."""
+        """Return the classes of ``contents`` that are of the last round's profile."""
         current = self._number[self.current]
         return [each for each in contents if self._number.get(each.profile, self._number[BASE]) == current]
 
@@ -73,7 +73,7 @@ class ProfileChoice:
         return np.array(by_class, dtype=np.int64)[places]
 
     def _let_gangs_agree(self, waiting: Int64, number: Int64, priority: Int64) -> None:
-        """Give all members of a gang the profile and the priority of the most important; of equals, of the first."""
+        """Give all members of a gang the profile and priority of its most important member, the first of equals."""
         tasks, gangs = self._cluster.tasks, self._cluster.jobs.gangs
         if not gangs:
             return

@@ -1,13 +1,13 @@
-"""Places kept for tasks that others keep overtaking.
+"""Keeps places for tasks that other tasks keep overtaking.
 
 A large task amid an endless stream of small ones never finds room: whatever a machine gains, a small task takes. After
-it has been passed over in a number of rounds, the machine that lacks least for it is closed to all tasks of the same
-or lower priority, so that it drains. Only a machine that becomes large enough once those have ended that are expected
-to end is reserved, and only as long as that holds. The stated bound: such a task is placed at the latest once every
-task that ran on that machine when it was reserved has ended, if that is before the reservation lapses. One that has not
-led to a placement after ``reserve_for`` seconds, or ``reserve_for_rounds`` rounds that placed something, lapses, and
-the task starts to count anew. Rounds that follow close upon one another count as one there, too. Of gangs room is kept
-for the whole (``gang_reservations``).
+it has been passed over in a number of rounds, the machine that lacks least for it is closed to all other tasks of the
+same or lower priority, so that it drains. A machine is reserved only if it will be large enough once the tasks expected
+to end there have ended, and only as long as that holds. The stated bound: such a task is placed at the latest once
+every task that ran on that machine when it was reserved has ended, if that is before the reservation lapses. A
+reservation that has not led to a placement after ``reserve_for`` seconds, or ``reserve_for_rounds`` rounds that placed
+something, lapses, and the task starts to count anew. Rounds in quick succession count as one there, too. For gangs,
+room is kept for the whole gang (``gang_reservations``).
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from firmament.core.state.tasks import TaskPhase
 from firmament.core.state.waiting import count_anew, pass_over
 
 MACHINES_PER_RESERVATION = 200
-"""At most one machine in so many is reserved at a time (at least one): a machine that drains for one task is lost to
-all others."""
+"""At most one machine in this many is reserved at a time (but at least one): a machine that drains for one task is lost
+to all others."""
 
 
 @dataclass(slots=True)
@@ -40,7 +40,7 @@ class Reservation:
     """One reserved machine for one task."""
 
     uid: str
-    """The task."""
+    """Uid of the task."""
     machine: str
     """The machine's name."""
     cls: int
@@ -48,15 +48,15 @@ class Reservation:
     priority: int
     """The task's priority."""
     rounds: int
-    """Rounds that placed something for which it may still last."""
+    """After how many more rounds that place something it lapses."""
     until: float
     """When it lapses, in seconds since the epoch."""
     starts: float = -math.inf
-    """When there will be room for it at the latest."""
+    """When there will be room for the task at the latest."""
 
 
 class Reservations:
-    """The reservations of a cluster: those of single tasks that are ``held`` at present, and those of ``gangs``."""
+    """The reservations of a cluster: ``held`` now for single tasks, and ``gangs`` for whole gangs."""
 
     def __init__(self, options: RoundOptions) -> None:
         self._options = options
@@ -67,9 +67,9 @@ class Reservations:
         self.gangs = GangReservations(options, self._turns)
 
     def list_closed_rows(self, cluster: Cluster, cls: int, priority: int, job: str) -> set[int]:
-        """Return rows of machines that are reserved against tasks of ``cls`` with ``priority`` in ``job``.
+        """Return rows of machines that are closed to tasks of class ``cls`` with ``priority`` in ``job``.
 
-        A machine is open to tasks that will have ended when it has room for the one that it is reserved for.
+        A machine is open to tasks that will have ended by the time it has room for the task that it is reserved for.
         """
         row_of = cluster.machines.row_of
         run = cluster.classes.rows[cls].content.run_seconds
@@ -88,7 +88,7 @@ class Reservations:
         return closed
 
     def renumber(self, new_row: Int64) -> None:
-        """Move classes to new rows: ``new_row[old]``, int64[C], -1 for those that are gone."""
+        """Move classes to new rows: ``new_row[old]``, int64[C], -1 for removed classes."""
         for held in self.held:
             held.cls = int(new_row[held.cls]) if held.cls >= 0 else -1
         self.gangs.renumber(new_row)
@@ -99,9 +99,9 @@ class Reservations:
         return max(0.0, min(ends) - now) if ends else None
 
     def refresh(self, cluster: Cluster, static_rows: StaticRows, now: float) -> None:
-        """Drop what has served its purpose, then reserve for tasks that have been passed over too often.
+        """Drop reservations that are no longer needed, then reserve for tasks that have been passed over too often.
 
-        A task for which no machine would do counts anew.
+        A task for which no machine is suitable counts anew.
         """
         self._renew(cluster, static_rows, now)
         self._now = now
@@ -136,9 +136,9 @@ class Reservations:
                 count_anew(cluster, task)
 
     def count_round(self, cluster: Cluster, now: float) -> None:
-        """Count a round that placed something: unschedulable tasks were passed over once more.
+        """Count a round that placed something: it passed over the unschedulable tasks.
 
-        Rounds that follow close upon one another count as one, so that a burst of them is no stream; and the count
+        Rounds in quick succession count as one, so that a burst of them does not look like a stream; and the count
         begins anew after a pause as long as a reservation may last.
         """
         tasks, options = cluster.tasks, self._options
@@ -183,10 +183,11 @@ class Reservations:
     def _reserve(
         self, cluster: Cluster, static_rows: StaticRows, task: int, lasting: Int64, now: float
     ) -> bool:
-        """Reserve the machine that lacks the least share of its capacity, among the machines in question, if there are
-        any.
+        """Reserve, for a task, the suitable machine that lacks the least share of its capacity; return whether there is
+        one.
 
-        ``lasting``: int64[M, K], what tasks take that are not expected to end.
+
+        ``lasting``: int64[M, K], use by tasks that are not expected to end.
         """
         cls = int(cluster.tasks.cls[task])
         row = cluster.classes.rows[cls]
@@ -196,7 +197,7 @@ class Reservations:
         in_the_end = (capacity - lasting[:, : len(request)])[:, wanted]
         missing = np.maximum(request - (capacity - machines.used[:, : len(request)]), 0)[:, wanted]
         usable = static_rows.get(row.shape).feasible & (in_the_end >= request[wanted]).all(axis=1)
-        usable &= missing.any(axis=1)  # else it is not room that the task lacks there
+        usable &= missing.any(axis=1)  # otherwise the task lacks something other than room
         pinned = list_pinned_rows(cluster, cls)
         if pinned is not None:
             usable &= np.isin(np.arange(len(machines)), pinned)

@@ -1,4 +1,4 @@
-"""Lets namespaces take turns when only few can be served: of equal priority, the one served last comes last."""
+"""Lets namespaces take turns if only few tasks can be served: within a priority, the last one served comes last."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from cost_models.interface import Int64
 from firmament.core.state.cluster import Cluster
 
 MOST_NAMESPACES = 10_000
-"""Namespaces whose turn is remembered; the one served longest ago is forgotten first."""
+"""Number of namespaces whose turn is remembered; the one served longest ago is forgotten first."""
 
 
 class Turns:
-    """When each namespace was served last."""
+    """Remembers when each namespace was served last."""
 
     def __init__(self) -> None:
         self._served: dict[str, int] = {}
         self._count = 0
 
     def serve(self, namespace: str) -> None:
-        """Note that a namespace is served now."""
+        """Record that a namespace is served now."""
         self._count += 1
         self._served.pop(namespace, None)
         self._served[namespace] = self._count
@@ -33,9 +33,9 @@ class Turns:
         return self._served.get(namespace, 0)
 
     def order(self, cluster: Cluster, rows: Int64) -> list[int]:
-        """Return tasks (int64[N] rows) in the order in which they are to be served.
+        """Return tasks (int64[N] rows) in the order in which to serve them.
 
-        The most important come first, of these those whose namespace was served longest ago, then the oldest.
+        The most important come first, among these the tasks of the namespace served longest ago, then the oldest.
         """
         tasks = cluster.tasks
         served = np.array([self.get_last_turn(each) for each in namespaces_of(cluster, rows)], dtype=np.int64)
@@ -44,8 +44,9 @@ class Turns:
 
 
 def namespaces_of(cluster: Cluster, rows: Int64) -> Sequence[str]:
-    """Return the namespace of each task (int64[N] rows): that of its name ``namespace/name``, or else of its class,
-    which has none where no rule reads it.
+    """Return the namespace of each task (int64[N] rows): from its name ``namespace/name``, or else from its class.
+
+    A class has no namespace if no rule depends on it.
     """
     tasks, classes = cluster.tasks, cluster.classes.rows
     return [

@@ -1,6 +1,6 @@
-"""What a task of each shape costs on each machine: the models' figures and the task's own preferences, in units.
+"""Computes what a task of each shape costs on each machine, in units: models' figures plus the task's preferences.
 
-What short whole figures of models come to is added up as straight lines in whole numbers, where that is exact.
+Where that is exact, models' figures in small integers are converted by straight lines in whole numbers.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from firmament.solvers.base import Int32
 
 
 def charges(assessed: RoundAssessment, models: Sequence[WeightedModel], recall: Recall | None) -> Charges:
-    """Return units charged for a task of each shape on each machine, with what it takes to keep them.
+    """Return the units charged for a task of each shape on each machine, with what is needed to cache them.
 
-    The sum over models of weight x points, plus the task's own preferences; what is kept is not reckoned again.
+    The charge is the sum over models of weight x points, plus the task's own preferences; cached charges are reused.
     """
     figures = _figures(assessed, models)
     plain = np.array([preferred is None for preferred in assessed.preferred], dtype=np.bool_)
@@ -52,9 +52,11 @@ def charges(assessed: RoundAssessment, models: Sequence[WeightedModel], recall: 
 
 @dataclass(frozen=True, slots=True)
 class _Figures:
-    """Native figures of a round. ``constant``: float64[S], units of models that charge the same on every machine;
-    ``varying``: figures [S, ``width``] of the other models; ``others``: some of these figures may change without a
-    change of machines; ``bounded``: the points of every model have an upper bound.
+    """Native figures of the models in a round.
+
+    ``constant``: float64[S], units of models that charge the same on every machine; ``varying``: figures [S, ``width``]
+    of the other models; ``others``: whether some figures may change without a change of machines; ``bounded``: whether
+    the points of every model have an upper bound.
     """
 
     constant: Float64
@@ -64,7 +66,7 @@ class _Figures:
     others: bool
 
     def from_shapes(self, shapes: Int64, machines: Int64 | None = None) -> _Figures:
-        """Return the figures of some shapes, on some of the machines if told."""
+        """Return the figures of some shapes, on all machines or on the given ones."""
         parts = []
         for weighted, figures in self.varying:
             rows = figures if len(shapes) == len(figures) else figures[shapes]
@@ -90,9 +92,7 @@ def _figures(assessed: RoundAssessment, models: Sequence[WeightedModel]) -> _Fig
 
 
 def _units(given: _Figures, preferences: Sequence[SoftCost | None]) -> Int32:
-    """Return units of all ``given`` figures: int32[S, width]. Each depends on its own figures and preferences
-    alone.
-    """
+    """Return int32[S, width]: units of all ``given`` figures and preferences."""
     rows = np.empty((len(given.constant), given.width), dtype=np.int32)
     varying = given.varying
     if (
@@ -104,7 +104,7 @@ def _units(given: _Figures, preferences: Sequence[SoftCost | None]) -> Int32:
         return rows
     total, points = np.empty(given.width), np.empty(given.width)
     for row, preferred in enumerate(preferences):  # row by row, to stay in the processor's cache
-        # Bounded models stay far below the largest cost, and points below 0 there are none.
+        # Sums of bounded models stay far below the largest cost, and there are no points below 0.
         capped = preferred is not None or not given.bounded
         total.fill(given.constant[row])
         if preferred is not None:
@@ -119,23 +119,22 @@ def _units(given: _Figures, preferences: Sequence[SoftCost | None]) -> Int32:
 
 
 ROUNDING = 1e-6
-"""More than sums of units in floating point are off: they stay far below 2**53 times this."""
+"""Rounding errors of sums of units are below this, as the sums stay far below 2**53 times it."""
 
 SHORT = (np.dtype(np.int8), np.dtype(np.int16))
 
 WORTH_LINES = 2**12
-"""Fewer units are added up as they are: that gives the same, in less time than it takes to find the lines."""
+"""Fewer units are added up directly: the result is the same, in less time than it takes to find the lines."""
 
 IN_CACHE = 2**16
-"""Units that are written at once: they and their inputs stay in a core's own cache."""
+"""Number of units that are written together, so that they and their inputs stay in a core's cache."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """What figures in 16 bits or less come to where that is a straight line of each, in whole numbers.
+    """Lines that convert figures of at most 16 bits to units in whole numbers.
 
-    ``slopes``: units by which each model's charge rises per unit of its figure; ``start``: int32[S], units of each row
-    where all figures are 0.
+    ``slopes``: units per unit of each model's figure; ``start``: int32[S], units of each row if all figures are 0.
     """
 
     slopes: Sequence[int]
@@ -145,10 +144,9 @@ class Lines:
     def from_figures(
         cls, varying: Sequence[tuple[WeightedModel, NDArray[Any]]], constant: Float64
     ) -> Lines | None:
-        """Return lines of ``varying`` models' figures; ``constant``: float64[S], units that others add to
-        each row.
+        """Return the lines of ``varying`` models' figures; ``constant``: float64[S], units that other models add.
 
-        None unless they give exactly what rounding the sums gives.
+        Returns None if the lines would not give exactly the rounded sums.
         """
         if not varying or any(raw.dtype not in SHORT or raw.size == 0 for _, raw in varying):
             return None
@@ -174,7 +172,7 @@ class Lines:
         return cls([int(slope) for slope in slopes], start.astype(np.int32)[of_row])
 
     def fill(self, varying: Sequence[tuple[WeightedModel, NDArray[Any]]], rows: Int32) -> None:
-        """Write units to ``rows``: int32[S, M], as many rows at once as stay in the processor's cache."""
+        """Write units to ``rows`` (int32[S, M]), in blocks that stay in the processor's cache."""
         (_, first), *others = varying
         slope, *slopes = self.slopes
         shapes, machines = rows.shape
@@ -194,17 +192,16 @@ class Lines:
 
 
 def _charge(weighted: WeightedModel, raw: NDArray[Any]) -> tuple[Float64, int]:
-    """Return units for each figure from the lowest to the highest that occurs, float64; and the lowest."""
+    """Return float64: units for each figure from the lowest to the highest that occurs; and the lowest figure."""
     low = int(raw.min())
     points = weighted.model.range.points(np.arange(low, int(raw.max()) + 1))
     return points * (weighted.weight * COST_UNITS_PER_POINT), low
 
 
 def _line(units: Float64, low: int, *, apart: bool) -> tuple[float, float] | None:
-    """Return slope and value at 0 of ``units`` for figures from ``low``, once rounded; None if they are not
-    on a line.
+    """Return slope and value at 0 of rounded ``units`` for figures from ``low``, or None if they are on no line.
 
-    ``apart``: none of them may be so near to a half that whole numbers added to them could change their rounding.
+    ``apart``: no unit may be so near to a half that adding whole numbers could change its rounding.
     """
     whole = np.rint(units)
     if apart and (np.abs(units - whole) > 0.5 - ROUNDING).any():
@@ -216,7 +213,7 @@ def _line(units: Float64, low: int, *, apart: bool) -> tuple[float, float] | Non
 
 
 def collect_heights(assessed: RoundAssessment, models: Sequence[WeightedModel]) -> RoundHeights:
-    """Return heights of all models of a round; none if no model states any, or if tasks do not differ in
+    """Return the heights of all models of a round; ``NO_HEIGHTS`` if no model states any, or if all tasks are equal in
     size.
     """
     counts = assessed.batch.counts

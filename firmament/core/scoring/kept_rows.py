@@ -1,8 +1,8 @@
-"""Rows over machines that are kept from round to round: models' answers, and what they come to.
+"""Caches rows over machines from round to round: models' answers, and the charges computed from them.
 
-What a model that is ``per_machine`` says of a shape on a machine holds until the machine changes. So a round asks such
-models about the machines that have changed, and about the shapes of which no rows are kept, and takes the rest over.
-`round_assessment` and `arc_costs` do that; here stands what is kept, for how long, and what of it a round may rely on.
+What a model that is ``per_machine`` says of a shape on a machine is valid until the machine changes. So a round asks
+such models only about machines that have changed, and about shapes without cached rows. `round_assessment` and
+`arc_costs` do that; this module decides what is cached, for how long, and which of it a round may use.
 """
 
 from __future__ import annotations
@@ -22,20 +22,22 @@ from firmament.solvers.base import Int32
 MOST_BYTES = 64 * 2**20
 MOST_ROUNDS = 16
 LEAST_MACHINES = 256
-"""Machines below which asking about all of them costs no more than finding out what has changed."""
+"""Number of machines below which asking about all of them costs no more than finding out what has changed."""
 
 ASKING = 20_000
-"""Pairs of shape and machine that it costs about as much to judge as it does to ask at all."""
+"""Cost of asking a model at all, as a number of (shape, machine) pairs that it could judge instead."""
 
 COPYING = 1 / 6
 SORTING_IN = 1 / 2
-"""What it costs to take a pair over, and to put one that has been asked about in place, where judging it costs 1."""
+"""Costs, relative to judging a pair, of copying a cached pair, and of writing a newly judged pair to its place."""
 
 
 @dataclass(frozen=True, slots=True)
 class Charges:
-    """``units``: int32[S, M] as ``charges`` returns them; those in ``plain`` (bool[S]) come from kept answers alone
-    but for ``constant`` (float64[S]), which models add that say the same of every machine.
+    """Charges of a round: ``units``: int32[S, M], as ``charges`` returns them.
+
+    ``plain``: bool[S], shapes whose units come from cached answers alone, apart from ``constant``: float64[S], units of
+    models that charge the same on every machine.
     """
 
     units: Int32
@@ -45,9 +47,9 @@ class Charges:
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """The rows of one round: ``row_of[shape]`` in arrays over shapes; ``mark``: what they are as of.
+    """The cached rows of one round: ``row_of[shape]`` in arrays over shapes; ``mark``: the change mark at that time.
 
-    ``answers``: one per model, None where it is not kept.
+    ``answers``: one per model, None if not cached.
     """
 
     mark: int
@@ -67,16 +69,16 @@ class Generation:
 
 
 Sources = tuple[tuple[Generation, Int64, Int64], ...]
-"""Where kept rows are: a generation, its rows, and the positions in the round's batch that they are for."""
+"""Where cached rows are: a generation, its rows, and the indices in the round's batch that they are for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """What of a round's rows is known already.
+    """Which of a round's rows are known from the cache.
 
-    ``known``: int64[A] positions in the round's batch of shapes, whose rows are in ``sources`` and hold but for the
-    machines ``changed`` (int64[C], ascending); ``fresh``: int64[B], the other positions. ``mark``: what rows made
-    now are as of.
+    ``known``: int64[A], indices in the round's batch of shapes whose rows are in ``sources``, and valid except on the
+    machines ``changed`` (int64[C], ascending); ``fresh``: int64[B], the other indices. ``mark``: change mark of rows
+    that are computed now.
     """
 
     shapes: tuple[int, ...]
@@ -88,12 +90,12 @@ class Recall:
 
 
 class KeptRows:
-    """Keeps the rows of past rounds of one cluster; see the module.
+    """The cached rows of past rounds of one cluster; see the module.
 
-    The rows of a round are kept together: for at most ``most_rounds`` rounds after their last use, and within
-    ``most_bytes`` in all, the latest first. A round whose rows alone exceed that keeps nothing. Of clusters with fewer
-    than ``least_machines`` nothing is kept. What is kept never changes what a round decides. ``generations``: what is
-    kept, the latest first; of each shape only one has a row.
+    The rows of a round are kept for at most ``most_rounds`` rounds after their last use, and within ``most_bytes`` in
+    all, the latest first. A round whose rows alone exceed that is not cached. For clusters with fewer than
+    ``least_machines`` nothing is cached. The cache never changes what a round decides. ``generations``: the cached
+    rounds, the latest first; each shape has a row in at most one of them.
     """
 
     def __init__(
@@ -104,7 +106,7 @@ class KeptRows:
         least_machines: int = LEAST_MACHINES,
         asking: int = ASKING,
     ) -> None:
-        """``asking``: what it costs to ask a model at all, in pairs of shape and machine that it judges meanwhile."""
+        """``asking``: cost of asking a model at all, in pairs of shape and machine that it could judge instead."""
         self._most_bytes = most_bytes
         self._most_rounds = most_rounds
         self.least_machines = least_machines
@@ -118,7 +120,7 @@ class KeptRows:
         return sum(generation.nbytes for generation in self.generations)
 
     def clear(self) -> None:
-        """Keep nothing any more; the next round begins anew."""
+        """Drop everything; the next round begins anew."""
         self.generations.clear()
 
     def recall(
@@ -128,7 +130,7 @@ class KeptRows:
         shapes: Sequence[int],
         models: Sequence[WeightedModel],
     ) -> Recall | None:
-        """Return what is known of ``shapes``; None if nothing is kept for such a cluster and such models.
+        """Return what is known of ``shapes``, or None if nothing is cached for such a cluster and such models.
 
         ``columns``: the machines of ``cluster`` as they are now.
         """
@@ -164,7 +166,7 @@ class KeptRows:
         )
 
     def keep(self, recall: Recall, answers: Sequence[Assessment | None], charges: Charges) -> None:
-        """Keep the rows of a round: ``answers`` of models that are ``per_machine`` (None: of others), ``charges``."""
+        """Store the rows of a round: ``answers`` of ``per_machine`` models (None for others), and ``charges``."""
         for generation in self.generations:
             for shape in recall.shapes:
                 generation.row_of.pop(shape, None)
@@ -174,7 +176,7 @@ class KeptRows:
         self._forget()
 
     def renumber(self, new_row: Int64) -> None:
-        """Move shapes to new rows: ``new_row[old]``, int64[S], -1 for those that are gone."""
+        """Move shapes to new rows: ``new_row[old]``, int64[S], -1 for removed shapes."""
         for generation in self.generations:
             moved = {int(new_row[shape]): row for shape, row in generation.row_of.items()}
             moved.pop(-1, None)
@@ -182,7 +184,7 @@ class KeptRows:
             generation.row_of.update(moved)
 
     def _forget(self) -> None:
-        """Drop what is too old, too much, or of no shape any more."""
+        """Drop generations that are too old, too large, or without shapes."""
         left, staying = self._most_bytes, []
         for generation in self.generations[: self._most_rounds]:
             if generation.row_of:
@@ -194,7 +196,7 @@ class KeptRows:
 
 
 class _Watch:
-    """Notices what changes answers beside what stamps machines; see ``look``."""
+    """Notices changes of answers that no change of a machine explains; see ``look``."""
 
     def __init__(self) -> None:
         self._facts: tuple[object, ...] = ()
@@ -203,9 +205,9 @@ class _Watch:
         self._unseen: Int64 | None = None
 
     def look(self, cluster: Cluster, columns: MachineColumns, models: Sequence[WeightedModel]) -> bool:
-        """Return stamp machines whose answers may have changed by themselves; False: all answers may have.
+        """Mark machines whose answers may have changed by themselves; return False if all answers may have changed.
 
-        Those are machines on which reports have expired, or show another part of the tasks. Everything may have changed
+        The former are machines whose reports have expired, or show another part of the tasks. All answers may change
         with a record that a model reads, with the names of resources or which of them are scarce, or if the clock was
         set back.
         """
@@ -223,9 +225,7 @@ class _Watch:
         return same
 
     def _otherwise_unseen(self, unseen: Int64 | None) -> Int64:
-        """Return rows that are not as they were last time; new ones are stamped anyway, and new resources
-        change all.
-        """
+        """Return rows whose ``unseen`` use has changed; new machines and new resources count as changes anyway."""
         before, self._unseen = self._unseen, unseen
         if before is None or unseen is None or before.shape[1] != unseen.shape[1]:
             return np.empty(0, dtype=np.int64)
@@ -236,7 +236,7 @@ class _Watch:
 
 
 def _find_expiry(columns: MachineColumns, models: Sequence[WeightedModel]) -> Float64:
-    """Return float64[M]: from when on some model's answers about a machine may be others as time goes by."""
+    """Return float64[M]: the time from which on some model's answer about a machine may change by itself."""
     until = np.full(columns.count, np.inf)
     for weighted in models:
         if answers_expire(weighted.model):
@@ -245,10 +245,10 @@ def _find_expiry(columns: MachineColumns, models: Sequence[WeightedModel]) -> Fl
 
 
 def _oldest_worth(marks: Sequence[int], shapes: int, stamps: Int64, asking: int) -> int | None:
-    """Return the oldest mark from which on kept rows are worth bringing up to date; None: no rows are.
+    """Return the oldest mark whose cached rows are worth updating, or None if none are.
 
-    ``marks``: of the rows there are; ``shapes``: how many the round has; ``stamps``: int64[M]. Rows that are left out
-    are made anew. Work is counted in pairs of shape and machine.
+    ``marks``: marks of the cached rows; ``shapes``: number of the round's shapes; ``stamps``: int64[M], change stamps
+    of machines. Older rows are computed anew. Work is counted in pairs of shape and machine.
     """
     machines = len(stamps)
     best, least = None, float(asking + shapes * machines)
@@ -266,7 +266,7 @@ def _oldest_worth(marks: Sequence[int], shapes: int, stamps: Int64, asking: int)
 def take_over(
     whole: NDArray[Any], places: Int64, kept: NDArray[Any] | None, rows: Int64, stand_in: float = 0
 ) -> None:
-    """Copy ``rows`` of what is kept to ``places`` of ``whole``, as far as there are so many machines."""
+    """Copy ``rows`` of the cached array to ``places`` of ``whole``, for the machines that both have."""
     if kept is None:
         whole[places] = stand_in
         return
@@ -276,7 +276,7 @@ def take_over(
 
 
 def scatter(whole: NDArray[Any], places: Int64, machines: Int64, figures: NDArray[Any]) -> None:
-    """Write ``figures``, [places, machines] or one for all, to the given rows and columns of ``whole``."""
+    """Write ``figures``, [places, machines] or one for all, to these rows and columns of ``whole``."""
     every = np.broadcast_to(figures, (len(places), len(machines)))
     for place, row in zip(places.tolist(), every, strict=True):
         whole[place][machines] = row

@@ -1,5 +1,6 @@
-"""Asks rules and models about a round's shapes, and about no more than is not known already; puts answers together:
-one filter, one crowding column, all joint rows. For costs see `arc_costs`.
+"""Asks rules and models about a round's shapes, as far as the answers are not cached, and combines the answers.
+
+The result is one filter, one crowding column, and all joint rows. For costs see `arc_costs`.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase
 
 LARGEST_COST = 1_000_000_000
-"""Costs per task are cut off here, in units, so that they fit 32 bits."""
+"""Limit on the cost of a task, in units, so that it fits into 32 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +54,9 @@ class RoundAssessment:
     batch: ShapeBatch
     """The shapes as models see them."""
     rules: tuple[StaticRow, ...]
-    """Answer of the rules, one row per shape."""
+    """Answers of the rules, one row per shape."""
     static: tuple[StaticRow, ...]
-    """The same with the models' filters."""
+    """The same rows combined with the models' filters."""
     assessments: tuple[Assessment, ...]
     """Answers of the models, in their order."""
     preferred: tuple[SoftCost | None, ...]
@@ -79,13 +80,11 @@ class RoundAssessment:
         return tuple(each.ledger for each in self.assessments if each.ledger is not None)
 
     def openings(self) -> tuple[Opening | None, ...]:
-        """Return what evicting changes for each of the ledgers."""
+        """Return for each ledger what evictions change about it."""
         return tuple(each.opening for each in self.assessments if each.ledger is not None)
 
     def find_held(self) -> Bool | None:
-        """Return bool[S, M]: machines that nothing keeps shapes from but what tasks there hold; None if no
-        model says so.
-        """
+        """Return bool[S, M]: machines closed only by what their tasks hold, or None if no model says that of any."""
         if not any(each.opening is not None for each in self.assessments) or not self.rules:
             return None
         held = np.zeros((self.batch.count, self.machines.count), dtype=np.bool_)
@@ -99,9 +98,7 @@ class RoundAssessment:
         return held
 
     def find_occupied(self) -> Bool | None:
-        """Return bool[S, M]: machines that models refuse for nothing but what tasks there have taken of joint
-        rows; None if no model says so.
-        """
+        """Return bool[S, M]: machines closed only by their tasks' use of joint rows, or None if no model says so."""
         if all(each.occupied is None for each in self.assessments) or not self.rules:
             return None
         occupied = np.stack([row.feasible for row in self.rules])
@@ -111,18 +108,18 @@ class RoundAssessment:
         return occupied
 
     def notes(self) -> tuple[str, ...]:
-        """Return what all models say about bad input."""
+        """Return the notes of all models about bad input."""
         return tuple(note for assessment in self.assessments for note in assessment.notes)
 
 
 _STAND_INS = {"raw": 0.0, "feasible": True, "causes": 0, "score": 0.0}
-"""Fields of an answer that have a figure per shape and machine, and what it stands for not to have one."""
+"""Fields of an answer with a figure per shape and machine, and the value that a missing field stands for."""
 
 
 def worth_keeping(
     models: Sequence[WeightedModel], answers: Sequence[Assessment], machines: int
 ) -> tuple[Assessment | None, ...]:
-    """Return those of the answers that hold until machines change, None in the place of the others."""
+    """Return the answers that are valid until machines change, and None in place of the others."""
     return tuple(
         answer if holds(each.model, answer, machines) else None
         for each, answer in zip(models, answers, strict=True)
@@ -130,16 +127,16 @@ def worth_keeping(
 
 
 def holds(model: CostModel, answer: Assessment, machines: int) -> bool:
-    """Return whether an answer about so many machines holds for each of them until that changes."""
+    """Return whether an answer about ``machines`` machines is valid for each of them until it changes."""
     return model.promises.per_machine and answer.is_by_machine(machines)
 
 
 def _ask(
     model: CostModel, number: int, columns: MachineColumns, batch: ShapeBatch, recall: Recall
 ) -> Assessment:
-    """Return what the model in place ``number`` would say if it were asked about everything.
+    """Return what the model with index ``number`` would say if it were asked about everything.
 
-    Of its notes, only those about the present question count.
+    Only its notes about the questions that are actually asked are included.
     """
     kept = [answer for source in recall.sources if (answer := source[0].answers[number]) is not None]
     if not kept or len(kept) < len(recall.sources):
@@ -160,8 +157,9 @@ def _ask(
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """What an answer is put together from: ``kept`` ones, one per source, and what has been asked now, if anything:
-    about ``fresh`` shapes on all machines, about known shapes on ``changed`` machines.
+    """Parts of an answer: ``kept`` ones, one per source, and those asked for now.
+
+    ``fresh``: about new shapes on all machines; ``changed``: about known shapes on changed machines; None if not asked.
     """
 
     kept: Sequence[Assessment]
@@ -169,11 +167,11 @@ class _Parts:
     changed: Assessment | None
 
     def _every(self) -> list[Assessment]:
-        """Return all parts; there is at least one."""
+        """Return all parts."""
         return [*self.kept, *(answer for answer in (self.fresh, self.changed) if answer is not None)]
 
     def go_together(self, machines: int, changed: int) -> bool:
-        """Return whether the parts are of one kind, as a model that is ``per_machine`` promises."""
+        """Return whether the parts are of one kind, as a ``per_machine`` model promises."""
         first = self.kept[0]
         return (
             (self.fresh is None or self.fresh.is_by_machine(machines))
@@ -188,7 +186,7 @@ class _Parts:
         )
 
     def merge(self, name: str, recall: Recall, size: tuple[int, int]) -> NDArray[Any] | None:
-        """Return one field of the whole answer, of ``size`` shapes by machines; None if no part has it."""
+        """Return one field of the whole answer, with ``size`` shapes by machines, or None if no part has it."""
         given = [rows for answer in self._every() if (rows := getattr(answer, name)) is not None]
         if not given:
             return None
@@ -206,7 +204,7 @@ class _Parts:
 
 
 class ShapeRows(Sequence[ShapeRow]):
-    """What models may see of each of some shapes, made when first looked at: the default policy looks at none."""
+    """What models may see of shapes, created on first access: the default policy looks at none."""
 
     def __init__(self, contents: Sequence[TaskClass]) -> None:
         self._contents = contents
@@ -215,7 +213,7 @@ class ShapeRows(Sequence[ShapeRow]):
         return len(self._contents)
 
     def __getitem__(self, index: Any) -> Any:
-        """The row of a shape, or the rows of a slice of them."""
+        """Return the row of a shape, or the rows of a slice of shapes."""
         return self._rows[index]
 
     def __iter__(self) -> Iterator[ShapeRow]:
@@ -240,16 +238,16 @@ class ShapeRows(Sequence[ShapeRow]):
 
 
 def shape_rows(cluster: Cluster, shapes: Sequence[int]) -> ShapeRows:
-    """Return what models may see of each of ``shapes`` (rows of the table), now and later."""
+    """Return what models may see of each of ``shapes`` (rows of the table)."""
     return ShapeRows([cluster.classes.shapes[shape] for shape in shapes])
 
 
 def batch_of(
     cluster: Cluster, shapes: Sequence[int], counts: Int64, allowed: Sequence[Bool] | None = None
 ) -> ShapeBatch:
-    """Return what models see of shapes (rows of the table), of which ``counts`` (int64[S]) tasks wait.
+    """Return what models see of shapes (rows of the table) with ``counts`` (int64[S]) waiting tasks.
 
-    ``allowed``: per shape bool[M], what rules say.
+    ``allowed``: per shape bool[M], the machines that rules allow.
     """
     requested, unstated = cluster.requests.rows(shapes)
     return ShapeBatch(
@@ -267,7 +265,7 @@ MOST_TYPICAL = 64
 
 
 def _list_typical(cluster: Cluster, static_rows: StaticRows) -> ShapeBatch:
-    """Return the shapes of which the cluster has most tasks, waiting and on machines."""
+    """Return the shapes with most tasks in the cluster, waiting or on machines."""
     tasks = cluster.tasks
     rows = len(tasks.uid)
     by_class = np.bincount(tasks.cls[:rows][tasks.state[:rows] != TaskPhase.UNUSED])
@@ -290,7 +288,7 @@ def assess_shapes(
     models: Sequence[WeightedModel],
     recall: Recall | None = None,
 ) -> RoundAssessment:
-    """Ask all rules and models about ``shapes``, of which ``counts`` tasks wait; about what ``recall`` has not kept."""
+    """Ask all rules and models about ``shapes`` with ``counts`` waiting tasks, except for what ``recall`` knows."""
     contents = [cluster.classes.shapes[shape] for shape in shapes]
     rules = [static_rows.get(shape) for shape in shapes]
     waiting = np.asarray(counts, dtype=np.int64)
@@ -321,7 +319,7 @@ def raw_rows(assessment: Assessment, shapes: int, machines: int) -> Float64:
 
 
 def native_figures(assessment: Assessment, shapes: int, machines: int) -> NDArray[Any]:
-    """Return the same in the type that the model chose, as far as possible; not to be written to."""
+    """Return ``raw_rows`` in the model's own type if possible; read-only."""
     raw = np.broadcast_to(assessment.raw, (shapes, machines))
     sparse = assessment.sparse
     if sparse is not None:
@@ -331,7 +329,7 @@ def native_figures(assessment: Assessment, shapes: int, machines: int) -> NDArra
 
 
 _INDIFFERENT: object = BaseModel.crowding
-"""The method of models that charge nothing for crowding."""
+"""The ``crowding`` method of models that charge nothing for crowding."""
 
 
 def crowding_units(
@@ -340,11 +338,11 @@ def crowding_units(
     models: Sequence[WeightedModel],
     assessments: Sequence[Assessment] = (),
 ) -> Int64:
-    """Return units that each task on a machine adds for the next, for tasks of the mean request: int64[M].
+    """Return int64[M]: units that each task on a machine adds for the next one, for tasks of the mean request.
 
-    A flow counts tasks, not sizes, so all classes share one growth per machine. It is rounded up: where a model says
-    that crowding costs something, it never comes to nothing. A growth in a model's assessment (``assessments``: one
-    per model, or none at all) goes before what it says of the mean request.
+    A flow counts tasks, not sizes, so all classes share one growth per machine. It is rounded up: if a model charges
+    for crowding, the growth is never 0. A growth in a model's assessment (``assessments``: one per model, or none) has
+    precedence over what the model says of the mean request.
     """
     tasks = max(1, int(batch.counts.sum()))
     mean = np.rint((batch.demand.astype(np.float64) * batch.counts[:, None]).sum(axis=0) / tasks).astype(
@@ -363,10 +361,9 @@ def crowding_units(
 def model_points(
     assessed: RoundAssessment, models: Sequence[WeightedModel], shapes: Int64, machines: Int64
 ) -> tuple[dict[str, Float64], dict[str, Float64]]:
-    """Return native figures, and points after weights, by model: float64[A] each, for ``shapes[i]`` on
-    ``machines[i]``.
+    """Return by model native figures, and points after weights, of ``shapes[i]`` on ``machines[i]``: float64[A] each.
 
-    The points of the tasks' own preferences are those of the model ``kubernetes``.
+    The points of tasks' own preferences are listed under the name ``kubernetes``.
     """
     size = len(assessed.shapes), assessed.machines.count
     raw: dict[str, Float64] = {}

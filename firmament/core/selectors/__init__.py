@@ -1,1 +1,1 @@
-"""Labels, taints, images and node selectors over all machines at once."""
+"""Matches labels, taints, images and node selectors over all machines at once."""

@@ -1,8 +1,8 @@
-"""Labels of machines as columns of small integers, one column per key that some selector looks at.
+"""Labels of machines as columns of small integers, one column per key that some selector uses.
 
-A column is built the first time its key is asked for and kept up to date from then on, so that matching a selector
-over ten thousand machines is a few array operations. It goes with the last machine that has the key; numbers of values
-that no machine has any more are given again. So memory follows the labels that machines have now.
+A column is built on first use of its key and updated from then on, so that matching a selector over ten thousand
+machines takes a few array operations. It is dropped with the last machine that has the key, and numbers of values that
+no machine has any more are reused. So memory follows the labels that machines have now.
 """
 
 from __future__ import annotations
@@ -20,16 +20,17 @@ from firmament.core.model import NodeSelectorTerm, Requirement
 Value = TypeVar("Value", bound=Hashable)
 
 ABSENT = 0
-"""Code of a machine that lacks the key; values count from 1."""
+"""Code of a machine that lacks the key; codes of values begin at 1."""
 
 LONGEST_INTEGER = 19
-"""Decimal digits of the largest 64-bit integers."""
+"""Number of decimal digits of the largest 64-bit integer."""
 
 
 class Codes(Generic[Value]):
-    """Numbers, from 1 on, for values that come and go; `ABSENT` stands for ``nothing``. A number whose value is gone is
-    used again for another value. ``values``: numbers by value; ``by_code``: values by number; ``counts``: how many have
-    each; ``version`` grows when there are other values.
+    """Numbers for values that come and go, from 1 on; `ABSENT` stands for ``nothing``.
+
+    The number of a value that is gone is reused. ``values``: numbers by value; ``by_code``: values by number;
+    ``counts``: number of rows by value's number; ``version`` grows whenever the set of values changes.
     """
 
     def __init__(self, nothing: Value) -> None:
@@ -40,11 +41,11 @@ class Codes(Generic[Value]):
         self._free: list[int] = []
 
     def __len__(self) -> int:
-        """A number that all are below."""
+        """Return a number above all codes in use."""
         return len(self.by_code)
 
     def join(self, value: Value, count: int = 1) -> int:
-        """Note that ``count`` more rows have a value; returns its number."""
+        """Record that ``count`` more rows have a value; return its number."""
         if value == self.by_code[ABSENT]:
             return ABSENT
         code = self.values.get(value)
@@ -62,7 +63,7 @@ class Codes(Generic[Value]):
         return code
 
     def leave(self, code: int) -> None:
-        """Note that one less has the value of a number; the last one ends it."""
+        """Record that one row less has the value with this number; drop the value with its last row."""
         if not code:
             return
         self.counts[code] -= 1
@@ -85,7 +86,7 @@ class CodedColumn(Codes[Value]):
         if row >= len(self.codes):
             self.fit(row + 1)
         former = int(self.codes[row])
-        self.codes[row] = self.join(value)  # before the former one is given up, which may be the same
+        self.codes[row] = self.join(value)  # before leaving the former value, which may be the same
         self.leave(former)
 
     def fit(self, rows: int) -> None:
@@ -96,7 +97,7 @@ class CodedColumn(Codes[Value]):
 
 
 class LabelColumn(CodedColumn[str | None]):
-    """One key's values."""
+    """The values of one label key."""
 
     def __init__(self, rows: Sequence[str | None]) -> None:
         super().__init__(None)
@@ -166,9 +167,7 @@ class LabelIndex:
         return self._labels
 
     def expect(self, keys: Collection[str]) -> None:
-        """Announce keys that will be asked for: their columns are built along with the rows, not in the first
-        round.
-        """
+        """Announce keys that will be used, so that their columns are built with the rows, not in the first round."""
         self._expected = frozenset(keys)
 
     def set(self, row: int, labels: Mapping[str, str]) -> None:
@@ -196,9 +195,7 @@ class LabelIndex:
             column.set(last, None)
 
     def column(self, key: str) -> LabelColumn:
-        """Return the column of a key, built if need be; but not for one that no machine has, as keys are free
-        to choose.
-        """
+        """Return the column of a key, built if needed; one empty column serves all keys that no machine has."""
         column = self._columns.get(key)
         if column is not None:
             return column
@@ -210,7 +207,7 @@ class LabelIndex:
         return column
 
     def _leave(self, labels: Mapping[str, str]) -> None:
-        """Take away a machine's ``labels``."""
+        """Subtract a machine's ``labels`` from the counts."""
         for key in labels:
             self._machines[key] -= 1
             if not self._machines[key]:
@@ -284,12 +281,12 @@ def _requirement(requirement: Requirement, column: LabelColumn, count: int) -> B
 
 
 def list_named_values(terms: Sequence[NodeSelectorTerm], key: str) -> tuple[str, ...] | None:
-    """Return the machine names (`NAME_FIELD`), or values of a label, that ``terms`` single out; None if they
-    say more.
+    """Return the machine names, or label values, that ``terms`` single out, or None if they require more than that.
 
-    With names this is the shape of a DaemonSet pod's affinity (matchFields: metadata.name In [node]), with `HOSTNAME`
-    that of a local volume's. Such a pin is kept out of a task's shape, so that a thousand of them share one row over
-    machines.
+
+    With ``key`` `NAME_FIELD`, this is the shape of a DaemonSet pod's affinity (matchFields: metadata.name In [node]);
+    with `HOSTNAME`, that of a local volume's. Such a pin is kept out of a task's shape, so that a thousand such tasks
+    share one row over machines.
     """
     values: list[str] = []
     for term in terms:
@@ -301,8 +298,9 @@ def list_named_values(terms: Sequence[NodeSelectorTerm], key: str) -> tuple[str,
 
 
 def list_singled_out(terms: Sequence[NodeSelectorTerm]) -> frozenset[str] | None:
-    """Return the only machines that can match, if each term names machines; None if a term names none. kube-scheduler
-    looks at these machines alone (the PreFilter of its NodeAffinity).
+    """Return the only machines that can match, if each term names machines, or None.
+
+    kube-scheduler considers these machines alone (PreFilter of its NodeAffinity).
     """
     names: set[str] = set()
     for term in terms:

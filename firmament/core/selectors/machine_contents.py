@@ -1,11 +1,12 @@
-"""What machines hold or reach, as lists that most of them do not have: container images, and room for new volumes.
+"""What machines hold or reach, as lists that are empty for most of them: images, and room for new volumes.
 
-As kube-scheduler's ImageLocality: the sizes of a task's images that a machine has, each scaled by the share of machines
-that have it (so that one machine with a rare image does not draw everything), between two thresholds.
+As in kube-scheduler's ImageLocality, a machine is scored by the sizes of a task's images that it has, each scaled by
+the share of machines that have it (so that one machine with a rare image does not attract all tasks), between two
+thresholds.
 
-As its VolumeBinding: a machine will do if where it reaches, a volume of the class can be made that is as large as the
-largest that a task needs (`hasEnoughCapacity`). Where capacities are stated for scoring, a machine has the mean over a
-task's storage classes of the share that stays unused, 0 to 100 (`StorageCapacityScoring`, in its default shape).
+As in its VolumeBinding, a machine is suitable if a volume of the class as large as the largest needed one can be made
+where the machine reaches (`hasEnoughCapacity`). Where capacities are stated for scoring, a machine's score is the mean
+over a task's storage classes of the share that stays unused, 0 to 100 (`StorageCapacityScoring`, default shape).
 """
 
 from __future__ import annotations
@@ -22,16 +23,16 @@ Entry = TypeVar("Entry")
 Column = TypeVar("Column")
 
 LEAST = 23 * 2**20
-"""Bytes below which images are not worth a thought."""
+"""Bytes of images below which a machine gets no score."""
 
 MOST = 1000 * 2**20
 """Bytes per container from which on a machine gets the full score."""
 
 
 class _Lists(Generic[Entry, Column]):
-    """Lists over a table of machines, whose rows they follow. ``rows``: those of the machines that have any.
+    """Lists over a table of machines; ``rows``: by row, the lists that are not empty.
 
-    ``changes`` counts changes; ``_columns``: what is derived from the lists by name, filled when first asked for.
+    ``changes``: number of changes; ``_columns``: data derived from the lists, by name, computed on first use.
     """
 
     def __init__(self) -> None:
@@ -50,7 +51,7 @@ class _Lists(Generic[Entry, Column]):
             self._replace(row, former, entries)
 
     def _replace(self, row: int, former: tuple[Entry, ...], entries: tuple[Entry, ...]) -> None:  # noqa: ARG002
-        """Bring what is derived from the lists up to date; here it is derived anew."""
+        """Update the derived data; here they are dropped, to be derived anew."""
         self._columns.clear()
 
     def remove(self, last: int, row: int) -> None:
@@ -68,8 +69,8 @@ class ImageIndex(_Lists[Image, "tuple[Int64, Float64]"]):
         """Sizes by name and row: nodes pull images one by one, so the sizes of other names stay unchanged."""
 
     def scores(self, images: Sequence[str], machines: int) -> Float64 | None:
-        """Return float64[``machines``], 0..100: how much of a task's ``images`` each has; None if none has
-        any of them.
+        """Return float64[``machines``], 0..100: how much of a task's ``images`` each machine has, or None if none has
+        any.
         """
         known = [self._column(name) for name in images if name in self._sizes]
         if not known:
@@ -108,7 +109,7 @@ def _by_name(images: Sequence[Image]) -> dict[str, int]:
 
 
 class _Column(NamedTuple):
-    """Of one storage class, the machines (rows, ascending) that reach some room: bytes of each."""
+    """Machines (rows, ascending) with room for one storage class, and the bytes on each."""
 
     rows: Int64
     largest: Int64
@@ -116,7 +117,7 @@ class _Column(NamedTuple):
 
 
 class StorageIndex(_Lists[StorageRoom, _Column]):
-    """Room for new volumes over a table of machines: that of the machines that reach any."""
+    """Room for new volumes over a table of machines, for machines that reach any."""
 
     def find_refused(self, wanted: Sequence[NewStorage], machines: int) -> Bool:
         """Return bool[``machines``]: those without room for the largest volume of some storage class."""
@@ -130,9 +131,7 @@ class StorageIndex(_Lists[StorageRoom, _Column]):
         return ~enough
 
     def scores(self, wanted: Sequence[NewStorage], machines: int) -> Float64 | None:
-        """Return float64[``machines``], 0..100; None if no capacity of a wanted storage class is to be
-        scored.
-        """
+        """Return float64[``machines``], 0..100, or None if scoring knows no capacity of a wanted storage class."""
         score = np.zeros(machines)
         classes = np.zeros(machines)
         for each in wanted:

@@ -17,15 +17,15 @@ from firmament.core.selectors.labels import CodedColumn, parse_integer
 
 HARD_EFFECTS = ("NoSchedule", "NoExecute")
 CORDON_TAINT = Taint(key="node.kubernetes.io/unschedulable", value="", effect="NoSchedule")
-"""What a cordoned machine is taken to carry: tasks that tolerate it may still go there."""
+"""Taint that a cordoned machine counts as having; tasks that tolerate it may still go there."""
 
 
 NOT_READY_TAINT = Taint(key="node.kubernetes.io/not-ready", value="", effect="NoSchedule")
-"""What a machine that is not ready is taken to carry, whether or not the cluster has put it there yet."""
+"""Taint that a machine which is not ready counts as having, even if the cluster has not set it yet."""
 
 
 FEW = 4
-"""Up to so many tolerations, going through them is faster than a look-up."""
+"""Number of tolerations up to which checking each is faster than a look-up."""
 
 COMPARING = ("Gt", "Lt")
 """Operators that compare integers."""
@@ -45,9 +45,7 @@ def tolerates(toleration: Toleration, taint: Taint) -> bool:
 
 
 def decimal(text: str) -> int | None:
-    """Return the integer that a toleration compares: written as people write them, without zeros or a plus in
-    front.
-    """
+    """Return the integer that a toleration compares, or None; leading zeros or a plus sign are not allowed."""
     number = parse_integer(text)
     return number if str(number) == text else None
 
@@ -66,7 +64,7 @@ def is_tolerated(tolerations: Sequence[Toleration], taint: Taint) -> bool:
 
 
 class Tolerated:
-    """The taints that any of some tolerations matches, as `is_tolerated` says; many cost no more than one."""
+    """The taints that any of some tolerations matches, as by `is_tolerated`, with a fast look-up."""
 
     def __init__(self, tolerations: Sequence[Toleration]) -> None:
         self._few = tolerations if len(tolerations) <= FEW else None
@@ -93,20 +91,20 @@ def _is_soft(taints: Sequence[Taint]) -> bool:
 
 
 class TaintIndex:
-    """Taint groups over a table of machines, whose rows it follows.
+    """Groups of equal taints over a table of machines, whose rows it follows.
 
-    ``groups``: how many different ones there are, none not counted; ``soft``: of those, the ones with some
+    ``groups``: number of different groups, not counting the empty one; ``soft``: how many of these have some
     PreferNoSchedule taint.
     """
 
     _KEPT = 4
-    """Answers at a time: each may be as large as hundreds of columns."""
+    """Number of stored answers; each may be as large as hundreds of columns."""
 
     def __init__(self) -> None:
         self._column = CodedColumn[tuple[Taint, ...]](())
         self.groups = self.soft = 0
         self.answers: dict[Hashable, tuple[Any, ...]] = {}
-        """What askers have ``keep`` for them as long as no taint changes."""
+        """Answers stored by ``keep`` until any taint changes."""
 
     def set(self, row: int, taints: tuple[Taint, ...]) -> None:
         """Set the taints of a row."""
@@ -127,15 +125,15 @@ class TaintIndex:
         self.set(last, ())
 
     def keep(self, key: Hashable, answer: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Keep an answer by what has been asked, the number of machines included; returns it."""
+        """Store an answer by its question, which includes the number of machines; return it."""
         if len(self.answers) >= self._KEPT:
             self.answers.clear()
         self.answers[key] = answer
         return answer
 
     def first_untolerated(self, tolerations: Sequence[Toleration], count: int) -> tuple[Int64, list[Taint]]:
-        """Return per machine the first hard taint that is not tolerated: an index (int64[count], -1: none)
-        and the taints.
+        """Return int64[count]: index of each machine's first hard taint that is not tolerated, -1 for none; and the
+        taints.
         """
         self._column.fit(count)
         found: dict[Taint, int] = {}

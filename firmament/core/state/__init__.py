@@ -1,1 +1,1 @@
-"""The state of one cluster: tables of machines, tasks, classes and jobs, and indexes derived from them."""
+"""The state of one cluster: tables of machines, tasks, classes and jobs, and indexes derived from these."""

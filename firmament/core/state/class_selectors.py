@@ -1,4 +1,4 @@
-"""Which task classes a selector of tasks matches."""
+"""Finds the task classes that a selector of tasks matches."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from firmament.core.model import Requirement, TaskClass, TaskSelector, TaskTerm
 from firmament.core.state.classes import ClassRow
 
 HARD_AFFINITY_WEIGHT = 1
-"""What a task on a machine adds, per required affinity term of its own, for tasks that the term selects
-(kube-scheduler's hardPodAffinityWeight)."""
+"""Weight of each required affinity term of a task on a machine, for tasks that the term selects (kube-scheduler's
+hardPodAffinityWeight)."""
 
 _SIGNS = MappingProxyType(
     {"affinity": 1, "anti_affinity": 0, "preferred_affinity": 1, "preferred_anti_affinity": -1}
 )
-"""Whether terms of a kind draw tasks that they select, keep them off (0), or rather keep them off."""
+"""By kind of term: whether it attracts the tasks that it selects (1), excludes them (0), or rather repels them (-1)."""
 
 _FEW = 16
-"""Up to so many classes are looked at one by one."""
+"""Number of classes up to which they are checked one by one."""
 
 
 def own_selector(selector: TaskSelector, content: TaskClass) -> TaskSelector:
-    """Return a class's selector, which without any namespace means the class's own."""
+    """Return a class's selector; a selector without any namespace gets the class's own."""
     if selector.namespaces or selector.namespace_labels is not None:
         return selector
     return replace(selector, namespaces=(content.namespace,))
@@ -37,7 +37,7 @@ def own_selector(selector: TaskSelector, content: TaskClass) -> TaskSelector:
 
 @dataclass(slots=True)
 class _Answer:
-    """What is known of a selector: the rows that it matches of the first ``seen`` classes."""
+    """What is known of a selector: which rows of the first ``seen`` classes it matches."""
 
     meets: _Meeting
     seen: int
@@ -46,10 +46,10 @@ class _Answer:
 
 @dataclass(slots=True, eq=False)
 class HeldTerm:
-    """A term of pod affinity that some classes state: one object for all of them.
+    """A term of pod affinity that some classes state; the classes share one object.
 
-    ``weight``: what it makes the domain of its holder better by for tasks that it selects, for each holder, below 0:
-    worse; 0 for required anti-affinity, which keeps them off.
+    ``weight``: by how much each holder improves its domain for tasks that the term selects; negative: makes it worse;
+    0: required anti-affinity, which excludes them.
     """
 
     topology_key: str
@@ -58,12 +58,11 @@ class HeldTerm:
 
 
 class ClassSelector:
-    """Matches selectors against the classes of a table.
+    """Matches selectors against the classes of a table, with cached answers.
 
-    Classes are immutable and namespaces rarely change, so answers are kept until ``reset``, and brought up to date with
-    the classes that were defined since. Classes that carry a label are found by it: a selector that asks for one value
-    of a label looks at few classes, however many there are. A term that only excludes looks at the classes that it
-    excludes.
+    Classes are immutable and namespaces rarely change, so answers are kept until ``reset``, and extended by classes
+    that were defined since. Classes are indexed by label: a selector for one value of a label checks few classes,
+    however many exist. A term that only excludes checks the classes that it excludes.
     """
 
     def __init__(self, rows: Sequence[ClassRow]) -> None:
@@ -80,7 +79,7 @@ class ClassSelector:
         self._answers: dict[HeldTerm, _Answer] = {}
 
     def set_namespaces(self, records: Mapping[str, bytes]) -> None:
-        """Take the namespaces' labels from records ``{"labels": {...}}`` by name; forgets answers if any changed."""
+        """Read the namespaces' labels from records ``{"labels": {...}}`` by name; drop answers if any label changed."""
         namespaces = {name: _labels_of(payload) for name, payload in records.items()}
         if namespaces != self._namespaces:
             self._namespaces = namespaces
@@ -88,7 +87,7 @@ class ClassSelector:
             self._answers.clear()
 
     def reset(self) -> None:
-        """Forget all answers: rows stand for other classes now."""
+        """Drop all answers, as rows now stand for other classes."""
         self._indexed = 0
         self._by_pair.clear()
         self._by_key.clear()
@@ -100,9 +99,9 @@ class ClassSelector:
         self._answers.clear()
 
     def list_terms(self, row: int) -> tuple[HeldTerm, ...]:
-        """Return the terms about other tasks that the class in ``row`` states, equal ones put together.
+        """Return the distinct terms about other tasks that the class in ``row`` states.
 
-        It is asked for in every round.
+        Cached, as it is needed in every round.
         """
         held = self._held.get(row)
         if held is None:
@@ -110,14 +109,14 @@ class ClassSelector:
         return held
 
     def find_selected(self, term: HeldTerm) -> Int64:
-        """Return the rows of the classes that a term selects, ascending; not to be written to."""
+        """Return the rows of the classes that a term selects, ascending; read-only."""
         answer = self._answers.get(term)
         if answer is None:
             answer = self._answers[term] = self._answer(term.selector)
         return self._bring_up(term.selector, answer)
 
     def matching(self, selector: TaskSelector) -> Int64:
-        """Return rows of the classes that ``selector`` matches, ascending; not to be written to."""
+        """Return the rows of the classes that ``selector`` matches, ascending; read-only."""
         return self._bring_up(selector, self._answer(selector))
 
     def _intern_terms(self, content: TaskClass) -> Iterator[HeldTerm]:
@@ -166,7 +165,7 @@ class ClassSelector:
         self._indexed = len(self._rows)
 
     def _new_matches(self, selector: TaskSelector, answer: _Answer) -> Int64:
-        """Return rows of the classes that were defined since, and that ``selector`` matches."""
+        """Return rows of the classes defined since the last answer that ``selector`` matches."""
         first, meets = answer.seen, answer.meets
         candidates = self._candidates(selector, first)
         if candidates is None and len(self._rows) - first > _FEW:
@@ -179,9 +178,7 @@ class ClassSelector:
         return np.array(found, dtype=np.int64)
 
     def _find_remaining(self, selector: TaskSelector, meets: _Meeting, first: int) -> Int64:
-        """Return rows from ``first`` on that a selector without ``In`` matches: all of its namespaces less
-        those excluded.
-        """
+        """Return rows from ``first`` that a selector without ``In`` matches: its namespaces minus excluded ones."""
         left = np.zeros(len(self._rows), dtype=np.bool_)
         for namespace, rows in self._by_namespace.items():
             if meets.covers(namespace):
@@ -200,7 +197,7 @@ class ClassSelector:
         return np.flatnonzero(left[first:]) + first
 
     def _candidates(self, selector: TaskSelector, first: int) -> list[int] | None:
-        """Return rows from ``first`` on that could match, ascending; None: all."""
+        """Return rows from ``first`` on that could match, ascending, or None if all could."""
         if selector.nothing:
             return []
         fewest: list[int] | None = None
@@ -219,8 +216,9 @@ class ClassSelector:
 
 
 class _Meeting:
-    """Holds classes against one selector. What it asks of labels is looked up, however many values it names, and what
-    it asks of namespaces once for each.
+    """Matches classes against one selector.
+
+    Values of labels are looked up in sets, and each namespace is checked only once.
     """
 
     def __init__(self, selector: TaskSelector, namespaces: Mapping[str, Mapping[str, str]]) -> None:
@@ -236,7 +234,7 @@ class _Meeting:
         return not self._nothing and _meets_all(self._of_labels, labels) and self.covers(namespace)
 
     def covers(self, namespace: str) -> bool:
-        """Return whether tasks of a namespace may match."""
+        """Return whether the selector covers a namespace."""
         if namespace in self._named:
             return True
         if self._of_namespaces is None:
@@ -258,7 +256,7 @@ def _meets_all(conditions: Sequence[_Condition], labels: Mapping[str, str]) -> b
 
 
 def _meets(condition: _Condition, labels: Mapping[str, str]) -> bool:
-    """Return one condition on labels; NotIn and DoesNotExist also hold where the key is missing."""
+    """Return whether one condition on labels holds; NotIn and DoesNotExist also hold if the key is missing."""
     key, operator, values = condition
     value = labels.get(key)
     if operator == "In":
@@ -269,7 +267,7 @@ def _meets(condition: _Condition, labels: Mapping[str, str]) -> bool:
 
 
 def _labels_of(payload: bytes) -> Mapping[str, str]:
-    """Return labels in a namespace's record; none if it is malformed."""
+    """Return the labels in a namespace's record; none if it is malformed."""
     try:
         labels = json.loads(payload).get("labels") or {}
         return {str(key): str(value) for key, value in labels.items()}

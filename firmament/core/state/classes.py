@@ -1,8 +1,8 @@
 """Task classes and the shapes behind them.
 
 A *shape* is what dense rows over machines depend on: requests, selectors, affinity, tolerations, and what models see. A
-*class* adds what is sparse: the machines it is pinned to, and its rules about other tasks. Contents are interned, so
-equal classes have one row however often and under whatever number a driver defines them.
+*class* adds what is sparse: the machines that it is pinned to, and its rules about other tasks. Contents are interned,
+so equal classes share a row, however often and under whatever number a driver defines them.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from firmament.core.selectors.labels import HOSTNAME, NAME_FIELD, list_named_val
 class ClassRow:
     """One interned class: its content, the row of its shape and its pins.
 
-    ``pins``: names of the machines it is confined to; ``hosts``: values of the label `HOSTNAME` that its machine must
-    have, because a volume is there; None: no such limit.
+    ``pins``: names of the machines it is confined to; ``hosts``: values of the label `HOSTNAME`, one of which its
+    machine must have because a volume is there; None: no such limit.
     """
 
     content: TaskClass
@@ -35,7 +35,7 @@ class ClassRow:
 
     @property
     def pinned(self) -> bool:
-        """Whether it is confined to some machines."""
+        """Whether the class is confined to some machines."""
         return self.pins is not None or self.hosts is not None
 
 
@@ -56,26 +56,28 @@ _OF_CLASSES = {
 }
 """Fields in which classes of one shape may differ; a shape has their defaults."""
 SHAPE_FIELDS = tuple(each.name for each in fields(TaskClass) if each.name not in _OF_CLASSES)
-"""All others."""
+"""Fields in which shapes may differ: all other fields."""
 
 _shape_fields: Callable[[TaskClass], tuple[Any, ...]] = attrgetter(*SHAPE_FIELDS)
 
 LEAST_SURPLUS = 64
-"""Classes that have to lose their last number before it is worth looking which rows can go."""
+"""Number of classes without numbers from which on it is worth dropping their rows."""
 
 
 class Renumbered(NamedTuple):
-    """New rows by old ones, -1 for those that are gone: of classes (int64[C]) and shapes (int64[S])."""
+    """New rows by old ones, -1 for dropped rows: of classes (int64[C]) and shapes (int64[S])."""
 
     classes: Int64
     shapes: Int64
 
 
 class ClassTable:
-    """Interned classes and shapes. Rows stay as they are until ``forget`` is called."""
+    """Interned classes and shapes. Rows keep their numbers until ``forget`` is called."""
 
     def __init__(self, model_labels: frozenset[str] = frozenset(), *, model_namespaces: bool = False) -> None:
-        """``model_labels``, ``model_namespaces``: what models look at, and therefore shapes differ by."""
+        """``model_labels``, ``model_namespaces``: what models see of labels and namespaces, so that shapes differ by
+        it.
+        """
         self._model_labels = model_labels
         self._model_namespaces = model_namespaces
         self.rows: list[ClassRow] = []
@@ -85,11 +87,12 @@ class ClassTable:
         self._row_of_number: dict[int, int] = {}
         self._numbers_of: list[int] = []
         self._surplus = 0
-        #: by fields, up to which row the classes have been looked at, and which of them state something in these
+        #: by fields: the number of classes that were checked, and the rows of those that state something in these
+        #: fields
         self._stating: dict[tuple[str, ...], tuple[int, list[int]]] = {}
 
     def define(self, number: int, content: TaskClass) -> int:
-        """Let ``number`` stand for ``content``; returns its row. The caller has checked for conflicts."""
+        """Let ``number`` stand for ``content``; return its row. The caller has checked for conflicts."""
         row = self._row_of.setdefault(content, len(self.rows))
         if row == len(self.rows):
             shape, pins, hosts = self._split(content)
@@ -110,28 +113,28 @@ class ClassTable:
         return row
 
     def list_stating(self, names: tuple[str, ...]) -> list[int]:
-        """Return the rows of the classes that state something in any of the fields called so, ascending."""
+        """Return the rows of the classes that state something in any of the fields ``names``, ascending."""
         looked, found = self._stating.get(names, (0, []))
         if looked < len(self.rows):
-            stated = attrgetter(*names, names[0])  # of a single name it would give no tuple
+            stated = attrgetter(*names, names[0])  # with a single name it would return no tuple
             new = enumerate(self.rows[looked:], looked)
             found = found + [row for row, each in new if any(stated(each.content))]
             self._stating[names] = len(self.rows), found
         return found
 
     def remove(self, number: int) -> None:
-        """Let ``number`` stand for nothing. The row stays until ``forget``."""
+        """Let ``number`` no longer stand for a class. The row stays until ``forget``."""
         row = self._row_of_number.pop(number)
         self._numbers_of[row] -= 1
         self._surplus += not self._numbers_of[row]
 
     @property
     def has_surplus(self) -> bool:
-        """Whether many rows have lost their last number since rows were last looked at: at least a fourth of them."""
+        """Whether many rows, at least a fourth, have lost their last number since ``forget`` was called."""
         return self._surplus >= max(LEAST_SURPLUS, len(self.rows) // 4)
 
     def forget(self, used: Collection[int]) -> Renumbered:
-        """Drop the rows that no number stands for and that are not ``used``; the others keep their order.
+        """Drop the rows that have no number and are not ``used``; the others keep their order.
 
         The lists change in place.
         """
@@ -155,25 +158,23 @@ class ClassTable:
 
     @property
     def numbers(self) -> KeysView[int]:
-        """The numbers that stand for something."""
+        """The numbers that stand for a class."""
         return self._row_of_number.keys()
 
     def row(self, number: int) -> int:
-        """Return row of a number; raises ``InvalidEventError`` if it was never defined."""
+        """Return the row of a number; raise ``InvalidEventError`` if it is not defined."""
         row = self._row_of_number.get(number)
         if row is None:
             raise InvalidEventError(f"task class {number} is not defined; define a class before its tasks")
         return row
 
     def content(self, number: int) -> TaskClass | None:
-        """Return content that ``number`` stands for, if any."""
+        """Return the content that ``number`` stands for, or None."""
         row = self._row_of_number.get(number)
         return None if row is None else self.rows[row].content
 
     def _split(self, content: TaskClass) -> tuple[TaskClass, tuple[str, ...] | None, tuple[str, ...] | None]:
-        """Return shape, pins and hosts of a class. Every task takes one unit of ``pods``, whatever the class
-        says.
-        """
+        """Return shape, pins and hosts of a class. Every task uses one unit of ``pods``, whatever the class says."""
         requests = {name: amount for name, amount in content.requests if amount > 0}
         requests[PODS] = 1
         named = list_named_values(content.required, NAME_FIELD) if content.required else None
@@ -201,5 +202,5 @@ class ClassTable:
 
 
 def _positions(kept: Bool) -> Int64:
-    """Return where each entry stands once those not ``kept`` are gone, -1 for these: int64[N]."""
+    """Return int64[N]: new index of each entry after those not ``kept`` are dropped, -1 for these."""
     return np.where(kept, np.cumsum(kept) - 1, -1)

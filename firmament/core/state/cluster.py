@@ -34,14 +34,14 @@ from firmament.core.usage.samples import TaskSamples
 NO_NEEDS = Needs()
 
 _OWN_RECORDS = (NAMESPACE_RECORD, BUDGET_RECORD, FOREIGN_NOMINATION_RECORD, QUOTA_RECORD, FLAVOR_RECORD)
-"""Kinds of records that are read here, whatever models read."""
+"""Kinds of records that the core itself reads, whatever models read."""
 
 
 class DirtySet:
-    """Rows of machines on which something may fit that did not before; ``everywhere``: on all of them.
+    """Rows of machines on which tasks may now fit that did not before; ``everywhere``: on all machines.
 
-    ``touched``: rows of the classes of which tasks came to a machine or left one, other than by a round's decision;
-    ``domains_changed``: machines, or namespaces, may have come to count otherwise for rules between tasks.
+    ``touched``: rows of classes whose tasks came to a machine or left one other than by a round's decision;
+    ``domains_changed``: machines or namespaces may count differently for rules between tasks.
     """
 
     def __init__(self) -> None:
@@ -50,9 +50,7 @@ class DirtySet:
         self.everywhere = self.domains_changed = False
 
     def rows(self) -> Int64:
-        """Return rows of the marked machines, ascending; those of single machines, also if it is
-        ``everywhere``.
-        """
+        """Return the rows of single marked machines, ascending, even if it is ``everywhere``."""
         return np.sort(np.fromiter(self.machines, dtype=np.int64, count=len(self.machines)))
 
     @property
@@ -61,7 +59,7 @@ class DirtySet:
         return self.everywhere or bool(self.machines)
 
     def clear(self) -> None:
-        """Forget all marks: waiting tasks have been held against them."""
+        """Drop all marks, as waiting tasks have been checked against them."""
         self.machines.clear()
         self.touched.clear()
         self.everywhere = self.domains_changed = False
@@ -71,12 +69,11 @@ class Cluster:
     """Machines, jobs, classes, tasks and records.
 
     Invariant: ``machines.used`` is the sum of the requests of the bound and assumed tasks whose machine is known.
-    ``machines.unstated`` is the sum of what these tasks are assumed to need beyond their requests. A task bound to a
-    machine that is not known (yet, or any more) is kept aside and counts once the machine appears. A record of a kind
-    that some model needs may open machines everywhere; one of the kinds in ``needs.arrivals`` is about the machine of
-    its name alone. The use of tasks, and use over periods, is kept only if some model needs the ``load``, the first
-    also if ``unseen``. ``last_came``: place of the last task or record that came, in the order that ``tasks.came``
-    counts in.
+    ``machines.unstated`` is the sum of what these tasks are assumed to need beyond their requests. A task bound to an
+    unknown machine is kept aside and counts once the machine appears. A record of a kind that some model needs may open
+    machines everywhere; a record of a kind in ``needs.arrivals`` concerns only the machine with its name. Use over
+    periods is kept only if some model needs the ``load``, the use of tasks if some model needs ``load`` or ``unseen``.
+    ``last_came``: number of the last task or record that came, in the order of ``tasks.came``.
     """
 
     def __init__(
@@ -86,8 +83,8 @@ class Cluster:
         constraining_models: tuple[ConstrainingModel, ...] = (),
         record_bytes: int = 2**20,
     ) -> None:
-        """``needs``: what models look at; ``constraining_models``: those that have constraints between tasks;
-        ``record_bytes``: of one record at most.
+        """``needs``: what models need; ``constraining_models``: models with constraints between tasks;
+        ``record_bytes``: most bytes of one record.
         """
         self.resources = ResourceIndex()
         self.machines = MachineTable(self.resources)
@@ -105,7 +102,7 @@ class Cluster:
         self.spread_groups = Codes("")  # of tasks that would rather be apart
         self.records = RecordTable(record_bytes, frozenset((*needs.records, *_OWN_RECORDS)))
         self.devices = DeviceBook()
-        #: by rule: what it keeps of the cluster between rounds, which follows from everything else
+        #: by rule: what it caches about the cluster between rounds
         self.rule_memory: dict[str, object] = {}
         self.dirty = DirtySet()
         self.promises = PromisedRoom(ForeignNominations(self.resources))
@@ -122,7 +119,7 @@ class Cluster:
     # --- records and reports of use ------------------------------------------------------------------------------
 
     def keep_record(self, kind: str, name: str, payload: bytes) -> None:
-        """Take in a record; it replaces the one before it."""
+        """Store a record, which replaces the one before it."""
         self.last_came += 1
         self.records.keep(kind, name, payload, self.last_came)
         self._record_changed(kind, name)
@@ -148,7 +145,7 @@ class Cluster:
             self.dirty.everywhere |= kind in self.needs.records
 
     def _claim_changed(self, name: str) -> None:
-        """Take in what a claim of devices has become: tasks may fit where it was, or now that it is known."""
+        """Store a changed claim of devices: tasks may fit where it was, or because it is now known."""
         known = self.devices.known_claims.get(name)
         freed = self.devices.keep_claim(name, self.records.payloads.get(DEVICE_CLAIM_RECORD, {}).get(name))
         for machine in freed:
@@ -164,7 +161,7 @@ class Cluster:
             )
 
     def selector(self) -> ClassSelector:
-        """Return matcher of selectors against the classes, by the namespaces as they are now."""
+        """Return a matcher of selectors against the classes, by the present namespaces."""
         if self._namespaces_changed:
             self._selector.set_namespaces(self.records.payloads.get(NAMESPACE_RECORD, {}))
             self._namespaces_changed = False
@@ -172,13 +169,13 @@ class Cluster:
 
     @property
     def ruled_gangs(self) -> frozenset[str]:
-        """Ids of the gangs that share out over a tree of machines by rules; none if no model reads such rules."""
+        """Ids of the gangs that rules distribute over a tree of machines; none if no model reads such rules."""
         if GROUP_RECORD not in self.needs.records:
             return frozenset()
         return frozenset(self.jobs.gangs) & self.records.payloads.get(GROUP_RECORD, {}).keys()
 
     def mark(self, machine: str) -> None:
-        """Note that something may fit on a machine, if it is known, that did not before."""
+        """Record that tasks may fit on a machine that did not before; unknown machines are ignored."""
         row = self.machines.row_of.get(machine)
         if row is not None:
             self.dirty.machines.add(row)
@@ -186,9 +183,9 @@ class Cluster:
     # --- classes -------------------------------------------------------------------------------------------------
 
     def forget_classes(self, used: Collection[int]) -> Renumbered:
-        """Drop the classes that no number stands for and that no task has; ``used`` rows stay as well.
+        """Drop the classes that no number stands for and no task has; ``used`` rows stay as well.
 
-        Returns where the others are now.
+        Returns the new rows of the others.
         """
         tasks = self.tasks
         known = tasks.state[: len(tasks.uid)] != TaskPhase.UNUSED
@@ -203,38 +200,37 @@ class Cluster:
     # --- tasks ---------------------------------------------------------------------------------------------------
 
     def sum_requests(self, without: int = -1) -> Int64:
-        """Return int64[M, K]: what tasks on machines request, but for the task in row ``without``; not to be
-        written to.
-        """
+        """Return int64[M, K]: what tasks on machines request, without the task in row ``without``; read-only."""
         machine = int(self.tasks.machine[without]) if without >= 0 else -1
         if machine < 0:
             return self.machines.used
         return self.machines.compute_used_without(machine, self.request_of(int(self.tasks.cls[without])))
 
     def free(self, beside: Collection[int] = (), least: int | None = None, without: int = -1) -> Int64:
-        """Return what machines have left, int64[M, K]; negative where others have overcommitted them.
+        """Return int64[M, K]: what machines have free; negative where they are overcommitted.
 
-        Room that is promised to pending tasks counts as taken, except promises to the tasks ``beside`` (rows), or to
-        tasks of less priority than ``least``. The task in row ``without`` takes nothing.
+        Room that is promised to pending tasks counts as used, except promises to the tasks ``beside`` (rows), and to
+        tasks of lower priority than ``least``. The task in row ``without`` uses nothing.
         """
         room = self.machines.capacity - self.sum_requests(without)
         promised = self.promises.amounts(self, beside, least, least) if self.has_promises else None
         return room if promised is None else room - promised
 
     def free_beside(self, taking_part: Int64) -> Int64:
-        """Return ``free`` for a round: what is promised to the tasks that take part in it (rows) is theirs to have."""
+        """Return ``free`` for a round; promises to the tasks that take part in it (rows) do not count as used."""
         room = self.machines.capacity - self.sum_requests()
         promised = self.sum_promised_beside(taking_part)
         return room if promised is None else room - promised
 
     @property
     def has_promises(self) -> bool:
-        """Whether room is promised to anybody."""
+        """Whether room is promised to any task."""
         return bool(self.promises.machine_of or self.promises.others.by_uid)
 
     def sum_promised_beside(self, taking_part: Int64) -> Int64 | None:
-        """Return int64[M, K]: what is promised to others than the tasks (rows) that take part in a round;
-        None: nothing.
+        """Return int64[M, K]: what is promised to tasks that do not take part in a round, or None for nothing.
+
+        ``taking_part``: rows of the tasks that do.
         """
         if not self.has_promises:
             return None
@@ -242,21 +238,21 @@ class Cluster:
         return self.promises.amounts(self, frozenset(taking_part.tolist()), None, highest)
 
     def request_of(self, cls: int) -> Int64:
-        """Request of a class's tasks, int64[<= K], ``pods`` included."""
+        """Return int64[<= K]: request of a class's tasks, including ``pods``."""
         return self.requests.get(self.classes.rows[cls].shape)[0]
 
     def number_arrivals(self, rows: Int64) -> None:
-        """Note that the tasks in ``rows`` come to their machines now, in this order."""
+        """Record that the tasks in ``rows`` come to their machines now, in this order."""
         self.tasks.came[rows] = self.last_came + 1 + np.arange(len(rows))
         self.last_came += len(rows)
 
     def number_arrival(self, task: int) -> None:
-        """Note that a task comes to its machine now."""
+        """Record that a task comes to its machine now."""
         self.last_came += 1
         self.tasks.came[task] = self.last_came
 
     def vacate(self, task: int) -> None:
-        """Take a task off its machine, if it is on one, and mark the machine as worth another look."""
+        """Take a task off its machine, if it is on one, and mark the machine as changed."""
         tasks = self.tasks
         machine = int(tasks.machine[task])
         tasks.leaving[task] = tasks.displacing[task] = False
@@ -271,17 +267,17 @@ class Cluster:
             tasks.orphan_of[task] = ""
 
     def book(self, machine: int, cls: int, count: int) -> None:
-        """Count what tasks of a class use on a machine (row); a negative ``count`` takes it back."""
+        """Book what tasks of a class use on a machine (row); a negative ``count`` releases it."""
         shape = self.classes.rows[cls].shape
         self.machines.book(machine, *self.requests.get(shape), count)
 
     def where(self, task: int) -> str:
-        """Return name of the machine that a task is on, or was bound to; empty if none."""
+        """Return the name of the machine that a task is on, or was bound to; "" if none."""
         machine = int(self.tasks.machine[task])
         return self.machines.specs[machine].name if machine >= 0 else self.tasks.orphan_of[task]
 
     def put(self, task: int, machine: str) -> None:
-        """Put a task that is on no machine on one. It is kept aside for it as long as that machine is not known."""
+        """Put a task without a machine on one; as long as the machine is unknown, the task is kept aside."""
         row = self.machines.row_of.get(machine, -1)
         if row >= 0:
             self._occupy(task, row)
@@ -289,7 +285,7 @@ class Cluster:
             self._keep_aside(task, machine)
 
     def put_all(self, tasks: Int64, machines: Sequence[str], sizes: Int64) -> None:
-        """Put tasks (int64[N] rows) that are on no machine on machines: ``sizes[0]`` on the first, ..."""
+        """Put tasks (int64[N] rows) without machines on machines: the first ``sizes[0]`` on the first one, etc."""
         row_of = self.machines.row_of
         rows = np.repeat(np.array([row_of.get(name, -1) for name in machines], dtype=np.int64), sizes)
         known = rows >= 0
@@ -302,14 +298,14 @@ class Cluster:
                 self._keep_aside(int(tasks[place]), machines[int(owner[place])])
 
     def occupy_all(self, tasks: Int64, machines: Int64) -> None:
-        """Put tasks (int64[N] rows) that are on no machine on machines (int64[N] rows), and count what they use."""
+        """Put tasks (int64[N] rows) without machines on machines (int64[N] rows), and book what they use."""
         self.tasks.machine[tasks] = machines
         self.machines.book_all(machines, *self.demand_of(self.tasks.cls[tasks]))
 
     def leave_all(self, tasks: Int64) -> Int64:
-        """Take tasks (int64[N] rows) and their requests off their machines; returns int64[N], their machines.
+        """Take tasks (int64[N] rows) and their requests off their machines; return int64[N]: these machines.
 
-        The machines are not marked as changed: this is for questions, and is undone afterwards.
+        The machines are not marked as changed: this serves questions, and is undone afterwards.
         """
         machines = self.tasks.machine[tasks]
         self.machines.book_all(machines, *self.demand_of(self.tasks.cls[tasks]), count=-1)
@@ -317,9 +313,7 @@ class Cluster:
         return machines
 
     def demand_of(self, classes: Int64) -> tuple[Int64, Int64]:
-        """Return int64[N, K] each: what tasks of ``classes`` (int64[N] rows) request, and are assumed to need
-        beyond it.
-        """
+        """Return int64[N, K] each: what tasks of ``classes`` (int64[N] rows) request, and are assumed to need too."""
         present, of_class = np.unique(classes, return_inverse=True)
         shapes = [self.classes.rows[cls].shape for cls in present.tolist()]
         requested, assumed = self.requests.rows(shapes)
@@ -352,13 +346,13 @@ class Cluster:
             self._occupy(orphan, row)
 
     def forget_resources(self) -> None:
-        """Take back the columns of resources that no machine offers any more."""
+        """Drop the columns of resources that no machine offers any more."""
         kept = self.resources.compact()
         self.machines.keep_columns(kept)
         self.task_samples.keep_columns(kept)
 
     def _count_new(self, first: int) -> None:
-        """Count what tasks on machines request of resources that had no columns before, those from ``first`` on."""
+        """Book what tasks on machines request of resources with new columns, those from ``first`` on."""
         new = set(self.resources.names[first:])
         concerned = [
             shape
@@ -381,7 +375,7 @@ class Cluster:
         for task in np.flatnonzero(tasks.machine == row).tolist():
             tasks.machine[task] = -1
             self._keep_aside(task, name)
-        self.dirty.domains_changed = True  # an empty one may be gone
+        self.dirty.domains_changed = True  # a domain without tasks may be gone
         moved = self.machines.remove(row)
         if moved >= 0:
             tasks.machine[tasks.machine == moved] = row

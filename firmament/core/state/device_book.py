@@ -1,7 +1,7 @@
-"""Which devices have been given away, and to whom: by the claims that are known, and by placements in the making.
+"""Records which devices are held by whom: by the known claims, and by placements that are not reported yet.
 
 A claim that is allocated comes as a record (`DEVICE_CLAIM_RECORD`). Between a round that gives devices to a task and
-the record that says so, the task itself holds them here. Who holds the same devices twice, by both, holds them once.
+the record that says so, the task itself holds them here. Devices held by both a claim and its task count once.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from firmament.core.selectors.labels import NAME_FIELD
 PoolOfDevices: TypeAlias = tuple[str, str]
 """Driver and name of a pool."""
 Holder: TypeAlias = tuple[str, str]
-"""Who holds devices: ("", name of a claim), or (uid of a task, what it calls the claim)."""
+"""A holder of devices: ("", name of a claim), or (uid of a task, the task's name for the claim)."""
 
 
 class Holding(NamedTuple):
-    """What a holder has of a device: all of it, or the share of this id, with JSON values by capacity."""
+    """What a holder has of a device: all of it, or the share with this id, with JSON values by capacity."""
 
     share: str = ""
     consumed: tuple[tuple[str, Any], ...] = ()
 
 
 HeldDevices: TypeAlias = Mapping[str, tuple[tuple[Holding, frozenset[str]], ...]]
-"""By device of a pool: the amounts held, and the tasks (uids) that use them; no tasks: nobody uses the claim."""
+"""By device of a pool: the amounts held, each with the uids of the tasks that use it; none: an unused claim."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownClaim:
-    """A claim as its record says: see `DEVICE_CLAIM_RECORD`."""
+    """A claim by its record, see `DEVICE_CLAIM_RECORD`."""
 
     spec: Mapping[str, Any]
     allocation: Mapping[str, Any] | None = None
@@ -43,33 +43,33 @@ class KnownClaim:
 
 @dataclass(slots=True)
 class DeviceBook:
-    """Holders of devices. ``version`` grows whenever somebody gets devices, or claims become others."""
+    """Holders of devices. ``version`` grows with each change of holders or claims."""
 
     known_claims: dict[str, KnownClaim] = field(default_factory=dict)
-    """By name."""
+    """Claims by name."""
     promised: dict[str, tuple[ClaimAllocation, ...]] = field(default_factory=dict)
-    """By uid: what tasks have got that are not known by records yet."""
+    """By uid: devices that tasks have got, and that no record reports yet."""
     version: int = 0
-    """How often holders or claims have changed."""
+    """Number of changes of holders or claims."""
     changes: dict[PoolOfDevices, int] = field(default_factory=dict)
-    """By pool: the version when holders of its devices changed last."""
+    """By pool: the version of the last change of holders of its devices."""
     _held: dict[PoolOfDevices, dict[str, dict[Holder, Holding]]] = field(default_factory=dict)
-    """By pool, then by device."""
+    """Holders by pool, then by device."""
     _of_holder: dict[Holder, tuple[tuple[PoolOfDevices, str], ...]] = field(default_factory=dict)
-    """Pools and devices of each holder."""
+    """Pools and devices by holder."""
     _promised_claims: dict[str, dict[str, ClaimAllocation]] = field(default_factory=dict)
-    """By name of a claim, then by uid."""
+    """Promised allocations by name of the claim, then by uid."""
     stayed: dict[tuple[str, str], tuple[ClaimAllocation, ...]] | None = None
-    """For trials of moves: by uid and machine, what tasks had that have left. None: claims stay as records say."""
+    """For trials of moves: by uid and machine, the devices of tasks that have left. None: claims stay as in records."""
     _private: dict[str, list[str]] | None = None
-    """By uid: names of the claims with devices that nobody else uses."""
+    """By uid: names of the claims whose devices no other task uses."""
 
     def get_holders(self, pool: PoolOfDevices) -> Mapping[str, Mapping[Holder, Holding]]:
         """Return who holds which devices of a pool, by device."""
         return self._held.get(pool, {})
 
     def find_allocation(self, claim: str) -> Mapping[str, Any] | None:
-        """Return the allocation of a claim that exists, or that has been given devices meanwhile; None: none yet."""
+        """Return the allocation of a claim, by its record or promised since, or None if it has none yet."""
         known = self.known_claims.get(claim)
         if known is not None and known.allocation is not None:
             return known.allocation
@@ -79,7 +79,7 @@ class DeviceBook:
         return None
 
     def list_pools(self) -> tuple[PoolOfDevices, ...]:
-        """Return the pools of which somebody holds devices."""
+        """Return the pools with held devices."""
         return tuple(self._held)
 
     def list_held(self, pool: PoolOfDevices) -> HeldDevices:
@@ -98,12 +98,12 @@ class DeviceBook:
     # --- records -------------------------------------------------------------------------------------------------
 
     def keep_claim(self, name: str, payload: bytes | None) -> frozenset[str]:
-        """Take in the record of a claim, None if it is gone; returns the machines where devices are free again.
+        """Store the record of a claim, None if it is gone; return the machines where devices have become free.
 
         "" stands for machines that the claim does not name.
 
-        A record that cannot be read counts as one that is gone. Devices of tasks for which the claim is reserved are
-        held by it from now on.
+        A record that cannot be read counts as gone. A claim takes over the devices of the tasks for which it is
+        reserved.
         """
         found = None if payload is None else _read_claim(payload)
         former, before = self._of_holder.get(("", name), ()), self.known_claims.get(name)
@@ -122,7 +122,7 @@ class DeviceBook:
         return frozenset(_list_machines(before.allocation))
 
     def _settle(self, name: str, claim: KnownClaim) -> None:
-        """Let tasks no longer hold by themselves what a claim holds for them."""
+        """Release what tasks hold themselves and a claim now holds for them."""
         held = set(self._of_holder.get(("", name), ()))
         for uid in {*claim.reserved_for, *claim.in_use_by}:
             for each in self.promised.get(uid, ()):
@@ -132,9 +132,9 @@ class DeviceBook:
     # --- placements in the making --------------------------------------------------------------------------------
 
     def promise(self, uid: str, allocations: tuple[ClaimAllocation, ...]) -> None:
-        """Let a task hold what it has got, until records say so or the task loses its place.
+        """Let a task hold the devices it has got, until records say so or the task loses its place.
 
-        One that has got nothing, as its claims have devices already, is not kept.
+        Nothing is stored for a task that has got nothing because its claims have devices already.
         """
         self.withdraw(uid)
         if not allocations:
@@ -147,7 +147,7 @@ class DeviceBook:
                 self._promised_claims.setdefault(each.claim, {})[uid] = each
 
     def withdraw(self, uid: str) -> None:
-        """Take back what a task holds, if it holds anything."""
+        """Release what a task holds, if anything."""
         for each in self.promised.get(uid, ()):
             self._withdraw(uid, each)
 
@@ -164,9 +164,9 @@ class DeviceBook:
     # --- trials of moves -----------------------------------------------------------------------------------------
 
     def leave_behind(self, uid: str, machine: str) -> None:
-        """Let a task that leaves a machine have no devices there any more, as claims of its own go with it.
+        """Release the devices of a task that leaves a machine, as its own claims go with it; for trials of moves.
 
-        ``come_back`` gives it the same ones. For trials, which begin with ``stayed``.
+        ``come_back`` gives the same devices to it again. Trials begin by setting ``stayed``.
         """
         if self._private is None:
             self._private = self._list_private()
@@ -180,7 +180,7 @@ class DeviceBook:
             self.stayed[uid, machine] = tuple(taken)
 
     def come_back(self, uid: str, machine: str) -> None:
-        """Let a task have what it had on a machine, unless it has devices already."""
+        """Give a task the devices that it had on a machine, unless it has devices already."""
         taken = (self.stayed or {}).get((uid, machine))
         if taken is not None and uid not in self.promised:
             self.promise(uid, taken)
@@ -219,7 +219,9 @@ class DeviceBook:
 
 
 def list_results(allocation: Mapping[str, Any]) -> Iterable[tuple[PoolOfDevices, str, Holding]]:
-    """Yield pool, device and holding of each result of an allocation that takes something: not by admin access."""
+    """Yield pool, device and holding of each result of an allocation, except results by admin access, which hold
+    nothing.
+    """
     for each in (allocation.get("devices") or {}).get("results") or ():
         if not each.get("adminAccess"):
             consumed = tuple(sorted((each.get("consumedCapacity") or {}).items()))
@@ -228,7 +230,7 @@ def list_results(allocation: Mapping[str, Any]) -> Iterable[tuple[PoolOfDevices,
 
 
 def _list_machines(allocation: Mapping[str, Any]) -> list[str]:
-    """Return the machines that an allocation names; [""] if it is for others as well."""
+    """Return the machines that an allocation names; [""] if it is not limited to named machines."""
     terms = (allocation.get("nodeSelector") or {}).get("nodeSelectorTerms") or ()
     fields = [field for term in terms[:1] for field in term.get("matchFields") or ()]
     named = [field.get("values") or () for field in fields if field.get("key") == NAME_FIELD]
@@ -236,7 +238,7 @@ def _list_machines(allocation: Mapping[str, Any]) -> list[str]:
 
 
 def _read_claim(payload: bytes) -> KnownClaim | None:
-    """Return the content of a record; None if it is malformed."""
+    """Return the content of a record, or None if it is malformed."""
     try:
         content = json.loads(payload)
         allocation = content.get("allocation")

@@ -1,4 +1,4 @@
-"""Domains of machines: those with one value of a label."""
+"""Domains of machines: sets of machines with the same value of a label."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from firmament.core.state.machines import MachineTable
 
 @dataclass(frozen=True, slots=True)
 class Domains:
-    """``domain``: int64[M], -1 where the label is missing; ``count``: D, numbers are below it; ``coarse``: some domain
-    holds several machines.
+    """``domain``: int64[M], number of each machine's domain, -1 without the label; ``count``: D, above all numbers.
+
+    ``coarse``: whether some domain has several machines.
     """
 
     domain: Int64
@@ -22,7 +23,7 @@ class Domains:
 
 
 class DomainsByKey:
-    """Domains of the machines by key, as they are now, each worked out once."""
+    """The present domains of machines by label key, each computed once."""
 
     def __init__(self, machines: MachineTable) -> None:
         self._machines = machines
@@ -30,7 +31,7 @@ class DomainsByKey:
 
     @property
     def single(self) -> Domains:
-        """Every machine is a domain of its own."""
+        """Domains in which every machine is alone."""
         count = len(self._machines)
         return Domains(np.arange(count), count, coarse=False)
 

@@ -10,9 +10,9 @@ from firmament.core.model import Job
 class JobTable:
     """Jobs by id, and the rows of the tasks of each, whether or not the job has been defined.
 
-    ``gangs``: ids of the jobs of which several tasks must be placed together, that ask for room as a whole, or that are
-    trees of groups. ``changed``: gangs whose definition or tasks have changed since somebody last looked; the looker
-    clears it. ``had_gangs``: there has been one; ``has_trees``: one with groups in it.
+    ``gangs``: ids of jobs of which several tasks must be placed together, that ask for room as a whole, or that are
+    trees of groups. ``changed``: gangs whose definition or tasks have changed; cleared by the code that reads it.
+    ``had_gangs``: whether there has been a gang; ``has_trees``: whether there has been one with groups in it.
     """
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class JobTable:
             self.changed.add(job_id)
 
     def gang(self, job_id: str) -> Job | None:
-        """Return the job, if it is a gang."""
+        """Return the job if it is a gang, otherwise None."""
         return self._jobs[job_id] if job_id in self.gangs else None
 
     def members(self, job_id: str) -> list[int]:
@@ -56,19 +56,19 @@ class JobTable:
         return sorted(self._members.get(job_id, ()))
 
     def enlist(self, task: int, job_id: str) -> None:
-        """Note that a task (row) belongs to a job."""
+        """Record that a task (row) belongs to a job."""
         if job_id:
             self._members.setdefault(job_id, set()).add(task)
             self.touch(job_id)
 
     def enlist_all(self, tasks: Iterable[int], job_id: str) -> None:
-        """Note that tasks (rows) belong to a job."""
+        """Record that tasks (rows) belong to a job."""
         if job_id:
             self._members.setdefault(job_id, set()).update(tasks)
             self.touch(job_id)
 
     def discharge(self, task: int, job_id: str) -> None:
-        """Note that a task (row) no longer belongs to a job."""
+        """Record that a task (row) no longer belongs to a job."""
         members = self._members.get(job_id)
         if members is not None:
             members.discard(task)
@@ -77,6 +77,6 @@ class JobTable:
             self.touch(job_id)
 
     def touch(self, job_id: str) -> None:
-        """Note that something has happened to a task of the job."""
+        """Record that a task of the job has changed."""
         if job_id in self.gangs:
             self.changed.add(job_id)

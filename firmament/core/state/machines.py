@@ -20,10 +20,10 @@ from firmament.core.usage.samples import MachineSamples
 _BY_RESOURCE = ("_capacity", "_total", "_unstated")
 _FIELDS = frozenset(each.name for each in fields(Machine))
 VERSIONED_FIELDS = _FIELDS - {"total", "images", "attached", "storage"}
-"""Fields of `Machine` whose changes the ``static_version`` counts; of ``allocatable``, which resources there are."""
+"""Fields of `Machine` whose changes increase ``static_version``; of ``allocatable``, only which resources there are."""
 
 STATED_FIELDS = VERSIONED_FIELDS - {"name", "allocatable"}
-"""Those that a machine may leave empty."""
+"""Versioned fields that a machine may leave empty."""
 
 _seen_by_rules = attrgetter(*sorted(STATED_FIELDS))
 
@@ -31,44 +31,42 @@ _ROWS = 64
 
 
 class RowStamps:
-    """A stamp per row: the time, in a count of its own, when the row last changed.
+    """A stamp per row that says when the row last changed, by a counter.
 
-    Code that keeps something derived from rows takes a ``mark`` and looks later at the ``stamps``.
+    Code that caches something derived from rows stores a ``mark``, and later compares it with the ``stamps``.
     """
 
     def __init__(self) -> None:
         self._stamp: Int64 = np.zeros(_ROWS, dtype=np.int64)
         self._now = 1
         self.count = 0
-        """How often something was touched."""
+        """Number of changes."""
 
     def touch(self, row: int) -> None:
-        """Note that a row has changed, or is new."""
+        """Record that a row has changed, or is new."""
         if row >= len(self._stamp):
             self._stamp = np.concatenate([self._stamp, np.zeros(max(row + 1, len(self._stamp)), np.int64)])
         self._stamp[row] = self._now
         self.count += 1
 
     def touch_all(self, rows: Int64) -> None:
-        """Note that rows have changed that were there before."""
+        """Record that existing rows have changed."""
         self._stamp[rows] = self._now
         self.count += 1
 
     def mark(self) -> int:
-        """Return a stamp: changes until now have at most this one, later changes a higher one."""
+        """Return a mark: earlier changes have stamps of at most this number, later changes higher ones."""
         self._now += 1
         return self._now - 1
 
     def stamps(self, count: int) -> Int64:
-        """Return int64[count]: the mark before which each row last changed; it has not changed since that or
-        any later one.
-        """
+        """Return int64[count]: the stamp of each row's last change, which is above all marks made before it."""
         return self._stamp[:count]
 
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """Per machine its name, labels and annotations, as of a ``static_version`` of the table."""
+    """Name, labels and annotations of each machine, at a ``static_version`` of the table."""
 
     version: int
     names: tuple[str, ...]
@@ -79,14 +77,13 @@ class Described:
 class MachineTable:
     """Machines in dense rows; removing one moves the last row into its place.
 
-    ``capacity``, ``used``: int64[M, K]; ``used`` is what bound and assumed tasks take, and may exceed ``capacity``
-    where others have overcommitted. ``unstated``: what costs assume that tasks need beyond their requests, as they
-    state none. ``static_version`` grows when a field of `VERSIONED_FIELDS` changes (labels, taints, cordons, readiness,
-    ...), when rows move, or when a resource is offered for the first time or by nobody any more: rows computed from
-    those are valid only for the version they were computed at. ``stated``: by field of `STATED_FIELDS`, how many
-    machines have anything in it. ``changes`` says in which rows anything has changed that cost models see of a machine
-    by itself: another description, tasks, a report of use. ``attached``: names of the machines to which each shared
-    volume is attached.
+    ``capacity``, ``used``: int64[M, K]; ``used`` is what bound and assumed tasks use, and may exceed ``capacity`` on
+    overcommitted machines. ``unstated``: what cost models assume that tasks need beyond their requests.
+    ``static_version`` grows when a field of `VERSIONED_FIELDS` changes (labels, taints, cordons, readiness, ...), when
+    rows move, or when a resource is offered for the first time or no longer offered: rows computed from these are valid
+    only for the version at which they were computed. ``stated``: by field of `STATED_FIELDS`, the number of machines
+    that state something there. ``changes``: stamps of all that cost models see of a single machine: description, tasks,
+    reports of use. ``attached``: names of the machines to which each shared volume is attached.
     """
 
     def __init__(self, resources: ResourceIndex) -> None:
@@ -101,7 +98,7 @@ class MachineTable:
         self.storage = StorageIndex()
         self.static_version = 0
         self._names = LabelColumn([])
-        self._named: list[str] = []  # kept by spec, as asking ten thousand machines one by one is slow
+        self._named: list[str] = []  # in one list, as asking ten thousand machines one by one is slow
         self._annotations: list[Mapping[str, str]] = []
         self._capacity = np.zeros((64, len(resources)), dtype=np.int64)
         self._used = SaturatingSums(64, len(resources))
@@ -124,9 +121,7 @@ class MachineTable:
         return self.describe().names
 
     def describe(self) -> Described:
-        """Return what machines are called and labelled with, in order of rows; made anew only when that has
-        changed.
-        """
+        """Return names, labels and annotations of the machines, in order of rows; recomputed only after changes."""
         if self._described.version != self.static_version:
             self._described = Described(
                 self.static_version,
@@ -138,18 +133,18 @@ class MachineTable:
 
     @property
     def capacity(self) -> Int64:
-        """int64[M, K]: what tasks may use together."""
+        """int64[M, K]: what tasks may use in all."""
         self._fit()
         return self._capacity[: len(self.specs)]
 
     @property
     def used(self) -> Int64:
-        """int64[M, K]: what bound and assumed tasks request together, at most `CEILING`."""
+        """int64[M, K]: what bound and assumed tasks request in all, at most `CEILING`."""
         self._fit()
         return self._used.cells[: len(self.specs)]
 
     def compute_used_without(self, row: int, request: Int64) -> Int64:
-        """Return int64[M, K]: ``used`` as it would be without one task, of ``request``, on a row."""
+        """Return int64[M, K]: ``used`` without one task with ``request`` on ``row``."""
         used = self.used.copy()
         used[row] = self._used.subtract(row, request)
         return used
@@ -158,7 +153,7 @@ class MachineTable:
     def beyond_measure(self) -> Int64:
         """Rows of the machines whose tasks request more of something than ``used`` can show, ascending.
 
-        If that much is taken away, they are still as full as before.
+        Even without that much, they would be full.
         """
         return self._used.beyond
 
@@ -170,7 +165,7 @@ class MachineTable:
 
     @property
     def running(self) -> Int64:
-        """int64[M]: bound and assumed tasks."""
+        """int64[M]: number of bound and assumed tasks."""
         return self._running[: len(self.specs), 0]
 
     @property
@@ -185,13 +180,13 @@ class MachineTable:
 
     @property
     def total(self) -> Int64:
-        """int64[M, K]: what the hardware has, the system's part included."""
+        """int64[M, K]: what the hardware has, including the system's part."""
         self._fit()
         return self._total[: len(self.specs)]
 
     @property
     def usage(self) -> Float64:
-        """float64[M, K]: last measured use, a new array; NaN rows where the last report has none."""
+        """float64[M, K]: last measured use; NaN rows for machines without a report; a new array."""
         rows = len(self.specs)
         if not self.samples.last_change or not (measured := self.samples.find_measured(rows)).any():
             return np.full((rows, len(self.resources)), np.nan)
@@ -199,7 +194,7 @@ class MachineTable:
 
     @property
     def usage_time(self) -> Float64:
-        """float64[M]: when the last report was made, NaN for never; a new array."""
+        """float64[M]: time of the last report, NaN for never; a new array."""
         rows = len(self.specs)
         return self.samples.time(rows).copy() if self.samples.last_change else np.full(rows, np.nan)
 
@@ -216,7 +211,7 @@ class MachineTable:
     # --- changes -------------------------------------------------------------------------------------------------
 
     def upsert(self, machine: Machine) -> int:
-        """Add or replace a machine; returns its row."""
+        """Add or replace a machine; return its row."""
         row = self.row_of.get(machine.name)
         if row is None:
             row = len(self.specs)
@@ -257,7 +252,7 @@ class MachineTable:
         return row
 
     def remove(self, row: int) -> int:
-        """Remove a row; returns the row whose machine now stands there (the former last), or -1 if none moved."""
+        """Remove a row; return the row whose machine takes its place (the former last), or -1 if none does."""
         last = len(self.specs) - 1
         self._offer(self.specs[row], None)
         del self.row_of[self.specs[row].name]
@@ -285,9 +280,7 @@ class MachineTable:
         return last
 
     def _state(self, former: Machine | None, machine: Machine | None) -> None:
-        """Update what a machine states, from ``former`` (None: it was not there) to the new description
-        (None: it is gone).
-        """
+        """Update ``stated`` from ``former`` (None: new machine) to ``machine`` (None: removed machine)."""
         for spec, sign in ((former, -1), (machine, 1)):
             for field in STATED_FIELDS if spec is not None else ():
                 if getattr(spec, field):
@@ -303,7 +296,7 @@ class MachineTable:
                 self.attached.pop(volume, None)
 
     def book(self, row: int, request: Int64, unstated: Int64, count: int) -> None:
-        """Add (``count`` 1) or take back (-1) a task on a row.
+        """Book (``count`` 1) or release (-1) a task on a row.
 
         ``request``, ``unstated``: int64[<= K].
         """
@@ -315,7 +308,7 @@ class MachineTable:
         self.changes.touch(row)
 
     def book_all(self, rows: Int64, requests: Int64, unstated: Int64, count: int = 1) -> None:
-        """Add (``count`` 1) or take back (-1) a task per entry: ``rows``: int64[N], the others: int64[N, K]."""
+        """Book (``count`` 1) or release (-1) a task per entry: ``rows``: int64[N], the others: int64[N, K]."""
         self._fit()
         self._used.add_all(rows, requests, count=count)
         for column in np.flatnonzero(unstated.any(axis=0)).tolist():
@@ -324,16 +317,16 @@ class MachineTable:
         self.changes.touch_all(rows)
 
     def book_new(self, rows: Int64, requests: Int64, first: int) -> None:
-        """Add to the used amounts what present tasks request of resources that have just got columns.
+        """Book what present tasks request of resources that have just got columns.
 
-        ``rows``: int64[N], where they are; ``requests``: int64[N, K - ``first``], of columns from ``first`` on.
+        ``rows``: int64[N], their machines; ``requests``: int64[N, K - ``first``], of columns from ``first`` on.
         """
         self._fit()
         self._used.add_all(rows, requests, first)
         self.changes.touch_all(rows)
 
     def keep_columns(self, kept: Int64) -> None:
-        """Keep only some columns: ``kept`` are the former places of those that stay."""
+        """Keep only some columns; ``kept``: their former indices."""
         for name in _BY_RESOURCE:
             setattr(self, name, widen(getattr(self, name), 0, int(kept.max()) + 1).take(kept, axis=1))
         self._used.keep_columns(kept)
@@ -341,9 +334,7 @@ class MachineTable:
         self.static_version += 1
 
     def _offer(self, former: Machine | None, machine: Machine | None) -> None:
-        """Update what a machine offers, from ``former`` (None: it was not there) to ``machine`` (None: it is
-        gone).
-        """
+        """Update the offered resources from ``former`` (None: new machine) to ``machine`` (None: removed machine)."""
         if former and machine and (former.allocatable, former.total) == (machine.allocatable, machine.total):
             return
         before = self.resources.version
@@ -355,7 +346,7 @@ class MachineTable:
             self.static_version += 1
 
     def _fit(self, rows: int = 0) -> None:
-        """Make room for so many rows, and for all resources."""
+        """Make room for ``rows`` rows, and for all resources."""
         columns = len(self.resources)
         if rows > self._capacity.shape[0] or columns > self._capacity.shape[1]:
             for name in (*_BY_RESOURCE, "_running", "_flags"):
@@ -364,7 +355,5 @@ class MachineTable:
 
 
 def _list_offered(machine: Machine) -> set[str]:
-    """Return the resources that a machine names: also those of which it has none, as a task may need none
-    there after all.
-    """
+    """Return the resources that a machine names, even with amount 0, as a task may request 0 of them."""
     return {*machine.allocatable, *machine.total}

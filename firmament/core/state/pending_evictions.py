@@ -1,4 +1,4 @@
-"""Evictions under way: the victims, the tasks that they leave for, and what happens if a victim stays."""
+"""Evictions under way: the victims, the tasks that wait for them, and what happens if a victim stays."""
 
 from __future__ import annotations
 
@@ -21,8 +21,10 @@ _Waiting: TypeAlias = tuple[int, int]
 
 @dataclass(slots=True)
 class _Notice:
-    """One task that was told to go: its class row, when (in the order of ``Cluster.last_came``), and who waits:
-    row and place in the order of arrivals of each task that has a place only if this one goes.
+    """One evicted task.
+
+    ``cls``: its class row; ``told``: when it was evicted (in the order of ``Cluster.last_came``); ``waiting``: row and
+    arrival number of each task that has a place only if this one leaves.
     """
 
     cls: int
@@ -31,13 +33,13 @@ class _Notice:
 
 
 _BOUND: Final = int(TaskPhase.BOUND)
-"""Asked for thousands of times in a round with many evictions."""
+"""As a plain number, since it is compared thousands of times in a round with many evictions."""
 
 
 class PendingEvictions:
-    """The tasks of a cluster that were told to go and have neither gone nor been let off.
+    """The tasks of a cluster that were evicted, but have neither left nor been spared.
 
-    ``under_way``: whether any eviction is under way; else no other method need be asked.
+    ``under_way``: whether any eviction is under way; otherwise no other method has anything to return.
     """
 
     def __init__(self) -> None:
@@ -49,7 +51,7 @@ class PendingEvictions:
         self._companions: dict[_Waiting, tuple[_Waiting, ...]] = {}
 
     def tell(self, cluster: Cluster, victims: Iterable[int]) -> None:
-        """Note that ``victims`` (rows of bound tasks) are told to go."""
+        """Record that ``victims`` (rows of bound tasks) are evicted."""
         self.under_way = True
         tasks = cluster.tasks
         for victim in victims:
@@ -57,7 +59,7 @@ class PendingEvictions:
             self._notices[tasks.uid[victim]] = _Notice(int(tasks.cls[victim]), cluster.last_came)
 
     def count_on(self, cluster: Cluster, leaving: Iterable[str], waiting: int) -> None:
-        """Note that ``waiting`` (row, just assumed) has its place only if ``leaving`` (uids) go."""
+        """Record that ``waiting`` (row, just assumed) has its place only if ``leaving`` (uids) leave."""
         who = waiting, int(cluster.tasks.came[waiting])
         going = [uid for uid in leaving if self._still_goes(cluster, uid)]
         if not going:
@@ -68,12 +70,12 @@ class PendingEvictions:
         transitions.owe(cluster, waiting)
         for uid in going:
             notice = self._notices.get(uid)
-            if notice is not None:  # else another decision evicts it, and only that decision can spare it
+            if notice is not None:  # otherwise another decision evicts it; only that one can spare it
                 notice.waiting.add(who)
                 self._needless.discard(uid)
 
     def share_fate(self, cluster: Cluster, waiting: Iterable[int]) -> None:
-        """Note that tasks (rows, just assumed) lose their places together if somebody whom one counts on stays."""
+        """Record that tasks (rows, just assumed) all lose their places if one does because a victim stays."""
         self.under_way = True
         together = tuple((row, int(cluster.tasks.came[row])) for row in waiting)
         for row, _ in together:
@@ -81,12 +83,12 @@ class PendingEvictions:
         self._companions.update(dict.fromkeys(together, together))
 
     def holds_up(self, cluster: Cluster, waiting: int) -> bool:
-        """Return whether a task (row, assumed) waits for others to go."""
+        """Return whether a task (row, assumed) waits for victims to leave."""
         who = waiting, int(cluster.tasks.came[waiting])
         return any(self._still_goes(cluster, uid) for uid in self._counted_on.get(who, ()))
 
     def let_off(self, cluster: Cluster, victim: int) -> list[int]:
-        """Note that a task (row) will not go after all; returns the rows of those that lose their places by that."""
+        """Record that a task (row) stays after all; return the rows of tasks that lose their places because of it."""
         tasks = cluster.tasks
         notice = self._notices.pop(tasks.uid[victim], None)
         self._needless.discard(tasks.uid[victim])
@@ -110,7 +112,7 @@ class PendingEvictions:
             notice.cls = int(new_row[notice.cls])
 
     def forget_gone(self, cluster: Cluster) -> None:
-        """Drop what concerns tasks that are gone, or that are somewhere else by now."""
+        """Drop entries of tasks that are gone or have moved."""
         tasks = cluster.tasks
         for row, came in [
             who
@@ -124,16 +126,17 @@ class PendingEvictions:
                 self._needless.discard(uid)
         self.under_way = bool(self._companions or self._notices or self._counted_on)
 
-    # --- what nobody needs any more ------------------------------------------------------------------------------
+    # --- evictions that are no longer needed --------------------------------------------------------------------
 
     def has_needless(self, cluster: Cluster) -> bool:
-        """Return whether some task is leaving although no other task counts on that any more, and this is not reported
-        yet."""
+        """Return whether some task is leaving although no other task depends on it, and this was not reported yet."""
         self.waiting(cluster)
         return any(self._still_goes(cluster, uid) for uid in self._needless)
 
     def take_needless(self, cluster: Cluster) -> list[int]:
-        """Return rows of those tasks, once. The task that counted on them was deleted, lost its place, or is bound."""
+        """Return the rows of these tasks, once; the task that depended on each was deleted, lost its place, or is
+        bound.
+        """
         self.waiting(cluster)
         rows = [cluster.tasks.row_of[uid] for uid in sorted(self._needless) if self._still_goes(cluster, uid)]
         self._needless.clear()
@@ -146,9 +149,7 @@ class PendingEvictions:
         return row is not None and bool(tasks.leaving[row]) and tasks.state.item(row) == _BOUND
 
     def waiting(self, cluster: Cluster) -> Int64:
-        """Return rows of the tasks that wait for victims, or have waited for them and are not bound yet; forgets all
-        others.
-        """
+        """Return rows of the tasks that wait for victims, or did and are not bound yet; drop all others."""
         tasks = cluster.tasks
         if not self._counted_on:
             return _NOBODY
@@ -169,7 +170,7 @@ class PendingEvictions:
         return row[~ended]
 
     def is_awaited(self, cluster: Cluster, waiting: Iterable[int]) -> bool:
-        """Return whether some of the tasks ``waiting`` (rows) have places that somebody has yet to leave."""
+        """Return whether some of the tasks ``waiting`` (rows) have places that victims have yet to leave."""
         tasks = cluster.tasks
         rows = np.array([*waiting], dtype=np.int64)
         assumed = rows[tasks.state[rows] == int(TaskPhase.ASSUMED)].tolist()
@@ -178,10 +179,9 @@ class PendingEvictions:
     def count_since_record(
         self, cluster: Cluster, name: str, classes: frozenset[int], counted: frozenset[str]
     ) -> int:
-        """Return how many tasks of ``classes`` were told to go since the disruption budget of that record
-        name came.
+        """Return how many tasks of ``classes`` were evicted since the record of the disruption budget ``name`` came.
 
-        Not those of the names ``counted``, which the budget has counted before.
+        Tasks named in ``counted``, which the budget has already counted, are left out.
         """
         came = cluster.records.came.get(BUDGET_RECORD, {}).get(name, 0)
         names, row_of = cluster.tasks.name, cluster.tasks.row_of

@@ -1,13 +1,13 @@
-"""Room that was made for a task, kept for it while its binding, or an eviction, waits to be tried again.
+"""Keeps room that was made for a task while its binding, or an eviction, waits to be retried.
 
-Others have been told to leave for the task. If its binding fails, or one of them stays, it loses its place and waits
-for its back-off to end; what has been left, or is going to be, stays promised to it meanwhile. The promise ends when
-the task is placed, or finds no place in the next round that it takes part in. It is about resources alone: ports,
-rules between tasks and what models limit are not kept.
+Other tasks have been evicted for the task. If its binding fails, or a victim stays, the task loses its place and waits
+for its back-off to end; meanwhile the room that victims leave stays promised to it. The promise ends when the task is
+placed, or finds no place in the next round that it takes part in. It covers resources alone, not ports, rules between
+tasks or models' limits.
 
-Other schedulers keep room as well, for tasks of theirs that are nominated, and not bound yet. As kube-scheduler has it
-(``RunFilterPluginsWithNominatedPods``), it counts as taken for tasks of their priority or less; of what a nominated
-task asks for, its resources alone.
+Other schedulers keep room as well, for tasks of theirs that are nominated and not bound yet. As in kube-scheduler
+(``RunFilterPluginsWithNominatedPods``), it counts as used for tasks of at most their priority; only the resources of a
+nominated task count.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _NOBODY: frozenset[int] = frozenset()
 
 
 _MOST = 2**53
-"""No machine offers more of anything; sums of a thousand such fit 64 bits."""
+"""Limit on an amount: no machine offers more of anything, and sums of a thousand such amounts fit into 64 bits."""
 
 
 class ForeignNomination(NamedTuple):
-    """A task of another scheduler, and the machine that it waits for. ``requests``: by resource, in base units."""
+    """A task of another scheduler, and the machine that it is nominated for; ``requests``: base units by resource."""
 
     machine: str
     priority: int
@@ -40,16 +40,16 @@ class ForeignNomination(NamedTuple):
 
 
 class ForeignNominations:
-    """Nominations, ``by_uid`` of their tasks. ``resources``: the columns of machines."""
+    """Nominations by other schedulers, ``by_uid`` of their tasks. ``resources``: the columns of machines."""
 
     def __init__(self, resources: ResourceIndex) -> None:
         self._resources = resources
         self.by_uid: dict[str, ForeignNomination] = {}
 
     def keep(self, uid: str, payload: bytes | None) -> tuple[str, ...]:
-        """Take what a record says, None if it is gone; returns the machines concerned.
+        """Store the nomination in a record, None if it is gone; return the machines concerned.
 
-        One that cannot be read counts nothing.
+        A record that cannot be read counts as gone.
         """
         former = self.by_uid.pop(uid, None)
         found = _read(payload) if payload else None
@@ -58,9 +58,9 @@ class ForeignNominations:
         return tuple([each.machine for each in (former, found) if each is not None])
 
     def amounts(self, rows: Mapping[str, int], capacity: Int64, least: int | None) -> Int64 | None:
-        """Return what is kept for tasks of at least the priority ``least``, shaped as ``capacity``, int64[M, K].
+        """Return int64[M, K], shaped as ``capacity``: what is kept for tasks of at least priority ``least``, or None.
 
-        ``rows`` are the rows of machines by name; None if no room is promised.
+        ``rows``: rows of machines by name. None if nothing is kept.
         """
         found: Int64 | None = None
         for each in self.by_uid.values():
@@ -74,12 +74,12 @@ class ForeignNominations:
         return found
 
     def highest_below(self, priority: int) -> int | None:
-        """Return the highest priority of a nominated task that is less than this, None if there is none."""
+        """Return the highest priority of a nominated task below ``priority``, or None."""
         return max((each.priority for each in self.by_uid.values() if each.priority < priority), default=None)
 
 
 def _read(payload: bytes) -> ForeignNomination | None:
-    """Read ``{"machine": M, "priority": P, "requests": {RESOURCE: AMOUNT, ...}}``; None for other content."""
+    """Read ``{"machine": M, "priority": P, "requests": {RESOURCE: AMOUNT, ...}}``; return None for other content."""
     try:
         content = json.loads(payload)
         requests = {
@@ -91,7 +91,7 @@ def _read(payload: bytes) -> ForeignNomination | None:
 
 
 class PromisingCluster(Protocol):
-    """What promises have to know of the cluster that keeps them."""
+    """The cluster as promises see it."""
 
     tasks: TaskTable
     machines: MachineTable
@@ -104,17 +104,17 @@ class PromisingCluster(Protocol):
         """Return the request of a class's tasks, int64[<= K]."""
 
     def mark(self, machine: str) -> None:
-        """Note that something may fit on a machine that did not before."""
+        """Record that tasks may fit on a machine that did not before."""
 
 
 class PromisedRoom:
-    """``machine_of``: the tasks (by uid) to which room is promised, and the machine (by name) of each.
+    """Promises of room; ``machine_of``: by uid of the task, the name of the machine.
 
-    A promise counts only while its task is pending; one that is assumed there again has its room by that. Tasks that
-    are ``owed`` room (see ``TaskTable``) get a promise wherever they lose their place: others were told to leave for
-    them, be it on another machine, as tasks that wait may move or be shuffled after a restart.
+    A promise counts only while its task is pending; once it is assumed there again, it has its room by that. Tasks that
+    are ``owed`` room (see ``TaskTable``) get a promise wherever they lose their place: even if victims left another
+    machine for them, as waiting tasks may move or be rearranged after a restart.
 
-    ``others`` are what other schedulers keep for tasks of theirs.
+    ``others``: what other schedulers keep for their tasks.
     """
 
     def __init__(self, others: ForeignNominations) -> None:
@@ -122,7 +122,7 @@ class PromisedRoom:
         self.others = others
 
     def refresh(self, cluster: PromisingCluster) -> None:
-        """Forget what has ended, and mark the machines concerned as worth another look."""
+        """Drop promises that have ended, and mark their machines as changed."""
         tasks = cluster.tasks
         for uid, machine in list(self.machine_of.items()):
             task = tasks.row_of.get(uid)
@@ -135,11 +135,10 @@ class PromisedRoom:
                 cluster.mark(machine)
 
     def list_called(self, cluster: PromisingCluster, waiting: Int64) -> Int64:
-        """Return rows of tasks that have to take part in a round with ``waiting`` (rows), their back-offs
-        aside.
+        """Return rows of tasks that must take part in a round with ``waiting`` (rows) despite their back-offs.
 
-        A more important task comes before them, and need not wait until they are tried again. Gangs are called whole,
-        and so not before their time.
+        A more important task comes before them, and does not have to wait until they are retried. Gangs take part as a
+        whole, and so not before their time.
         """
         tasks, gangs = cluster.tasks, cluster.jobs.gangs
         if not len(waiting):
@@ -159,10 +158,10 @@ class PromisedRoom:
         least: int | None = None,
         least_of_others: int | None = None,
     ) -> Int64 | None:
-        """Return int64[M, K]: what is promised on each machine, None for nothing.
+        """Return int64[M, K]: what is promised on each machine, or None for nothing.
 
-        Not to tasks ``beside`` (rows), and not to tasks of less priority than ``least``, or ``least_of_others`` where
-        they are another scheduler's.
+        Promises to tasks ``beside`` (rows) are left out, and so are those to tasks of lower priority than ``least``, or
+        than ``least_of_others`` for other schedulers' tasks.
         """
         machines = cluster.machines
         found = self.others.amounts(machines.row_of, machines.capacity, least_of_others)
@@ -176,7 +175,7 @@ class PromisedRoom:
         return found
 
     def _claims(self, cluster: PromisingCluster, beside: Collection[int]) -> Iterator[tuple[int, int]]:
-        """Yield rows of task and machine of each promise that counts."""
+        """Yield the rows of task and machine of each promise that counts."""
         for uid, machine in self.machine_of.items():
             task = cluster.tasks.row_of.get(uid, -1)
             row = cluster.machines.row_of.get(machine, -1)

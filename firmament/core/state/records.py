@@ -1,4 +1,4 @@
-"""Typed records that models read, by kind and name: their faults, and when they have come and gone."""
+"""Typed records that models read, by kind and name: their faults, and when they came and went."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ T = TypeVar("T")
 
 
 class RecordTable(Collection[tuple[str, str]]):
-    """``payloads``: by kind and name; empty where a record cannot be read by anybody (see ``payload_fault``), so that
-    its readers see that, and none fails over it. ``came``: likewise, the place of each in the order in which
-    ``tasks.came`` counts, when it came last. ``changes``: by kind, how often records came and went; ``removals``: how
-    often they went. ``faults``: what is wrong with each that cannot be read.
+    """Records by kind and name.
+
+    ``payloads``: their contents; empty if a record cannot be read by anyone (see ``payload_fault``), so that no reader
+    fails over it. ``came``: arrival number of each, in the order of ``tasks.came``. ``changes``: by kind, how often
+    records came and went; ``removals``: how often they went. ``faults``: what is wrong with each unreadable record.
     """
 
     def __init__(self, most_bytes: int, read_kinds: frozenset[str]) -> None:
-        """``read_kinds``: those that somebody reads."""
+        """``read_kinds``: the kinds that are read at all."""
         self._most_bytes = most_bytes
         self._read_kinds = read_kinds
         self.faults: dict[tuple[str, str], str] = {}
@@ -36,11 +37,11 @@ class RecordTable(Collection[tuple[str, str]]):
         return ((kind, name) for kind, names in self.payloads.items() for name in names)
 
     def __contains__(self, key: object) -> bool:
-        """Whether there is a record of this kind and name."""
+        """Return whether there is a record of this kind and name."""
         return isinstance(key, tuple) and key[1] in self.payloads.get(key[0], {})
 
     def keep(self, kind: str, name: str, payload: bytes, came: int) -> None:
-        """Take in a record, which has the place ``came``; it replaces the one before it."""
+        """Store a record with the arrival number ``came``, which replaces the one before it."""
         fault = payload_fault(payload, self._most_bytes) if kind in self._read_kinds else ""
         self.faults.pop((kind, name), None)
         if fault:
@@ -51,7 +52,7 @@ class RecordTable(Collection[tuple[str, str]]):
         self.changes[kind] += 1
 
     def read(self, kinds: tuple[str, ...], reader: Callable[[], T]) -> T:
-        """Return what ``reader`` makes of records of these kinds; it is called again only if they have changed."""
+        """Return the result of ``reader`` for records of these kinds; called again only after they have changed."""
         version = tuple(self.changes[kind] for kind in kinds)
         known = self._read.get(kinds)
         if known is None or known[0] != version:
@@ -60,7 +61,7 @@ class RecordTable(Collection[tuple[str, str]]):
         return found
 
     def notes(self) -> Iterator[str]:
-        """Say which records cannot be read, and why."""
+        """Yield which records cannot be read, and why."""
         for (kind, name), fault in self.faults.items():
             yield f"record {kind} {name[:80]!r}: the payload {fault}; it counts as one that says nothing"
 
@@ -74,18 +75,18 @@ class RecordTable(Collection[tuple[str, str]]):
         self.removals[kind] += 1
 
 
-# --- Payloads of records as they arrive: whether anybody can read them at all.
+# --- Payloads of records as they arrive: whether they can be read at all.
 
 
 DEEPEST = 64
-"""Objects and lists within each other. What models read has a handful of levels; some thousand exhaust the stack."""
+"""Most levels of nested objects and lists. What models read has a handful; some thousand exhaust the stack."""
 
 
 def payload_fault(payload: bytes, most_bytes: int) -> str:
-    """Say why a payload must not reach those who read records, or return "".
+    """Return why a payload must not be passed to readers of records, or "".
 
-    A payload passes if it is JSON of at most ``most_bytes``, not nested deeper than ``DEEPEST``, with finite numbers
-    and texts that can be encoded. Whether it says what a model expects is for that model.
+    A payload passes if it is JSON of at most ``most_bytes``, nested at most ``DEEPEST`` levels, with finite numbers and
+    texts that can be encoded. Whether it has the content that a model expects is for that model to check.
     """
     if len(payload) > most_bytes:
         return f"has {len(payload)} bytes, more than limits.recordBytes ({most_bytes})"
@@ -112,7 +113,7 @@ def _finite(text: str) -> float:
 
 
 def _is_deep(document: Any) -> bool:
-    """Return whether there are more than ``DEEPEST`` levels, looked at level by level."""
+    """Return whether there are more than ``DEEPEST`` levels, checked level by level."""
     level = [document]
     for _ in range(DEEPEST + 1):
         level = [
@@ -127,18 +128,18 @@ def _is_deep(document: Any) -> bool:
 
 
 MOST_KEPT = 10_000
-"""Remarks that are remembered; of an endless stream of different ones some may come again."""
+"""Number of notes that are remembered; in an endless stream of different ones, some may be repeated."""
 
 
 class Notes:
-    """Remembers which remarks on bad input, in records and elsewhere, have been made."""
+    """Remembers which notes on bad input, in records and elsewhere, have been made."""
 
     def __init__(self, most: int = MOST_KEPT) -> None:
         self._made: set[str] = set()
         self._most = most
 
     def new(self, remarks: Iterable[str]) -> tuple[str, ...]:
-        """Return those that have not been made before, in order, and remember them."""
+        """Return the notes that have not been made before, in order, and remember them."""
         fresh = tuple(dict.fromkeys(remark for remark in remarks if remark not in self._made))
         if len(self._made) + len(fresh) > self._most:
             self._made.clear()

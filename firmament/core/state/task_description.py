@@ -1,6 +1,4 @@
-"""A task as its driver describes it: class, name, rank, job, group, times. None of it changes the task's
-state.
-"""
+"""A task as its driver describes it: class, name, rank, job, group, times. None of this changes the task's state."""
 
 from __future__ import annotations
 
@@ -16,12 +14,12 @@ from firmament.core.state.tasks import UNGROUPED
 
 
 def describe(cluster: Cluster, task: int, cls: int, event: TasksSubmitted, index: int) -> None:
-    """Describe a pending task anew, as the ``index``-th of an event and of a class (row).
+    """Describe a pending task anew, as the ``index``-th task of an event, with class row ``cls``.
 
-    It is tried again if that makes a difference, also if it was refused for good.
+    If that makes a difference, the task is tried again, even if it was refused for good.
     """
     tasks = cluster.tasks
-    reranked = rank(cluster, task, event)  # first of all, as this must happen whatever else has changed
+    reranked = rank(cluster, task, event)  # called first, so that it is not skipped by the ``or``
     changed = reranked or tasks.cls[task] != cls or tasks.refused[task]
     tasks.cls[task] = cls
     rename(cluster, task, event, index)
@@ -32,7 +30,7 @@ def describe(cluster: Cluster, task: int, cls: int, event: TasksSubmitted, index
 
 
 def rank(cluster: Cluster, task: int, event: TasksSubmitted | TasksBound) -> bool:
-    """Take over how important an event says that a task is; returns whether that is new."""
+    """Store the importance of a task by an event; return whether it is new."""
     tasks = cluster.tasks
     group_priority = UNGROUPED if event.group_priority is None else event.group_priority
     before = int(tasks.priority[task]), int(tasks.group_priority[task])
@@ -42,12 +40,12 @@ def rank(cluster: Cluster, task: int, event: TasksSubmitted | TasksBound) -> boo
 
 
 def rename(cluster: Cluster, task: int, event: TasksSubmitted | TasksBound, index: int) -> None:
-    """Take over the name of the ``index``-th task of an event."""
+    """Store the name of the ``index``-th task of an event."""
     cluster.tasks.name[task] = event.names[index] if event.names else event.uids[index]
 
 
 def enlist(cluster: Cluster, task: int, job: str) -> None:
-    """Let a task belong to a job. A gang that waits for members is looked at again when one arrives."""
+    """Assign a task to a job. A gang that waits for members is tried again when one arrives."""
     tasks = cluster.tasks
     if tasks.job[task] != job:
         cluster.jobs.discharge(task, tasks.job[task])
@@ -60,20 +58,20 @@ def enlist(cluster: Cluster, task: int, job: str) -> None:
 
 
 def regroup(cluster: Cluster, task: int, group: str) -> None:
-    """Let a task belong to a group of tasks that would rather be apart; empty: to none."""
+    """Assign a task to a spread group; "" for none."""
     number = cluster.spread_groups.join(group)
     cluster.spread_groups.leave(int(cluster.tasks.spread[task]))
     cluster.tasks.spread[task] = number
 
 
 def group_new(cluster: Cluster, rows: Int64, groups: Sequence[str], sizes: Sequence[int]) -> None:
-    """Let new tasks (int64[N] rows) belong to such groups: ``sizes[0]`` of them to the first, ..."""
+    """Assign new tasks (int64[N] rows) to spread groups: the first ``sizes[0]`` to the first group, and so on."""
     joined = [cluster.spread_groups.join(group, size) for group, size in zip(groups, sizes, strict=True)]
     cluster.tasks.spread[rows] = np.repeat(joined, sizes)
 
 
 def date(cluster: Cluster, task: int, event: TasksBound, index: int) -> None:
-    """Take over what an event knows of a task's times."""
+    """Store a task's times as far as an event states them."""
     if event.assigned and event.assigned[index]:
         cluster.tasks.assigned[task] = event.assigned[index]
         cluster.tasks.dated[task] = True
@@ -82,7 +80,9 @@ def date(cluster: Cluster, task: int, event: TasksBound, index: int) -> None:
 
 
 def date_all(cluster: Cluster, rows: Int64, assigned: Float64 | None, initialized: Float64 | None) -> None:
-    """Take over the times of tasks (int64[N] rows), each float64[N]; None: of none, 0 in ``assigned``: not of it."""
+    """Store the times of tasks (int64[N] rows), float64[N] each; None: unknown for all, 0 in ``assigned``: for this
+    one.
+    """
     tasks = cluster.tasks
     if assigned is not None:
         known = assigned != 0
@@ -93,7 +93,7 @@ def date_all(cluster: Cluster, rows: Int64, assigned: Float64 | None, initialize
 
 
 def describe_bound(cluster: Cluster, task: int) -> TasksBound:
-    """Return the event that would tell of a bound task: its class has the number 0."""
+    """Return the event that would report a bound task; its class has the number 0."""
     tasks = cluster.tasks
     group = int(tasks.group_priority[task])
     return TasksBound(

@@ -17,7 +17,7 @@ Int8: TypeAlias = NDArray[np.int8]
 
 
 class TaskPhase(IntEnum):
-    """Where a task stands. UNUSED marks a row without a task."""
+    """The state of a task. UNUSED marks a row without a task."""
 
     UNUSED = 0
     PENDING = 1
@@ -26,33 +26,34 @@ class TaskPhase(IntEnum):
 
 
 REMOVED_PART = 4
-"""``row_of`` is written anew when the tasks removed since are a part of it, one in so many. A dict never uses the place
-of a removed key again: it grows until it has room for several times its keys. This way it keeps the size it needs."""
+"""One in this many tasks has to be removed before ``row_of`` is rebuilt. A dict never reuses the place of a removed
+key: it grows until it has room for several times its keys. Rebuilding keeps it at the size it needs.
+"""
 SPARE_PART = 8
-"""Room is made ahead for a part of the tasks that there are, one in so many."""
+"""Spare room is one in this many of the present tasks."""
 UNGROUPED = -(2**31) - 1
-"""The group priority of tasks that are in no group which has one: below all others."""
+"""Group priority of tasks whose group has none, or that are in no group: below all others."""
 FEWEST = 1_000
-"""For fewer tasks than this, the time and memory do not matter."""
+"""Number of tasks below which time and memory do not matter."""
 
 
 class TaskTable:
-    """Tasks in rows that keep their number while the task lives and are used again afterwards.
+    """Tasks in rows that keep their number while the task lives, and are reused afterwards.
 
     Per row: ``cls`` (row of the class), ``priority``, ``group_priority`` (of its group, see ``Importance``), ``state``,
-    ``machine`` (row, -1: none), ``sequence`` (order of arrival), ``created`` (seconds since the epoch, 0 unknown),
-    ``arrived`` (clock when first seen), ``not_before`` (clock before which it is not tried), ``failures`` (bindings in
-    a row that failed), ``unschedulable`` (found unschedulable; waits for an event that could help), ``passed_over``
-    (rounds in which others were placed while it was unschedulable), ``passed_at`` (clock when that was last counted),
+    ``machine`` (row, -1: none), ``sequence`` (order of arrival), ``created`` (seconds since the epoch, 0: unknown),
+    ``arrived`` (clock when first seen), ``not_before`` (clock before which it is not tried), ``failures`` (failed
+    bindings in a row), ``unschedulable`` (found no place, and waits for an event that could help), ``passed_over``
+    (rounds that placed others while it was unschedulable), ``passed_at`` (clock when that was last counted),
     ``refused`` (its binding was refused for good: unschedulable until an event about the task itself), ``revised``
-    (came or changed since the last round was opened, so what that round found does not hold for it), ``assigned`` and
+    (came or changed since the last round was opened, so that round's results do not apply to it), ``assigned`` and
     ``initialized`` (seconds since the epoch when it got its machine, and when it was initialized; 0: not, or unknown),
-    ``dated`` (``assigned`` is when it got its machine, not only when this was heard of), ``came`` (its place among all
-    that came to machines, and among records; 0 for none), ``leaving`` (it is bound and has been told to go), ``owed``
-    (others were told to leave for it, and it has neither been bound nor found no place since), ``displacing`` (others
-    had to leave its machine for it, and it came where the order of arrival counts), ``spread`` (number of the group of
-    tasks that would rather be apart, 0: none), ``put_off`` (number of the round that first left it out for
-    others since it was last tried, see ``queue.budgets``; 0: none has).
+    ``dated`` (``assigned`` is when it got its machine, not when that was first seen), ``came`` (its arrival number on
+    its machine, shared with records; 0 for none), ``leaving`` (it is bound and has been evicted), ``owed`` (others were
+    evicted for it, and since then it has neither been bound nor found to have no place), ``displacing`` (victims had to
+    leave its machine for it, and the order of arrival matters there), ``spread`` (number of its spread group, 0: none),
+    ``put_off`` (number of the round that first left it out for other tasks since it was last tried, see
+    ``queue.budgets``; 0: none).
     """
 
     cls: Int64
@@ -112,11 +113,11 @@ class TaskTable:
         now: float,
         group_priority: Int64 | None = None,
     ) -> Int64:
-        """Add pending tasks, given as columns of one length; returns their rows. The uids must be new and distinct."""
+        """Add pending tasks, given as columns of equal length; return their rows. The uids must be new and distinct."""
         rows = self._take_rows(len(uids))
         numbers = rows.tolist()
         new = len(self.message) - len(self.uid)
-        again = len(rows) - new  # so many of the rows, the first, have had a task before
+        again = len(rows) - new  # the first ones are reused rows
         for column, values in ((self.uid, uids), (self.name, names), (self.job, jobs)):
             deque(map(column.__setitem__, numbers[:again], values), maxlen=0)  # the fastest loop there is
             column.extend(values[again:])
@@ -137,8 +138,8 @@ class TaskTable:
         return rows
 
     def _take_rows(self, count: int) -> Int64:
-        """Return rows without tasks: those that became free last, then new ones; these lack uid, name and job
-        yet.
+        """Return rows without tasks: those freed last, then new ones, to which uid, name and job must still be
+        appended.
         """
         free = self._free[: -count - 1 : -1]
         del self._free[len(self._free) - len(free) :]
@@ -158,7 +159,7 @@ class TaskTable:
         return placed
 
     def remove(self, row: int) -> None:
-        """Forget the task in ``row``; what it used on a machine must have been given back."""
+        """Remove the task in ``row``; what it used on a machine must have been released."""
         del self.row_of[self.uid[row]]
         self.set_state(row, TaskPhase.UNUSED)
         self.machine[row] = -1
@@ -170,7 +171,7 @@ class TaskTable:
             self._rewrite_index()
 
     def make_room(self) -> None:
-        """Grow ahead of need, in a quiet moment: at 100,000 tasks it takes some ms, for which a burst need not wait."""
+        """Grow ahead of need, in a quiet moment: at 100,000 tasks it takes some ms, which would delay a burst."""
         spare = len(self.row_of) // SPARE_PART
         if len(self.row_of) < FEWEST:
             return
@@ -180,9 +181,9 @@ class TaskTable:
             self._grow()
 
     def _rewrite_index(self) -> None:
-        """Write ``row_of`` anew, with room for half as many tasks more.
+        """Rebuild ``row_of`` with room for half as many tasks more.
 
-        What is merged into a dict may have keys of its own: there is room for those of both afterwards.
+        A dict reserves room for all keys of another dict merged into it, even for those that it has already.
         """
         half = len(self.row_of) // 2
         index = _index()
@@ -195,35 +196,33 @@ class TaskTable:
         self.revised[:] = False
 
     def note_groups(self, group_priority: Int64 | int) -> None:
-        """Note which group priorities tasks get: as long as none has been in a group, nobody needs to look."""
+        """Record the group priorities that tasks get: while no task has been in a group, readers can skip them."""
         self._had_groups = self._had_groups or bool(np.any(group_priority != UNGROUPED))
 
     @property
     def group_priorities(self) -> Int64:
-        """Group priorities of all tasks; of none as long as no task has been in a group."""
+        """Group priorities of all tasks; empty while no task has been in a group."""
         return self.group_priority[: len(self.uid) if self._had_groups else 0]
 
     def set_state(self, rows: Int64 | int, state: TaskPhase) -> None:
-        """Let tasks be in ``state``: code that writes states calls this, as those that are pending are kept."""
-        self.state[rows] = int(state)  # a number: converting a member of an enum takes longer
+        """Set the state of tasks; all code that writes states calls this, as the pending tasks are cached."""
+        self.state[rows] = int(state)  # converting an enum member takes longer
         self._pending = None
 
     @property
     def any_unschedulable(self) -> bool:
-        """Whether some waiting task is not tried at present. Tasks that are refused for good do not count."""
+        """Whether some waiting task is not tried now, apart from tasks refused for good."""
         return len(self.list_unschedulable()) > 0
 
     def list_unschedulable(self) -> Int64:
-        """Return rows of the pending tasks that are not tried, ascending; those refused for good are not
-        meant.
-        """
+        """Return rows of the pending tasks that are not tried now, ascending, except those refused for good."""
         pending = self.in_state(TaskPhase.PENDING)
         return pending[self.unschedulable[pending] & ~self.refused[pending]] if len(pending) else pending
 
     def in_state(self, state: TaskPhase) -> Int64:
-        """Return rows of all tasks in ``state``, ascending; not to be written to.
+        """Return rows of all tasks in ``state``, ascending; read-only.
 
-        Those that are pending are kept until some task's state changes: few wait among hundreds of thousands.
+        Pending tasks are cached until some task's state changes: few wait among hundreds of thousands.
         """
         if state is not TaskPhase.PENDING:
             return np.flatnonzero(self.state[: len(self.uid)] == int(state))
@@ -243,9 +242,9 @@ TaskTable.COLUMNS = {name: _KINDS[kind] for name, kind in TaskTable.__annotation
 
 
 def _index() -> dict[str, int]:
-    """Return an empty dict that keeps the hash of each key beside it.
+    """Return an empty dict that stores the hash of each key.
 
-    A dict with only texts as keys reads the hash of each text, and 100,000 of them are spread over the memory: adding
+    A dict with only texts as keys reads the hash from each text, and 100,000 texts are spread over the memory: adding
     10,000 texts would take half as long again.
     """
     index: dict[object, int] = {None: 0}

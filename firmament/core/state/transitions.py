@@ -1,14 +1,14 @@
-"""The transitions of tasks: every change of a task's state, and all that follows from it, is one of these
-functions.
+"""The transitions of tasks: every change of a task's state, with all its consequences, is one of these functions.
 
-What the columns mean is said in ``TaskTable``; `MOVES` says which states each function starts from and leads to. Called
-as ``transitions.assume(...)`` and so on. What changes about a task while it waits is in ``waiting``; what a driver says
-that it *is* (class, job, priority, ...) in ``task_description``; which machine it is on, and in which order tasks came
-there, in ``Cluster``.
 
-Two things are kept beside the columns. A gang whose member's state changes is *touched*, so that its standing is looked
-at again: this is done here, in all functions that change a state. ``cluster.version`` says that decisions in the making
-have to be checked; functions that are not decisions of a round count it up, as they say.
+``TaskTable`` explains the columns; `MOVES` says which states each function starts from and leads to. Call them as
+``transitions.assume(...)`` and so on. Changes to a task while it waits are in ``waiting``, what a driver says that it
+*is* (class, job, priority, ...) in ``task_description``, and on which machine it is, and the order of arrivals, in
+``Cluster``.
+
+Two things are updated besides the columns. A gang whose member changes its state is *touched*, so that the gang is
+checked again; all functions here that change a state do so. ``cluster.version`` says that decisions of an open round
+must be checked again; functions that are not decisions of a round increase it where they say so.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ MOVES: Mapping[str, tuple[frozenset[TaskPhase], TaskPhase | None]] = MappingProx
 def assume(cluster: Cluster, rows: Int64, machines: Int64) -> None:
     """Put pending tasks (int64[N] rows) on machines (int64[N] rows) until their bindings are reported.
 
-    They come to their machines in this order, and take up room there; ``date_assumptions`` sets the time. They are no
+    They come to their machines in this order, and use room there; ``date_assumptions`` sets the time. They are no
     longer unschedulable, and their messages are cleared. Their gangs are touched.
     """
     tasks = cluster.tasks
@@ -79,7 +79,7 @@ def assume(cluster: Cluster, rows: Int64, machines: Int64) -> None:
 
 
 def date_assumptions(cluster: Cluster, now: float) -> None:
-    """Note that the tasks assumed since this was last called got their machines ``now``."""
+    """Record that the tasks assumed since the last call got their machines ``now``."""
     for rows in cluster.undated:
         cluster.tasks.assigned[rows] = now
         cluster.tasks.dated[rows] = True
@@ -87,20 +87,20 @@ def date_assumptions(cluster: Cluster, now: float) -> None:
 
 
 def wait_for_room(cluster: Cluster, rows: Int64, *, ordered: Bool) -> None:
-    """Note that others have to leave for assumed tasks (int64[N] rows); ``ordered`` (bool[N]): and that it matters at
-    their machines who came first. The tasks come to their machines only once they are bound.
+    """Record that victims have to leave for assumed tasks (int64[N] rows), which arrive only once they are bound.
+
+    ``ordered``: bool[N], whether the order of arrival matters on their machines.
     """
     cluster.tasks.displacing[rows] = ordered
 
 
 def owe(cluster: Cluster, task: int) -> None:
-    """Note that others were told to leave for an assumed task."""
+    """Record that other tasks were evicted for an assumed task."""
     cluster.tasks.owed[task] = True
 
 
 def confirm(cluster: Cluster, task: int, now: float) -> None:
-    """Note that an assumed task is reported to be bound ``now``: its failures are forgotten, and no room is
-    owed to it.
+    """Record that an assumed task is reported as bound ``now``: clear its failures, and what is owed to it.
 
     Its gang is touched.
     """
@@ -110,9 +110,9 @@ def confirm(cluster: Cluster, task: int, now: float) -> None:
 
 
 def find_bound(cluster: Cluster, task: int, now: float) -> None:
-    """Note that a task that is assumed, or bound, is seen bound where it is.
+    """Record that a task that is assumed, or bound, is seen bound where it is.
 
-    If it had to wait for victims, it counts as arriving only now. Its gang is touched by what describes the task.
+    If it had to wait for victims, it counts as arriving only now. The code that describes the task touches its gang.
     """
     tasks = cluster.tasks
     if tasks.displacing[task] and tasks.state[task] == TaskPhase.ASSUMED:
@@ -123,9 +123,10 @@ def find_bound(cluster: Cluster, task: int, now: float) -> None:
 
 
 def arrive_bound(cluster: Cluster, task: int, cls: int, machine: str, now: float) -> None:
-    """Note that a known task is seen bound on an unexpected machine, or belongs to another class (row) there.
+    """Record that a known task is seen bound on an unexpected machine, or with another class (row) there.
 
-    It leaves its former place, with all notes about that; victims on its machine still have to go. Its gang is touched.
+    It leaves its former place, and what was recorded about that is cleared; victims on its machine still have to leave.
+    Its gang is touched.
     """
     tasks = cluster.tasks
     told_to_go = bool(tasks.leaving[task]) and cluster.where(task) == machine
@@ -145,9 +146,7 @@ def arrive_bound(cluster: Cluster, task: int, cls: int, machine: str, now: float
 def arrive_bound_all(
     cluster: Cluster, rows: Int64, machines: Sequence[str], sizes: Sequence[int], now: float
 ) -> None:
-    """Note that new tasks (int64[N] rows, in this order) are bound: ``sizes[0]`` to the first of
-    ``machines``, and so on.
-    """
+    """Record that new tasks (int64[N] rows) are bound: the first ``sizes[0]`` to the first of ``machines``, etc."""
     tasks = cluster.tasks
     tasks.set_state(rows, TaskPhase.BOUND)
     tasks.assigned[rows] = now
@@ -159,7 +158,7 @@ def arrive_bound_all(
 
 
 def await_bindings(cluster: Cluster, rows: Int64) -> None:
-    """Note that tasks (int64[N] rows) that have just come to their machines are not bound yet.
+    """Record that tasks (int64[N] rows) that have just come to their machines are not bound yet.
 
     Their gangs are touched.
     """
@@ -180,9 +179,9 @@ def back_off(cluster: Cluster, task: int, now: float, *, first: float, last: flo
 
 
 def release(cluster: Cluster, task: int, *, promised: bool = False) -> None:
-    """Let an assumed task wait again; ``promised``: what others have left for it stays its own meanwhile.
+    """Let an assumed task wait again; ``promised``: the room that victims leave for it stays promised to it.
 
-    The machine is marked, if it is known, and the gang touched. The version stays: that is for the caller.
+    The machine is marked if it is known, and the gang is touched. The caller increases the version if needed.
     """
     if promised and cluster.tasks.machine[task] >= 0:
         cluster.promises.machine_of[cluster.tasks.uid[task]] = cluster.where(task)
@@ -192,16 +191,16 @@ def release(cluster: Cluster, task: int, *, promised: bool = False) -> None:
 
 
 def give_up_place(cluster: Cluster, task: int) -> None:
-    """Let an assumed task wait again, open to the next round. Decisions in the making are to be checked."""
+    """Let an assumed task wait again, open to the next round; decisions of an open round must be checked again."""
     release(cluster, task)
     cluster.tasks.unschedulable[task] = False
     cluster.version += 1
 
 
 def refuse(cluster: Cluster, task: int, *, retry: bool) -> None:
-    """Note that the binding of a task that has just lost its place was refused.
+    """Record that the binding of a task that has just lost its place was refused.
 
-    Not to ``retry``: for good, so that it is unschedulable until it changes, and owed nothing.
+    Without ``retry`` it is refused for good: it is unschedulable until it changes, and owed nothing.
     """
     tasks = cluster.tasks
     tasks.unschedulable[task] = tasks.refused[task] = not retry
@@ -210,13 +209,13 @@ def refuse(cluster: Cluster, task: int, *, retry: bool) -> None:
 
 
 def defer(cluster: Cluster, task: int, until: float) -> None:
-    """Let a pending task wait till a moment and take part in rounds then, unless it was refused for good."""
+    """Let a pending task wait until a time and take part in rounds then, unless it was refused for good."""
     cluster.tasks.not_before[task] = until
     cluster.tasks.unschedulable[task] = bool(cluster.tasks.refused[task])
 
 
 def forget(cluster: Cluster, task: int) -> None:
-    """Forget a task that is gone, wherever it was. Its job, gang and machine have one less; its row is free."""
+    """Remove a task that is gone from its machine, job and gang, and free its row."""
     tasks = cluster.tasks
     if cluster.devices.stayed is not None:
         cluster.devices.leave_behind(tasks.uid[task], cluster.where(task))
@@ -234,7 +233,7 @@ def forget(cluster: Cluster, task: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Lifted:
-    """What a task (row) is put back to if it does not move: machine (row), place in the order of arrivals, times."""
+    """State to which a task (row) returns if it does not move: machine (row), arrival number, times."""
 
     task: int
     machine: int
@@ -244,9 +243,9 @@ class Lifted:
 
 
 def lift(cluster: Cluster, task: int) -> Lifted:
-    """Let an assumed task on a known machine be placed like one that has no place; its room stays booked.
+    """Let an assumed task on a known machine be placed like a task without a place; its room stays booked.
 
-    Only while a round is put into effect: either it is put back, or ``leave_former`` gives back the room.
+    Only while a round takes effect: afterwards it is put back, or ``leave_former`` releases the room.
     """
     tasks = cluster.tasks
     lifted = Lifted(
@@ -263,7 +262,7 @@ def lift(cluster: Cluster, task: int) -> Lifted:
 
 
 def put_back(cluster: Cluster, lifted: Lifted) -> None:
-    """Let a task that was lifted and is still pending be assumed where it was, as it was."""
+    """Let a lifted task that is still pending be assumed where it was, as it was."""
     tasks, task = cluster.tasks, lifted.task
     tasks.set_state(task, TaskPhase.ASSUMED)
     tasks.machine[task] = lifted.machine
@@ -272,7 +271,7 @@ def put_back(cluster: Cluster, lifted: Lifted) -> None:
 
 
 def leave_former(cluster: Cluster, lifted: Lifted) -> None:
-    """Release the room of a lifted task that has got another place, and mark it."""
+    """Release the room of a lifted task that has got another place, and mark the machine."""
     cls = int(cluster.tasks.cls[lifted.task])
     cluster.book(lifted.machine, cls, -1)
     cluster.dirty.touched.add(cls)
@@ -280,8 +279,9 @@ def leave_former(cluster: Cluster, lifted: Lifted) -> None:
 
 
 def lift_running(cluster: Cluster, rows: Int64) -> Int64:
-    """Let bound tasks (int64[N] rows) on known machines look as if they waited, and take no room; int64[N], their
-    machines (rows).
+    """Let bound tasks (int64[N] rows) on known machines count as waiting, without using room.
+
+    Returns int64[N]: their machines (rows).
 
     Only while a question about them is answered: ``set_back`` follows before anything else happens.
     """
@@ -290,7 +290,7 @@ def lift_running(cluster: Cluster, rows: Int64) -> Int64:
 
 
 def set_back(cluster: Cluster, rows: Int64, machines: Int64) -> None:
-    """Put tasks (int64[N] rows) that were lifted while they ran back on their machines (int64[N] rows)."""
+    """Undo ``lift_running``: put tasks (int64[N] rows) back on their machines (int64[N] rows)."""
     cluster.tasks.set_state(rows, TaskPhase.BOUND)
     cluster.occupy_all(rows, machines)
 
@@ -299,15 +299,15 @@ def set_back(cluster: Cluster, rows: Int64, machines: Int64) -> None:
 
 
 def ask_to_leave(cluster: Cluster, task: int) -> None:
-    """Note that a bound task is told to go; it stays booked until it has gone. Its gang is touched."""
+    """Record that a bound task is evicted; it stays booked until it has left. Its gang is touched."""
     cluster.tasks.leaving[task] = True
     cluster.jobs.touch(cluster.tasks.job[task])
 
 
 def let_stay(cluster: Cluster, task: int) -> None:
-    """Note that a bound task does not go after all, unless it is on its way out by itself.
+    """Record that a bound task stays after all, unless it is terminating anyway.
 
-    Its gang is touched, and decisions in the making, which may count on its room, are to be checked.
+    Its gang is touched, and decisions of an open round, which may rely on its room, must be checked again.
     """
     tasks = cluster.tasks
     tasks.leaving[task] = cluster.classes.rows[int(tasks.cls[task])].content.terminating

@@ -1,4 +1,4 @@
-"""Applies reports of measured use, and says when to look at machines again because of them."""
+"""Stores reports of measured use, and says when machines must be checked again because of them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from firmament.core.state.tasks import TaskTable
 from firmament.core.usage.samples import TaskSamples
 
 MARK_EVERY = 1.0
-"""Seconds between looks at whether reports of use opened machines to unschedulable tasks."""
+"""Seconds between checks whether reports of use have opened machines to unschedulable tasks."""
 
 _NONE = np.empty(0, dtype=np.int64)
 
 
 @dataclass
 class ReportsOfUse:
-    """Reports on their way to the tables of samples."""
+    """Passes reports on to the tables of samples."""
 
     machines: MachineTable
     """The table of machines."""
@@ -30,16 +30,16 @@ class ReportsOfUse:
     task_samples: TaskSamples
     """Samples of tasks."""
     of_tasks: bool
-    """Whether figures of tasks are kept."""
+    """Whether figures of single tasks are kept."""
     history: bool
     """Whether past reports are kept, for sources that aggregate nothing."""
     looked_at: int = 0
-    """The last change when ``due`` last returned rows."""
+    """Counter of the samples' last change when ``due`` last returned rows."""
     _marked: float = -math.inf
-    """Time of the last mark."""
+    """Time when ``due`` last returned rows."""
 
     def apply(self, event: MachineSampled | MachineSampleRemoved | TaskSampled) -> None:
-        """Take in one report; one about an unknown machine or task is ignored."""
+        """Store one report; a report about an unknown machine or task is ignored."""
         match event:
             case MachineSampled():
                 self._machine(event)
@@ -52,14 +52,14 @@ class ReportsOfUse:
                 self._task(event)
 
     def due(self, now: float) -> tuple[float | None, Int64]:
-        """Return rows of the machines to be looked at again now, each once; if it is too early, the seconds
-        until there will be some.
+        """Return rows of machines to be checked now, each once; and if it is too early, the seconds until there are
+        some.
         """
         samples = self.machines.samples
         if samples.last_change == self.looked_at:
             return None, _NONE
         wait = self._marked + MARK_EVERY - now
-        if 0 < wait <= MARK_EVERY:  # a clock that was set back delays nothing
+        if 0 < wait <= MARK_EVERY:  # if the clock was set back, nothing is delayed
             return wait, _NONE
         rows = np.flatnonzero(samples.find_changed(self.looked_at, len(self.machines)))
         self.looked_at, self._marked = samples.last_change, now

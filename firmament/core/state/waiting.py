@@ -1,7 +1,7 @@
 """The state of waiting tasks: unschedulable, refused for good, passed over, and their last messages.
 
-Called as ``waiting.mark_unschedulable(...)`` and so on. No function here changes a task's state; all tasks given have
-to be pending, unless it says that others are left alone.
+Call them as ``waiting.mark_unschedulable(...)`` and so on. No function here changes a task's state; all tasks given
+must be pending, unless the function says that it ignores others.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from firmament.core.state.tasks import TaskPhase
 
 
 def mark_unschedulable(cluster: Cluster, rows: Int64) -> None:
-    """Put those of ``rows`` (int64[N]) that are pending aside until something changes that could help them.
+    """Put the pending tasks of ``rows`` (int64[N]) aside until something changes that could help them.
 
-    They found no place even though victims may have left for them: no eviction is owed to them any more.
+    They found no place although victims may have left for them, so no eviction is owed to them any more.
     """
     pending = rows[cluster.tasks.state[rows] == TaskPhase.PENDING]
     cluster.tasks.unschedulable[pending] = True
@@ -26,18 +26,18 @@ def mark_unschedulable(cluster: Cluster, rows: Int64) -> None:
 
 
 def hold_back(cluster: Cluster, rows: Int64 | Sequence[int]) -> None:
-    """Put pending tasks aside that have not been tried, as their gang lacks members or has enough."""
+    """Put pending tasks aside that have not been tried, because their gang lacks members or has enough."""
     cluster.tasks.unschedulable[rows] = True
 
 
 def set_aside(cluster: Cluster, task: int, why: str) -> None:
-    """Take a pending task out of rounds as if it was refused for good, and note ``why``."""
+    """Take a pending task out of rounds as if it was refused for good, with the reason ``why``."""
     cluster.tasks.unschedulable[task] = cluster.tasks.refused[task] = True
     cluster.tasks.message[task] = why
 
 
 def note_put_off(cluster: Cluster, rows: Int64, number: int) -> None:
-    """Note that tasks (int64[N] rows) wait for a round of their own since round ``number``; 0: they do no longer."""
+    """Record that tasks (int64[N] rows) wait for a round of their own since round ``number``; 0: not any more."""
     cluster.tasks.put_off[rows] = number
 
 
@@ -47,7 +47,7 @@ def activate(cluster: Cluster, rows: Int64) -> None:
 
 
 def activate_members(cluster: Cluster, job: str) -> None:
-    """Requeue the waiting members of a job: there may be enough of them now, or it may be no gang any more."""
+    """Requeue the waiting members of a job: there may be enough of them now, or the job may no longer be a gang."""
     if not job:
         return
     members = np.array(cluster.jobs.members(job), dtype=np.int64)
@@ -60,21 +60,21 @@ def readmit(cluster: Cluster, rows: Int64) -> None:
 
 
 def reconsider(cluster: Cluster, task: int) -> None:
-    """Try a pending task again, as it has changed; an open round's results do not concern it."""
+    """Let a pending task be tried again, as it has changed; an open round's results do not apply to it."""
     cluster.tasks.unschedulable[task] = cluster.tasks.refused[task] = False
     cluster.tasks.revised[task] = True
 
 
 def tell(cluster: Cluster, rows: Iterable[int], message: str) -> None:
-    """Note the messages that tell tasks why they wait."""
+    """Set the message of tasks that says why they wait."""
     for task in rows:
         cluster.tasks.message[task] = message
 
 
 def pass_over(cluster: Cluster, rows: Int64, *, anew: Bool, now: float) -> None:
-    """Count one more round in which others were placed and unschedulable tasks (int64[N] rows) were not.
+    """Count one more round that placed other tasks, but not these unschedulable ones (int64[N] rows).
 
-    ``anew``, bool[N]: the count begins with it.
+    ``anew``: bool[N], whether the count begins with this round.
     """
     tasks = cluster.tasks
     tasks.passed_over[rows] = np.where(anew, 1, tasks.passed_over[rows] + 1)
@@ -82,5 +82,5 @@ def pass_over(cluster: Cluster, rows: Int64, *, anew: Bool, now: float) -> None:
 
 
 def count_anew(cluster: Cluster, task: int) -> None:
-    """Forget in how many rounds a pending task was passed over."""
+    """Reset the number of rounds in which a pending task was passed over."""
     cluster.tasks.passed_over[task] = 0

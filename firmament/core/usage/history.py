@@ -1,7 +1,7 @@
-"""A ring of past samples per machine, and averages, percentiles and deviations over periods of it.
+"""A ring of past samples per machine, with averages, percentiles and deviations over periods.
 
-Sources such as metrics-server report the present use and nothing else. Rings are made when the first such sample
-arrives, so clusters with better sources pay nothing.
+Sources such as metrics-server report only the present use. Rings are created when the first such sample arrives, so
+clusters with better sources pay nothing.
 """
 
 from __future__ import annotations
@@ -17,17 +17,18 @@ from firmament.core.resources import ResourceIndex
 
 SLOTS = 128
 SPACING = 15.0
-"""Seconds between samples that are kept: with 128 slots the ring reaches back 32 minutes at least."""
+"""Least seconds between stored samples: with 128 slots the ring reaches back at least 32 minutes."""
 
 SLACK = 1e-6
-"""Seconds by which times may be off by rounding."""
+"""Tolerance in seconds for rounded times."""
 
 _QUANTILES: Mapping[str, float] = MappingProxyType({"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99})
 
 
 class SampleHistory:
-    """Past samples by row, at least ``SPACING`` apart but for the newest, which is always there. Samples of a row
-    come in order of time.
+    """Past samples by row, at least ``SPACING`` apart except for the newest, which is always stored.
+
+    Samples of a row arrive in order of time.
     """
 
     def __init__(self, resources: ResourceIndex) -> None:
@@ -53,12 +54,13 @@ class SampleHistory:
         self._touch(row)
 
     def window(self, kind: str, seconds: float, rows: Int64) -> Float64:
-        """Return float64[len(rows), K]: ``kind`` of use over ``seconds`` before each row's newest sample, 0:
-        all there is.
+        """Return float64[len(rows), K]: statistic ``kind`` of use over ``seconds`` before each row's newest sample.
 
-        NaN where there is no sample, and for unknown kinds. A percentile is the smallest sample that is not exceeded
-        by at least that share of all (nearest rank); std is that of the population. Only rows that have changed since
-        they were last asked for are computed.
+        0 seconds: over all samples.
+
+        NaN without samples, and for unknown kinds. A percentile is the smallest sample that at least that share of all
+        samples does not exceed (nearest rank); std is that of the population. Only rows that have changed since the
+        last call are computed.
         """
         if kind not in STATISTICS or len(rows) == 0:
             return np.full((len(rows), len(self._resources)), np.nan)
@@ -78,7 +80,7 @@ class SampleHistory:
             self._touch(row)
 
     def move(self, source: int, target: int) -> None:
-        """Let a row take the place of another."""
+        """Move a row to the place of another."""
         if max(source, target) >= len(self._time) > 0:
             self._fit(max(source, target) + 1)
         if len(self._time):
@@ -88,7 +90,7 @@ class SampleHistory:
             self._touch(target)
 
     def keep_columns(self, kept: Int64) -> None:
-        """Keep only some columns: ``kept`` are the former places of those that stay."""
+        """Keep only some columns; ``kept``: their former indices."""
         there = kept[kept < self._usage.shape[2]]
         self._usage = self._usage.take(there, axis=2)
         self._cache.clear()
@@ -149,4 +151,4 @@ STATISTICS: Mapping[str, Callable[[Float64], Float64]] = MappingProxyType(
         **{name: _percentile(share) for name, share in _QUANTILES.items()},
     }
 )
-"""What can be computed of samples, float64[M, N, K] with NaN for none but at least one each: float64[M, K]."""
+"""By kind, what is computed from samples, float64[M, N, K] with NaN for none but at least one each: float64[M, K]."""

@@ -1,8 +1,8 @@
 """Measured use of machines and tasks: the last report of each, and a history of reports without statistics.
 
-A report about a machine carries the use of its tasks too. It gets a *stamp*, which the tasks in it share: a task's
-figures count while its stamp is that of the machine that it is on, so a new report, a move or a new machine of the
-same name leave nothing stale behind.
+A report about a machine contains the use of its tasks, too. It gets a *stamp*, which its tasks share: a task's figures
+count while its stamp is that of its machine, so a new report, a move, or a new machine of the same name makes old
+figures invalid.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ from firmament.core.usage.history import SampleHistory
 
 _ROWS = 64
 MOST_WINDOWS = 64
-"""Periods, by type and length, that figures are kept of, of all machines together; sources have a handful."""
+"""Most periods, by type and length, whose figures are stored, over all machines; sources have a handful."""
 
 
 class UseTable:
-    """Amounts by row and resource, and which rows have any: a row that is put is 0 in what it does not name.
+    """Amounts by row and resource, and which rows have any; a row that is set has 0 for resources that it does not
+    name.
 
-    Amounts of what no machine offers are left out.
+    Amounts of resources that no machine offers are dropped.
     """
 
     def __init__(self, resources: ResourceIndex) -> None:
@@ -34,7 +35,7 @@ class UseTable:
         self._present: Int64 = np.zeros((_ROWS, 1), dtype=np.int64)
 
     def values(self, rows: int) -> Float64:
-        """Return float64[rows, K]; meaningless where not ``present``."""
+        """Return float64[rows, K]; valid only where ``present``."""
         self._fit(rows)
         return self._values[:rows]
 
@@ -73,13 +74,13 @@ class UseTable:
         self._present[row] = 0
 
     def copy_row(self, source: int, target: int) -> None:
-        """Let ``target`` be as ``source``."""
+        """Copy row ``source`` to ``target``."""
         self._fit(max(source, target) + 1)
         self._values[target] = self._values[source]
         self._present[target] = self._present[source]
 
     def keep_columns(self, kept: Int64) -> None:
-        """Keep only some columns: ``kept`` are the former places of those that stay."""
+        """Keep only some columns; ``kept``: their former indices."""
         self._values = widen(self._values, 0, int(kept.max()) + 1).take(kept, axis=1)
 
     def _fit(self, rows: int) -> None:
@@ -88,7 +89,7 @@ class UseTable:
 
 
 class MachineSamples:
-    """The last report about each machine, in the rows of the machine table. Samples are checked by the caller.
+    """The last report about each machine, in the rows of the machine table. The caller has checked the samples.
 
     ``last_change``: number of the last report, or withdrawal of reports, about any machine; 0 for none.
     """
@@ -109,7 +110,7 @@ class MachineSamples:
 
     @contextmanager
     def leave_out(self, amounts: Float64) -> Iterator[None]:
-        """Leave ``amounts`` (float64[M, K]) out of all figures of machines, those of periods too, for a while."""
+        """Subtract ``amounts`` (float64[M, K]) from all figures of machines, also over periods, within the context."""
         self._aside = amounts
         try:
             yield
@@ -119,27 +120,25 @@ class MachineSamples:
     # --- views of the first ``rows`` rows ---------------------------------------------------------------------------
 
     def usage(self, rows: int) -> Float64:
-        """Return float64[rows, K]: use in the last report, 0 for what it does not name; meaningful where
-        ``measured``.
-        """
+        """Return float64[rows, K]: use in the last report, 0 for unnamed resources; valid where ``find_measured``."""
         return self._less(self._usage.values(rows))
 
     def find_measured(self, rows: int) -> Bool:
-        """Return bool[rows]: the last report has figures of the machine's use."""
+        """Return bool[rows]: whether the last report has figures of the machine's use."""
         return self._usage.present(rows)
 
     def system(self, rows: int) -> Float64:
-        """Return float64[rows, K]: the part of the use that is no task's, 0 where that is not known."""
+        """Return float64[rows, K]: the part of the use that belongs to no task, 0 if unknown."""
         present, values = self._system.present(rows), self._system.values(rows)
         return values.copy() if present.all() else np.where(present[:, None], values, 0.0)
 
     def time(self, rows: int) -> Float64:
-        """Return float64[rows]: when the last report was made, NaN for never, 0 if it does not say."""
+        """Return float64[rows]: time of the last report, NaN for never, 0 if not stated."""
         self._grow(rows)
         return self._time[:rows, 0]
 
     def interval(self, rows: int) -> Float64:
-        """Return float64[rows]: seconds between reports, 0 if not known."""
+        """Return float64[rows]: seconds between reports, 0 if unknown."""
         self._grow(rows)
         return self._interval[:rows, 0]
 
@@ -149,16 +148,14 @@ class MachineSamples:
         return self._stamp[:rows, 0]
 
     def find_changed(self, change: int, rows: int) -> Bool:
-        """Return bool[rows]: about which there was a report, or withdrawal, after the ``change`` of that
-        number.
-        """
+        """Return bool[rows]: machines with a report, or withdrawal, after the change numbered ``change``."""
         self._grow(rows)
         return self._changed[:rows, 0] > change
 
     def window(self, kind: str, seconds: float, rows: int) -> Float64:
-        """Return float64[rows, K]: use of type ``kind`` over ``seconds``, NaN rows where there is none.
+        """Return float64[rows, K]: statistic ``kind`` of use over ``seconds``; NaN rows for machines without it.
 
-        With 0 seconds, over each machine's longest period. Where the source aggregates nothing, from the history.
+        0 seconds: over each machine's longest period. If the source has no statistics, they come from the history.
         """
         self._grow(rows)
         found = np.full((rows, len(self._resources)), np.nan)
@@ -175,15 +172,15 @@ class MachineSamples:
         return self._less(found)
 
     def _less(self, figures: Float64) -> Float64:
-        """Return figures without what is left out, never below 0; NaN where they are."""
+        """Return figures minus the amounts that are left out, at least 0; NaN stays NaN."""
         return figures if self._aside is None else np.maximum(figures - self._aside[: len(figures)], 0.0)
 
     # --- changes ---------------------------------------------------------------------------------------------------
 
     def record(self, row: int, sample: MachineSampled, *, history: bool) -> int:
-        """Take a report, unless a later one is known; returns its stamp, or 0 if it was not taken.
+        """Store a report unless a later one is stored; return its stamp, or 0 if it was not stored.
 
-        ``history``: also remember it, if its source does not aggregate.
+        ``history``: also store it in the history, if its source has no statistics.
         """
         self._grow(row + 1)
         if sample.time < self._time[row, 0]:
@@ -224,7 +221,7 @@ class MachineSamples:
             table.clear(row)
 
     def move(self, source: int, target: int) -> None:
-        """Let a row take the place of another; the source is reset."""
+        """Move a row to the place of another; the source is reset."""
         self._grow(max(source, target) + 1)
         for array in (self._time, self._interval, self._stamp, self._aggregates, self._changed):
             array[target] = array[source]
@@ -234,14 +231,15 @@ class MachineSamples:
         self.reset(source)
 
     def keep_columns(self, kept: Int64) -> None:
-        """Keep only some columns: ``kept`` says where those that stay have been."""
+        """Keep only some columns; ``kept``: their former indices."""
         for table in (self._usage, self._system, *self._windows.values()):
             table.keep_columns(kept)
         self._history.keep_columns(kept)
 
     def _put_windows(self, row: int, sample: MachineSampled) -> None:
-        """Take the periods of a report. Beyond `MOST_WINDOWS`, a new period takes the place of one that no machine has,
-        if there is one."""
+        """Store the periods of a report. Beyond `MOST_WINDOWS`, a new period replaces one that no machine has, if there
+        is one.
+        """
         for table in self._windows.values():
             table.clear(row)
         if len(self._windows) >= MOST_WINDOWS:
@@ -266,7 +264,7 @@ class MachineSamples:
 class TaskSamples:
     """The last figures of each task, in the rows of the task table.
 
-    ``stamp``: stamp of the machine's report with which they came, 0 for none. A row that is used anew must be reset.
+    ``stamp``: stamp of the machine's report that contained them, 0 for none. Reset a row before it is reused.
     """
 
     def __init__(self, resources: ResourceIndex) -> None:
@@ -275,23 +273,21 @@ class TaskSamples:
         self._prod: Bool = np.zeros((_ROWS, 1), dtype=np.bool_)
 
     def usage(self, rows: Int64) -> Float64:
-        """Return float64[len(rows), K]: use; meaningful where the stamp is that of the machine."""
+        """Return float64[len(rows), K]: use; valid where the stamp is that of the machine."""
         return self._usage.values(int(rows.max(initial=-1)) + 1).take(rows, axis=0)
 
     def stamp(self, rows: Int64) -> Int64:
-        """Return int64[len(rows)]."""
+        """Return int64[len(rows)]: the stamps of rows."""
         self._grow(int(rows.max(initial=-1)) + 1)
         return self._stamp[:, 0].take(rows)
 
     def prod(self, rows: Int64) -> Bool:
-        """Return bool[len(rows)]: the source takes the task for koord-prod, or does not say; meaningful as
-        `usage` is.
-        """
+        """Return bool[len(rows)]: the source counts the task as koord-prod, or does not say; valid where `usage` is."""
         self._grow(int(rows.max(initial=-1)) + 1)
         return self._prod[:, 0].take(rows)
 
     def record_all(self, rows: Int64, known: Int64, uses: TaskUses, stamp: int) -> None:
-        """Take what a report says of tasks: entry ``known[i]`` of ``uses`` is that of row ``rows[i]``."""
+        """Store what a report says of tasks: entry ``known[i]`` of ``uses`` is for row ``rows[i]``."""
         self._grow(int(rows.max(initial=-1)) + 1)
         amounts = np.array(uses.amounts).reshape(len(uses.uids), len(uses.resources))[known]
         self._usage.put_block(rows, uses.resources, amounts)
@@ -299,7 +295,7 @@ class TaskSamples:
         self._prod[rows, 0] = np.array(uses.prod, dtype=np.bool_)[known] if uses.prod else True
 
     def record(self, row: int, usage: Mapping[str, float], stamp: int) -> None:
-        """Take the figures of one task, beside the report with ``stamp``."""
+        """Store the figures of one task, as of the machine's report with ``stamp``."""
         self._grow(row + 1)
         self._usage.put(row, usage)
         self._stamp[row], self._prod[row] = stamp, True
@@ -310,7 +306,7 @@ class TaskSamples:
         self._stamp[row] = 0
 
     def keep_columns(self, kept: Int64) -> None:
-        """Keep only some columns: ``kept`` says where those that stay have been."""
+        """Keep only some columns; ``kept``: their former indices."""
         self._usage.keep_columns(kept)
 
     def _grow(self, rows: int) -> None:
