@@ -19,4 +19,4 @@ def test_what_must_hold_does(part):
         story = "\n".join(outcome.story[-60:])
         assert not outcome.violation, f"seed {50_000 + seed}: {outcome.violation}\n{story}"
         allocations += outcome.allocations
-    assert allocations > 10
+    assert allocations > 4, "too few claims get devices for the histories to say anything"
