@@ -80,7 +80,7 @@ def places_in(some: Int64, number: int) -> Int64:
     return place
 
 
-def counting(lengths: Int64) -> Int64:
+def count_up(lengths: Int64) -> Int64:
     """Return 0, 1, ... up to below each length, one sequence after another."""
     return np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
-from firmament.core.requeue.set_aside import culprits
+from firmament.core.requeue.set_aside import find_culprits
 from firmament.solvers.base import SolverError
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class FailingRounds:
                 return True
             return False
 
-        found = culprits(candidates, fails, MOST_TRIALS) if len(candidates) > 1 else []
+        found = find_culprits(candidates, fails, MOST_TRIALS) if len(candidates) > 1 else []
         with self._lock:
             if found:
                 why = f"the scheduler fails over pods like this one ({type(error).__name__}); see its log"

@@ -13,7 +13,7 @@ import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
 from cost_models.pairs import PairTerms
-from firmament.core.ranks import counting
+from firmament.core.ranks import count_up
 from firmament.core.reasons import AnyReason, by_limit
 
 _NONE = np.empty(0, dtype=np.int64)
@@ -134,7 +134,7 @@ def _on_one_machine(terms: PairTerms, kind: Int64, machine: Int64) -> float:
     by_kind, at = spots // width, spots % width
     starts = np.searchsorted(by_kind, np.arange(terms.kinds + 1))
     lengths = np.diff(starts)[terms.source]
-    entry = np.repeat(starts[terms.source], lengths) + counting(lengths)
+    entry = np.repeat(starts[terms.source], lengths) + count_up(lengths)
     wanted = np.repeat(terms.target, lengths) * width + at[entry]
     if not len(spots):
         return 0.0
@@ -177,7 +177,7 @@ class PairEnds:
         """Return ends of several kinds, and for each the position of its kind in ``kinds``."""
         lengths = np.diff(self._starts)[kinds]
         owner = np.repeat(np.arange(len(kinds)), lengths)
-        return np.repeat(self._starts[kinds], lengths) + counting(lengths), owner
+        return np.repeat(self._starts[kinds], lengths) + count_up(lengths), owner
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ class Waiting:
             gang = self._gangs.get(together[0].job)
             alone_cures: tuple[Cure, ...] = ()
             if gang is None:
-                task, others = self._apart(waiting[0])
+                task, others = self._separate(waiting[0])
                 alone_cures = cures_for(self._trials, task, tries=tries, most=most, others=others)
             every: list[Cure] = []
             if gang is not None or sum(len(each.uids) for each in together) > 1:
@@ -80,13 +80,13 @@ class Waiting:
         """Return the moves that give one of the tasks a place, or all of its gang; for the first that they help."""
         for together in self._kinds(uids):
             first = next(uid for uid in uids if any(uid in each.uids for each in together))
-            gang = together if together[0].job in self._gangs else [_single(together[0], first)]
+            gang = together if together[0].job in self._gangs else [_select_task(together[0], first)]
             found = find_gang_room_by_moves(self._trials, gang, tries)
             if found is not None:
                 return found
         return None
 
-    def _apart(self, uid: str) -> tuple[TasksSubmitted, list[TasksSubmitted]]:
+    def _separate(self, uid: str) -> tuple[TasksSubmitted, list[TasksSubmitted]]:
         """Return a task by itself, and all others that wait."""
         own = next(each for each in self.submitted if uid in each.uids)
         index = own.uids.index(uid)
@@ -121,7 +121,7 @@ def _drop_task(event: TasksSubmitted, index: int) -> TasksSubmitted:
     )
 
 
-def _single(event: TasksSubmitted, uid: str) -> TasksSubmitted:
+def _select_task(event: TasksSubmitted, uid: str) -> TasksSubmitted:
     return replace(event, uids=(uid,), names=(), created=(), job="")
 
 
@@ -154,16 +154,16 @@ class _CureSearch:
     def find(self, most: int) -> tuple[Cure, ...]:
         cures: list[Cure] = []
         contested: list[Cure] = []
-        proposals = self._single()
+        proposals = self._propose()
         for kind in CureKind:
             told: set[tuple[object, ...]] = set()
-            proposed = (each for each in proposals.get(kind, ()) if _looks(each.steps) not in told)
+            proposed = (each for each in proposals.get(kind, ()) if _summarise_steps(each.steps) not in told)
             tried = self._by_moves() if kind is CureKind.MOVES else map(self._try, proposed)
             enough = min(len(cures) + _OF_A_KIND, most)
             while len(cures) < enough and (cure := next(filter(None, tried), None)) is not None:
                 (contested if cure.rival else cures).append(cure)
                 if not cure.rival:
-                    told.add(_looks(cure.steps))
+                    told.add(_summarise_steps(cure.steps))
         if not cures and (repaired := self._repair()) is not None:
             (contested if repaired.rival else cures).append(repaired)
         return tuple(cures or contested[:most])
@@ -190,7 +190,7 @@ class _CureSearch:
         rival = min((each for each, place in found.items() if place == machine), default="")
         return Cure(proposal.steps, machine, rival=rival) if rival else None
 
-    def _single(self) -> dict[CureKind, list[CureProposal]]:
+    def _propose(self) -> dict[CureKind, list[CureProposal]]:
         """Return proposals by kind, those with fewer steps first: for each reason, on the machines that have no other
         reason and lack least.
         """
@@ -259,14 +259,14 @@ class _CureSearch:
                 )
                 if proposal is None:
                     break
-                steps, change = (*steps, *proposal.steps), _both(change, proposal.change)
+                steps, change = (*steps, *proposal.steps), _combine(change, proposal.change)
                 cure = self._try(CureProposal(steps, change))
                 if cure is not None:
                     return cure
         return None
 
 
-def _looks(steps: Sequence[CureChange]) -> tuple[object, ...]:
+def _summarise_steps(steps: Sequence[CureChange]) -> tuple[object, ...]:
     """Return a key that is equal for steps that differ only in the machine or the amount."""
     return tuple(
         (
@@ -282,7 +282,7 @@ def _label(value: int | str | None) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _both(before: TrialChange, after: TrialChange) -> TrialChange:
+def _combine(before: TrialChange, after: TrialChange) -> TrialChange:
     """Return the combination of two changes, of which the later was made on top of the earlier."""
     machine = before.machine if after.machine is None else after.machine
     return TrialChange(before.content if after.content is None else after.content, machine)

@@ -84,7 +84,7 @@ class Contention:
         nearest = taken[np.argsort(self._tasks_on[taken], kind="stable")][:_MACHINES]
         found: list[LostPlace] = []
         for machine in nearest.tolist():
-            if takers := self._fewest(index, machine):
+            if takers := self._find_fewest(index, machine):
                 found.append(LostPlace(machine, takers))
                 if sum(takers.values()) == 1:
                     break  # no machine needs fewer
@@ -113,7 +113,7 @@ class Contention:
     def _by_machine(self) -> Int64:
         return np.argsort(self._placed.machine, kind="stable")
 
-    def _came_to(self, machine: int) -> dict[int, int]:
+    def _count_arrivals(self, machine: int) -> dict[int, int]:
         """Return how many tasks of each class the round has put on a machine, the least important first."""
         ordered = self._placed.machine[self._by_machine]
         begin, end = np.searchsorted(ordered, [machine, machine + 1])
@@ -129,22 +129,22 @@ class Contention:
     def _rank(self, lost: LostPlace) -> tuple[int, int]:
         return sum(lost.takers.values()), max(map(self._importance, lost.takers))
 
-    def _fewest(self, index: int, machine: int) -> dict[int, int]:
+    def _find_fewest(self, index: int, machine: int) -> dict[int, int]:
         """Return the fewest tasks, by class, without which a machine takes one more task of a class; empty if no such
         set was found.
         """
-        came = self._came_to(machine)
+        came = self._count_arrivals(machine)
         trial = _OneMachine(self._start, self._end_without_ledgers, index, machine, came)
-        if not self._opens(trial, came):
+        if not self._try_without(trial, came):
             return {}
         for takers in _small_sets(came):
             if self._left <= 0:
                 return {}
-            if self._opens(trial, takers):
+            if self._try_without(trial, takers):
                 return takers
-        return self._not_put_back(trial, came)
+        return self._find_by_returning(trial, came)
 
-    def _not_put_back(self, trial: _OneMachine, came: Mapping[int, int]) -> dict[int, int]:
+    def _find_by_returning(self, trial: _OneMachine, came: Mapping[int, int]) -> dict[int, int]:
         """Return a set of tasks without which the machine has room, found by returning all others one by one: those
         that take the smallest share of the request first, then the more important.
         """
@@ -154,14 +154,14 @@ class Contention:
                 if self._left <= 0:
                     return {}
                 less = {**out, cls: out[cls] - 1}
-                if not self._opens(trial, less):
+                if not self._try_without(trial, less):
                     break
                 out = less
         return {cls: out[cls] for cls in came if out[cls]}
 
-    def _opens(self, trial: _OneMachine, takers: Mapping[int, int]) -> bool:
+    def _try_without(self, trial: _OneMachine, takers: Mapping[int, int]) -> bool:
         self._left -= 1
-        return trial.opens_without(takers)
+        return trial.has_room_without(takers)
 
     def _members(self, lost: LostPlace) -> list[int]:
         """Return the rows of the tasks that took a place: of each class those that have waited least. Empty if some of
@@ -212,7 +212,7 @@ class _OneMachine:
         parts = self._problem.requests[self._problem.shape[cls]][asked] / self._request[asked]
         return float(parts.max(initial=0.0))
 
-    def opens_without(self, takers: Mapping[int, int]) -> bool:
+    def has_room_without(self, takers: Mapping[int, int]) -> bool:
         """Return whether the machine takes the task if these tasks, by class, are not there."""
         if self._ledgers and not self._has_ledgers(takers):
             return False

@@ -45,7 +45,7 @@ class GangConstraints:
     jobs: Sequence[str]
     cells: int = MOST_CELLS
 
-    def culprits(self, gang: int) -> str:
+    def describe_lack(self, gang: int) -> str:
         """Return what the gang lacks: one of several constraints, or several together; "" if that is not known."""
         problem = self.problem
         members = np.flatnonzero(problem.gang == gang)

@@ -86,7 +86,7 @@ def pending_reasons(
         if together and open_now and not short:
             gang = int(snapshot.problem.gang[index])
             if gang not in apart:
-                apart[gang] = constraints.culprits(gang) if cluster.version == snapshot.version else ""
+                apart[gang] = constraints.describe_lack(gang) if cluster.version == snapshot.version else ""
             counts.append((too_few_places(apart[gang]), len(cluster.machines) - closed))
         if counts or not short:
             why = f"{why} {summarise(len(cluster.machines), counts, causes.find_of_task())}".lstrip()

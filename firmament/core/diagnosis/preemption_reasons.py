@@ -20,7 +20,7 @@ IN_VAIN = " no new claims to deallocate, preemption: "
 NEVER = f"{IN_VAIN}not eligible due to preemptionPolicy=Never."
 
 
-def evictable(cluster: Cluster, importance: Importance, rows: Int64, reach: int) -> tuple[Int64, Int64]:
+def sum_evictable(cluster: Cluster, importance: Importance, rows: Int64, reach: int) -> tuple[Int64, Int64]:
     """Return what evictions for a task with this ``reach`` would free on the machines ``rows``: int64[A, K], and the
     number of victims: int64[A]. Tasks that leave anyway are freed too, but do not count as victims.
     """
@@ -68,7 +68,7 @@ class PreemptionReasons:
         rows = np.flatnonzero(tried)
         counts: dict[str, int] = {}
         if len(rows) and self._lowest is not None and reach > self._lowest:
-            given, victims = evictable(cluster, self._importance, rows, reach)
+            given, victims = sum_evictable(cluster, self._importance, rows, reach)
             free = cluster.free(least=int(cluster.tasks.priority[task]))[rows] + given
             counts = self._count_after_evictions(free, request, victims > 0, rows, causes)
         elif len(rows):

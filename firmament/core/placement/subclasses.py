@@ -13,7 +13,7 @@ import numpy as np
 from cost_models.interface import Bool, Float64, Int64
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, WAIT_BUCKETS, Assignments
 from firmament.core.flow.residual import Residual
-from firmament.core.ranks import counting
+from firmament.core.ranks import count_up
 from firmament.solvers.base import Int32
 
 LARGEST_COST = 1_000_000_000
@@ -68,7 +68,7 @@ def _turns(parts: list[ClassPart]) -> Int64:
     counts = np.array([part.count for part in parts], dtype=np.int64)
     part = np.repeat(np.arange(len(parts)), counts)
     classes = np.array([part.cls for part in parts], dtype=np.int64)
-    return classes[part[np.lexsort((part, counting(counts)))]]
+    return classes[part[np.lexsort((part, count_up(counts)))]]
 
 
 def derive(residual: Residual, parts: list[ClassPart], pinned_up_to: int, *, dealt: bool = False) -> Wave:

@@ -8,7 +8,7 @@ import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
 from firmament.core.constraints.ruleset import NO_RULES, RuleSet
-from firmament.core.ranks import counting
+from firmament.core.ranks import count_up
 
 NOBODY = -(2**62)
 """Priority that stands for "no task"."""
@@ -127,7 +127,7 @@ class VictimGangs:
         first = self._first[gangs]
         count = self._first[gangs + 1] - first
         place = np.repeat(np.arange(len(gangs)), count)
-        return place, self._tasks[first[place] + counting(count)]
+        return place, self._tasks[first[place] + count_up(count)]
 
 
 @dataclass(frozen=True, slots=True)

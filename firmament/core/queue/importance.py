@@ -73,7 +73,7 @@ class Importance:
         return priority * (len(self._levels) + 1) + level
 
 
-def foremost(cluster: Cluster, waiting: Int64) -> Int64:
+def select_foremost(cluster: Cluster, waiting: Int64) -> Int64:
     """Return the ``waiting`` tasks (rows) for which as much room is reserved as for the most important of them.
 
     What a nominated task of another scheduler waits for is closed to tasks of at most its priority. Tasks above and

@@ -13,7 +13,7 @@ from firmament.core.configuration import RoundOptions
 from firmament.core.filters.static_rows import StaticRows
 from firmament.core.model import TaskClass
 from firmament.core.queue.budgets import Budgets
-from firmament.core.queue.importance import foremost
+from firmament.core.queue.importance import select_foremost
 from firmament.core.queue.profiles import ProfileChoice
 from firmament.core.queue.reservations import Reservations
 from firmament.core.requeue.renomination import Renominations
@@ -95,7 +95,7 @@ class Requeue:
             waiting = self.set_aside.choose(cluster, waiting, only)
         called = waiting
         if cluster.promises.others.by_uid:
-            waiting = foremost(cluster, waiting)
+            waiting = select_foremost(cluster, waiting)
         if self.profiles.several:
             waiting = self.profiles.choose_profile(waiting)
         if only is None:

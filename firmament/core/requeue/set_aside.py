@@ -78,7 +78,7 @@ def waiting_classes(cluster: Cluster) -> list[TaskClass]:
     return [cluster.classes.rows[row].content for row in rows]
 
 
-def culprits(candidates: Sequence[T], fails: Callable[[Sequence[T]], bool], budget: int) -> list[T]:
+def find_culprits(candidates: Sequence[T], fails: Callable[[Sequence[T]], bool], budget: int) -> list[T]:
     """Return those of ``candidates``, which fail together, for which ``fails`` is true alone.
 
     The result is empty if ``budget`` trials do not suffice, or if all candidates fail alone, as then none of them is to

@@ -16,7 +16,7 @@ import numpy as np
 
 from cost_models.interface import Int64
 from firmament.core.constraints.counters import RuleState
-from firmament.core.diagnosis.preemption_reasons import evictable
+from firmament.core.diagnosis.preemption_reasons import sum_evictable
 from firmament.core.filters.static_rows import StaticRows
 from firmament.core.model import TaskClass
 from firmament.core.queue.importance import Importance
@@ -149,7 +149,7 @@ class FeasibleMachines:
         reach = int(standings.importance.reach_of(cluster.tasks, members).max())
         if standings.lowest >= reach:
             return False
-        given, _ = evictable(cluster, standings.importance, rows, reach)
+        given, _ = sum_evictable(cluster, standings.importance, rows, reach)
         some = (given > 0).any(axis=1)
         return bool(len(self.find_feasible(rows[some], (free + given)[some], cls, members)))
 

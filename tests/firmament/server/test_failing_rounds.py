@@ -12,7 +12,7 @@ import pytest
 from cost_models.interface import Assessment, BaseModel, MachineColumns, Range, ShapeBatch
 from firmament.core.configuration import CoreConfiguration, WeightedModel
 from firmament.core.events import Event
-from firmament.core.requeue.set_aside import culprits
+from firmament.core.requeue.set_aside import find_culprits
 from firmament.core.scheduler import Scheduler
 from firmament.server.cluster import ServedCluster
 from firmament.server.driving.loop import RoundRunner
@@ -148,11 +148,11 @@ def test_a_class_that_waits_alone_keeps_nobody_waiting():
 
 @pytest.mark.parametrize("bad", [{3}, {0, 99}, {10, 11, 12, 13}])
 def test_culprits_are_found_among_many(bad):
-    found = culprits(range(100), lambda some: bool(bad & set(some)), 60)
+    found = find_culprits(range(100), lambda some: bool(bad & set(some)), 60)
     assert set(found) == bad
 
 
 def test_no_culprit_is_named_where_none_fails_alone():
-    assert not culprits(range(10), lambda some: {1, 8} <= set(some), 60)
-    assert not culprits(range(10), bool, 60)
-    assert not culprits(range(100), lambda some: bool(set(some) & set(range(0, 100, 2))), 60)
+    assert not find_culprits(range(10), lambda some: {1, 8} <= set(some), 60)
+    assert not find_culprits(range(10), bool, 60)
+    assert not find_culprits(range(100), lambda some: bool(set(some) & set(range(0, 100, 2))), 60)

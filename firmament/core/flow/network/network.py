@@ -19,7 +19,7 @@ from cost_models.interface import Bool, Int64
 from firmament.core.flow.network.arc_columns import ArcColumns
 from firmament.core.flow.problem import WAIT_BUCKETS
 from firmament.core.flow.residual import Residual, machine_units
-from firmament.core.ranks import counting, places_in
+from firmament.core.ranks import count_up, places_in
 from firmament.solvers.base import FlowProblem, Int32
 
 
@@ -258,7 +258,7 @@ class Steps:
             skipped = np.clip(merged, 1, np.maximum(count, 1)) - 1
         count = count - skipped
         machine = np.repeat(np.arange(len(count)), count)
-        nth = counting(count)
+        nth = count_up(count)
         width, used, room = width[machine], used[machine], self.room[machine]
         last = nth + skipped[machine]
         dearest = np.maximum(last * width - used, 0)

@@ -19,7 +19,7 @@ from firmament.core.flow.network.arc_columns import ArcColumns, OfferedArcs
 from firmament.core.flow.network.network import Network, crowding_cost
 from firmament.core.flow.optimality.node_prices import Prices
 from firmament.core.flow.residual import Residual, machine_units
-from firmament.core.ranks import counting, places_in
+from firmament.core.ranks import count_up, places_in
 
 FORBIDDEN = np.int64(2**61)
 """Reduced cost that keeps an arc from being chosen."""
@@ -205,7 +205,7 @@ def _worst(row: Int64, reduced: Int64, want: Int64) -> Bool:
     kept = np.ones(len(row), dtype=np.bool_)
     if (counts > want).any():
         order = np.lexsort((reduced, row))
-        kept[order] = counting(counts) < want[row[order]]
+        kept[order] = count_up(counts) < want[row[order]]
     return kept
 
 

@@ -21,7 +21,7 @@ from firmament.core.placement.tree_groups.placer import IN_THE_WAY, UNLIKE_PLACE
 from firmament.core.preemption.node_state import PreemptionState
 from firmament.core.preemption.problem import PreemptionDecision
 from firmament.core.preemption.tree_groups.slots import LeafSlots
-from firmament.core.ranks import counting
+from firmament.core.ranks import count_up
 from firmament.core.tree_solver.groups import AnyGroup, GroupTerms, TreeGroup
 from firmament.core.tree_solver.nested.room import NestedRoom
 from firmament.core.tree_solver.nested.search import NestedPlaces, SearchSteps
@@ -290,7 +290,7 @@ class Units:
     def members(self, units: Int64) -> Int64:
         """Return all tasks of some units (int64[A])."""
         sizes = self.first[units + 1] - self.first[units]
-        return self.tasks[np.repeat(self.first[units], sizes) + counting(sizes)]
+        return self.tasks[np.repeat(self.first[units], sizes) + count_up(sizes)]
 
     def select(self, units: Int64) -> Units:
         """Return some of the units, in the given order."""

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from firmament.core.events import ClassDefined, TaskRemoved, TasksSubmitted
-from firmament.core.requeue.set_aside import culprits, waiting_classes
+from firmament.core.requeue.set_aside import find_culprits, waiting_classes
 from firmament.core.scheduler import Scheduler
 from tests.support.core import machine, messages, placed, scheduler, task_class, tasks
 from tests.support.effort import examples
@@ -117,13 +117,13 @@ def test_classes_that_wait_are_those_of_tasks_that_rounds_would_take():
 @given(st.integers(1, 12), st.sets(st.integers(0, 11), max_size=4))
 def test_those_that_fail_alone_are_found_unless_all_do(count: int, chosen: set[int]):
     bad = {each for each in chosen if each < count}
-    found = culprits(range(count), lambda some: bool(bad & set(some)), 100)
+    found = find_culprits(range(count), lambda some: bool(bad & set(some)), 100)
     assert sorted(found) == (sorted(bad) if len(bad) < count else [])
 
 
 @pytest.mark.parametrize("bad", [{3}, {0, 99}, {10, 11, 12, 13}])
 def test_few_trials_find_few_among_many(bad: set[int]):
-    assert set(culprits(range(100), lambda some: bool(bad & set(some)), 60)) == bad
+    assert set(find_culprits(range(100), lambda some: bool(bad & set(some)), 60)) == bad
 
 
 def _note_and_ask(asked: list[list[int]], some: Sequence[int]) -> bool:
@@ -139,11 +139,11 @@ def test_no_more_trials_are_made_than_allowed():
     for budget in range(12):
         asked: list[list[int]] = []
 
-        found = culprits(range(8), partial(_note_and_ask, asked), budget)
+        found = find_culprits(range(8), partial(_note_and_ask, asked), budget)
         assert len(asked) <= budget
         assert found == ([5] if budget >= 6 else [])  # two for each of three halvings
 
 
 def test_nobody_is_named_where_none_fails_alone():
     for pair in combinations(range(5), 2):
-        assert not culprits(range(5), partial(_has_all, pair), 60)
+        assert not find_culprits(range(5), partial(_has_all, pair), 60)
