@@ -118,10 +118,12 @@ async def test_pods_are_bound_reported_and_announced(cluster, api):
     solver = ScriptedSolver()
     solver.place_all = True
     async with running_solver(solver) as port:
-        async with bridging(cluster, port):
+        async with bridging(cluster, port) as registry:
             await until(lambda: len(solver.reports) == 20)
+            rounds = registry.get_sample_value("poseidon_rounds_total")
             await api.pod("late")
             await until(lambda: len(solver.reports) == 21)
+            assert registry.get_sample_value("poseidon_rounds_total") > rounds > 0
         assert all(report.bound for report in solver.reports)
         assert all(state == BOUND for state, _ in solver.states().values())
     bound = await bound_pods(api)
@@ -253,3 +255,22 @@ async def test_a_solver_that_evicts_without_reason_again_and_again_is_left_alone
     assert "a" in await bound_pods(api), "it stays where it is"
     [line] = [each.message for each in caplog.records if "left alone" in each.message]
     assert "asked for what no honest solver asks for in 30 rounds within 60 s" in line
+
+
+async def test_a_round_that_comes_while_the_bridge_stops_is_left_to_its_successor(cluster, api):
+    await api.pod("a")
+    async with Transport(ConnectionSettings(cluster.url), clock=time.monotonic) as transport:
+        solver = ScriptedSolver()
+        async with running_solver(solver) as port:
+            process = BridgeProcess(Environment(transport, random=Random(1)))
+            options = BridgeOptions((f"127.0.0.1:{port}",), session=QUICK)
+            bridge = Bridge(process, options, CollectorRegistry())
+            stop = asyncio.Event()
+            running = asyncio.create_task(bridge.run(stop))
+            await until(solver.states)
+            [uid] = solver.states()
+            stop.set()
+            await asyncio.wait_for(running, stretch(20))
+        late = pb.RoundResult(round=9, deltas=[pb.Delta(kind=pb.Delta.PLACE, task=uid, machine="n1")])
+        await bridge.on_round(late)
+        assert [record.place for record in bridge.state.tasks] == [""]

@@ -8,11 +8,12 @@ from msgspec.structs import replace
 from poseidon.kube.api import kinds
 from poseidon.kube.api.metadata import ObjectMeta
 from poseidon.kube.api.nodes import PriorityClass
+from poseidon.kube.api.pod_groups import PodGroupSpec, SigsPodGroup
 from poseidon.kube.api.resource import Change
 from poseidon.kube.write.binder import BindResult
 from poseidon.kube.write.patch_writer import GroupStatusWrite
 from poseidon.lifecycle.actions import AnnounceGroup, AnnounceUnschedulable, Bind
-from poseidon.pod_groups.membership import POD_GROUP
+from poseidon.pod_groups.membership import POD_GROUP, SIGS_POD_GROUP
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.poseidon.bridge.objects import gone, present
 from tests.poseidon.bridge.solver_view import BOUND, PENDING
@@ -131,6 +132,25 @@ def test_a_bad_spec_is_told_on_the_object_and_holds_up_nobody_else(scene):
     assert said["b"].startswith("annotation firmament-gang-scheduling: '101'")
     scene.group(0)
     assert scene.actions(AnnounceGroup) == []
+
+
+def test_what_is_told_of_a_group_names_the_object_in_its_own_api_group(scene):
+    metadata = ObjectMeta(name="other", namespace="default", uid="group-other")
+    scene.state.gangs.taker(SIGS_POD_GROUP)([present(SigsPodGroup(metadata, PodGroupSpec(min_member=0)))])
+    member = pod("b")
+    labels = {"pod-group.scheduling.sigs.k8s.io": "other"}
+    scene.group(0)
+    scene.pods(
+        present(pod("a", group="train")),
+        present(replace(member, metadata=replace(member.metadata, labels=labels))),
+    )
+    told = {
+        each.group.name: (each.group.api_version, each.group.kind) for each in scene.actions(AnnounceGroup)
+    }
+    assert told == {
+        "train": ("scheduling.x-k8s.io/v1alpha1", "PodGroup"),
+        "other": ("scheduling.sigs.k8s.io/v1alpha1", "PodGroup"),
+    }
 
 
 def test_what_a_group_waits_for_is_said_once(scene):

@@ -149,3 +149,15 @@ def test_counts_are_told_again_of_a_pod_that_lost_the_place_it_had_got_meanwhile
     assert scene.round(FIVE) == [("a", FIVE)]
     assert scene.round(SIX) == []
     assert scene.later(60.0) == [("a", SIX)]
+
+
+def test_counts_are_told_of_a_pod_that_comes_back_after_it_was_gone():
+    scene = Scene()
+    assert scene.round(FIVE) == [("a", FIVE)]
+    assert scene.round(SIX) == []
+    scene.state.pods_changed([gone(pod("a"))])
+    assert scene.later(60.0) == []
+    scene.state.pods_changed([present(pod("a", reason=FIVE))])
+    scene.state.take_events()
+    assert scene.round(SIX) == []
+    assert scene.later(60.0) == [("a", SIX)]
