@@ -1,4 +1,4 @@
-"""Saves a simulation under way to a file, and resumes it: what follows is the same as without the pause.
+"""Saves a running simulation to a file, and resumes it with the same results as without the pause.
 
 The file is Python's own form of objects: only files that one has written oneself are to be read.
 """
@@ -17,7 +17,7 @@ _BEGINS = b"poseidon simulation 1\n"
 
 
 class CheckpointError(ValueError):
-    """A file that holds no simulation, or one of another version; the text is one line."""
+    """A file that holds no simulation, or a simulation of another version; the text is one line."""
 
 
 def _freeze(content: dict[Any, Any]) -> MappingProxyType[Any, Any]:
@@ -25,22 +25,22 @@ def _freeze(content: dict[Any, Any]) -> MappingProxyType[Any, Any]:
 
 
 class _Pickler(pickle.Pickler):
-    """Takes maps that cannot be changed as well, which Python's own refuses."""
+    """A pickler that also accepts immutable maps, which Python's own refuses."""
 
     def reducer_override(self, value: Any) -> Any:
-        """Return how such a map is made again."""
+        """Return how to pickle an immutable map: as a dictionary that is wrapped again."""
         return (_freeze, (dict(value),)) if isinstance(value, MappingProxyType) else NotImplemented
 
 
 def to_bytes(simulation: Simulation) -> bytes:
-    """Return a simulation as bytes, from which others like it can be made."""
+    """Return a simulation as bytes, from which ``from_bytes`` makes copies."""
     kept = io.BytesIO()
     _Pickler(kept, protocol=pickle.HIGHEST_PROTOCOL).dump(simulation)
     return kept.getvalue()
 
 
 def from_bytes(kept: bytes) -> Simulation:
-    """Return another simulation like the one that ``to_bytes`` was given."""
+    """Return a copy of the simulation that ``to_bytes`` has turned into bytes."""
     found = pickle.loads(kept)  # noqa: S301  # made in this process
     assert isinstance(found, Simulation)
     found.record.resume()
@@ -48,7 +48,7 @@ def from_bytes(kept: bytes) -> Simulation:
 
 
 def save(simulation: Simulation, path: Path) -> None:
-    """Write a simulation, whole or not at all. Raises ``OSError``."""
+    """Write a simulation to a file, completely or not at all. Raises ``OSError``."""
     beside = path.with_name(f"{path.name}.part")
     with beside.open("wb") as file:
         file.write(_BEGINS)
@@ -57,7 +57,7 @@ def save(simulation: Simulation, path: Path) -> None:
 
 
 def resume(path: Path) -> Simulation:
-    """Read a simulation that was saved. Raises ``CheckpointError``."""
+    """Read a simulation from a file that ``save`` has written. Raises ``CheckpointError``."""
     try:
         with path.open("rb") as file:
             if file.readline() != _BEGINS:

@@ -1,4 +1,6 @@
-"""What tasks of a simulation are, in the solver's terms: the bridge's translation of their pod templates."""
+"""Translates the pod templates of a simulation into the solver's priorities and classes, as the bridge translates
+pods.
+"""
 
 from __future__ import annotations
 
@@ -19,32 +21,32 @@ from poseidon.simulate.workloads.columns import Int64, WorkTemplate
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 GROUP = "all"
-"""The group of a gang's tree that all its tasks are in."""
+"""Name of the tree group that all tasks of a gang belong to."""
 
 
 class TemplateError(ValueError):
-    """A pod template that cannot be used: its name, the field and what is wrong."""
+    """A pod template that cannot be used; the text names the template, the field and the fault."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskKinds:
-    """T pod templates, translated."""
+    """The kinds of tasks of a simulation: T pod templates, translated."""
 
     names: tuple[str, ...]
-    """What they are called in reports."""
+    """Name of each kind in reports."""
     classes: tuple[pb.TaskClass, ...]
-    """Their classes."""
+    """Class of each kind."""
     priorities: tuple[int, ...]
-    """Their priorities."""
+    """Priority of each kind."""
     spread: tuple[str, ...]
-    """The group that default spread keeps apart, "" for none."""
+    """For each kind: name of the group that default spread keeps apart, "" for none."""
     requests: Int64
-    """int64[T, K]: what a task asks for of each resource of the machines; pods: one."""
+    """int64[T, K]: amount of each resource of the machines that a task requests; 1 of pods."""
     groups: tuple[pb.JobGroup | None, ...]
-    """Where a gang's tasks go together, None for anywhere."""
+    """For each kind: the domain that its gangs have to stay within, None for any machines."""
 
     def add(self, more: Sequence[TaskKinds]) -> TaskKinds:
-        """Return these kinds, and ``more`` after them."""
+        """Return these kinds, followed by the kinds of each of ``more``."""
         every = [self, *more]
         return TaskKinds(
             tuple(name for each in every for name in each.names),
@@ -57,7 +59,7 @@ class TaskKinds:
 
 
 def decode_template(template: WorkTemplate) -> Pod:
-    """Return a pod of a template. Raises ``TemplateError``."""
+    """Return the pod that a template describes. Raises ``TemplateError``."""
     value: dict[str, Any] = {
         "metadata": {"namespace": "default", **template.manifest.get("metadata", {}), "name": template.name},
         "spec": template.manifest.get("spec", {}),
@@ -72,7 +74,7 @@ def decode_template(template: WorkTemplate) -> Pod:
 def translate_templates(
     templates: Sequence[WorkTemplate], state: BridgeState, resources: Sequence[str]
 ) -> TaskKinds:
-    """Translate templates as the bridge does pods; all of them are known before any class is numbered.
+    """Translate all templates as the bridge translates pods, and only then number their classes.
 
     Where models read what pods run, a template is a program of its name, unless it names another. Raises
     ``TemplateError`` for one that no pod could be made of.
@@ -99,7 +101,7 @@ def translate_pods(
     resources: Sequence[str],
     groups: Sequence[pb.JobGroup | None] | None = None,
 ) -> TaskKinds:
-    """Return what pods are, each a kind of its own that is called so. Raises ``TemplateError``.
+    """Return each pod as a kind of task of its own, with a name from ``names``. Raises ``TemplateError``.
 
     ``groups``: where a gang of each goes together; None: anywhere.
     """
@@ -125,7 +127,7 @@ def translate_pods(
 
 
 def _translate(name: str, pod: Pod, state: BridgeState, group: pb.JobGroup | None) -> Task:
-    """Return a pod's task, which draws on the quota of its queue. Raises ``TemplateError``."""
+    """Return the task for a pod, with the quota of its queue. Raises ``TemplateError``."""
     found = task(pod, state.classes, state.priorities)
     traits = found.traits
     if group is not None:
@@ -142,6 +144,6 @@ def _translate(name: str, pod: Pod, state: BridgeState, group: pb.JobGroup | Non
 
 
 def request_row(message: pb.TaskClass, resources: Sequence[str]) -> list[int]:
-    """Return what a task of a class asks for of each resource, and one of pods."""
+    """Return the amount of each resource that a task of a class requests; 1 of pods."""
     asked = {each.resource: each.amount for each in message.requests} | {"pods": 1}
     return [asked.get(name, 0) for name in resources]

@@ -1,4 +1,4 @@
-"""Lets time pass in a simulation: events happen, the solver decides, what it decides takes effect at once.
+"""Runs a simulation: events happen, the solver decides, and its decisions take effect at once.
 
 The solver is the real one, in this process, and hears what a bridge would tell it. Events are gathered for
 ``round_every`` seconds; then a round decides about all that waits. Bindings succeed at once, and victims go at once.
@@ -30,81 +30,81 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 BEGIN = 1_767_225_600.0
 """The first moment of a simulation, in seconds since the epoch: 2026-01-01T00:00:00Z."""
 _MOST_ROUNDS = 20
-"""Rounds at one moment. One is the rule, and one more for each wave of victims."""
+"""Most rounds at one moment: usually one is enough, and each wave of evictions needs one more."""
 
 
 class Clock:
-    """The time of a simulation, for the solver: seconds since the epoch."""
+    """The clock that the solver reads: simulated time in seconds since the epoch."""
 
     def __init__(self, begin: float = BEGIN) -> None:
         self.now, self.begin = 0.0, begin
 
     def __call__(self) -> float:
-        """Return it."""
+        """Return the simulated time."""
         return self.begin + self.now
 
 
 class Script(Protocol):
-    """What happens in a simulation at times that are given."""
+    """Events of a simulation whose times are given beforehand."""
 
     def next_time(self) -> float | None:
-        """Return when something happens next, in seconds since the beginning; None for never."""
+        """Return the time of the next event, in seconds since the beginning; None if there is none."""
 
     def happen(self, now: float, simulation: Simulation) -> list[pb.Event]:
-        """Let happen what happens until ``now``, and return what the solver is told of it."""
+        """Apply the events until ``now`` to the simulation, and return the events for the solver."""
 
 
 @dataclass(slots=True)
 class Simulation:
-    """A simulation under way; everything that it needs to go on is in it, so that it can be saved and resumed."""
+    """The whole state of a running simulation, so that it can be saved and resumed."""
 
     scheduler: EmbeddedScheduler
     """The solver."""
     clock: Clock
-    """Its clock."""
+    """The clock of the simulation and of the solver."""
     machines: SimulatedMachines
     """The nodes."""
     kinds: TaskKinds
-    """What tasks are."""
+    """The kinds of tasks."""
     tasks: TaskColumns
     """The tasks."""
     uids: dict[int, str]
     """Uids of the tasks that have names of their own; the others are called after their number."""
     jobs: dict[int, str]
-    """Jobs of tasks that do not arrive, by number."""
+    """Names of the jobs of tasks from the cluster's files, by the task's number."""
     node_events: NodeEvents
     """How nodes come and go."""
     record: Record
-    """What is noted for the report."""
+    """Measurements for the report."""
     horizon: float
-    """Seconds that are simulated."""
+    """Length of the simulation in seconds."""
     round_every: float
-    """Seconds for which events are gathered."""
+    """Seconds for which events are gathered before a round."""
     keeps_work: bool
-    """Whether tasks that are stopped go on where they were."""
+    """Whether evicted tasks keep the work that they have done."""
     arrived: int = 0
-    """Tasks that have arrived: the first so many."""
+    """Number of tasks that have arrived; they have the lowest numbers."""
     wakes: float | None = None
-    """When a round could achieve something without events, None for never."""
+    """Time at which a round could place tasks although no event happens, None for never."""
     warnings: list[str] = field(default_factory=list)
-    """Lines for people."""
+    """Warnings for people."""
     script: Script | None = None
-    """What happens beside arrivals and ends, None for nothing."""
+    """Events beside arrivals and ends of tasks, None for no such events."""
     requests: RequestBucket | None = None
-    """How fast placements are written, None for at once."""
+    """Limits how fast placements are written, None for no limit."""
     told_runs: ToldRuns | None = None
-    """What the solver is told about run times, None where no model reads it."""
+    """Run times that the solver is told, None if no model reads them."""
     _defined: set[int] = field(default_factory=set)
-    """Numbers of the classes that the solver knows."""
+    """Ids of the classes that the solver knows."""
     _number_of: dict[str, int] = field(default_factory=dict)
-    """``uids`` the other way round."""
+    """The number of each task that has a name of its own: ``uids`` reversed."""
 
     def __post_init__(self) -> None:
         self._number_of = {uid: task for task, uid in self.uids.items()}
 
     @property
     def now(self) -> float:
-        """Seconds since the beginning."""
+        """Simulated seconds since the beginning."""
         return self.clock.now
 
     def run(
@@ -114,7 +114,8 @@ class Simulation:
         note: Callable[[float], object] = lambda _: None,
         stop: Callable[[], bool] = lambda: False,
     ) -> bool:
-        """Let time pass until the horizon, or ``until``; returns whether the simulation is over.
+        """Run until ``until`` or the end of the simulation, whichever is earlier; return whether the simulation is
+        over.
 
         ``note`` is told the time after each round; where ``stop`` then returns True, time stops.
         """
@@ -134,7 +135,8 @@ class Simulation:
         return True
 
     def let_come(self, coming: Work) -> None:
-        """Let nothing of what was to come happen, but these tasks come, and nodes stay; no more is sampled.
+        """Replace all future events by the arrivals in ``coming``; the nodes stay as they are, and no more points
+        are sampled.
 
         Gangs of ``coming`` are numbered from 0 on.
         """
@@ -144,7 +146,7 @@ class Simulation:
         self.record.every = math.inf
 
     def _next_moment(self) -> float | None:
-        """Return when the next round is: the end of the span in which the next event falls; None for never."""
+        """Return the time of the next round: the end of the interval of the next event; None if no event follows."""
         arrival = self.tasks.work.arrival
         candidates = [
             self.tasks.next_end(),
@@ -161,7 +163,7 @@ class Simulation:
         return max(moment, self.now + self.round_every) if self.now > 0.0 or self.record.rounds else moment
 
     def _happen(self) -> None:
-        """Tell the solver everything that has happened until now."""
+        """Apply all events until now, and send them to the solver."""
         ended = self.tasks.take_ended(self.now)
         events = [pb.Event(task_removed=self.uid(task)) for task in ended]
         events += self._dissolve_gangs(ended)
@@ -182,13 +184,13 @@ class Simulation:
             self.scheduler.apply(events)
 
     def _dissolve_gangs(self, ended: list[int]) -> list[pb.Event]:
-        """Return the events that forget gangs of which the last member has ended."""
+        """Return the events that remove the gangs whose last member has ended."""
         gangs = dict.fromkeys(self.tasks.work.gang[ended].tolist())
         gangs.pop(ALONE, None)
         return [pb.Event(job_removed=f"gang/{gang}") for gang in gangs if not self.tasks.count_left_of(gang)]
 
     def _change_nodes(self, changes: NodeChanges) -> list[pb.Event]:
-        """Let nodes come and go; what ran on those that go waits again."""
+        """Apply changes of nodes, and return the events for the solver; tasks on nodes that go wait again."""
         events = []
         for change, number in changes:
             if change in (NodeChange.FAIL, NodeChange.DRAIN):
@@ -202,7 +204,7 @@ class Simulation:
         return events
 
     def empty_node(self, number: int, *, stays: bool) -> list[pb.Event]:
-        """Let what runs on a node wait again, and the node be gone, or ``stays`` and be cordoned."""
+        """Let all tasks on a node wait again, and remove the node, or cordon it if it ``stays``; return the events."""
         gone = self.tasks.find_on(number)
         events = [pb.Event(task_removed=self.uid(task)) for task in gone]
         for task in gone:
@@ -212,7 +214,7 @@ class Simulation:
         return events + self.submit_tasks(np.array(gone, dtype=np.int64))
 
     def submit_tasks(self, tasks: Int64) -> list[pb.Event]:
-        """Return the events that submit tasks, those of one kind and gang together, in order."""
+        """Return the events that submit tasks in order; tasks of one kind and gang are submitted together."""
         events: list[pb.Event] = []
         groups: dict[tuple[int, int, str], list[int]] = {}
         work = self.tasks.work
@@ -252,7 +254,7 @@ class Simulation:
         return found
 
     def submit_bound(self, task: int, machine: str) -> list[pb.Event]:
-        """Return the events that tell of a task that runs on a machine."""
+        """Return the events that report a task that runs on a machine already."""
         kind = int(self.tasks.work.template[task])
         message = self.kinds.classes[kind]
         bound = pb.BoundTasks(
@@ -268,7 +270,7 @@ class Simulation:
         return [pb.Event(task_class=message)]
 
     def _decide(self) -> None:
-        """Run rounds until nothing more can be placed now, and let what they decide take effect."""
+        """Run rounds and apply their decisions until no more task can be placed now."""
         for _ in range(_MOST_ROUNDS):
             after = self.scheduler.next_round_in()
             if after != 0.0:
@@ -280,7 +282,7 @@ class Simulation:
         self.wakes = self.now + self.round_every
 
     def _carry_out(self, deltas: Sequence[pb.Delta]) -> None:
-        """Let victims go and placed tasks begin."""
+        """Apply the decisions of a round: victims wait again, placed tasks begin."""
         victims = self._evict(deltas)
         reports: list[pb.BindingReport] = []
         written: dict[int, float] = {}
@@ -298,7 +300,7 @@ class Simulation:
             self.scheduler.apply(self.submit_tasks(np.array(victims, dtype=np.int64)))
 
     def _evict(self, deltas: Iterable[pb.Delta]) -> list[int]:
-        """Let victims wait again, and return them."""
+        """Let the victims of a round wait again, and return them."""
         victims = []
         for delta in deltas:
             if delta.kind == pb.Delta.PREEMPT and not delta.withdrawn:
@@ -312,7 +314,9 @@ class Simulation:
         return victims
 
     def _find_beginning(self, task: int, written: dict[int, float]) -> float:
-        """Return when a task that is placed now begins; ``written``: when gangs of this round have been written."""
+        """Return when a task that is placed now begins; ``written``: when the objects of each gang of this round are
+        written.
+        """
         if self.requests is None:
             return self.now
         gang, more = int(self.tasks.work.gang[task]), 0.0
@@ -328,6 +332,6 @@ class Simulation:
         return self.uids.get(task) or f"t{task}"
 
     def find_number(self, uid: str) -> int:
-        """Return the number of a task."""
+        """Return the number of the task with a uid."""
         known = self._number_of.get(uid)
         return int(uid[1:]) if known is None else known

@@ -1,4 +1,4 @@
-"""What happens to the nodes of a simulation by itself: failures, drains, and pools that grow and shrink."""
+"""Events of the nodes of a simulation: failures, drains, and autoscaling of pools."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from poseidon.simulate.workloads.columns import Int64
 
 
 class NodeChange(Enum):
-    """What happens to a node."""
+    """A change of a node."""
 
     FAIL = "fail"
     RETURN = "return"
@@ -27,12 +27,12 @@ class NodeChange(Enum):
 
 
 NodeChanges: TypeAlias = list[tuple[NodeChange, int]]
-"""What happens, to which machines."""
+"""Changes of nodes: the change, and the number of the machine."""
 _LOOK = "look"
 
 
 class NodeEvents:
-    """Failures, drains and pools of a scenario; ``members``: the numbers of each pool's machines."""
+    """Failures, drains and autoscaling of a scenario; ``members``: the numbers of each pool's machines."""
 
     def __init__(
         self,
@@ -60,17 +60,17 @@ class NodeEvents:
                 self._add(drain.at + drain.lasts, NodeChange.RETURN.value, number)
 
     def cancel_all(self) -> None:
-        """Let nothing more happen."""
+        """Cancel all future changes of nodes."""
         self._due = []
 
     def next_time(self) -> float | None:
-        """Return when something happens next, in seconds since the beginning; None for never."""
+        """Return the time of the next change, in seconds since the beginning; None if there is none."""
         return self._due[0][0] if self._due else None
 
     def take(
         self, now: float, machines: SimulatedMachines, tasks: TaskColumns, kinds: TaskKinds
     ) -> NodeChanges:
-        """Return what happens until ``now``, in order."""
+        """Return the changes of nodes until ``now``, in order, and remove them from the schedule."""
         found: NodeChanges = []
         while self._due and self._due[0][0] <= now:
             when, _, what, number = heappop(self._due)
@@ -104,7 +104,9 @@ class NodeEvents:
         tasks: TaskColumns,
         kinds: TaskKinds,
     ) -> NodeChanges:
-        """Order as many nodes as what waits would fill, and let those go that were empty for long."""
+        """Order as many nodes as the waiting tasks would fill, and return the removal of nodes that have been empty
+        for long.
+        """
         mine = [number for number in self._members[pool.name] if machines.there[number]]
         size = machines.list_offered(machine(next(nodes_of(pool, 0, 1)))[0])
         wanted = min(_count_nodes(tasks, kinds, size), scaling.most - len(mine))
@@ -125,7 +127,7 @@ class NodeEvents:
         return gone
 
     def _grow(self, pool: NodePool, count: int, now: float, machines: SimulatedMachines) -> list[int]:
-        """Return the numbers of so many new machines of a pool."""
+        """Add ``count`` machines to a pool, and return their numbers."""
         first = self._made[pool.name]
         self._made[pool.name] += count
         self._ordered[pool.name] -= count
@@ -146,7 +148,7 @@ class NodeEvents:
 
 
 def _count_nodes(tasks: TaskColumns, kinds: TaskKinds, size: Int64) -> int:
-    """Return how many nodes of a size hold what waits and would fit on one of them, by each resource alone."""
+    """Return how many nodes of a size the waiting tasks would fill: the maximum over resources, each counted alone."""
     waiting = tasks.find(TaskProgress.WAITING)
     if not len(waiting):
         return 0

@@ -1,4 +1,4 @@
-"""Expected starts of the pods of some manifests that wait: what runs ends as it says, or as others of its kind have.
+"""Estimates when the waiting pods of an input will start, by simulating several futures of the cluster.
 
 How long a pod runs is learnt from pods of the same workload that have ended, whatever number or hash ends its name;
 else it is what the pod states, by ``activeDeadlineSeconds`` or an annotation; else it runs for ever. Pods go on coming
@@ -25,28 +25,28 @@ from poseidon.simulate.workloads.columns import no_work
 
 HEADINGS = ("PENDING POD", "EXPECTED IN", "AT BEST", "AT WORST")
 HORIZON = 7 * 86400.0
-"""Seconds that are looked ahead; fewer where that would take too long, as in a large cluster with too much work."""
+"""Seconds that are simulated; fewer where that would take too long, as in a large overloaded cluster."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectedStart:
-    """When a pod is expected to get its node, in seconds from now; None: not in the time that was looked ahead."""
+    """When a pod is expected to get its node, in seconds from now; None: not within the simulated time."""
 
     pod: str
     """``namespace/name``."""
     median: float | None
-    """Half of the simulated futures have begun it by then."""
+    """The time by which the pod has started in half of the simulated futures."""
     low: float | None
-    """When it starts in the future in which it starts first."""
+    """Start in the earliest of the futures."""
     high: float | None
-    """When it starts in the future in which it starts last."""
+    """Start in the latest of the futures."""
     ahead: float
-    """Seconds that were looked ahead."""
+    """Seconds that were simulated."""
     queue: str = ""
-    """Name of the quota that it draws on, "" for none."""
+    """Name of the quota that the pod draws on, "" for none."""
 
     def as_json(self) -> dict[str, Any]:
-        """Return it for programs."""
+        """Return the expected start for programs."""
         return {
             "pod": self.pod,
             "median": self.median,
@@ -56,7 +56,7 @@ class ExpectedStart:
         }
 
     def describe(self) -> str:
-        """Return it as a sentence."""
+        """Return the expected start as a sentence."""
         if self.low is None:
             return f"It is not expected to get a node within {_format_ahead(self.ahead)}, if all goes on as it is."
         best, median, worst = self.format_times()
@@ -73,22 +73,22 @@ class ExpectedStart:
 
 @dataclass(frozen=True, slots=True)
 class ExpectedStarts:
-    """Expected starts of all waiting pods, and what is known of the run times of running and waiting ones."""
+    """Expected starts of all waiting pods, and how the run times of running and waiting pods are known."""
 
     starts: tuple[ExpectedStart, ...]
-    """Of the pods, by name."""
+    """Expected starts, sorted by the pods' names."""
     learnt: int
-    """Pods whose run times are those of others that have ended."""
+    """Number of pods whose run times are learnt from pods that have ended."""
     stated: int
-    """Pods that state theirs."""
+    """Number of pods that state their run times."""
     unknown: int
-    """Pods that run for ever, as far as anybody knows."""
+    """Number of pods without a known run time: they are taken to run for ever."""
     came: int
-    """Pods that came of late, as which others are expected to come."""
+    """Number of pods that came recently; pods like them are expected to come."""
     window: float
-    """Seconds in which they came."""
+    """Seconds in which these pods came."""
     ahead: float
-    """Seconds that were looked ahead."""
+    """Seconds that were simulated."""
 
     def as_json(self) -> list[dict[str, Any]]:
         """Return the starts for programs."""
@@ -98,7 +98,8 @@ class ExpectedStarts:
 def expect_starts(
     manifests: Manifests, configuration: BridgeConfiguration, now: float, *, work: int = MOST_WORK
 ) -> ExpectedStarts:
-    """Return when the pods that wait are expected to get nodes. Raises what ``build`` does.
+    """Return when the waiting pods are expected to get nodes; ``work``: limit of effort, as ``MOST_WORK`` counts.
+    Raises what ``build`` raises.
 
     ``work``: what may be spent, in the measure of ``MOST_WORK``.
     """
@@ -138,28 +139,28 @@ def expect_starts(
 
 @dataclass(frozen=True, slots=True)
 class QueueStarts:
-    """When the pods of a queue that wait are expected to get nodes, in seconds from now; None: not in ``ahead``."""
+    """When the waiting pods of a queue are expected to get nodes, in seconds from now; None: not within ``ahead``."""
 
     first: float | None
-    """The first of them, in the median of the futures."""
+    """When the first of these pods starts, in the median of the futures."""
     last: float | None
-    """The last of them."""
+    """When the last of these pods starts, in the median of the futures."""
     ahead: float
-    """Seconds that were looked ahead."""
+    """Seconds that were simulated."""
 
     def as_json(self) -> dict[str, Any]:
-        """Return it for programs."""
+        """Return the starts of the queue for programs."""
         return {"first": self.first, "last": self.last, "lookedAhead": self.ahead}
 
     def format_times(self) -> tuple[str, str]:
-        """Return first and last for people."""
+        """Return the first and the last start for people."""
         beyond = f"over {_format_ahead(self.ahead)}"
         first, last = (beyond if each is None else format_span(each) for each in (self.first, self.last))
         return first, last
 
 
 def group_by_queue(found: ExpectedStarts) -> dict[str, QueueStarts]:
-    """Return expected starts by the quotas that pods draw on."""
+    """Return the expected starts of each quota's pods."""
     medians: dict[str, list[float]] = {}
     for each in found.starts:
         if each.queue:
@@ -184,7 +185,7 @@ def start_rows(found: ExpectedStarts) -> list[tuple[str, ...]]:
 
 
 def start_lines(found: ExpectedStarts) -> list[str]:
-    """Return what the figures stand on as sentences."""
+    """Return sentences on what the expected starts are based on."""
     futures = f"best and worst are the first and the last of {DRAWS} simulated futures"
     others = f"as if pods went on coming as {found.came:,} did in the last {format_span(found.window)}"
     if not found.came:

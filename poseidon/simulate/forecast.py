@@ -1,4 +1,4 @@
-"""Expected starts of what waits: a simulation goes on from its present state several times.
+"""Forecasts the starts of waiting tasks: continues a simulation from its present state several times.
 
 What is unknown is drawn anew each time. Tasks come as they came of late, and run as long as others of their kind, those
 that run under the condition that they have run as long as they have. Nodes neither fail nor come.
@@ -19,41 +19,41 @@ from poseidon.simulate.tasks import TaskColumns, TaskProgress
 from poseidon.simulate.workloads.columns import ALONE, Float64, Int64, Work
 
 DRAWS = 20
-"""Futures that are simulated. What happens then is between the first and the last of them in 19 of 21 cases."""
+"""Number of simulated futures. The real start lies between the first and the last of them in 19 of 21 cases."""
 ROUNDS_PER_DOUBLING = 16
-"""Rounds are never further apart than one part in so many of the time that is looked ahead."""
+"""The interval of rounds is at most the simulated time so far divided by this number."""
 MOST_WORK = 10_000_000
-"""What may be spent on all futures: a round costs its nodes and its tasks that wait, and `ROUND_WORK`. That many take
-about a minute of one core.
+"""Limit of effort for all futures. A round costs its number of nodes, its number of waiting tasks, and `ROUND_WORK`.
+This limit takes about a minute of one core.
 """
 ROUND_WORK = 1000
-"""What a round costs beside its nodes and tasks."""
+"""Effort of a round besides its nodes and tasks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """When each of ``tasks`` is expected to get its node, in seconds from now; endless for not within ``ahead``."""
+    """When each of ``tasks`` is expected to get its node, in seconds from now; infinite: not within ``ahead``."""
 
     tasks: Int64
-    """Numbers of the tasks that wait."""
+    """Numbers of the waiting tasks."""
     median: Float64
-    """Half of the futures have begun it by then."""
+    """The time by which a task has started in half of the futures."""
     low: Float64
-    """When it starts in the future in which it starts first."""
+    """Start in the earliest of the futures."""
     high: Float64
-    """When it starts in the future in which it starts last."""
+    """Start in the latest of the futures."""
     ahead: float
-    """Seconds that all futures have looked ahead, unless all tasks had begun by then."""
+    """Seconds that every future has simulated, unless all tasks had begun by then."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Future:
-    """How one future went."""
+    """The result of one simulated future."""
 
     starts: Float64
-    """Seconds until each task that waits has begun, endless for not."""
+    """Seconds until each waiting task has begun, infinite if it has not."""
     ahead: float
-    """Seconds that were looked ahead, endless where all have begun."""
+    """Seconds that were simulated, infinite if all tasks have begun."""
 
 
 def forecast_starts(
@@ -66,7 +66,7 @@ def forecast_starts(
     draws: int = DRAWS,
     work: int = MOST_WORK,
 ) -> Forecast:
-    """Return when what waits now is expected to get its node; the simulation itself stays as it is.
+    """Return when the waiting tasks are expected to get nodes; ``simulation`` itself stays unchanged.
 
     ``past``: what came of late. ``horizon``: seconds that are looked ahead at most; ``work``: what may be spent on all
     futures, in the measure of ``MOST_WORK``, after which less is looked ahead.
@@ -96,7 +96,7 @@ def _play(
     random: np.random.Generator,
     work: int,
 ) -> _Future:
-    """Let one future happen, until all that waits has begun, or ``work`` is spent."""
+    """Simulate one future until all waiting tasks have begun, ``horizon`` is reached, or ``work`` is spent."""
     now, tasks = future.now, future.tasks
     runs = run_times.draw_future(random)
     coming, until = _draw_coming(future, runs, past, horizon, random)
@@ -110,8 +110,8 @@ def _play(
     spent = rounds = 0
 
     def look_up(moment: float) -> None:
-        """Note what has begun, and make rounds rarer the further ahead they are: `ROUNDS_PER_DOUBLING` while the time
-        from now doubles.
+        """Note which tasks have begun, and double the interval of rounds as the simulated time grows
+        (`ROUNDS_PER_DOUBLING`).
         """
         nonlocal over, spent, rounds
         ended = tasks.state == TaskProgress.ENDED
@@ -134,7 +134,8 @@ def _play(
 
 
 def date_back(tasks: TaskColumns, ended: Int64, moment: float) -> None:
-    """Let tasks that a round of this moment has placed begin when others ended since the round before, on average.
+    """Date the begin of tasks placed at ``moment`` back to the mean end of the tasks that ended since the round
+    before.
 
     Far ahead rounds are hours apart; were what was freed meanwhile to stay idle until the round, less would get done.
     """
@@ -147,7 +148,7 @@ def date_back(tasks: TaskColumns, ended: Int64, moment: float) -> None:
 def _draw_coming(
     future: Simulation, runs: DrawnRuns, past: PastArrivals, horizon: float, random: np.random.Generator
 ) -> tuple[Work, float]:
-    """Return future tasks, each like a past one, and the seconds that they are drawn for."""
+    """Return future tasks, each a copy of a past one, and the seconds for which they are drawn."""
     found = past.draw_future(horizon, random)
     work = future.tasks.work
     drawn: dict[int, float] = {}
@@ -161,7 +162,7 @@ def _draw_coming(
 
 
 def _draw_run_times(future: Simulation, runs: DrawnRuns, random: np.random.Generator) -> None:
-    """Give all tasks that run or wait run times; what began together, and ends together, has the same."""
+    """Draw run times for all waiting and running tasks; tasks that began together and end together get the same."""
     tasks, now = future.tasks, future.now
     alive = np.flatnonzero((tasks.state == TaskProgress.WAITING) | (tasks.state == TaskProgress.RUNNING))
     drawn: dict[tuple[int, float], float] = {}

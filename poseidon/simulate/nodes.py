@@ -1,4 +1,4 @@
-"""The nodes of a simulation: which there are, what they offer, and how they come and go."""
+"""The nodes of a simulation: makes them from pools, and keeps what they offer and whether they are there."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ ZONE = "topology.kubernetes.io/zone"
 
 
 class PoolError(ValueError):
-    """A pool whose nodes make no sense: which field, and what is wrong."""
+    """A pool whose nodes are invalid; the text names the field and the fault."""
 
 
 def nodes_of(pool: NodePool, first: int, count: int) -> Iterator[Node]:
-    """Yield ``count`` nodes of a pool, from the number ``first`` on. Raises ``PoolError``."""
+    """Yield ``count`` nodes of a pool, numbered from ``first`` on. Raises ``PoolError``."""
     offered = {"pods": "110"} | {name: str(amount) for name, amount in pool.allocatable.items()}
     for number in range(first, first + count):
         name = f"{pool.name}-{number}"
@@ -40,21 +40,21 @@ def nodes_of(pool: NodePool, first: int, count: int) -> Iterator[Node]:
 
 
 def check_pool(pool: NodePool) -> None:
-    """Raise ``PoolError`` for what is wrong with the nodes of a pool."""
+    """Raise ``PoolError`` if the nodes of a pool would be invalid."""
     for node in nodes_of(pool, 0, 1):
         for defect in machine(node)[1]:
             raise PoolError(f"cluster.pools ({pool.name}): {defect}")
 
 
 class SimulatedMachines:
-    """The machines by number; numbers of those that are gone are not used again.
+    """The machines by number; the numbers of removed machines are not used again.
 
     ``offered``: int64[M, K], what each offers of ``resources``; ``there``: bool[M], which the solver knows;
     ``open``: bool[M], which are not cordoned either.
     """
 
     def __init__(self, messages: Sequence[pb.Machine], later: Iterable[str] = ()) -> None:
-        """``later``: resources that machines offer which are still to come."""
+        """Take the machines of the beginning. ``later``: resources that only machines that come later offer."""
         names = {each.resource for message in messages for each in message.allocatable}
         self.resources = tuple(sorted(names.union(later, ("cpu", "memory", "pods"))))
         self.names: list[str] = []
@@ -69,7 +69,7 @@ class SimulatedMachines:
         return len(self.names)
 
     def add(self, messages: Iterable[pb.Machine]) -> list[int]:
-        """Learn of machines, and return their numbers."""
+        """Add machines, and return their numbers."""
         new = list(messages)
         numbers = list(range(len(self.names), len(self.names) + len(new)))
         rows = np.array([self.list_offered(message) for message in new], dtype=np.int64)
@@ -83,7 +83,7 @@ class SimulatedMachines:
         return numbers
 
     def update(self, message: pb.Machine) -> int:
-        """Learn of a machine, or of what it has become, and return its number; it is there then."""
+        """Add or replace a machine, which is there from now on, and return its number."""
         number = self.number.get(message.name)
         if number is None:
             (number,) = self.add([message])
@@ -94,28 +94,28 @@ class SimulatedMachines:
         return number
 
     def list_offered(self, message: pb.Machine) -> Int64:
-        """Return int64[K]: what a machine offers of each resource."""
+        """Return int64[K]: the amount of each resource that a machine offers."""
         amounts = {each.resource: each.amount for each in message.allocatable}
         return np.array([amounts.get(name, 0) for name in self.resources], dtype=np.int64)
 
     def describe(self, number: int) -> pb.Event:
-        """Return the event that says how a machine is now."""
+        """Return the event that tells the solver the present state of a machine."""
         message = pb.Machine()
         message.CopyFrom(self.messages[number])
         message.unschedulable = message.unschedulable or not bool(self.open[number])
         return pb.Event(machine=message)
 
     def remove(self, number: int) -> pb.Event:
-        """Let a machine be gone."""
+        """Remove a machine, and return the event that says so."""
         self.there[number] = False
         return pb.Event(machine_removed=self.names[number])
 
     def bring_back(self, number: int) -> pb.Event:
-        """Let a machine be there, and open."""
+        """Bring a removed or cordoned machine back, and return the event that says so."""
         self.there[number] = self.open[number] = True
         return self.describe(number)
 
     def cordon(self, number: int) -> pb.Event:
-        """Close a machine to further tasks."""
+        """Cordon a machine, and return the event that says so."""
         self.open[number] = False
         return self.describe(number)

@@ -1,4 +1,4 @@
-"""What the pods of some manifests tell about others like them: how long they run, and how often they come."""
+"""Learns from the pods of an input how long pods of each workload run, and how often they come."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from poseidon.simulate.workloads.columns import ALONE, Int64
 
 _ENDING = re.compile(r"(-[a-z0-9]*[0-9][a-z0-9]*)+$")
 _TOGETHER = 60.0
-"""Seconds within which pods of one workload are created that come together."""
+"""Seconds within which pods of one workload count as created together."""
 
 
 class RunFamilies:
-    """Numbers of families: pods of one workload, though it was created several times, that state the same run time."""
+    """Numbers families of pods: pods of one workload, also of its earlier copies, that state the same run time."""
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[str, float], int] = {}
@@ -45,7 +45,7 @@ class RunFamilies:
         return self._numbers.setdefault((find_family(pod), _find_stated(pod)), len(self._numbers))
 
     def iter_workloads(self) -> Iterator[tuple[str, int]]:
-        """Yield the workload of each family, and the family's number."""
+        """Yield the workload of each family, and the number of the family."""
         for (workload, _), number in self._numbers.items():
             yield workload, number
 
@@ -57,19 +57,21 @@ class _Run(NamedTuple):
     until: float
     """When it ended, or now."""
     over: bool
-    """Whether it has ended."""
+    """Whether the pod has ended."""
 
 
 def find_family(pod: Pod) -> str:
-    """Return what pods of one workload have in common, though it was created several times: train-7, train-8."""
+    """Return the family of a pod: its workload's name without number or hash (train-7, train-8), and its stated run
+    time.
+    """
     return _ENDING.sub("", workload_of(pod))
 
 
 def learn_run_times(
     pods: Iterable[Pod], all_pods: Iterable[Pod], families: RunFamilies, now: float
 ) -> RunTimes:
-    """Return the run times of ``pods``, learnt from all of ``all_pods`` that have ended or that run. ``now``: seconds
-    since the epoch.
+    """Return the run times of ``pods``, learnt from the pods among ``all_pods`` that run or have ended. ``now``:
+    seconds since the epoch.
 
     Where none of a family has ended, all pods of its workload count, whatever they state.
     """
@@ -95,7 +97,7 @@ def learn_run_times(
 
 
 def _learn(runs: Sequence[_Run]) -> PastRuns:
-    """Return what pods of one family tell that have ended or run on."""
+    """Return the run times of one family, from its pods that run or have ended."""
     columns = zip(*runs, strict=True)
     begun, until, over = (np.array(column) for column in columns)
     age = until - begun
@@ -119,7 +121,7 @@ def look_back(
     families: RunFamilies,
     now: float,
 ) -> PastArrivals:
-    """Return which pods came of late, of those that end: services are taken to replace each other.
+    """Return the recent arrivals of pods with a limited run time; pods of services count as replacements.
 
     What pods are that are over is added to the simulation's kinds. Nothing counts where too little past is known.
     """
@@ -153,7 +155,7 @@ def look_back(
 
 
 def _add_kinds(pods: Sequence[Pod], cluster: OfflineCluster, simulation: Simulation) -> dict[str, int]:
-    """Let a simulation know what pods are that are over; returns the kind of each by uid."""
+    """Add the kinds of ended pods to a simulation; return the kind of each pod by uid."""
     kinds = simulation.kinds
     columns = zip(kinds.classes, kinds.priorities, kinds.spread, strict=True)
     known = {
@@ -177,7 +179,7 @@ def _add_kinds(pods: Sequence[Pod], cluster: OfflineCluster, simulation: Simulat
 
 
 def _find_submission(pod: Pod, created: float) -> tuple[Hashable, bool]:
-    """Return what a pod has in common with those that came with it, and whether they are placed together."""
+    """Return a key that pods submitted together share (None for a single pod), and whether they are placed together."""
     member = membership(pod)
     if member is not None:
         return member, True
@@ -193,7 +195,7 @@ def _find_stated(pod: Pod) -> float:
 
 
 def _find_end(pod: Pod) -> float | None:
-    """Return when a pod ended that has succeeded, None if that is not known."""
+    """Return when a pod has ended that has succeeded, None if it has not or the time is unknown."""
     if pod.status.phase != "Succeeded":
         return None
     begun, last = seconds(pod.status.start_time), find_last_end(pod)
@@ -201,7 +203,7 @@ def _find_end(pod: Pod) -> float | None:
 
 
 def set_beginnings(simulation: Simulation, pods: Iterable[Pod], now: float) -> None:
-    """Let the pods that run have begun, and all have come, when they say that they have."""
+    """Set arrival and begin of the pods in a simulation to the times that the pods state."""
     tasks = simulation.tasks
     for place, pod in enumerate(pods):
         begun, created = seconds(pod.status.start_time), seconds(pod.metadata.creation_timestamp)

@@ -1,4 +1,4 @@
-"""What came of late, and what is therefore expected to come: so many per second, and such as came.
+"""Recent arrivals of tasks, and future ones drawn from them: at a similar rate, each a copy of a past task.
 
 The rate itself is uncertain after few arrivals: each future draws its own, of the gamma distribution that a Poisson
 process of unknown rate leaves (Gelman et al., Bayesian Data Analysis, section 2.6).
@@ -16,63 +16,63 @@ from numpy.typing import NDArray
 from poseidon.simulate.workloads.columns import ALONE, Float64, Int64
 
 LEAST_WINDOW = 600.0
-"""Seconds of past without which nothing is said about what comes."""
+"""Seconds: with a shorter past, no arrivals are predicted."""
 MOST_WINDOW = 6 * 3600.0
-"""Seconds of past that are looked at."""
+"""Seconds: the longest past that is considered."""
 MOST_TASKS = 20_000
-"""Tasks that come in one future."""
+"""Most tasks that arrive in one future."""
 
 
 class PastTask(NamedTuple):
-    """A task that came."""
+    """A task that arrived recently."""
 
     template: int
-    """What it is."""
+    """Number of the task's kind."""
     family: int
-    """Tasks of one number run for similar times."""
+    """Number of the task's family; tasks of one family have similar run times."""
     stated: float
-    """Seconds that it says it runs, endless where it does not."""
+    """Run time in seconds that the task states, infinite if it states none."""
     submission: Hashable = None
-    """What those that came together have in common, None for alone."""
+    """A key that tasks submitted together share, None for a task alone."""
     ganged: bool = False
-    """Whether they are placed together."""
+    """Whether the tasks of the submission are placed together."""
 
 
 class ExpectedArrivals(NamedTuple):
-    """N tasks that come in one future, in order."""
+    """N tasks that arrive in one simulated future, in order."""
 
     arrival: Float64
     """float64[N]: seconds from now."""
     like: Int64
-    """int64[N]: the one of the past tasks, by its place, of which each is the like."""
+    """int64[N]: position of the past task that each is a copy of."""
     gang: Int64
-    """int64[N]: those of one number, from 0 on, come and are placed together; ``ALONE`` for none."""
+    """int64[N]: number of the gang of each, from 0 on; ``ALONE`` for none."""
     until: float
-    """Seconds from now for which this is all that comes."""
+    """Seconds from now for which the arrivals are complete."""
 
 
 @dataclass(frozen=True, slots=True)
 class PastArrivals:
-    """N tasks in S submissions: they came one by one, or several at a time."""
+    """N past tasks in S submissions, each of one or several tasks."""
 
     window: float
-    """Seconds of past in which they came."""
+    """Seconds of the past in which the tasks came."""
     template: Int64
-    """int64[N]: what each is; submission after submission."""
+    """int64[N]: kind of each task, submission after submission."""
     family: Int64
-    """int64[N]: tasks of one number run for similar times."""
+    """int64[N]: family of each task; tasks of one family have similar run times."""
     stated: Float64
-    """float64[N]: seconds that each says it runs, endless where it does not."""
+    """float64[N]: run time in seconds that each states, infinite if it states none."""
     first: Int64
-    """int64[S+1]: where each submission begins, and the end."""
+    """int64[S+1]: position of the first task of each submission, and N at the end."""
     ganged: NDArray[np.bool_]
-    """bool[S]: whether the tasks of each are placed together."""
+    """bool[S]: whether the tasks of each submission are placed together."""
 
     def __len__(self) -> int:
         return len(self.ganged)
 
     def draw_future(self, horizon: float, random: np.random.Generator) -> ExpectedArrivals:
-        """Return what comes within so many seconds, or until there are ``MOST_TASKS``."""
+        """Return the arrivals of one drawn future within ``horizon`` seconds, at most ``MOST_TASKS``."""
         if not len(self):
             return ExpectedArrivals(np.zeros(0), self.template, self.template, horizon)
         rate = float(random.gamma(len(self) + 0.5)) / self.window
@@ -90,7 +90,7 @@ class PastArrivals:
 
 
 def gather_arrivals(came: Iterable[PastTask], window: float) -> PastArrivals:
-    """Return what came in the last ``window`` seconds."""
+    """Return the arrivals of the last ``window`` seconds as columns."""
     together: dict[Hashable, list[PastTask]] = {}
     for place, task in enumerate(came):
         together.setdefault((place,) if task.submission is None else task.submission, []).append(task)

@@ -1,4 +1,6 @@
-"""Shows what came of a simulation: tables for people, a web page with the dashboard's charts, columns for programs."""
+"""Shows the results of a simulation: tables for people, a web page with the dashboard's charts, columns for
+programs.
+"""
 
 from __future__ import annotations
 

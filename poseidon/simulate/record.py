@@ -1,4 +1,4 @@
-"""What a simulation notes while it runs: points of curves, and sums over rounds."""
+"""Collects measurements of a running simulation: points of time series, and sums over rounds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 
 
 class Record:
-    """Points of time series at equal intervals, and sums.
+    """Time series with points at equal intervals, and sums over rounds.
 
     ``weights``: float64[T], how large a part of all tasks each kind is; fragmentation is an expectation over them.
     """
@@ -46,7 +46,7 @@ class Record:
         self.processor_seconds = 0.0
 
     def take_round(self, result: pb.RoundResult) -> None:
-        """Add a round."""
+        """Add the result of a round."""
         stats = result.stats
         self.rounds += 1
         self.uncertified += not stats.certified
@@ -57,7 +57,7 @@ class Record:
     def sample_until(
         self, moment: float, tasks: TaskColumns, machines: SimulatedMachines, *, last: bool = False
     ) -> None:
-        """Note points as things are now, for the times since the last point and before ``moment``."""
+        """Record the present state at all sample times since the last point and before ``moment``."""
         while self.every < math.inf and (
             (when := len(self.at) * self.every) < moment or (last and when <= moment)
         ):
@@ -67,7 +67,7 @@ class Record:
         self._began = now
 
     def resume(self) -> None:
-        """Count processor seconds from here on."""
+        """Start measuring processor time, at the beginning or after a pause."""
         self._began = time.process_time()
 
     def _sample(self, when: float, tasks: TaskColumns, machines: SimulatedMachines) -> None:
@@ -87,7 +87,7 @@ class Record:
 
 
 def _count_used(tasks: TaskColumns, machines: SimulatedMachines, requests: Int64) -> Int64:
-    """Return int64[M, K], what the tasks that run request."""
+    """Return int64[M, K]: the amounts that running tasks request on each machine."""
     used = np.zeros_like(machines.offered)
     running = np.flatnonzero(tasks.state == TaskProgress.RUNNING)
     np.add.at(used, tasks.machine[running], requests[tasks.work.template[running]])
@@ -95,7 +95,7 @@ def _count_used(tasks: TaskColumns, machines: SimulatedMachines, requests: Int64
 
 
 def measure_fragmentation(free: Int64, requests: Int64, weights: Float64, column: int) -> float:
-    """Return the part of a resource's free amount that is on nodes where a task of the workload does not fit.
+    """Return the share of a resource's free amount that lies on nodes where a task of the workload does not fit.
 
     An expectation over the kinds of tasks, as the fragmentation of Weng et al., "Beware of Fragmentation" (USENIX ATC
     2023), section 3, for any resource. ``free``: int64[M, K]; ``requests``: int64[T, K]; ``weights``: float64[T], which

@@ -1,4 +1,4 @@
-"""What came of a simulation, as values: for programs, for tables, for a page."""
+"""Computes the report of a simulation, as values from which tables, pages and JSON are made."""
 
 from __future__ import annotations
 
@@ -18,51 +18,51 @@ PERCENTILES = (50, 90, 99, 100)
 
 @dataclass(frozen=True, slots=True)
 class WaitingTimes:
-    """How long tasks of one kind waited for their first node; percentiles are in seconds, None where none got one."""
+    """How long tasks of one kind waited for their first node, in seconds; None if no task got a node."""
 
     kind: str
-    """What the tasks are."""
+    """Name of the kind of tasks."""
     arrived: int
-    """Tasks that came."""
+    """Number of tasks that arrived."""
     placed: int
-    """How many of them got a node."""
+    """Number of these tasks that got a node."""
     waiting: int
-    """How many wait at the end."""
+    """Number of tasks that wait at the end."""
     p50: float | None
-    """Half of the placed ones waited at most so long."""
+    """Half of the placed tasks waited at most this long."""
     p90: float | None
-    """Nine in ten did."""
+    """90 % of the placed tasks waited at most this long."""
     p99: float | None
-    """99 in 100 did."""
+    """99 % of the placed tasks waited at most this long."""
     longest: float | None
-    """All did."""
+    """Longest wait of a placed task."""
     evictions: int
     """Times that tasks of the kind lost their node."""
 
 
 @dataclass(frozen=True, slots=True)
 class Curves:
-    """Points over time, parallel to ``at``."""
+    """Time series: one value for each time in ``at``."""
 
     at: tuple[float, ...]
     """Seconds since the beginning."""
     utilisation: dict[str, tuple[float, ...]]
-    """By resource, requested as a part of what the nodes offer, 0 to 1."""
+    """By resource: requested share of the amount that nodes offer, 0 to 1."""
     fragmentation: tuple[float, ...]
-    """Part of the free CPU that the mean task does not fit on, 0 to 1."""
+    """Share of the free CPU on which the mean task does not fit, 0 to 1."""
     running: tuple[int, ...]
-    """Tasks that run."""
+    """Number of running tasks."""
     waiting: tuple[int, ...]
-    """Tasks that wait."""
+    """Number of waiting tasks."""
     nodes: tuple[int, ...]
-    """Nodes."""
+    """Number of nodes."""
     empty: tuple[int, ...]
-    """Nodes on which nothing runs."""
+    """Number of nodes without a running task."""
 
 
 @dataclass(frozen=True, slots=True)
 class SimulationReport:
-    """Everything that a run can be judged by. Equal scenarios give equal reports, but for ``seconds``."""
+    """Results of a simulation. Equal scenarios give equal reports, except for ``seconds``."""
 
     horizon: float
     """Simulated seconds."""
@@ -73,28 +73,28 @@ class SimulationReport:
     nodes: float
     """Mean number of nodes."""
     empty: float
-    """Mean number of nodes on which nothing runs."""
+    """Mean number of nodes without a running task."""
     waits: tuple[WaitingTimes, ...]
-    """By kind of task, and of all at the end."""
+    """Waiting times by kind of task, and of all tasks at the end."""
     makespan: float | None
     """Seconds from the first arrival until the last task ended; None if not all did."""
     rounds: int
-    """Rounds."""
+    """Number of rounds."""
     uncertified: int
-    """Rounds whose flow was not proved optimal."""
+    """Number of rounds whose flow was not proved optimal."""
     cost: int
-    """Cost of all placements, in points."""
+    """Total cost of all placements, in points."""
     preempted: int
-    """Evictions for more important tasks."""
+    """Number of evictions for more important tasks."""
     displaced: int
-    """Evictions from nodes that failed or were drained."""
+    """Number of evictions from nodes that failed or were drained."""
     curves: Curves
-    """The same over time."""
+    """Utilisation and the other figures over time."""
     seconds: dict[str, float]
-    """Processor seconds of the run, and percentiles of the rounds' durations: those of this machine."""
+    """Processor seconds of the run, and percentiles of the rounds' durations, on this machine."""
 
     def as_json(self, *, timed: bool = True) -> dict[str, Any]:
-        """Return it for programs; without ``timed``, only what is equal in every run."""
+        """Return the report for programs; unless ``timed``, only the part that is equal in every run."""
         found = asdict(self)
         if not timed:
             del found["seconds"]
@@ -102,11 +102,11 @@ class SimulationReport:
 
 
 class ReportSource(Protocol):
-    """What a report is made of: a simulation, or what is known of a real cluster."""
+    """Source of a report: a simulation, or the recorded course of a real cluster."""
 
     @property
     def record(self) -> Record:
-        """What was noted."""
+        """Measurements over time."""
 
     @property
     def tasks(self) -> TaskColumns:
@@ -118,11 +118,11 @@ class ReportSource(Protocol):
 
     @property
     def kinds(self) -> TaskKinds:
-        """What tasks are."""
+        """The kinds of tasks."""
 
     @property
     def arrived(self) -> int:
-        """Tasks that have arrived: the first so many."""
+        """Number of tasks that have arrived; they have the lowest numbers."""
 
     @property
     def now(self) -> float:
@@ -130,7 +130,7 @@ class ReportSource(Protocol):
 
 
 def make_report(simulation: ReportSource) -> SimulationReport:
-    """Return what came of a simulation until now."""
+    """Return the report on a simulation until now."""
     record, tasks = simulation.record, simulation.tasks
     resources = simulation.machines.resources
     requested = np.array(record.requested, dtype=np.float64).reshape(-1, len(resources))
@@ -175,7 +175,7 @@ def make_report(simulation: ReportSource) -> SimulationReport:
 
 
 def _waits(simulation: ReportSource) -> list[WaitingTimes]:
-    """Return waiting times by kind, and of all at the end."""
+    """Return waiting times by kind, and of all tasks at the end."""
     tasks, arrived = simulation.tasks, simulation.arrived
     kind = tasks.work.template[:arrived]
     waited = tasks.first_begun[:arrived] - tasks.work.arrival[:arrived]
@@ -201,7 +201,7 @@ def _waits(simulation: ReportSource) -> list[WaitingTimes]:
 
 
 def _percentiles(waited: Float64) -> tuple[float | None, ...]:
-    """Return the percentiles of waiting times, rounded to milliseconds; None of no times."""
+    """Return the percentiles of waiting times, rounded to milliseconds; None if there are no times."""
     if not len(waited):
         return (None,) * len(PERCENTILES)
     return tuple(round(float(each), 3) for each in np.percentile(waited, PERCENTILES, method="higher"))
@@ -212,5 +212,5 @@ def _mean(values: list[int] | list[float]) -> float:
 
 
 def _round(value: float) -> float:
-    """Return a figure as reports have it: six digits after the point are more than anybody reads."""
+    """Round a figure to six digits after the point, as in reports."""
     return round(float(value), 6)

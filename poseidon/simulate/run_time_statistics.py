@@ -1,4 +1,4 @@
-"""What is known about how long tasks run: what they state, and how long others of their family have run.
+"""Estimates how long tasks run, from the times that they state and from other tasks of their family.
 
 Tasks that still run count as well, as having run at least so long: else the first that end, which are the short ones,
 would stand for all (Kaplan and Meier, "Nonparametric estimation from incomplete observations", 1958). Those that began
@@ -20,15 +20,15 @@ from poseidon.simulate.workloads.columns import Float64, Int64
 
 @dataclass(frozen=True, slots=True)
 class KnownRuns:
-    """How long tasks of one family run, as far as one future has it."""
+    """Distribution of the run times of one family, as drawn for one future."""
 
     seconds: Float64
-    """float64[R]: run times of those that have ended, ascending."""
+    """float64[R]: run times of the tasks that have ended, ascending."""
     ended_by: Float64
-    """float64[R]: the chance that a task has ended by then, ascending, at most 1."""
+    """float64[R]: probability that a task has ended by each of ``seconds``, ascending, at most 1."""
 
     def draw_left(self, elapsed: float, random: np.random.Generator) -> float:
-        """Return how long a task that has run for ``elapsed`` seconds goes on.
+        """Draw the remaining run time of a task that has run for ``elapsed`` seconds.
 
         A task that has outlived all that is known goes on for a part of the time that it has run.
         """
@@ -44,18 +44,18 @@ class KnownRuns:
 
 @dataclass(frozen=True, slots=True)
 class PastRuns:
-    """R tasks of one family that have run, at least one of which has ended."""
+    """R tasks of one family that run or have ended, at least one of which has ended."""
 
     age: Float64
-    """float64[R]: seconds that each had run when it ended, or until now."""
+    """float64[R]: seconds for which each had run when it ended, or until now."""
     ended: NDArray[np.bool_]
-    """bool[R]: whether it has ended."""
+    """bool[R]: whether each has ended."""
     entered: Float64
-    """float64[R]: seconds that each had run when its end would first have been seen, at most ``age``."""
+    """float64[R]: age of each when we would first have seen it end, at most ``age``."""
 
     def estimate(self, weights: Float64 | None = None) -> KnownRuns:
-        """Return how long tasks of this family run; ``weights``: float64[R], above 0, how much each counts, None for
-        equally.
+        """Return the distribution of run times; ``weights``: float64[R], above 0, the weight of each task, None for
+        equal ones.
 
         Of short runs that are known of a few only, while most were seen later, the product would make too much: ends at
         which less than the root of all were under way count only if nobody is seen later (after Lai and Ying,
@@ -73,12 +73,12 @@ class PastRuns:
         return KnownRuns(seconds, np.asarray(1.0 - lasting, dtype=np.float64))
 
     def draw_estimate(self, random: np.random.Generator) -> KnownRuns:
-        """Return how long tasks of this family run in one drawn future."""
+        """Draw the distribution of run times for one future."""
         return self.estimate(random.exponential(size=len(self.age)) + 1e-9)
 
 
 def _sum_from(values: Float64, weight: Float64, least: Float64, *, after: bool = False) -> Float64:
-    """Return the weight of all values that are at least, or ``after``: more than, each of ``least``."""
+    """Return for each of ``least`` the total weight of values that are at least as large, or larger if ``after``."""
     order = np.argsort(values, kind="stable")
     left = np.concatenate([np.cumsum(weight[order][::-1])[::-1], [0.0]])
     found = np.searchsorted(values[order], least, side="right" if after else "left")
@@ -87,19 +87,20 @@ def _sum_from(values: Float64, weight: Float64, least: Float64, *, after: bool =
 
 @dataclass(frozen=True, slots=True)
 class DrawnRuns:
-    """How long tasks run in one future."""
+    """Draws run times of tasks in one future."""
 
     of: RunTimes
-    """What is known of them."""
+    """All knowledge about the run times of the tasks."""
     known: Mapping[int, KnownRuns]
-    """By family."""
+    """Distributions by family."""
 
     def draw_left(self, task: int, elapsed: float, random: np.random.Generator) -> float:
-        """Return how long a task that has run for ``elapsed`` seconds goes on, endless where nothing is known."""
+        """Draw the remaining run time of a task that has run for ``elapsed`` seconds; infinite if nothing is known."""
         return self.draw_run(int(self.of.family[task]), float(self.of.stated[task]), elapsed, random)
 
     def draw_run(self, family: int, stated: float, elapsed: float, random: np.random.Generator) -> float:
-        """Return the same of any task of a family that states so many seconds, endless for none.
+        """Draw the remaining run time of any task of a family; ``stated``: seconds that it states, infinite for
+        none.
 
         What is learnt counts, but for what would be longer than stated.
         """
@@ -110,17 +111,17 @@ class DrawnRuns:
 
 @dataclass(frozen=True, slots=True)
 class RunTimes:
-    """What is known about the run times of N tasks."""
+    """The knowledge about the run times of N tasks."""
 
     family: Int64
-    """int64[N]: tasks of one number run for similar times."""
+    """int64[N]: family of each task; tasks of one family have similar run times."""
     stated: Float64
-    """float64[N]: seconds after which each says that it has ended, endless where it does not."""
+    """float64[N]: run time in seconds that each states, infinite if it states none."""
     together: Int64
-    """int64[N]: tasks of one number that began together end together; ``ALONE`` for none."""
+    """int64[N]: tasks with one number that began together end together; ``ALONE`` for none."""
     learnt: Mapping[int, PastRuns]
-    """By family."""
+    """Past runs by family."""
 
     def draw_future(self, random: np.random.Generator) -> DrawnRuns:
-        """Return how long tasks run in one future."""
+        """Draw a distribution of run times for each family, for one future."""
         return DrawnRuns(self, {family: past.draw_estimate(random) for family, past in self.learnt.items()})

@@ -35,7 +35,7 @@ from protos.conventions.configuration_file import ConfigurationError
 
 
 class SimulationError(ValueError):
-    """A scenario that cannot be run. ``lines``: one per fault."""
+    """A scenario that cannot be run. ``lines``: one line per fault."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         self.lines = tuple(lines)
@@ -75,7 +75,7 @@ def assemble(
     clock: Clock,
     recorded: Work,
 ) -> Simulation:
-    """Return a simulation of a cluster that has been read, with further work beside that of the scenario.
+    """Return a simulation of a cluster that has been read, with the scenario's work and ``recorded`` work.
 
     Raises ``ValueError``.
     """
@@ -119,7 +119,7 @@ def assemble(
 
 
 def _describe_cluster(scenario: Scenario, folder: Path, recorded: Recorded) -> Manifests:
-    """Return the manifests of the scenario's files, with the nodes of its pools, and what its trace describes."""
+    """Return the manifests of the scenario's files, nodes of its pools, and objects of its trace."""
     given: list[Given] = [str(folder / each) for each in scenario.cluster.files]
     given += [GivenObject("workload.trace", each) for each in recorded.objects]
     manifests = load_manifests(given) if given else Manifests((), (), (), (), ())
@@ -139,7 +139,7 @@ def _draw(
     kinds: TaskKinds,
     random: np.random.Generator,
 ) -> Work:
-    """Return drawn work; its load is a part of what the nodes offer at the beginning."""
+    """Return work drawn from distributions; its load is a share of what the nodes offer at the beginning."""
     if generator.resource not in machines.resources:
         raise ValueError(f"workload.generator.resource: no node offers {generator.resource}; name another")
     column = machines.resources.index(generator.resource)
@@ -158,7 +158,7 @@ def _draw(
 def _add_standing(
     cluster: OfflineCluster, work: Work, kinds: TaskKinds, machines: SimulatedMachines
 ) -> tuple[Work, TaskKinds, list[tuple[str, str, str]]]:
-    """Put the pods of the cluster's files before the work: those that run, for ever, and those that wait.
+    """Put the pods of the cluster's files before the work: running ones, which never end, and waiting ones.
 
     Returns their uids, jobs and nodes ("" for none) as well.
     """

@@ -1,4 +1,4 @@
-"""The tasks of a simulation as columns: where each is, since when, and what has become of it."""
+"""The tasks of a simulation as columns: state and machine of each, and when it began."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NEVER = -1.0
 
 
 class TaskProgress(IntEnum):
-    """How far a task has come."""
+    """State of a task."""
 
     TO_COME = 0
     WAITING = 1
@@ -23,7 +23,7 @@ class TaskProgress(IntEnum):
 
 
 class TaskColumns:
-    """N tasks: those of the cluster's files first, then what arrives.
+    """N tasks: first those of the cluster's files, then those that arrive.
 
     ``state``: int8[N]; ``machine``: int64[N], or ``NOWHERE``; ``begun``, ``first_begun``: float64[N], seconds since the
     beginning when each was placed last, and first (``NEVER`` before); ``left``: float64[N], seconds of work that
@@ -44,11 +44,11 @@ class TaskColumns:
         self._left_of_gang: Int64 = np.bincount(in_gangs) if len(in_gangs) else np.zeros(0, dtype=np.int64)
 
     def arrive(self, tasks: Int64) -> None:
-        """Let tasks wait."""
+        """Mark tasks as waiting."""
         self.state[tasks] = TaskProgress.WAITING
 
     def place(self, task: int, machine: int, now: float) -> None:
-        """Let a task have a machine, run there from ``now`` on, and end when its work is done."""
+        """Start a task on a machine at ``now``; it ends when its work is done."""
         self.state[task] = TaskProgress.RUNNING
         self.machine[task] = machine
         self.begun[task] = now
@@ -57,7 +57,7 @@ class TaskColumns:
         heappush(self._ends, (now + float(self.left[task]), task, now))
 
     def begin_at(self, tasks: Int64, begun: Float64) -> None:
-        """Let tasks that run have begun at other moments than those at which they were placed."""
+        """Change the begin of running tasks; their ends move with it."""
         for task, when in zip(tasks.tolist(), begun.tolist(), strict=True):
             if self.first_begun[task] == self.begun[task]:
                 self.first_begun[task] = when
@@ -65,12 +65,12 @@ class TaskColumns:
             heappush(self._ends, (when + float(self.left[task]), task, when))
 
     def stand(self, task: int, machine: int, now: float) -> None:
-        """Let a task run that has not waited, as somebody else has placed it."""
+        """Start a task on a machine without a wait, as another scheduler has placed it."""
         self.place(task, machine, now)
         self.first_begun[task] = self.work.arrival[task]
 
     def interrupt(self, task: int, now: float, *, keeps_work: bool) -> None:
-        """Let a task that runs wait again, as one of the same work; ``keeps_work``: or of what is left of it."""
+        """Stop a running task, which waits again, with all of its work or, if ``keeps_work``, with the rest."""
         if keeps_work:
             done = max(now - float(self.begun[task]), 0.0)
             self.left[task] = max(float(self.left[task]) - done, 0.001)
@@ -82,7 +82,7 @@ class TaskColumns:
         self.evictions[task] += 1
 
     def set_left(self, tasks: Int64, left: Float64) -> None:
-        """Let tasks that wait or run take so many seconds in all, of those that run counted from when they began."""
+        """Set the total run times in seconds of waiting and running tasks; for running ones from their begin."""
         self.left[tasks] = left
         running = np.flatnonzero(self.state == TaskProgress.RUNNING)
         ends = (self.begun[running] + self.left[running]).tolist()
@@ -90,7 +90,7 @@ class TaskColumns:
         heapify(self._ends)
 
     def let_come_instead(self, arrived: int, coming: Work) -> None:
-        """Forget the tasks from number ``arrived`` on, none of which has come; others come in their place.
+        """Replace the tasks from number ``arrived`` on, none of which has arrived, by those in ``coming``.
 
         Gangs of ``coming`` are numbered from 0 on.
         """
@@ -113,7 +113,7 @@ class TaskColumns:
         self._left_of_gang = np.concatenate([self._left_of_gang, np.bincount(coming.gang[coming.gang >= 0])])
 
     def withdraw(self, task: int) -> bool:
-        """Let a task be over that waits, or runs; returns whether it did."""
+        """Remove a waiting or running task; return whether it waited or ran."""
         alive = self.state[task] in (TaskProgress.WAITING, TaskProgress.RUNNING)
         if alive:
             self.state[task] = TaskProgress.ENDED
@@ -121,13 +121,13 @@ class TaskColumns:
         return alive
 
     def next_end(self) -> float | None:
-        """Return when the next task ends, None if none runs."""
+        """Return when the next running task ends, None if none runs."""
         while self._ends and not self._is_current(self._ends[0]):
             heappop(self._ends)
         return self._ends[0][0] if self._ends else None
 
     def take_ended(self, until: float) -> list[int]:
-        """Return the tasks that end until a time, in the order in which they do; they have ended then."""
+        """End the tasks whose work is done by ``until``; return them in order of their ends."""
         ended = []
         while self._ends and self._ends[0][0] <= until:
             entry = heappop(self._ends)
@@ -149,10 +149,10 @@ class TaskColumns:
         return np.flatnonzero((self.machine == machine) & (self.state == TaskProgress.RUNNING)).tolist()
 
     def find(self, state: TaskProgress) -> Int64:
-        """Return the tasks in a state: int64."""
+        """Return the numbers of the tasks in a state: int64."""
         return np.flatnonzero(self.state == state)
 
     def _is_current(self, entry: tuple[float, int, float]) -> bool:
-        """Return whether an end is that of the task's present run, and not of one that was cut short."""
+        """Return whether an entry of ``_ends`` belongs to the task's present run, not to an interrupted one."""
         _, task, begun = entry
         return self.state[task] == TaskProgress.RUNNING and self.begun[task] == begun

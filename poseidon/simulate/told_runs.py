@@ -1,4 +1,4 @@
-"""What the solver of a simulation is told about run times: what a bridge would have learnt by then."""
+"""Collects run times for the solver of a simulation, as a bridge would have learnt them by then."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 
 Telling: TypeAlias = Literal["learnt", "random"]
 LEAST, MOST = 60.0, 7 * 86_400.0
-"""Seconds between which random run times are drawn, evenly by their logarithms."""
+"""Range in seconds of random run times, whose logarithms are uniform."""
 
 
 class ToldRuns:
-    """Run times by program, as records for the models of the solver.
+    """Run times by program, as records for the solver's cost models.
 
     ``known``: what the solver has been told already, which is gone on with. ``random``: every run of a program is told
     to have taken the same time, which has been drawn for the program; what was known of it is forgotten then.
@@ -29,7 +29,7 @@ class ToldRuns:
         self._drawn: dict[str, float] = {}
 
     def take_ended(self, kinds: TaskKinds, ended: Iterable[tuple[int, float]]) -> list[pb.Event]:
-        """Count tasks that have ended, by kind and seconds; returns what the solver has not been told yet."""
+        """Count ended tasks, given by kind and seconds; return the records that the solver does not have yet."""
         for kind, seconds in ended:
             if name := kinds.classes[kind].annotations.get(PROGRAM, ""):
                 self._history.count_run(name, self._distort(name, seconds))

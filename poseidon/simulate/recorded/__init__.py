@@ -1,1 +1,1 @@
-"""Recordings of a running bridge: decided again as they were, or under another configuration."""
+"""Decides the rounds of a recording of a running bridge again, or runs its work under another configuration."""

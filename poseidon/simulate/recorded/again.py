@@ -1,4 +1,4 @@
-"""Decides the rounds of a recording again, and says which decisions are the same.
+"""Decides the rounds of a recording again, and compares the decisions.
 
 Each round begins when the solver has been told what it knew then, at that time by its clock, so that it decides the
 same from the beginning of a stream on. Files whose beginning is gone start from what was known, without the solver's
@@ -18,11 +18,11 @@ from protos.conventions.configuration import Document
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 MOST_DIFFERENCES = 100
-"""Differences that are listed."""
+"""Most differences that are listed."""
 
 
 class Difference(NamedTuple):
-    """A task about which a round decided otherwise: "" where it decided nothing."""
+    """A task for which the decisions of a round differ; "" stands for no decision."""
 
     round: int
     task: str
@@ -32,22 +32,22 @@ class Difference(NamedTuple):
 
 @dataclass(slots=True)
 class DecidedAgain:
-    """What came of deciding again."""
+    """The result of deciding the rounds of a recording again."""
 
     streams: int = 0
-    """Streams, each of which begins with a snapshot."""
+    """Number of streams, each of which begins with a snapshot."""
     partial: int = 0
-    """Those of them whose beginning is not recorded."""
+    """Number of streams whose beginning is not recorded."""
     rounds: int = 0
-    """Rounds."""
+    """Number of rounds."""
     decisions: int = 0
-    """Placements and evictions that were made."""
+    """Number of recorded placements and evictions."""
     same: int = 0
-    """Those of them that were made again, in the same round."""
+    """Number of recorded decisions that were made again in the same round."""
     first: list[Difference] = field(default_factory=list)
-    """The first differences."""
+    """The first differences, at most ``MOST_DIFFERENCES``."""
     refused: int = 0
-    """Messages that the solver refuses."""
+    """Number of messages that the solver refused."""
 
 
 class _Step(NamedTuple):
@@ -57,7 +57,7 @@ class _Step(NamedTuple):
 
 
 class _Stream:
-    """A stream under way: a solver, what it has been told, and what it is to be told before the next round."""
+    """A stream of the recording: a solver, how many steps it has applied, and the steps that are to be applied next."""
 
     def __init__(self, configuration: Document, applied: int) -> None:
         self.now = 0.0
@@ -71,11 +71,11 @@ class _Stream:
 
     @property
     def sent(self) -> int:
-        """Steps that have been sent."""
+        """Number of steps that the bridge has sent."""
         return self.applied + len(self.coming)
 
     def take(self, at: float, message: pb.ClientMessage) -> None:
-        """Take a message that was sent."""
+        """Queue a recorded message for the solver; apply it at once while a snapshot begins midway."""
         body = message.WhichOneof("body")
         events = list(message.events.events) if body == "events" else None
         reports = list(message.reports.reports if body == "reports" else message.events.reports)
@@ -89,7 +89,9 @@ class _Stream:
         self.coming.append(_Step(at, events, reports))
 
     def catch_up(self, steps: int, latest: float) -> None:
-        """Tell the solver the first ``steps``, at the times when they were sent and not after ``latest``."""
+        """Apply all of the first ``steps`` that are not applied yet, at the times of sending but no later than
+        ``latest``.
+        """
         while self.coming and self.applied < steps:
             step = self.coming.popleft()
             self._apply(step._replace(at=min(step.at, latest)))
@@ -107,7 +109,7 @@ class _Stream:
             self.refused += 1
 
     def decide(self, recorded: pb.RoundResult, at: float) -> pb.RoundResult:
-        """Run a round as one was recorded that came ``at`` that time."""
+        """Run the round again whose recorded result came at the time ``at``."""
         known = recorded.decided
         if not recorded.HasField("decided"):
             known = pb.DecidedOn(opened_after=self.sent, closed_after=self.sent, opened_at=at, closed_at=at)
@@ -123,7 +125,7 @@ def decide_again(
     configuration: Document | None = None,
     note: Callable[[DecidedAgain], object] = lambda _: None,
 ) -> DecidedAgain:
-    """Decide all rounds of a recording again, by the configuration that it names unless one is given.
+    """Decide all rounds of a recording again, under ``configuration`` or, if None, the recorded one.
 
     ``note`` is told after each round. Raises ``ConfigurationError`` for a recorded one that cannot be used.
     """
@@ -150,7 +152,7 @@ def decide_again(
 def _follow(
     stream: _Stream | None, begins: pb.RecordedStream, given: Document | None, found: DecidedAgain
 ) -> _Stream:
-    """Return the stream that a file goes on with: the same if nothing is missing between, else another."""
+    """Return the stream that a file continues: ``stream`` if nothing is missing between the files, else a new one."""
     if stream is not None and begins.steps and begins.steps == stream.sent:
         stream.skips = True
         return stream
@@ -162,7 +164,7 @@ def _follow(
 
 
 def read_configuration(stream: pb.RecordedStream) -> Document:
-    """Return the configuration that a recording names, or the defaults. Raises ``ConfigurationError``."""
+    """Return the configuration that a recording contains, or the defaults. Raises ``ConfigurationError``."""
     if not stream.configuration:
         return load_configuration(None)
     return check_configuration(json.loads(stream.configuration), "the recording's configuration", {})
@@ -183,7 +185,7 @@ def _compare(was: pb.RoundResult, now: pb.RoundResult, found: DecidedAgain) -> N
 
 
 def _decisions(result: pb.RoundResult) -> dict[str, str]:
-    """Return what a round decided about each task, in words."""
+    """Return the decision of a round about each task, in words."""
     found = {}
     for delta in result.deltas:
         withdrawn = " withdrawn" if delta.withdrawn else ""

@@ -1,4 +1,4 @@
-"""What happened in a recorded cluster: when tasks came, where and how long they ran, and how nodes came and went.
+"""Extracts the history of a recorded cluster: arrivals, machines and run times of tasks, and changes of nodes.
 
 Times are seconds from the end of the first snapshot on. A task that ran until the recording ends runs for ever; one
 that was deleted while it waited is deleted at the same time whatever else happens.
@@ -15,69 +15,69 @@ from poseidon.recording.standing import StandingState, StandingTask
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 _FACTS = frozenset({"record", "record_removed", "machine_sample", "machine_sample_removed"})
-"""Events that are told again as they were. Samples of tasks would concern tasks that run elsewhere."""
+"""Kinds of events that are repeated as they were recorded. Samples of tasks are not: the tasks run elsewhere now."""
 
 
 @dataclass(slots=True)
 class RecordedTask:
-    """A task of a recording."""
+    """A recorded task."""
 
     uid: str
     """Its uid."""
     kind: int
-    """Place of what it is in ``RecordedHistory.kinds``."""
+    """Position of the task's kind in ``RecordedHistory.kinds``."""
     job: str
     """Id of its job, "" for none."""
     arrival: float
-    """When the solver heard of it."""
+    """Time at which the solver heard of the task."""
     began: float | None = None
-    """When it got its machine, None for never."""
+    """Time at which the task got its machine, None for never."""
     machine: str = ""
-    """Which."""
+    """Name of the machine, "" for none."""
     ended: float | None = None
-    """When it was gone, None if it is there at the end."""
+    """Time at which the task was gone, None if it is there at the end."""
     foreign: bool = False
     """Whether another scheduler placed it."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedKind:
-    """What tasks have in common."""
+    """A kind of task."""
 
     task_class: pb.TaskClass
-    """Their class."""
+    """Class of the tasks."""
     priority: int
-    """Their priority."""
+    """Priority of the tasks."""
     spread_group: str
-    """The group that default spread keeps apart, "" for none."""
+    """Name of the group that default spread keeps apart, "" for none."""
 
 
 @dataclass(slots=True)
 class RecordedHistory:
-    """A recording as columns of what happened."""
+    """The history of a recorded cluster as columns."""
 
     configuration: pb.RecordedStream = field(default_factory=pb.RecordedStream)
-    """The first stream's beginning."""
+    """Configuration and cluster of the first recorded stream."""
     begin: float = 0.0
     """Seconds since the epoch at which times are 0."""
     horizon: float = 0.0
-    """When the last entry was."""
+    """Time of the last entry."""
     kinds: list[RecordedKind] = field(default_factory=list)
-    """What tasks are."""
+    """The kinds of tasks."""
     tasks: dict[str, RecordedTask] = field(default_factory=dict)
     """The tasks by uid, in the order in which the solver heard of them."""
     jobs: dict[str, pb.Job] = field(default_factory=dict)
-    """Jobs by id, as they were last."""
+    """The last state of each job, by id."""
     script: list[tuple[float, pb.Event]] = field(default_factory=list)
-    """Machines, records and samples; those of time 0 were there at the beginning."""
+    """Times and events of machines, records and samples; events at time 0 describe the beginning."""
     rounds: list[tuple[float, pb.RoundResult]] = field(default_factory=list)
-    """Rounds, without their placements."""
+    """Times and results of rounds, without the placements."""
     preempted: int = 0
-    """Evictions that rounds decided."""
+    """Number of evictions that rounds decided."""
 
 
 def read_history(entries: Iterable[pb.Recorded]) -> RecordedHistory:
-    """Return what happened by a recording. Raises ``ValueError`` for one without a whole snapshot."""
+    """Return the history that a recording contains. Raises ``ValueError`` if it has no whole snapshot."""
     reader = _HistoryReader()
     for entry in entries:
         reader.take_entry(entry)
@@ -87,7 +87,7 @@ def read_history(entries: Iterable[pb.Recorded]) -> RecordedHistory:
 
 
 class _HistoryReader:
-    """Follows streams, and takes what a snapshot says anew for what has happened before it."""
+    """Reads streams into a history; from a repeated snapshot it takes only what differs from the known state."""
 
     def __init__(self) -> None:
         self.found = RecordedHistory()
@@ -99,7 +99,7 @@ class _HistoryReader:
         self._anew: list[pb.Event] = []
 
     def take_entry(self, entry: pb.Recorded) -> None:
-        """Take the next entry."""
+        """Add the next entry of the recording to the history."""
         body = entry.WhichOneof("body")
         if body == "stream":
             if not self.found.configuration.cluster:
@@ -157,7 +157,7 @@ class _HistoryReader:
                 self._meet(uid, now)
 
     def _end_snapshot(self, now: float) -> None:
-        """Take a snapshot for what is there now; what it does not have is gone."""
+        """Apply a snapshot at its end: machines and tasks that it does not contain are gone."""
         self._in_snapshot = False
         there = {event.machine.name for event in self._anew if event.HasField("machine")}
         for name in self._machines.keys() - there:
@@ -183,7 +183,7 @@ class _HistoryReader:
         self.found.script.append((now, event))
 
     def _meet(self, uid: str, now: float) -> None:
-        """Take note of where a task is by what the driver says."""
+        """Record where a task is, by the present state of the stream."""
         standing = self._standing.tasks[uid]
         task = self.found.tasks.get(uid)
         if task is None or task.ended is not None:
@@ -214,7 +214,7 @@ class _HistoryReader:
 
 
 def list_durations(history: RecordedHistory) -> np.ndarray:
-    """Return float64[N]: seconds that each task ran, endless where the recording does not say."""
+    """Return float64[N]: run time of each task in seconds, infinite if the recording does not contain it."""
     found = [
         task.ended - task.began if task.ended is not None and task.began is not None else np.inf
         for task in history.tasks.values()

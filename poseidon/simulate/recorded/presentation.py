@@ -1,4 +1,4 @@
-"""Shows what came of a recording: of deciding it again, and of running it under another configuration."""
+"""Shows a recording decided again, and a recording beside its simulation under another configuration."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ SIDES = (
 
 
 def difference_rows(found: DecidedAgain) -> list[tuple[str, ...]]:
-    """Return the rows of a table of the first differences."""
+    """Return the rows of a table of the first differing decisions."""
     return [(f"{each.round:,}", each.task, each.was or "-", each.now or "-") for each in found.first]
 
 
 def again_lines(found: DecidedAgain) -> list[str]:
-    """Return the figures as sentences."""
+    """Return the comparison of decisions as sentences."""
     rounds, streams = format_count(found.rounds, "round"), format_count(found.streams, "stream")
     lines = [
         f"{format_count(found.decisions, 'decision')} in {rounds} of {streams}; {found.same:,} made again."
@@ -39,7 +39,7 @@ def again_lines(found: DecidedAgain) -> list[str]:
 
 
 def side_rows(sides: SideBySide) -> list[tuple[str, ...]]:
-    """Return the rows of a table of waiting times, by kind and of all."""
+    """Return the rows of a table of waiting times, by kind and over all tasks."""
     was = {each.kind: each for each in sides.was.waits}
     rows = []
     for each in sides.now.waits:
@@ -67,7 +67,7 @@ def side_rows(sides: SideBySide) -> list[tuple[str, ...]]:
 
 
 def side_lines(sides: SideBySide) -> list[str]:
-    """Return the figures as sentences."""
+    """Return the comparison of recording and simulation as sentences."""
     was, now = sides.was, sides.now
     used = ", ".join(
         f"{name} {part:.1%} (was {was.utilisation.get(name, 0.0):.1%})"
@@ -85,7 +85,7 @@ def side_lines(sides: SideBySide) -> list[str]:
 
 
 def side_page(sides: SideBySide, title: str) -> str:
-    """Return both as a web page."""
+    """Return recording and simulation as one web page."""
     both = {"was": sides.was, "now": sides.now}
     hours = [each / HOUR for each in sides.was.curves.at]
 

@@ -1,4 +1,4 @@
-"""Runs the work of a recorded cluster under another configuration, beside what was.
+"""Simulates the work of a recorded cluster under another configuration, and compares both.
 
 Tasks come when they came and run as long as they ran, nodes come and go as they did, and what other schedulers placed
 stays where they placed it. Tasks that a controller created because another was evicted or lost its node come as they
@@ -29,39 +29,39 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 OTHERS = "by others"
 """The kind of tasks that other schedulers placed."""
 _SAMPLES = 200
-"""Points of curves."""
+"""Number of points of each curve."""
 
 
 @dataclass(slots=True)
 class RecordedCourse:
-    """What was, in the terms of a simulation."""
+    """The recorded course of the cluster, in the form of a finished simulation."""
 
     record: Record
-    """What is noted for the report."""
+    """Measurements for the report."""
     tasks: TaskColumns
-    """The tasks: those that were there at the beginning and those that others placed first."""
+    """The tasks: first the tasks of the beginning and of other schedulers."""
     machines: SimulatedMachines
     """The nodes."""
     kinds: TaskKinds
-    """What tasks are."""
+    """The kinds of tasks."""
     arrived: int
-    """Tasks that have arrived."""
+    """Number of tasks that have arrived."""
     now: float
     """Seconds since the beginning."""
 
 
 @dataclass(frozen=True, slots=True)
 class SideBySide:
-    """What was, and what would have been."""
+    """Reports on the recorded course and on the simulated one."""
 
     was: SimulationReport
-    """By the recording."""
+    """The recorded course."""
     now: SimulationReport
-    """Under the other configuration."""
+    """The course under the other configuration."""
 
 
 class _Scene:
-    """A history as columns. Tasks of the beginning and of others come first, in the order of the recording."""
+    """A history as columns: first the tasks of the beginning and of other schedulers, then all others by arrival."""
 
     def __init__(self, history: RecordedHistory) -> None:
         self.history = history
@@ -86,7 +86,7 @@ class _Scene:
         return SimulatedMachines(self.first, self.later)
 
     def make_columns(self) -> TaskColumns:
-        """Return the tasks, none of which has come."""
+        """Return the tasks as columns; none has arrived yet."""
         arrival = np.array([task.arrival for task in self.tasks])
         arrival[: self.early] = 0.0
         kinds = np.array([self._kind(task) for task in self.tasks], dtype=np.int64)
@@ -97,7 +97,7 @@ class _Scene:
         return task.kind + len(self.history.kinds) * task.foreign
 
     def make_kinds(self, resources: tuple[str, ...]) -> TaskKinds:
-        """Return what tasks are: each kind once, and once more for those that others placed."""
+        """Return the kinds of tasks: each kind once for our tasks, and once for tasks that other schedulers placed."""
         known = self.history.kinds
         rows = [request_row(kind.task_class, resources) for kind in known] * 2
         return TaskKinds(
@@ -110,14 +110,16 @@ class _Scene:
         )
 
     def make_record(self, kinds: TaskKinds, columns: TaskColumns) -> Record:
-        """Return a record with as many points as fit on a chart."""
+        """Return an empty record with as many points as fit on a chart."""
         counts = np.bincount(columns.work.template, minlength=len(kinds.names)).astype(np.float64)
         every = max(self.history.horizon / _SAMPLES, 1.0)
         return Record(every, kinds, counts / max(counts.sum(), 1.0))
 
 
 class _RecordedScript:
-    """What happens beside arrivals and ends: facts as they were told, placements of others, and deletions."""
+    """Recorded events beside arrivals and ends: facts, placements by other schedulers, and deletions of waiting
+    tasks.
+    """
 
     def __init__(self, scene: _Scene) -> None:
         order: list[tuple[float, int, pb.Event | None, int]] = []
@@ -132,11 +134,11 @@ class _RecordedScript:
         self._scene = scene
 
     def next_time(self) -> float | None:
-        """Return when something happens next."""
+        """Return the time of the next event, None if there is none."""
         return self._due[0][0] if self._due else None
 
     def happen(self, now: float, simulation: Simulation) -> list[pb.Event]:
-        """Let happen what happens until ``now``."""
+        """Apply the recorded events until ``now`` to the simulation, and return the events for the solver."""
         events: list[pb.Event] = []
         while self._due and self._due[0][0] <= now:
             _, what, event, place = self._due.popleft()
@@ -149,7 +151,7 @@ class _RecordedScript:
         return events
 
     def _place(self, place: int, simulation: Simulation) -> list[pb.Event]:
-        """Let a task run where another scheduler has placed it."""
+        """Start a task where another scheduler has placed it; return the events for the solver."""
         task = self._scene.tasks[place]
         number = simulation.machines.number.get(task.machine)
         if number is None:
@@ -168,13 +170,13 @@ def _change_machines(event: pb.Event, simulation: Simulation) -> list[pb.Event]:
 
 
 def follow_history(history: RecordedHistory) -> RecordedCourse:
-    """Return what was, with curves."""
+    """Return the recorded course, with curves."""
     scene = _Scene(history)
     machines, columns = scene.make_machines(), scene.make_columns()
     kinds = scene.make_kinds(machines.resources)
     record = scene.make_record(kinds, columns)
     arrivals = [(0.0 if place < scene.early else task.arrival) for place, task in enumerate(scene.tasks)]
-    # At one moment: nodes, arrivals, beginnings, deletions; the last are moments at which tasks end.
+    # At one moment the order is: nodes, arrivals, begins, deletions; last come moments at which tasks end.
     order: list[tuple[float, int, int]] = [(arrivals[place], 1, place) for place in range(len(scene.tasks))]
     order += [(task.began, 2, place) for place, task in enumerate(scene.tasks) if task.began is not None]
     order += [
@@ -214,7 +216,7 @@ def _follow_machine(event: pb.Event, machines: SimulatedMachines) -> None:
 
 
 def set_up_history(history: RecordedHistory, configuration: Document, round_every: float) -> Simulation:
-    """Return a simulation of the recorded work under a configuration. Raises ``ConfigurationError``."""
+    """Return a simulation of the recorded work under ``configuration``. Raises ``ConfigurationError``."""
     scene, clock = _Scene(history), Clock(history.begin)
     scheduler = EmbeddedScheduler(configuration, clock)
     machines, columns = scene.make_machines(), scene.make_columns()
@@ -251,7 +253,9 @@ def compare_with_history(
     round_every: float = 1.0,
     note: Callable[[float], object] = lambda _: None,
 ) -> SideBySide:
-    """Return what was and what would have been. ``note`` is told the time after each round."""
+    """Return the recorded course and its simulation under ``configuration``; ``note`` gets the time after each
+    round.
+    """
     simulation = set_up_history(history, configuration, round_every)
     simulation.run(note=note)
     return SideBySide(make_report(follow_history(history)), make_report(simulation))

@@ -1,1 +1,1 @@
-"""What a simulation is told: cluster, work, and how time passes."""
+"""The input of a simulation: cluster, work, and how time passes."""

@@ -21,59 +21,59 @@ Name: TypeAlias = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-
 
 
 class Autoscaling(Section):
-    """Nodes of a pool come while pods wait, and go when they are empty."""
+    """Autoscaling of a pool: nodes come while pods wait, and go when they are empty."""
 
     least: Annotated[int, Field(ge=0, le=1_000_000)] = 0
-    """Nodes that always stay."""
+    """Minimum number of nodes."""
     most: Count
-    """Nodes at most."""
+    """Maximum number of nodes."""
     delay: Span = 180.0
-    """Seconds from the decision until a node is ready."""
+    """Seconds from the order of a node until it is ready."""
     idle: PositiveSpan = 600.0
-    """Seconds after which an empty node goes."""
+    """Seconds for which a node must be empty before it goes."""
     every: PositiveSpan = 30.0
-    """Seconds between looks."""
+    """Seconds between two checks."""
 
 
 class NodePool(Section):
-    """Nodes that are alike."""
+    """A pool of equal nodes."""
 
     name: Name
-    """Begins the names of its nodes."""
+    """First part of the names of its nodes."""
     count: Annotated[int, Field(ge=0, le=1_000_000)] = 1
-    """Nodes at the beginning."""
+    """Number of nodes at the beginning."""
     allocatable: dict[str, str | int | float]
-    """What a node offers, as in ``status.allocatable``; 110 pods unless it says otherwise."""
+    """Amounts that a node offers, as in ``status.allocatable``; 110 pods unless it says otherwise."""
     labels: dict[str, str] = Field(default={})
-    """Labels, beside the name and the zone."""
+    """Labels of the nodes, in addition to host name and zone."""
     taints: tuple[dict[str, str], ...] = ()
     """Taints, as in ``spec.taints``."""
     zones: tuple[str, ...] = ()
-    """Zones over which nodes are dealt in turn."""
+    """Zones over which the nodes are distributed in turn."""
     autoscaling: Autoscaling | None = None
-    """How the pool grows and shrinks; None: it stays as it is."""
+    """How the pool grows and shrinks; None: its size is fixed."""
 
 
 class Failures(Section):
-    """Nodes fail by themselves, independently of each other."""
+    """Random failures of single nodes, independent of each other."""
 
     every: PositiveSpan
     """Mean seconds between failures of one node."""
     repair: Durations = Durations(mean=3600.0)
-    """How long one is away."""
+    """Seconds until a failed node is back."""
 
 
 class Drain(Section):
-    """Nodes are emptied for maintenance."""
+    """A drain: nodes are emptied for maintenance."""
 
     at: Span
-    """When, in seconds from the beginning."""
+    """Begin, in seconds from the beginning."""
     nodes: Count
-    """How many, the first of the pool by name."""
+    """Number of nodes: the first ones of the pool."""
     pool: Name
     """The pool whose nodes are emptied."""
     lasts: PositiveSpan = 3600.0
-    """Seconds until they come back."""
+    """Seconds until the nodes come back."""
 
 
 class ClusterPart(Section):
@@ -82,7 +82,7 @@ class ClusterPart(Section):
     files: tuple[str, ...] = ()
     """Manifests: nodes, pods that run or wait, priority classes, budgets, anything that ``poseidon plan`` reads."""
     pools: tuple[NodePool, ...] = ()
-    """Nodes by the number."""
+    """Pools of nodes."""
     failures: Failures | None = None
     """How nodes fail; None: they do not."""
     drains: tuple[Drain, ...] = ()
@@ -90,69 +90,73 @@ class ClusterPart(Section):
 
 
 class WorkKind(Section):
-    """Tasks that are alike: a pod template, and how long they run."""
+    """A kind of equal tasks: a pod template, and how long the tasks run."""
 
     name: Name
-    """Begins the names of its pods, and stands in the report."""
+    """First part of the names of its pods; also the name in the report."""
     share: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
-    """Part of the load, beside those of the other kinds; the parts need not add up to 1."""
+    """Share of the load, relative to the other kinds; shares need not add up to 1."""
     duration: Durations
     """How long a task runs."""
     requests: dict[str, str | int | float] = Field(default={})
-    """Requests of the one container, where ``pod`` says nothing."""
+    """Requests of the only container, unless ``pod`` states them."""
     pod: dict[str, Any] = Field(default={})
     """A pod template: metadata and spec, as in Kubernetes."""
     priority: Annotated[int, Field(ge=-(2**31), le=2**31 - 1)] | None = None
-    """Its priority, where the template says nothing."""
+    """Priority, unless the template states it."""
     members: Count = 1
-    """Tasks that come, are placed and end together: a gang."""
+    """Number of tasks of a gang, which come, are placed and end together."""
     within: str = ""
     """Label of nodes: all members go to nodes with one value of it, such as topology.kubernetes.io/zone; "" for any."""
     rather_within: str = ""
-    """The same as a wish."""
+    """Label of nodes, as in ``within``, but only preferred."""
 
 
 class Generator(Section):
-    """Work drawn from distributions: each kind arrives as a Poisson process."""
+    """Work drawn from distributions: tasks of each kind arrive as a Poisson process."""
 
     load: Annotated[float, Field(gt=0, le=10, allow_inf_nan=False)]
-    """Offered work, as a part of ``capacity``: arrivals per second times mean duration times request."""
+    """Offered work as a share of ``capacity``: arrivals per second × mean duration × request."""
     capacity: str | int | float | None = None
-    """The amount of ``resource`` that ``load`` is a part of, such as 640 cores; None: what the nodes offer at first."""
+    """The amount of ``resource`` that ``load`` is a share of, such as 640 cores; None: all that the nodes offer at
+    first.
+    """
     resource: str = "cpu"
     """The resource by which the load is counted."""
     kinds: Annotated[tuple[WorkKind, ...], Field(min_length=1)]
-    """What arrives."""
+    """The kinds of tasks."""
     daily: Annotated[float, Field(ge=0, le=1)] = 0.0
-    """How much more arrives at the busiest time of the day, and less at the quietest, as a part of the mean."""
+    """Daily swing: how much more than the mean arrives at the busiest time, and less at the quietest, as a share of
+    it.
+    """
     warm: bool = True
-    """Whether the work that would be under way at the beginning of such a day waits then; else the cluster is idle."""
+    """Whether the tasks that would be running at the beginning wait then; else the cluster starts idle."""
 
 
 class Trace(Section):
-    """Work as it was recorded."""
+    """Recorded work."""
 
     format: Literal[
         "openb", "swf", "azure-llm", "kueue", "google-2011", "google-2019", "alibaba-2018", "philly", "helios"
     ]
-    """How the file is written."""
+    """Format of the file."""
     path: str
     """The file, or the folder of openb, relative to the scenario."""
     first: Annotated[int, Field(ge=1)] | None = None
-    """How many tasks are taken; None: all."""
+    """Number of tasks that are read; None: all."""
     faster: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
-    """How many times faster work arrives than it did."""
+    """Factor by which the work arrives faster than recorded."""
     kind: WorkKind | None = None
-    """What a task is, for formats that say only when it came and how long it took."""
+    """Kind of the tasks, for formats that contain only arrival and duration."""
 
 
 class WorkPart(Section):
-    """What arrives: drawn, recorded, or nothing."""
+    """The work that arrives: drawn, recorded, or none."""
 
     generator: Generator | None = None
     """Work drawn from distributions."""
     trace: Trace | None = None
-    """Work as recorded."""
+    """Work from a recorded trace."""
 
     @model_validator(mode="after")
     def _one(self) -> Self:
@@ -162,7 +166,7 @@ class WorkPart(Section):
 
 
 class RequestLimit(Section):
-    """How fast the API server is written to: what is placed begins once that has been written."""
+    """Limits writes to the API server: a placed task begins once its placement is written."""
 
     per_second: Annotated[float, Field(gt=0, allow_inf_nan=False)]
     """Requests per second."""
@@ -171,7 +175,7 @@ class RequestLimit(Section):
     per_pod: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
     """Requests for each pod that is placed."""
     per_gang: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
-    """Requests beside those, for each gang and each pod that is in none."""
+    """Further requests for each gang, and for each pod outside gangs."""
     per_eviction: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
     """Requests for each pod that is evicted for a more important one."""
 
@@ -180,38 +184,38 @@ class Scenario(Section):
     """A whole simulation."""
 
     api_version: Literal["firmament.io/v1alpha1"] = API_VERSION
-    """Version of the form."""
+    """Version of the file's format."""
     kind: Literal["Simulation"] = KIND
-    """What the file is."""
+    """Kind of the document."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
-    """Decides everything that is drawn."""
+    """Seed of all random draws."""
     horizon: PositiveSpan
-    """Seconds that are simulated."""
+    """Length of the simulation in seconds."""
     round_every: PositiveSpan = 1.0
-    """Seconds for which events are gathered before the solver decides."""
+    """Seconds for which events are gathered before a round."""
     sample_every: PositiveSpan = 600.0
     """Seconds between points of the report's curves."""
     configuration: str | None = None
     """The scheduler's configuration, relative to the scenario; None: the defaults."""
     restart: Literal["anew", "where-it-was"] = "anew"
-    """Whether what was evicted, or was on a node that failed, has lost its work."""
+    """Whether tasks that are evicted, or whose node fails, lose the work that they have done."""
     run_times: Literal["learnt", "random"] = "learnt"
-    """What models are told about run times: what tasks of the same kind took, or times that are drawn and wrong."""
+    """Run times that models are told: those of earlier tasks of the same kind, or random, wrong ones."""
     requests: RequestLimit | None = None
-    """How fast placements are written; None: at once."""
+    """Limits how fast placements are written; None: no limit."""
     cluster: ClusterPart
     """The cluster at the beginning."""
     workload: WorkPart = WorkPart()
-    """What arrives."""
+    """The work that arrives."""
 
 
 def load_scenario(path: Path) -> Scenario:
-    """Read and check a scenario. Raises ``ConfigurationError`` with a line per fault."""
+    """Read and check a scenario. Raises ``ConfigurationError`` with one line per fault."""
     return check_scenario(read_document(path, KIND), str(path))
 
 
 def check_scenario(document: Mapping[str, Any], where: str) -> Scenario:
-    """Check a scenario that is read already, and is called ``where``. Raises ``ConfigurationError``."""
+    """Check a parsed scenario; ``where`` is its name in messages. Raises ``ConfigurationError``."""
     faults = []
     scenario = None
     try:
@@ -228,7 +232,7 @@ def check_scenario(document: Mapping[str, Any], where: str) -> Scenario:
 
 
 def _contradictions(scenario: Scenario) -> list[str]:
-    """Return what single fields do not show to be wrong."""
+    """Return faults that appear only when several fields are compared."""
     names = [pool.name for pool in scenario.cluster.pools]
     found = [
         f"cluster.pools: {name} is there twice; rename one"
@@ -255,14 +259,14 @@ def _contradictions(scenario: Scenario) -> list[str]:
 
 
 MOST_SAMPLES = 100_000
-"""Points of a report's curves."""
+"""Most points of a report's curves."""
 
 MOST_EVENTS = 5_000_000
-"""Failures, and looks of autoscaling, in one simulation: beyond, it would not end within a day."""
+"""Most failures, and most checks of autoscaling, in one simulation: with more, it would not end within a day."""
 
 
 def _too_often(scenario: Scenario) -> list[str]:
-    """Return what would come too often within the horizon for the simulation to end."""
+    """Return faults for events that would come too often within the horizon for the simulation to end."""
     pools = scenario.cluster.pools
     asked = [("sampleEvery", scenario.sample_every, 1, MOST_SAMPLES)]
     if scenario.cluster.failures is not None:

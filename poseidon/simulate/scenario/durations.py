@@ -1,4 +1,4 @@
-"""Spans of time in a scenario: numbers of seconds, or texts such as ``36h``; and how they are distributed."""
+"""Durations in a scenario: numbers of seconds, texts such as ``36h``, and distributions of them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from protos.conventions.configuration import Section, duration_schema, parse_dur
 
 Seconds: TypeAlias = NDArray[np.float64]
 LONGEST = 10 * 365 * 86400.0
-"""Seconds that a span has at most: ten years."""
+"""Longest duration in seconds: ten years."""
 
 Span: TypeAlias = Annotated[
     float,
@@ -30,20 +30,20 @@ PositiveSpan: TypeAlias = Annotated[
 
 
 class Durations(Section):
-    """How long tasks of a kind run: all equally long, or drawn from a distribution."""
+    """Run times of tasks of a kind: all equal, or drawn from a distribution."""
 
     distribution: Literal["fixed", "exponential", "lognormal", "uniform"] = "fixed"
     """The distribution that durations are drawn from."""
     mean: PositiveSpan | None = None
-    """Seconds on average: of fixed and exponential ones."""
+    """Mean in seconds, of fixed and exponential durations."""
     median: PositiveSpan | None = None
-    """Seconds that half of them exceed: of lognormal ones."""
+    """Median in seconds, of lognormal durations."""
     sigma: Annotated[float, Field(gt=0, le=5, allow_inf_nan=False)] = 1.0
-    """Standard deviation of the logarithms of lognormal ones."""
+    """Standard deviation of the logarithm, of lognormal durations."""
     least: PositiveSpan | None = None
-    """Least seconds of uniform ones; others are raised to it."""
+    """Minimum in seconds; shorter durations are raised to it."""
     most: PositiveSpan | None = None
-    """Most seconds of uniform ones; others are cut to it."""
+    """Maximum in seconds; longer durations are cut to it."""
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
@@ -56,7 +56,7 @@ class Durations(Section):
         return self
 
     def draw_durations(self, count: int, random: np.random.Generator) -> Seconds:
-        """Return so many durations: float64[count], seconds."""
+        """Return ``count`` drawn durations: float64[count], seconds."""
         if self.distribution == "fixed":
             found = np.full(count, self.mean)
         elif self.distribution == "exponential":
@@ -68,7 +68,7 @@ class Durations(Section):
         return self._cut(found)
 
     def draw_remaining(self, count: int, random: np.random.Generator) -> Seconds:
-        """Return what is left of durations that are under way at one moment: float64[count], seconds.
+        """Return the drawn remainders of durations that are under way at a moment: float64[count], seconds.
 
         Of those under way long ones are more frequent, in proportion to their length, and the moment is anywhere in
         them: the residual life of a renewal process (Feller, An Introduction to Probability Theory II, XI.4).
@@ -80,7 +80,7 @@ class Durations(Section):
         return np.asarray(under_way * random.random(count), dtype=np.float64)
 
     def estimate_mean(self) -> float:
-        """Return the mean, in seconds, by a drawn sample of its own where it is cut; the same each time."""
+        """Return the mean in seconds; for bounded distributions by a sample with a fixed seed."""
         if self.distribution == "fixed" or (
             self.distribution == "exponential" and self.least is None and self.most is None
         ):

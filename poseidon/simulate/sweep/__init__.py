@@ -1,1 +1,1 @@
-"""Many simulations of one scenario, with settings that differ."""
+"""Runs one scenario many times with different settings."""

@@ -1,4 +1,4 @@
-"""The file of a sweep: a scenario, and which of its fields take which values; every combination is a run."""
+"""The file of a sweep: a scenario, and values for some of its fields; every combination of values is a run."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ _INDEX = re.compile(r"\[(\d+)\]")
 
 
 class Sweep(Section):
-    """A whole sweep."""
+    """A sweep, as in its file."""
 
     api_version: Literal["firmament.io/v1alpha1"] = API_VERSION
-    """Version of the form."""
+    """Version of the file's format."""
     kind: Literal["Sweep"] = "Sweep"
-    """What the file is."""
+    """Kind of the document."""
     scenario: str
-    """The scenario, relative to this file; so are the files that it names."""
+    """Path of the scenario, relative to this file; the paths in the scenario are relative to this file as well."""
     grid: Annotated[dict[str, list[Any]], Field(min_length=1)]
     """Values by field of the scenario, such as ``cluster.pools[0].count: [18, 20]``."""
     minimise: Annotated[tuple[str, ...], Field(min_length=1)] = ("nodes", "waitP90", "evictions")
-    """Figures of which less is better: runs that no other beats in all of them are listed."""
+    """Figures that should be small: runs that no other run beats in all of them are listed."""
 
 
 @dataclass(frozen=True, slots=True)
 class SweepRun:
-    """One combination: ``settings`` by field, and the scenario that they make."""
+    """One run: ``settings`` by field, and the scenario with these settings."""
 
     number: int
     settings: Mapping[str, Any]
@@ -50,7 +50,7 @@ class SweepRun:
 
 @dataclass(frozen=True, slots=True)
 class SweepPlan:
-    """All runs of a sweep; ``folder``: what paths in the scenarios are relative to."""
+    """All runs of a sweep; paths in the scenarios are relative to ``folder``."""
 
     document: Sweep
     folder: Path
@@ -58,7 +58,7 @@ class SweepPlan:
 
 
 def load_sweep(path: Path) -> SweepPlan:
-    """Read a sweep and check each of its scenarios. Raises ``ConfigurationError`` with a line per fault."""
+    """Read a sweep and check each of its scenarios. Raises ``ConfigurationError`` with one line per fault."""
     raw = read_document(path, KIND)
     try:
         document = Sweep.model_validate(raw, by_alias=True, by_name=False)
@@ -93,7 +93,9 @@ def load_sweep(path: Path) -> SweepPlan:
 
 
 def _set(document: Any, name: str, value: Any) -> None:
-    """Set the field of a document that is called ``a.b[0].c``; maps on the way are made. Raises ``ValueError``."""
+    """Set the field ``name`` of a document, such as ``a.b[0].c``; create missing maps on the way. Raises
+    ``ValueError``.
+    """
     steps: list[str | int] = []
     for part in name.split("."):
         found = _PART.fullmatch(part)

@@ -1,4 +1,4 @@
-"""Shows what came of a sweep: the best runs as a table, all of them as columns, and how figures follow settings."""
+"""Shows the results of a sweep: a table of the best runs, columns of all runs, and charts of figures by setting."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from protos.conventions.command_line import format_count
 
 
 def list_headings(plan: SweepPlan) -> tuple[str, ...]:
-    """Return the headings of a table of runs: settings, then the figures that are to be small."""
+    """Return the headings of a table of runs: settings, then the figures to minimise."""
     return ("RUN", *map(_shorten, plan.document.grid), *plan.document.minimise)
 
 
 def best_rows(plan: SweepPlan, rows: Sequence[Row]) -> list[tuple[str, ...]]:
-    """Return the rows of a table of the runs that no other beats in all figures."""
+    """Return the rows of a table of the runs that no other run beats in all figures."""
     best = {*find_best(rows, plan.document.minimise)}
     return [
         (
@@ -34,7 +34,7 @@ def best_rows(plan: SweepPlan, rows: Sequence[Row]) -> list[tuple[str, ...]]:
 
 
 def sweep_lines(plan: SweepPlan, rows: Sequence[Row]) -> list[str]:
-    """Return what there is to say as sentences."""
+    """Return the result of a sweep as sentences."""
     best = len(find_best(rows, plan.document.minimise))
     figures = ", ".join(plan.document.minimise)
     failed = [row for row in rows if row["fault"]]
@@ -46,7 +46,7 @@ def sweep_lines(plan: SweepPlan, rows: Sequence[Row]) -> list[str]:
 
 
 def sweep_page(plan: SweepPlan, rows: Sequence[Row], title: str) -> str:
-    """Return the page: the best runs, and by setting the mean of each figure over all other settings."""
+    """Return the page of a sweep: the best runs, and for each setting the mean of each figure over all others."""
     headings = list_headings(plan)
     table = Table(headings, best_rows(plan, rows), len(plan.document.minimise))
     sections = [Section("Runs that no other beats", table=table)]

@@ -1,4 +1,4 @@
-"""Runs the simulations of a sweep, several at a time, on the cores of this machine or on a Dask cluster.
+"""Runs the simulations of a sweep in parallel, on the cores of this machine or on a Dask cluster.
 
 Each row is kept in a file of its own as soon as its run has ended. So nothing that has ended is lost, whoever is
 killed: a run that was under way in a worker that died is run again, and a sweep that is started again goes on.
@@ -20,15 +20,15 @@ from poseidon.simulate.sweep.grid import SweepPlan, SweepRun
 Row: TypeAlias = dict[str, Any]
 Rows: TypeAlias = Iterator[Row]
 ATTEMPTS = 3
-"""Times that a run is begun whose worker died each time; then it counts as failed."""
+"""How often a run is begun if its worker dies each time; then it counts as failed."""
 
 
 class WorkersLostError(RuntimeError):
-    """Workers died again and again; the text says of how many runs."""
+    """Workers died repeatedly; the text says for how many runs."""
 
 
 def run_one(run: SweepRun, folder: Path) -> Row:
-    """Return a run's settings and figures; ``fault`` says why there are none."""
+    """Run one simulation; return its settings and figures, or ``fault`` with the reason why it has no figures."""
     row: Row = {"run": run.number, **{name: _plain(value) for name, value in run.settings.items()}}
     try:
         simulation = set_up(run.scenario, folder)
@@ -39,7 +39,7 @@ def run_one(run: SweepRun, folder: Path) -> Row:
 
 
 def list_figures(report: SimulationReport) -> Row:
-    """Return a report's figures by name; waiting times of all tasks and by kind."""
+    """Return the figures of a report by name; waiting times of all tasks and by kind."""
     row: Row = {
         "nodes": report.nodes,
         "empty": report.empty,
@@ -64,13 +64,13 @@ def _plain(value: Any) -> Any:
 
 
 class EndedRuns:
-    """Rows of runs that have ended, each in a file; those of other settings do not count."""
+    """Rows of finished runs, one file per run; rows of other settings are ignored."""
 
     def __init__(self, folder: Path, plan: SweepPlan) -> None:
         self._folder, self._plan = folder, plan
 
     def read(self) -> dict[int, Row]:
-        """Return the rows that are kept, by run. Raises ``OSError``."""
+        """Return the saved rows by run. Raises ``OSError``."""
         found = {}
         for run in self._plan.runs:
             path = self._path(run)
@@ -79,7 +79,7 @@ class EndedRuns:
         return found
 
     def keep(self, row: Row) -> None:
-        """Keep a row, whole or not at all. Raises ``OSError``."""
+        """Save a row, completely or not at all. Raises ``OSError``."""
         path = self._path(self._plan.runs[row["run"]])
         self._folder.mkdir(parents=True, exist_ok=True)
         beside = path.with_suffix(".part")
@@ -104,7 +104,7 @@ def run_sweep(
     run_some: Callable[[Sequence[SweepRun], Path], Rows],
     note: Callable[[int], object] = lambda _: None,
 ) -> list[Row]:
-    """Return the rows of all runs, in order. ``note`` is told how many have ended.
+    """Return the rows of all runs, in order; ``note`` gets the number of finished runs.
 
     ``run_some`` runs some of them: ``on_cores`` or ``on_dask``. Raises ``WorkersLostError``, ``OSError``.
     """
@@ -135,7 +135,9 @@ def _until_lost(rows: Rows) -> Rows:
 
 
 def on_cores(jobs: int) -> Callable[[Sequence[SweepRun], Path], Rows]:
-    """Return what runs so many simulations at a time in processes of this machine. Needs the extra ``simulate``."""
+    """Return a function that runs ``jobs`` simulations at a time in processes of this machine. Needs the extra
+    ``simulate``.
+    """
     from joblib import Parallel, delayed  # type: ignore[import-untyped]  # it has no types; only sweeps want it
 
     def run_each(runs: Sequence[SweepRun], folder: Path) -> Rows:
@@ -147,7 +149,7 @@ def on_cores(jobs: int) -> Callable[[Sequence[SweepRun], Path], Rows]:
 
 
 def on_dask(address: str) -> Callable[[Sequence[SweepRun], Path], Rows]:
-    """Return what runs simulations on the workers of a Dask cluster. Needs the extra ``dask``.
+    """Return a function that runs simulations on the workers of a Dask cluster. Needs the extra ``dask``.
 
     Dask itself runs again what was under way in workers that died, elsewhere.
     """
@@ -167,8 +169,8 @@ def on_dask(address: str) -> Callable[[Sequence[SweepRun], Path], Rows]:
 
 
 def find_best(rows: Iterable[Mapping[str, Any]], minimise: Sequence[str]) -> list[int]:
-    """Return the Pareto-best runs: no other is at least as good in all figures and better in one. Failed ones do not
-    count.
+    """Return the Pareto-optimal runs: no other run is at least as good in all figures and better in one. Failed runs
+    are left out.
 
     A figure that is missing counts as worse than all.
     """

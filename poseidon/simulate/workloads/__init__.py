@@ -1,1 +1,1 @@
-"""What arrives in a simulation: drawn from distributions, or read from traces."""
+"""The work that arrives in a simulation: drawn from distributions, or read from traces."""

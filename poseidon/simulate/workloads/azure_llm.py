@@ -25,7 +25,7 @@ GENERATED_RATE = 40.0
 
 
 def read_azure_llm(path: Path, part: Trace) -> tuple[Work, tuple[dict[str, Any], ...]]:
-    """Return a task per request, each as ``kind`` of the trace says; no nodes. Raises ``ValueError``."""
+    """Return one task per request, of the trace's ``kind``; no nodes. Raises ``ValueError``."""
     assert part.kind is not None  # the document is checked
     arrival: list[float] = []
     duration: list[float] = []
@@ -50,7 +50,7 @@ def read_azure_llm(path: Path, part: Trace) -> tuple[Work, tuple[dict[str, Any],
 
 
 def _parse_time(text: str) -> float:
-    """Return seconds of a time with up to seven digits after the second, as the traces have them."""
+    """Return the seconds of a time with up to seven decimals, as the traces have them."""
     whole, _, rest = text.strip().replace("T", " ").partition(".")
     digits = rest.split("+")[0].rstrip("Z")
     moment = datetime.strptime(whole, "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC)

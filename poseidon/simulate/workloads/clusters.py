@@ -23,7 +23,7 @@ from poseidon.simulate.scenario.document import Trace
 from poseidon.simulate.workloads.columns import ALONE, Work, WorkTemplate, order_work, plain_template
 
 LARGEST: Mapping[str, float] = MappingProxyType({"cpu": 64.0, "memory": 256.0 * 2**30})
-"""What the largest machine is taken to have, where a trace gives amounts as parts of it: cores, and bytes."""
+"""Assumed cores and bytes of the largest machine, where a trace gives amounts as shares of it."""
 GPU = "nvidia.com/gpu"
 
 
@@ -31,21 +31,21 @@ class Job(NamedTuple):
     """A job of equal tasks."""
 
     came: float
-    """Seconds since any moment that is the same for the whole trace."""
+    """Time of arrival in seconds, from the same origin for the whole trace."""
     runs: float
-    """Seconds that its tasks run."""
+    """Run time of its tasks in seconds."""
     tasks: int
-    """How many it has."""
+    """Number of tasks."""
     ganged: bool
-    """Whether they start together."""
+    """Whether the tasks start together."""
     asks: tuple[tuple[str, str], ...]
-    """Resource and amount, of one task."""
+    """Amount of each resource that one task requests."""
     priority: int = 0
     """The higher, the more important."""
 
 
 def gather_jobs(jobs: Iterable[Job], first: int | None) -> tuple[Work, tuple[dict[str, Any], ...]]:
-    """Return the work of jobs, of about the ``first`` so many tasks; no nodes."""
+    """Return the work of jobs, up to about ``first`` tasks; no nodes."""
     known: dict[tuple[tuple[tuple[str, str], ...], int], int] = {}
     templates: list[WorkTemplate] = []
     kept, count = [], 0
@@ -188,7 +188,7 @@ def read_philly(path: Path, part: Trace) -> tuple[Work, tuple[dict[str, Any], ..
 
 
 def _has_times(attempt: Mapping[str, Any]) -> bool:
-    """Return whether an attempt of Philly's says when it began and ended; some say "None"."""
+    """Return whether an attempt in Philly's trace has begin and end; some say "None"."""
     return all(attempt.get(key) not in (None, "", "None") for key in ("start_time", "end_time"))
 
 
@@ -196,21 +196,21 @@ class _Event(NamedTuple):
     """Something that happened to a task."""
 
     when: float
-    """Seconds."""
+    """Time in seconds."""
     task: tuple[str, str]
-    """Which."""
+    """Name of the task."""
     kind: str
-    """came, began, ended, or "" for what says nothing here."""
+    """"came", "began", "ended", or "" for events that do not matter here."""
     priority: int
-    """Of the task."""
+    """Priority of the task."""
     cpu: float
-    """Request, as a part of the largest machine."""
+    """Requested CPU, as a share of the largest machine."""
     memory: float
-    """The same."""
+    """Requested memory, as a share of the largest machine."""
 
 
 def _pair_events(events: Iterable[_Event]) -> list[Job]:
-    """Return a job of one task for each time that a task came, began and ended, in the order in which they came."""
+    """Return one job for each time that a task came, began and ended, in the order of arrival."""
     came: dict[tuple[str, str], _Event] = {}
     began: dict[tuple[str, str], float] = {}
     jobs = []
@@ -230,7 +230,7 @@ def _pair_events(events: Iterable[_Event]) -> list[Job]:
 
 
 def _write_amounts(asks: Mapping[str, float]) -> tuple[tuple[str, str], ...]:
-    """Return amounts as Kubernetes writes them, so rounded that there are some hundred shapes; none of nothing."""
+    """Return amounts in Kubernetes' notation, rounded so that some hundred shapes remain; zero amounts are left out."""
     written = []
     for name, amount in asks.items():
         if name == "cpu":
@@ -245,7 +245,9 @@ def _write_amounts(asks: Mapping[str, float]) -> tuple[tuple[str, str], ...]:
 
 
 def _read_rows(file: TextIO, least: int) -> Iterator[tuple[int, list[str]]]:
-    """Yield rows without a header, with their lines. Raises ``ValueError`` for one that is too short."""
+    """Yield rows of a file without a header, with line numbers. Raises ``ValueError`` for a row with fewer than
+    ``least`` fields.
+    """
     for number, row in enumerate(csv.reader(file), start=1):
         if row and len(row) < least:
             raise ValueError(f"line {number}: has {len(row)} fields, and not {least}")
@@ -254,7 +256,7 @@ def _read_rows(file: TextIO, least: int) -> Iterator[tuple[int, list[str]]]:
 
 
 def _read_columns(file: TextIO, names: tuple[str, ...]) -> Iterator[tuple[int, list[str]]]:
-    """Yield these columns of rows with a header, with their lines. Raises ``ValueError`` if one is missing."""
+    """Yield named columns of a file with a header, with line numbers. Raises ``ValueError`` if a column is missing."""
     rows = csv.reader(file)
     header = [name.strip().replace(".", "_") for name in next(rows, [])]
     missing = [name for name in names if name not in header]
@@ -269,7 +271,7 @@ def _read_columns(file: TextIO, names: tuple[str, ...]) -> Iterator[tuple[int, l
 
 
 def _read_numbers(number: int, row: list[str], places: tuple[int, ...]) -> list[float]:
-    """Return some fields of a row as numbers, 0 where nothing stands. Raises ``ValueError``."""
+    """Return some fields of a row as numbers, 0 for empty fields. Raises ``ValueError``."""
     try:
         found = [float(row[place] or 0.0) for place in places]
     except ValueError:
@@ -289,7 +291,7 @@ def _read_time(number: int, text: str) -> float:
 
 @contextmanager
 def _open_text(path: Path) -> Iterator[TextIO]:
-    """Open a file, or one that gzip has compressed."""
+    """Open a text file, which may be compressed by gzip."""
     if path.suffix == ".gz":
         with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
             yield file

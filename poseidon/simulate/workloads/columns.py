@@ -1,4 +1,4 @@
-"""Work as columns: when tasks come, what they are, and how long they run."""
+"""Work as columns: arrival, kind and run time of each task."""
 
 from __future__ import annotations
 
@@ -13,40 +13,40 @@ Float64 = NDArray[np.float64]
 Int64 = NDArray[np.int64]
 
 ALONE = -1
-"""The gang of a task that is in none."""
+"""Gang number of tasks that are in no gang."""
 
 
 class WorkTemplate(NamedTuple):
-    """What tasks of a kind are: ``name`` stands in reports, ``manifest`` is a Pod's metadata and spec."""
+    """A kind of task: ``name`` appears in reports, ``manifest`` holds a Pod's metadata and spec."""
 
     name: str
     manifest: dict[str, Any]
     within: str = ""
     """Label of nodes: all tasks of a gang go to nodes with one value of it; "" for any."""
     rather_within: str = ""
-    """The same as a wish."""
+    """Label of nodes, as in ``within``, but only preferred."""
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """N tasks in the order in which they come."""
+    """N tasks in the order of their arrival."""
 
     templates: Sequence[WorkTemplate]
-    """What tasks are."""
+    """The kinds of tasks."""
     arrival: Float64
     """float64[N]: seconds from the beginning, ascending."""
     duration: Float64
-    """float64[N]: seconds that each runs."""
+    """float64[N]: run time of each in seconds."""
     template: Int64
-    """int64[N]: places in ``templates``."""
+    """int64[N]: position of each task's kind in ``templates``."""
     gang: Int64
-    """int64[N]: tasks of one number are placed together or not at all; ``ALONE`` for none."""
+    """int64[N]: number of each task's gang, which is placed together or not at all; ``ALONE`` for none."""
 
     def __len__(self) -> int:
         return len(self.arrival)
 
     def take_first(self, count: int | None) -> Work:
-        """Return the first tasks; a gang is cut where the count ends within it."""
+        """Return the first ``count`` tasks; a gang at the end may be cut."""
         if count is None or count >= len(self):
             return self
         return Work(
@@ -58,12 +58,12 @@ class Work:
         )
 
     def come_before(self, horizon: float) -> Work:
-        """Return the tasks that come before a time, in seconds from the beginning."""
+        """Return the tasks that arrive before ``horizon``, in seconds from the beginning."""
         return self.take_first(int(np.searchsorted(self.arrival, horizon, side="left")))
 
 
 def no_work() -> Work:
-    """Return work of no tasks."""
+    """Return work without tasks."""
     nothing = np.zeros(0)
     numbers = np.zeros(0, dtype=np.int64)
     return Work((), nothing, nothing, numbers, numbers)
@@ -72,7 +72,7 @@ def no_work() -> Work:
 def order_work(
     templates: Sequence[WorkTemplate], arrival: Float64, duration: Float64, template: Int64, gang: Int64
 ) -> Work:
-    """Return work in the order of arrival; tasks of one time stay in the order that they are given in."""
+    """Return work sorted by arrival; tasks with equal arrival keep their order."""
     order = np.argsort(arrival, kind="stable")
     return Work(templates, arrival[order], duration[order], template[order], gang[order])
 
@@ -80,6 +80,6 @@ def order_work(
 def plain_template(
     name: str, requests: dict[str, Any], metadata: dict[str, Any] | None = None
 ) -> WorkTemplate:
-    """Return a pod of one container that requests so much, as text or numbers of Kubernetes' units."""
+    """Return the template of a pod with one container and these requests, as numbers or texts in Kubernetes' units."""
     container = {"name": "main", "image": "work", "resources": {"requests": requests}}
     return WorkTemplate(name, {"metadata": metadata or {}, "spec": {"containers": [container]}})

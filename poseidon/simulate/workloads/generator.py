@@ -25,11 +25,11 @@ from poseidon.simulate.workloads.columns import (
 
 DAY = 86_400.0
 MOST_TASKS = 10_000_000
-"""Tasks that are drawn at most: they take a gigabyte."""
+"""Most tasks that are drawn: they take a gigabyte of memory."""
 
 
 def template_of(kind: WorkKind) -> WorkTemplate:
-    """Return what the tasks of a kind are."""
+    """Return the template of the tasks of a kind."""
     if not kind.pod:
         template = plain_template(kind.name, dict(kind.requests))
     else:
@@ -42,7 +42,7 @@ def template_of(kind: WorkKind) -> WorkTemplate:
 def generate(
     part: Generator, requests: Float64, offered: float, horizon: float, random: np.random.Generator
 ) -> Work:
-    """Return what arrives before ``horizon``, in seconds.
+    """Return the tasks that arrive before ``horizon``, in seconds.
 
     ``requests``: float64[kinds], what a task of each kind asks for of the resource by which load is counted;
     ``offered``: what the cluster has of it, in the same unit. Raises ``ValueError`` for a kind that asks for none.
@@ -83,7 +83,7 @@ def generate(
 
 
 def _draw_arrivals(rate: float, daily: float, horizon: float, random: np.random.Generator) -> Float64:
-    """Return times of a Poisson process, ascending, in seconds: ``rate`` per second on average."""
+    """Return the times of a Poisson process, ascending, in seconds; ``rate`` is its mean per second."""
     highest = rate * (1.0 + daily)
     times = np.sort(random.random(int(random.poisson(highest * horizon))) * horizon)
     if daily:

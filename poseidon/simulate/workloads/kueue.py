@@ -23,16 +23,16 @@ from poseidon.simulate.scenario.document import Trace
 from poseidon.simulate.workloads.columns import ALONE, Work, WorkTemplate, order_work, plain_template
 
 COHORT = "kueue.example/cohort"
-"""The label that keeps workloads to the node of their cohort."""
+"""The node label that confines workloads to the node of their cohort."""
 FLAVOR = "default"
 API_VERSION = "kueue.x-k8s.io/v1beta2"
 QUEUE_NAME = "kueue.x-k8s.io/queue-name"
 TOPOLOGY_GROUP, TOPOLOGY_VALUE = "tas-node-group", "tas"
-"""The label of all nodes of a topology, where the flavor names no other, and its value."""
+"""The label that all nodes of a topology get if the flavor names no label, and its value."""
 
 
 class _Queue(NamedTuple):
-    """A ClusterQueue, and what is created in it."""
+    """A ClusterQueue, and the sets of workloads that are created in it."""
 
     name: str
     cohort: str
@@ -41,7 +41,7 @@ class _Queue(NamedTuple):
 
 
 class _Columns(NamedTuple):
-    """What becomes columns of the work, a value per pod."""
+    """Columns of the work under construction, one value per pod."""
 
     arrival: list[float]
     duration: list[float]
@@ -53,7 +53,7 @@ def read_kueue(
     path: Path,
     part: Trace,  # noqa: ARG001  # as all readers
 ) -> tuple[Work, tuple[dict[str, Any], ...], tuple[dict[str, Any], ...]]:
-    """Return the workloads, the nodes, and the objects of the queues. Raises ``ValueError``."""
+    """Return the workloads, nodes and queue objects of a file. Raises ``ValueError``."""
     document = yaml.safe_load(path.read_text(encoding="utf-8"))
     if isinstance(document, list):
         document = {"cohorts": document}
@@ -98,7 +98,7 @@ def _create(
     *,
     on_cohort: bool,
 ) -> None:
-    """Add the workloads of a set: one after another, of each class in turn."""
+    """Add the workloads of a set, one after another, the classes in turn."""
     every = float(workloads.get("creationIntervalMs", 0)) / 1000.0
     classes = workloads.get("workloads", ())
     first = len(templates)
@@ -127,7 +127,7 @@ def _describe_class(each: Mapping[str, Any], queue: _Queue, *, on_cohort: bool) 
 
 
 def _describe_queue(queue: _Queue) -> list[dict[str, Any]]:
-    """Return the ClusterQueue, and the LocalQueue of its namespace."""
+    """Return a ClusterQueue, and the LocalQueue in its namespace."""
     settings = queue.settings
     quota = {"name": "cpu", "nominalQuota": str(settings.get("nominalQuota", 0))}
     if settings.get("borrowingLimit") not in (None, ""):
@@ -165,7 +165,7 @@ def _name_group(document: Mapping[str, Any]) -> str:
 
 
 def _iter_topology_nodes(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the nodes of the file's topology: one for each way through its levels, from the top down."""
+    """Yield the nodes of the file's topology: one for each path from the top level to the lowest."""
     levels = (document.get("topology") or {}).get("levels", ())
     if not levels:
         return

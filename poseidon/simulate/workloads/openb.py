@@ -20,13 +20,13 @@ from poseidon.simulate.workloads.columns import ALONE, Work, WorkTemplate, order
 
 GPU_MILLI = "openb.example/gpu-milli"
 MODEL = "openb.example/gpu-model"
-"""The node label that names the model of its GPUs."""
+"""The node label that names the model of a node's GPUs."""
 NODES = "openb_node_list_gpu_node.csv"
 PODS = "openb_pod_list_default.csv"
 
 
 def read_openb(path: Path, part: Trace) -> tuple[Work, tuple[dict[str, Any], ...]]:
-    """Return the pods and nodes of a folder, or of one list of pods with the list of nodes beside it."""
+    """Return the pods and nodes of a folder, or of a single list of pods and the list of nodes beside it."""
     pods = path / PODS if path.is_dir() else path
     templates: dict[tuple[str, ...], int] = {}
     known: list[WorkTemplate] = []

@@ -29,13 +29,13 @@ class Job(NamedTuple):
     submitted: float
     ran: float
     size: int
-    """Processors."""
+    """Number of processors."""
     kind: int
-    """Which of the templates its tasks are of."""
+    """Position of the template of its tasks."""
 
 
 def read_swf(path: Path, part: Trace) -> tuple[Work, tuple[dict[str, Any], ...]]:
-    """Return a job as a gang of one task per processor, each as ``kind`` of the trace says; no nodes.
+    """Return each job as a gang of one task per processor, of the trace's ``kind``; no nodes.
 
     The time that a job asked for is what its pods say that they run at most. Jobs that never ran are left out. Raises
     ``ValueError`` for a line that is no job.
@@ -62,7 +62,9 @@ def read_swf(path: Path, part: Trace) -> tuple[Work, tuple[dict[str, Any], ...]]
 
 
 def _state_run_time(template: WorkTemplate, seconds: int) -> WorkTemplate:
-    """Return a template whose pods say that they run at most so many seconds; 0 for unknown."""
+    """Return a template whose pods state that they run for at most ``seconds``; unchanged for 0, which means
+    unknown.
+    """
     if not seconds:
         return template
     metadata = dict(template.manifest.get("metadata", {}))
@@ -71,7 +73,7 @@ def _state_run_time(template: WorkTemplate, seconds: int) -> WorkTemplate:
 
 
 def jobs_as_gangs(jobs: Sequence[Job], templates: Sequence[WorkTemplate]) -> Work:
-    """Return jobs as gangs of equal tasks; those of one task are in none."""
+    """Return jobs as gangs of equal tasks; a job with one task is no gang."""
     sizes = np.array([job.size for job in jobs], dtype=np.int64)
     numbers = np.where(sizes > 1, np.arange(len(jobs)), ALONE)
     arrival = np.repeat([job.submitted for job in jobs], sizes)

@@ -1,4 +1,4 @@
-"""Reads recorded work, by the name of its format."""
+"""Reads recorded work in any of the supported formats."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from poseidon.simulate.workloads.swf import read_swf
 
 
 class TraceError(ValueError):
-    """A trace that cannot be read: file, place and fault in one line."""
+    """A trace that cannot be read; the text names file, position and fault in one line."""
 
 
 class Recorded(NamedTuple):
-    """What a trace holds: work, and manifests of the nodes that it ran on, if it says."""
+    """The content of a trace: work, and the nodes on which it ran, if the trace contains them."""
 
     work: Work
     nodes: tuple[dict[str, Any], ...] = ()
@@ -41,7 +41,7 @@ class Recorded(NamedTuple):
 _Objects: TypeAlias = tuple[dict[str, Any], ...]
 _Read: TypeAlias = tuple[Work, _Objects] | tuple[Work, _Objects, _Objects]
 _FROM_THE_BEGINNING = frozenset({"kueue"})
-"""Formats whose times count from the beginning, not from the first arrival."""
+"""Formats whose times count from the beginning of the simulation, not from the first arrival."""
 
 _READERS: Mapping[str, Callable[[Path, Trace], _Read]] = MappingProxyType(
     {
@@ -59,7 +59,7 @@ _READERS: Mapping[str, Callable[[Path, Trace], _Read]] = MappingProxyType(
 
 
 def read_trace(part: Trace, folder: Path) -> Recorded:
-    """Read a trace; its path is relative to ``folder``. Raises ``TraceError``."""
+    """Return the content of a trace, whose path is relative to ``folder``. Raises ``TraceError``."""
     path = folder / part.path
     try:
         found = Recorded(*_READERS[part.format](path, part))
