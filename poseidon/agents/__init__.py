@@ -1,1 +1,1 @@
-"""Programs that run on nodes and measure what schedulers look at."""
+"""Programs that run on nodes and measure what schedulers use."""

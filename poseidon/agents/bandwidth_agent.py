@@ -1,4 +1,4 @@
-"""Advertises a node's physical bandwidth, as the kernel tells it, as an extended resource of the node it runs on."""
+"""Advertises a node's physical bandwidth, as its kernel reports it, as an extended resource of the node."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ _BITS = 1_000_000
 
 
 class LinkSpeedError(Exception):
-    """The speed cannot be told; the message says why and what to do."""
+    """The speed of the link is unknown; the message says why and what to do."""
 
 
 class BandwidthAgent:
-    """Keeps ``status.capacity`` and ``status.allocatable`` of a node at what ``speed`` says, in bits per second.
+    """Keeps ``status.capacity`` and ``status.allocatable`` of a node at the bits per second that ``speed`` returns.
 
     ``speed`` may raise ``LinkSpeedError``; what is advertised then stays. The node is looked at again every
     ``interval`` seconds, since a kubelet that registers anew forgets what it does not know.
@@ -70,7 +70,9 @@ class BandwidthAgent:
             await asyncio.sleep(delay)
 
     async def advertise(self) -> bool:
-        """Bring the node up to date once. Returns whether it was not. Raises ``KubeError``, ``LinkSpeedError``."""
+        """Update the node's status once if it differs; return whether it did. Raises ``KubeError``,
+        ``LinkSpeedError``.
+        """
         speed = self._speed()
         path = f"/api/v1/nodes/{self._node}"
         node = decode_object(await self._transport.get(path), Node)
@@ -102,7 +104,7 @@ def default_interface(routes: Path = ROUTES) -> str:
         lines = routes.read_text(encoding="ascii", errors="replace").splitlines()[1:]
     except OSError as error:
         raise LinkSpeedError(f"{routes}: {error.strerror}; name the interface with --interface") from None
-    # Iface Destination Gateway Flags RefCnt Use Metric Mask: a default route leads everywhere.
+    # Columns: Iface Destination Gateway Flags RefCnt Use Metric Mask. Destination and mask of a default route are 0.
     found = [
         fields for line in lines if len(fields := line.split()) > 7 and fields[1] == fields[7] == "0" * 8
     ]
@@ -112,7 +114,7 @@ def default_interface(routes: Path = ROUTES) -> str:
 
 
 def link_speed(interface: str, sysfs: Path = SYSFS) -> int:
-    """Return bits per second. Raises ``LinkSpeedError``, also for virtual interfaces, which have no speed."""
+    """Return the speed of an interface in bits per second. Raises ``LinkSpeedError``, also for virtual interfaces."""
     file = sysfs / interface / "speed"
     remedy = "name another one with --interface, or the speed with --speed"
     try:

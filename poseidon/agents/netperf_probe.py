@@ -1,4 +1,4 @@
-"""Measures latencies, by one pair of nodes per two zones and two regions, and keeps them in a ConfigMap."""
+"""Measures latencies between zones and between regions, by one pair of nodes each, and keeps them in a ConfigMap."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _log = logging.getLogger(__name__)
 
 _PAGE = 500
 _LONGEST_KEY = 253
-"""Characters of a key of a ConfigMap."""
+"""Most characters of a key in a ConfigMap."""
 _ATTEMPTS = 5
 
 
@@ -47,7 +47,7 @@ class _AgentStatus(KubeStruct, frozen=True):
 
 
 class _Agent(KubeStruct, frozen=True):
-    """A pod of the DaemonSet, as far as it matters where it is."""
+    """A pod of the DaemonSet that runs the servers: only the fields needed here."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: _AgentSpec = _AgentSpec()
@@ -77,7 +77,7 @@ class NetperfProbe:
         self._options = options
 
     async def probe(self) -> dict[NodePair, Latency]:
-        """Measure all pairs once and write what was measured. Raises ``KubeError``.
+        """Measure all pairs once and write the results. Raises ``KubeError``.
 
         A pair that cannot be measured is logged; what the ConfigMap says of its zones or regions stays, as long as the
         nodes are there.
@@ -102,7 +102,7 @@ class NetperfProbe:
         return found
 
     async def _servers(self) -> dict[str, str]:
-        """Return the addresses of servers by node."""
+        """Return the server's address for each node."""
         path = f"/api/v1/namespaces/{self._options.namespace}/pods"
         wanted = self._options.labels.items()
         found: dict[str, str] = {}
@@ -114,7 +114,7 @@ class NetperfProbe:
         return found
 
     async def _write(self, found: Mapping[NodePair, Latency], domains: Mapping[str, Domain]) -> None:
-        """Write measurements in place of what they make obsolete."""
+        """Write measurements to the ConfigMap, and remove obsolete ones."""
         written = entries(found)
         collection = f"/api/v1/namespaces/{self._options.namespace}/configmaps"
         path = f"{collection}/{self._options.config_map}"
@@ -149,7 +149,7 @@ class NetperfProbe:
 
 
 def node_pairs(domains: Mapping[str, Domain]) -> list[NodePair]:
-    """Return ordered pairs, both directions of each, out of the nodes that can be measured.
+    """Return ordered pairs of nodes, both directions of each, from the nodes that have a server.
 
     A zone is represented by its first node by name, a region by that of its first zone. Nodes without a region or
     without a zone represent only what they have.
@@ -172,7 +172,7 @@ def node_pairs(domains: Mapping[str, Domain]) -> list[NodePair]:
 
 
 def entries(found: Mapping[NodePair, Latency]) -> dict[str, str]:
-    """Return what a ConfigMap says of measurements, in both forms: whole milliseconds, and microseconds; rounded up."""
+    """Return the ConfigMap's entries for measurements, in whole milliseconds and in microseconds, rounded up."""
     data = {}
     for pair, latency in found.items():
         for percentile, microseconds in asdict(latency).items():
@@ -186,7 +186,9 @@ def entries(found: Mapping[NodePair, Latency]) -> dict[str, str]:
 
 
 def obsolete_keys(found: Mapping[NodePair, Latency], domains: Mapping[str, Domain]) -> Callable[[str], bool]:
-    """Return what says which keys of measurements no longer count: of nodes gone, or measured between others by now."""
+    """Return a function that says which keys are obsolete: of nodes that are gone, or of zones measured by other
+    nodes now.
+    """
 
     def link(pair: NodePair) -> tuple[str, ...]:
         here, there = (domains[name] for name in pair)

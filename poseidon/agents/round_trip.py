@@ -1,4 +1,4 @@
-"""Round trips over TCP: a small request, a larger answer, as netperf's TCP_RR.
+"""Measures round trips over TCP: a small request and a larger answer, as netperf's TCP_RR does.
 
 A server answers requests, and measures the way to another such server when it is asked to. The first line of a
 connection says which: ``echo``, or JSON with the host to measure. Only hosts can be named, not ports: a server speaks
@@ -18,7 +18,7 @@ from typing import Any, Self
 from poseidon.kube.client.errors import one_line
 
 REQUEST_BYTES, ANSWER_BYTES = 32, 1024
-"""Sizes that the netperf script of the proposal uses."""
+"""Sizes of request and answer in the netperf script of the proposal."""
 
 MOST_SAMPLES = 100_000
 _LONGEST_LINE = 1024
@@ -28,12 +28,12 @@ _ANSWER = b"\0" * ANSWER_BYTES
 
 
 class MeasureError(Exception):
-    """A measurement that did not come about; the message says why."""
+    """A measurement has failed; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Percentiles of round trips, in microseconds."""
+    """Percentiles of round-trip times in microseconds."""
 
     p50: float
     p90: float
@@ -41,7 +41,7 @@ class Latency:
 
 
 def percentiles(samples: Sequence[float]) -> Latency:
-    """Return percentiles by the nearest-rank method. Raises ``ValueError`` without samples."""
+    """Return percentiles of times by the nearest-rank method. Raises ``ValueError`` without samples."""
     if not samples:
         raise ValueError("no samples")
     ordered = sorted(samples)
@@ -57,7 +57,7 @@ async def measure(
     clock: Callable[[], float],
     patience: float = _PATIENCE,
 ) -> Latency:
-    """Return the latency to a server: of at most ``samples`` round trips within ``seconds``, at least one.
+    """Return the latency to a server, from at most ``samples`` round trips within ``seconds``, at least one.
 
     ``clock`` is monotonic, in seconds. Raises ``MeasureError``, also when nothing is heard for ``patience`` seconds.
     """
@@ -75,7 +75,7 @@ async def _round_trips(
     _send_at_once(writer)
     writer.write(_ECHO)
     request = b"\0" * REQUEST_BYTES
-    # The first round trip warms the path up: routes, neighbours, the server's accept.
+    # The first round trip is not counted: it fills caches of routes and neighbours, and waits for the server's accept.
     writer.write(request)
     await reader.readexactly(ANSWER_BYTES)
     found: list[float] = []
@@ -89,7 +89,7 @@ async def _round_trips(
 
 
 async def ask(host: str, port: int, target: str, *, seconds: float, samples: int) -> Latency:
-    """Let the server at ``host`` measure the way to the one at ``target``. Raises ``MeasureError``."""
+    """Ask the server at ``host`` to measure the latency to the server at ``target``. Raises ``MeasureError``."""
     order = {"measure": target, "seconds": seconds, "samples": samples}
     async with _connect(host, port, 2 * _PATIENCE + seconds) as (reader, writer):
         writer.write(json.dumps(order).encode() + b"\n")
@@ -105,7 +105,7 @@ async def ask(host: str, port: int, target: str, *, seconds: float, samples: int
 async def _connect(
     host: str, port: int, patience: float
 ) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-    """Connect for at most so many seconds. Raises ``MeasureError`` for whatever goes wrong meanwhile."""
+    """Connect within ``patience`` seconds. Raises ``MeasureError`` for any failure."""
     try:
         async with asyncio.timeout(patience):
             reader, writer = await asyncio.open_connection(host, port)
@@ -119,7 +119,7 @@ async def _connect(
 
 
 class RoundTripServer:
-    """Answers at ``port`` until closed. ``clock`` is monotonic. Use as ``async with``."""
+    """Answers requests at ``port`` until it is closed. ``clock`` is monotonic. Use as ``async with``."""
 
     def __init__(self, host: str, port: int, *, clock: Callable[[], float], most_clients: int = 64) -> None:
         self._host = host
@@ -131,7 +131,7 @@ class RoundTripServer:
 
     @property
     def port(self) -> int:
-        """The port that it listens at."""
+        """The port on which the server listens."""
         assert self._server is not None
         return int(self._server.sockets[0].getsockname()[1])
 
@@ -152,7 +152,7 @@ class RoundTripServer:
             return
         self._clients.add(writer)
         try:
-            # Whatever a client sends or breaks off concerns nobody else.
+            # Malformed requests and broken connections of a client must not disturb the server.
             with contextlib.suppress(OSError, ValueError, asyncio.IncompleteReadError):
                 line = await reader.readline()
                 if line == _ECHO:
@@ -187,7 +187,7 @@ class RoundTripServer:
 
 
 def _send_at_once(writer: asyncio.StreamWriter) -> None:
-    """Turn Nagle's algorithm off: it would add a delay of its own."""
+    """Turn off Nagle's algorithm, which would add a delay."""
     connection: socket.socket = writer.get_extra_info("socket")
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 

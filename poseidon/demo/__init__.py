@@ -1,1 +1,1 @@
-"""The demonstration: real processes, a simulated cluster, an example application, and figures at the end."""
+"""The demonstration: real processes, a simulated cluster, an example application, and a summary at the end."""

@@ -1,4 +1,4 @@
-"""How busy the machine was while something was measured: figures of a machine that others use too say little."""
+"""Measures how busy the machine was during a measurement, since measurements on a shared machine say little."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any
 
 _TICKS = Path("/proc/stat")
 _IDLE = slice(3, 5)
-"""Of the first line of ``/proc/stat``: idle, and waiting for disks."""
+"""Columns of the first line of ``/proc/stat``: idle, and waiting for disks."""
 _COUNTED = slice(0, 8)
-"""Guests are counted among users already."""
+"""Columns that are counted; the later ones, for guests, are part of the user column already."""
 
 
 @dataclass(frozen=True, slots=True)
 class MachineUse:
-    """``busy``: the share of all cores' time, 0 to 1, None where the system does not tell; ``load``: processes that run
-    or want to, as a mean of the last minute, None likewise.
+    """``busy``: share of all cores' time, 0 to 1, None if unknown; ``load``: mean number of runnable processes in
+    the last minute, None if unknown.
     """
 
     cores: int
@@ -26,7 +26,7 @@ class MachineUse:
     load: float | None
 
     def as_json(self) -> dict[str, Any]:
-        """Return the figures under the names that programs see."""
+        """Return the figures by their documented names."""
         return {"cores": self.cores, "busy": self.busy, "load": self.load}
 
     def __str__(self) -> str:
@@ -37,7 +37,7 @@ class MachineUse:
 
 
 class MachineMeter:
-    """Counts from its making on. ``read`` returns the text of ``/proc/stat``."""
+    """Measures from its creation on. ``read`` returns the text of ``/proc/stat``."""
 
     def __init__(self, read: Callable[[], str] = _TICKS.read_text) -> None:
         self._read = read
@@ -56,7 +56,7 @@ class MachineMeter:
         return MachineUse(os.cpu_count() or 1, busy, load)
 
     def _ticks(self) -> tuple[int, int] | None:
-        """Return the idle ticks of all cores, and all of them; None where the system does not tell."""
+        """Return the idle ticks and the total ticks of all cores; None if the system does not report them."""
         try:
             name, *counts = self._read().partition("\n")[0].split()
             ticks = [int(each) for each in counts[_COUNTED]]

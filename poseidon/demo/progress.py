@@ -1,4 +1,4 @@
-"""What a demonstration shows while it works: a bar on a terminal, an occasional line elsewhere.
+"""Shows the progress of a demonstration: a bar on a terminal, a line now and then elsewhere.
 
 A display is used as a context: at its end it is closed.
 """
@@ -15,7 +15,7 @@ _LINE_SECONDS = 2.0
 
 
 class BarDisplay:
-    """Shows a line for each stage that is done, and a live line with a bar for the present one."""
+    """Shows a line for each finished stage, and a live line with a bar for the present one."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -31,16 +31,16 @@ class BarDisplay:
         self._task = self._progress.add_task("", total=None, figures="", visible=False)
 
     def __enter__(self) -> Self:
-        """Begin to draw."""
+        """Start drawing."""
         self._progress.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Stop to draw, and leave nothing on the screen."""
+        """Stop drawing, and remove the live line."""
         self._progress.stop()
 
     def stage(self, text: str) -> None:
-        """Replace the line by that of the next stage."""
+        """Show the next stage."""
         self._progress.reset(self._task, total=None, description=text, figures="", visible=True)
 
     def show_bound(self, count: int, total: int) -> None:
@@ -59,11 +59,11 @@ class LineDisplay:
         self._last = clock()
 
     def __enter__(self) -> Self:
-        """Nothing is to be prepared."""
+        """Return the display; there is nothing to prepare."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Nothing is to be ended."""
+        """Leave the display; there is nothing to clean up."""
 
     def stage(self, text: str) -> None:
         """Print the stage."""

@@ -1,4 +1,4 @@
-"""The figures at the end of a demonstration, for people and for programs."""
+"""Summarises a demonstration, for people and for programs."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ class Summary:
     """The results of a demonstration."""
 
     pods: int
-    """Pods created."""
+    """Number of pods created."""
     bound: int
-    """Pods bound."""
+    """Number of pods bound."""
     bound_twice: int
-    """Pods that were bound to two nodes; there must be none."""
+    """Number of pods that were bound to two nodes; there must be none."""
     rounds: int
-    """Rounds of the solver."""
+    """Number of rounds of the solver."""
     seconds: float
     """Time from the first creation to the last binding."""
     p50: float | None
     """Median seconds from creation to binding, as a watcher of the API server sees it; None without bindings.
     """
     p99: float | None
-    """The same for the 99th percentile."""
+    """99th percentile of the seconds from creation to binding; None without bindings."""
     occupancy: Occupancy
     """How full the nodes are."""
     pending: Mapping[str, int] = field(default_factory=dict)
-    """Pending pods by the scheduler's message."""
+    """Number of pending pods by the scheduler's message."""
     machine: MachineUse | None = None
-    """How busy the machine was, with all its programs."""
+    """How busy the machine was, with all programs on it."""
 
     @property
     def pods_per_second(self) -> float:
-        """Bound pods by the seconds that all of them took, 0 without any."""
+        """Bound pods per second, from the first creation to the last binding; 0 if none is bound."""
         return self.bound / self.seconds if self.seconds > 0 else 0.0
 
     @property
@@ -51,7 +51,7 @@ class Summary:
         return not (self.bound_twice or self.occupancy.overcommitted_nodes or self.occupancy.unknown_nodes)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the figures under the names that programs see."""
+        """Return the figures by their documented names."""
         return {
             "nodes": self.occupancy.nodes,
             "pods": self.pods,
@@ -70,7 +70,7 @@ class Summary:
 def summarise(
     tracker: PodTracker, occupancy: Occupancy, rounds: int, machine: MachineUse | None = None
 ) -> Summary:
-    """Put together what the watcher saw and what the API server says at the end."""
+    """Return the summary of what the watcher saw and of what the API server holds at the end."""
     latencies = tracker.latencies()
     return Summary(
         pods=tracker.expected,
@@ -87,7 +87,7 @@ def summarise(
 
 
 def print_summary(summary: Summary, console: Console) -> None:
-    """Print the table."""
+    """Print the summary as a table."""
     found = summary.occupancy
     table = Table(show_header=False)
     table.add_column()

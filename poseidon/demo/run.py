@@ -1,4 +1,4 @@
-"""The demonstration itself: start, fill, watch, verify."""
+"""Runs the demonstration: starts the processes, fills the cluster, watches the bindings, verifies the result."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ class DemoOptions:
 
 
 class DemoTimeoutError(Exception):
-    """Not everything was settled in time; the text says how far it came."""
+    """Not all pods were settled in time; the text says how many were."""
 
 
 @dataclass(frozen=True, slots=True)
 class Demonstration:
-    """The figures, and the processes that still run."""
+    """The summary, and the processes that still run."""
 
     summary: Summary
     stack: Stack
@@ -62,7 +62,7 @@ class Demonstration:
     clock: Callable[[], float]
 
     async def go_on(self) -> None:
-        """Let everything run for ever, and with the page work come and end. Raises ``ChildDiedError``."""
+        """Keep all processes running for ever; with the page, let work come and end. Raises ``ChildDiedError``."""
         stack, options = self.stack, self.options
         if not options.page:
             await stack.guard(asyncio.Event().wait())
@@ -77,7 +77,7 @@ class Demonstration:
 async def demonstrate(
     workload: Workload, options: DemoOptions, display: Display, *, clock: Callable[[], float]
 ) -> AsyncIterator[Demonstration]:
-    """Schedule ``workload`` with real processes; they run until the context ends, and none is left then.
+    """Schedule ``workload`` with real processes, which run until the context ends and stop then.
 
     ``clock`` is monotonic. Raises ``ChildDiedError``, ``DemoTimeoutError`` or ``KubeError``.
     """
@@ -131,7 +131,7 @@ async def _schedule(
 
 
 def _page_address() -> str:
-    """Return where the dashboard is served: at its usual port if that is free."""
+    """Return an address for the dashboard: at its usual port if that is free."""
     with socket.socket() as tried:
         try:
             tried.bind(("127.0.0.1", _PAGE_PORT))
@@ -141,7 +141,7 @@ def _page_address() -> str:
 
 
 def _free_ports(count: int) -> list[int]:
-    """Return ports that nobody listens at."""
+    """Return ``count`` ports on which no process listens."""
     with ExitStack() as held:
         tried = [held.enter_context(socket.socket()) for _ in range(count)]
         for each in tried:
@@ -150,7 +150,7 @@ def _free_ports(count: int) -> list[int]:
 
 
 class _Demo:
-    """One run's steps. Each is done while all processes that are needed for it run."""
+    """The steps of one demonstration, each done while all processes that it needs run."""
 
     def __init__(
         self,
@@ -169,7 +169,7 @@ class _Demo:
         self.tracker = PodTracker(clock)
 
     async def fill(self) -> None:
-        """Create everything but the pods."""
+        """Create all objects except the pods."""
         load = self._workload
         zones = format_count(load.zones, "zone")
         self._display.stage(
@@ -178,7 +178,7 @@ class _Demo:
         self._uids = await create_cluster(self._transport, load)
 
     async def schedule(self) -> Summary:
-        """Create the pods once the scheduler is ready for them, and wait until each is settled."""
+        """Create the pods when the scheduler is ready, and wait until each is settled."""
         load, tracker = self._workload, self.tracker
         meter = MachineMeter()
         await self._solver.wait_for(lambda counts: counts.machines == len(load.nodes))
@@ -198,7 +198,7 @@ class _Demo:
         return summarise(tracker, occupancy, (await self._solver.counts()).rounds, meter.use())
 
     def how_far(self, seconds: float) -> str:
-        """Say how far it came within its time."""
+        """Return a text on how many pods were settled in ``seconds``."""
         tracker = self.tracker
         total = len(self._workload.pods)
         return (
@@ -207,7 +207,7 @@ class _Demo:
         )
 
     async def _wait_until_settled(self, creating: asyncio.Task[None]) -> None:
-        """Wait until all pods are bound, or told that they fit nowhere while the solver has nothing in flight."""
+        """Wait until all pods are bound, or reported as fitting on no node while the solver works on none."""
         tracker, total = self.tracker, len(self._workload.pods)
         while True:
             self._display.show_bound(tracker.bound, total)
@@ -227,7 +227,7 @@ class _Demo:
 
 @asynccontextmanager
 async def following(environment: Environment, tracker: PodTracker) -> AsyncIterator[None]:
-    """Let ``tracker`` see all pods and their changes; it is up to date on entry."""
+    """Keep ``tracker`` informed of all pods and their changes; it is up to date on entry."""
     reflector = Reflector(environment, PODS, tracker.take_changes)
     running = asyncio.create_task(reflector.run())
     try:

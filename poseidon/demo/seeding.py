@@ -1,4 +1,4 @@
-"""Fills a cluster through its API; many objects at once through the simulation's own bulk path."""
+"""Fills a cluster through its API; many objects at once through the testbed's bulk path."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _OWNER_PATHS = {
 
 
 async def create_cluster(transport: Transport, workload: Workload) -> dict[OwnerKey, str]:
-    """Create everything but the pods; returns the owners' uids. Raises ``KubeError``."""
+    """Create all objects except the pods; return the owners' uids. Raises ``KubeError``."""
     for name in workload.namespaces:
         await ensure_namespace(transport, name)
     for priority_class in workload.priority_classes:

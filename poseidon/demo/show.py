@@ -1,4 +1,4 @@
-"""The show of ``poseidon demo --ui``: work that comes and ends for as long as somebody looks.
+"""Runs the show of ``poseidon demo --ui``: work that comes and ends for as long as it is watched.
 
 Batches arrive every few seconds and end by themselves; in turn there are a gang, a shortage of GPUs, and a node that is
 drained and comes back. One pod fits nowhere. Here also are the controllers of these pods, which a simulated cluster
@@ -27,17 +27,17 @@ BEAT = 3.0
 """Seconds between two batches."""
 
 _GANG, _SHORTAGE, _DRAIN, _TURN = 2, 7, 12, 15
-"""Which beats of a turn of so many begin what."""
+"""The beats of a turn at which gang, shortage and drain begin, and the number of beats in a turn."""
 
 _DRAINED_BEATS = 4
 _MERGE = "application/merge-patch+json"
 _PODS = "/api/v1/pods"
 _NOT_NOW = (404, 409, 429)
-"""Answers to what somebody else was faster with, or a budget refuses for now: no fault."""
+"""Status codes for changes that another client made first, or that a budget refuses for now; they are no faults."""
 
 
 class Show:
-    """``nodes``: names of all; ``size``: how many pods the cluster began with; ``say`` is told what begins.
+    """``nodes``: names of all nodes; ``size``: number of pods at the beginning; ``say`` gets a line for each act.
 
     ``sleep`` may be another one than the event loop's.
     """
@@ -57,7 +57,7 @@ class Show:
         self._drained: tuple[str, int] | None = None
 
     async def run(self) -> None:
-        """Go on for ever; what the API server refuses is tried no further, and the next act begins."""
+        """Run for ever; when the API server refuses a request, its act is given up and the next one begins."""
         await self._try(ensure_namespace(self._transport, NAMESPACE))
         self._say("a pod arrives that fits nowhere: show/tape-archive-000 wants a node with tape")
         await self._try(self._create([show_objects.misfit()]))
@@ -66,7 +66,7 @@ class Show:
             await self._sleep(BEAT)
 
     async def beat(self) -> None:
-        """Let a batch arrive, remove what has ended, and begin what it is time for."""
+        """Create a batch, remove pods that have ended, and start the act that is due."""
         self._number += 1
         number, turn = self._number, self._number % _TURN
         await self._try(self._remove_ended())
@@ -92,7 +92,7 @@ class Show:
     # --- what the acts are made of ---------------------------------------------------------------------------
 
     async def _try(self, act: Awaitable[None]) -> None:
-        """Do something; if it is refused, or the API server does not answer, say so, and go on."""
+        """Do an act; if a request is refused or not answered, say so and return."""
         try:
             await act
         except KubeError as error:
@@ -134,7 +134,7 @@ class Show:
         return list(found.get("items") or ())
 
     async def _ask(self, request: Awaitable[object]) -> bool:
-        """Make a request; returns whether it was done, False where somebody else was faster."""
+        """Send a request; return False if another client has made the change already, else True."""
         try:
             await request
         except ApiError as error:

@@ -1,4 +1,6 @@
-"""What the show of ``poseidon demo --ui`` creates: batches, gangs, more work for GPUs than there are, one misfit."""
+"""Makes the objects of the show of ``poseidon demo --ui``: batches, gangs, a shortage of GPUs, a pod that fits
+nowhere.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +17,10 @@ NAMESPACE = "show"
 GPU = "nvidia.com/gpu"
 GPUS_PER_NODE = 4
 RUN_SECONDS = "simulated.poseidon.io/run-seconds"
-"""Annotation that simulated kubelets heed."""
+"""Annotation by which simulated kubelets end a pod."""
 
 _EVERY = 50
-"""Of so many nodes one has GPUs."""
+"""One in this many nodes has GPUs."""
 
 POD_GROUPS: Object = {
     "apiVersion": "apiextensions.k8s.io/v1",
@@ -34,7 +36,7 @@ POD_GROUPS: Object = {
 
 
 def add_gpus(workload: Workload) -> Workload:
-    """Return the workload on a cluster in which some nodes have GPUs: those of the show's shortage."""
+    """Return the workload with GPUs on some of its nodes, for the show's shortage."""
     nodes = tuple(
         copy.deepcopy(each) if place % _EVERY == 0 else each for place, each in enumerate(workload.nodes)
     )
@@ -46,14 +48,14 @@ def add_gpus(workload: Workload) -> Workload:
 
 
 def count_gpus(nodes: int) -> int:
-    """Return how many GPUs such a cluster has."""
+    """Return how many GPUs ``nodes`` nodes have together."""
     return GPUS_PER_NODE * -(-nodes // _EVERY)
 
 
 def job_pods(
     name: str, count: int, requests: dict[str, str], *, seconds: float, group: str = "", **spec: Any
 ) -> Iterator[Object]:
-    """Yield the pods of a Job that run for so long. ``group``: the PodGroup that they are in."""
+    """Yield the pods of a Job, which run for ``seconds``. ``group``: name of their PodGroup."""
     owner = {"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": name, "controller": True}
     labels = {"job-name": name} | ({"scheduling.x-k8s.io/pod-group": group} if group else {})
     for number in range(count):
@@ -77,7 +79,7 @@ def job_pods(
 
 
 def gang(name: str, members: int, *, seconds: float) -> Sequence[Object]:
-    """Return a PodGroup, all of whose members are needed, and these."""
+    """Yield a PodGroup that needs all of its members, and these pods."""
     group = {
         "apiVersion": "scheduling.x-k8s.io/v1alpha1",
         "kind": "PodGroup",
@@ -88,17 +90,17 @@ def gang(name: str, members: int, *, seconds: float) -> Sequence[Object]:
 
 
 def shortage(name: str, gpus: int, *, seconds: float) -> Iterator[Object]:
-    """Yield pods that want a GPU each, more than there are."""
+    """Yield pods that request one GPU each, more than there are GPUs."""
     return job_pods(name, gpus + max(2, gpus // 3), {"cpu": "100m", GPU: "1"}, seconds=seconds)
 
 
 def misfit() -> Object:
-    """Return a pod that fits nowhere: no node has the label."""
+    """Return a pod that fits on no node: no node has the label that it selects."""
     return next(job_pods("tape-archive", 1, {"cpu": "100m"}, seconds=60, nodeSelector={"disk": "tape"}))
 
 
 def replacement(pod: Object, number: int) -> Object:
-    """Return the pod that its controller would create for one that has been evicted."""
+    """Return the pod with which its controller would replace an evicted one."""
     metadata, spec = pod["metadata"], dict(pod["spec"])
     spec.pop("nodeName", None)
     kept = {key: metadata[key] for key in ("namespace", "labels", "ownerReferences") if key in metadata}

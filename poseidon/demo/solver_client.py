@@ -1,4 +1,4 @@
-"""What the solver says about itself, asked over gRPC."""
+"""Asks the solver for its counts over gRPC."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class SolverClient:
         await self._channel.close(None)
 
     async def counts(self) -> pb.ListStateResponse:
-        """Return what it holds now, zeros if it is away or does not know the cluster."""
+        """Return the counts of the solver, zeros if it is unreachable or does not know the cluster."""
         request = pb.ListStateRequest(cluster=self._cluster)
         try:
             return await self._stub.ListState(request, timeout=_TIMEOUT_SECONDS)

@@ -1,4 +1,4 @@
-"""Follows pods from creation to binding, as the API server tells of them."""
+"""Follows pods from creation to binding, through a watch of the API server."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class _Life:
 
 
 class PodTracker:
-    """Takes what a reflector tells of pods, and notes when they are bound.
+    """Notes when pods are bound, from the changes that a reflector passes on. ``clock`` gives seconds.
 
     ``clock`` gives seconds. Only pods that were announced by ``about_to_create`` are followed. A pod whose node
     changes counts as bound twice.
@@ -47,12 +47,12 @@ class PodTracker:
     # --- what is told ----------------------------------------------------------------------------------------
 
     def about_to_create(self, names: Iterable[PodName]) -> None:
-        """Note that pods are being created now: their latency counts from here, sending included."""
+        """Announce pods that are about to be created; their latency counts from here, including the request."""
         now = self._clock()
         self._lives.update((name, _Life(now)) for name in names)
 
     def take_changes(self, changes: Sequence[Change[Pod]]) -> None:
-        """Take pods as they are now."""
+        """Take the present state of changed pods."""
         now = self._clock()
         for change in changes:
             pod = change.object
@@ -83,16 +83,16 @@ class PodTracker:
 
     @property
     def expected(self) -> int:
-        """How many pods have been announced."""
+        """Number of announced pods."""
         return len(self._lives)
 
     @property
     def bound(self) -> int:
-        """How many of them are bound."""
+        """Number of announced pods that are bound."""
         return self._bound
 
     def is_bound(self, name: PodName) -> bool:
-        """Return whether a pod that was announced is bound, or has been."""
+        """Return whether an announced pod is bound, or has been."""
         life = self._lives.get(name)
         return life is not None and bool(life.node)
 
@@ -102,11 +102,13 @@ class PodTracker:
 
     @property
     def waiting(self) -> int:
-        """How many of them have been told that they fit nowhere."""
+        """Number of announced pods that are reported as fitting on no node."""
         return len(self._waiting)
 
     def reasons(self) -> dict[str, int]:
-        """Return why pods wait, by the first sentence of their message: who took a place differs from pod to pod."""
+        """Return why pods wait: number of pods by the first sentence of their message, as the rest differs from pod
+        to pod.
+        """
         messages = (self._lives[name].message for name in self._waiting)
         firsts = (message.partition(". ") for message in messages)
         return dict(Counter(first + dot.rstrip() for first, dot, _ in firsts))
@@ -124,7 +126,7 @@ class PodTracker:
         return max(life.bound for life in bound) - first
 
     async def wait_for_change(self, at_most: float) -> None:
-        """Wait until something has changed since the last call, at most so many seconds."""
+        """Wait until a pod has changed since the last call, for at most ``at_most`` seconds."""
         try:
             async with asyncio.timeout(at_most):
                 await self._changed.wait()

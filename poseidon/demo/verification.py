@@ -1,4 +1,4 @@
-"""Checks a cluster by what its API server says, whatever the scheduler believes."""
+"""Checks a cluster by its API server's objects, independently of the scheduler."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ _PAGE = 1000
 
 @dataclass(frozen=True, slots=True)
 class Occupancy:
-    """What is where. ``bound`` counts pods that hold a node; ``overcommitted`` has a line per node and resource.
+    """Requests and capacity of all nodes. ``bound``: number of pods with a node; ``overcommitted``: a line per node
+    and resource; ``unknown_nodes``: nodes that pods are bound to and that do not exist.
 
     ``unknown_nodes`` are nodes that pods are bound to and that do not exist.
     """
@@ -32,14 +33,14 @@ class Occupancy:
 
 
 async def read_occupancy(transport: Transport) -> Occupancy:
-    """List all nodes and pods and add up what they offer and request. Raises ``KubeError``."""
+    """Return the occupancy by all nodes and pods of the API server. Raises ``KubeError``."""
     nodes = [node async for page in pages(transport, NODES, _PAGE) for node in page.items]
     pods = [pod async for page in pages(transport, PODS, _PAGE) for pod in page.items]
     return occupancy(nodes, pods)
 
 
 def occupancy(nodes: Iterable[Node], pods: Iterable[Pod]) -> Occupancy:
-    """Add up the requests of all pods that hold a node and compare them with what the node offers.
+    """Return the occupancy: the requests of all pods with a node compared with what the nodes offer.
 
     A resource of which pods request something and the node offers nothing is overcommitted too.
     """

@@ -1,4 +1,4 @@
-"""From manifests of a small application on a few nodes to the objects of a large cluster.
+"""Scales the manifests of a small application on a few nodes to the objects of a large cluster.
 
 The nodes of the manifests serve as shapes and are repeated in turn; the replicas of every workload are multiplied by
 the same number. Pods are what their controllers would create, since a simulated cluster has none.
@@ -34,7 +34,8 @@ _EXAMPLE = Path("examples", "01-online-boutique")
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """What to create, in this order. ``owners`` are workloads by key; a pod's owner reference has no uid yet.
+    """The objects to create, in this order. ``owners`` are workloads by key; a pod's owner reference has no uid yet.
+    ``warnings`` are for people.
 
     ``warnings`` are lines for people.
     """
@@ -48,22 +49,22 @@ class Workload:
 
     @property
     def shapes(self) -> int:
-        """How many kinds of nodes there are, by what they offer."""
+        """Number of different kinds of nodes, by what they offer."""
         return len({repr(sorted(node["status"].get("allocatable", {}).items())) for node in self.nodes})
 
     @property
     def zones(self) -> int:
-        """How many zones the nodes are in."""
+        """Number of zones of the nodes."""
         labels = (node["metadata"]["labels"] for node in self.nodes)
         return len({each.get("topology.kubernetes.io/zone", "") for each in labels})
 
 
 class ExampleMissingError(Exception):
-    """The example was not found; the text says where it was looked for and what to do."""
+    """The example was not found; the text says where it was searched and what to do."""
 
 
 def example_paths() -> tuple[str, ...]:
-    """Return the manifests of the example: of the source checkout, else as installed with the package.
+    """Return the paths of the example's manifests: in the source checkout, else as installed with the package.
 
     Raises ``ExampleMissingError``.
     """
@@ -114,13 +115,13 @@ def load_workload(paths: Sequence[str], *, nodes: int, pods: int, scheduler_name
 
 
 def _read(paths: Iterable[str], warnings: list[str]) -> list[Document]:
-    """Return all documents once they have proved to be sound."""
+    """Return all documents; raises ``ManifestError`` if they have faults."""
     defects: list[str] = []
     documents = as_held(read_documents(paths, defects, warnings))
     take_inventory(documents, defects, [])
     if defects:
         raise ManifestError(defects)
-    # The same object given twice, which is no defect, must not be multiplied twice.
+    # An object that is given twice with the same contents, which is no defect, is multiplied only once.
     unique = {(each.kind, *_key(each)): each for each in documents}
     return list(unique.values())
 
@@ -139,7 +140,7 @@ def _count(workloads: list[Document], cluster: list[Document]) -> int:
 
 
 def _scale(document: Document, factor: int) -> list[Document]:
-    """Return the document with ``factor`` times its replicas; a pod without a controller, so many times."""
+    """Return the document with ``factor`` times its replicas, or ``factor`` copies of a pod without a controller."""
     value = copy.deepcopy(document.value)
     if document.kind in _REPLICATED:
         value["spec"]["replicas"] = value["spec"].get("replicas", 1) * factor
@@ -160,7 +161,7 @@ def _rename(document: Document, name: str) -> Document:
 
 
 def _node(shape: Object, number: int) -> Object:
-    """Return the ``number``-th node of a shape."""
+    """Return the ``number``-th node, a copy of ``shape``."""
     name = f"{shape['metadata']['name']}-{number:04d}"
     labels = {**(shape["metadata"].get("labels") or {}), _HOSTNAME: name}
     metadata = {"name": name, "labels": labels}
@@ -176,13 +177,13 @@ def _node(shape: Object, number: int) -> Object:
 
 
 def _expand(pod: Pod, owners: dict[OwnerKey, Object], scheduler_name: str) -> Object:
-    """Return the whole body of a pod, of which ``pod`` holds what matters to a scheduler."""
+    """Return the body of a pod; ``pod`` holds only the fields that matter to a scheduler."""
     metadata = pod.metadata
     [owner] = metadata.owner_references
     workload = owners[metadata.namespace, owner.kind, owner.name]
     spec = {**workload["spec"]["template"]["spec"], "schedulerName": scheduler_name}
     if owner.kind == "DaemonSet":
-        # Its controller writes each pod's node into the affinity, and adds tolerations.
+        # The DaemonSet controller writes each pod's node into the affinity, and adds tolerations.
         spec |= {
             field: msgspec.to_builtins(getattr(pod.spec, field)) for field in ("affinity", "tolerations")
         }

@@ -1,1 +1,1 @@
-"""Whether everything is in place for a bridge: what `poseidon doctor` looks at."""
+"""The checks of `poseidon doctor`: whether a cluster has all that a bridge needs."""

@@ -1,4 +1,4 @@
-"""Whether the files for TLS with the solver hold certificates that are good now, and a key that belongs to them."""
+"""Checks whether the files for TLS with the solver hold certificates that are valid now, and the matching key."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from protos.conventions.tls import TlsFiles
 
 SOON = timedelta(days=7)
-"""Who ends within this time should have been replaced: cert-manager does so after two thirds of the time."""
+"""Seconds: a certificate that ends sooner is reported; cert-manager renews after two thirds of the lifetime."""
 
 
 def certificate_findings(files: TlsFiles, now: float) -> Iterator[Finding]:
-    """Yield what is found in the files; ``now`` is in seconds since the epoch."""
+    """Yield findings about the certificate files; ``now`` is in seconds since the epoch."""
     when = datetime.fromtimestamp(now, UTC)
     try:
         contents = files.read()
@@ -57,7 +57,7 @@ def _authority(path: Path, content: bytes, now: datetime) -> Finding:
         trusted = load_pem_x509_certificates(content)
     except ValueError as error:
         return Finding(check, Verdict.WRONG, f"{path}: holds no certificate (PEM): {error}")
-    # A file may hold several while one is replaced: the one that is valid longest decides.
+    # A file may hold several certificates while one is replaced; the one that is valid longest decides.
     longest = max(trusted, key=lambda each: each.not_valid_after_utc)
     return _in_time(check, path, longest, now)
 

@@ -1,4 +1,4 @@
-"""Looks whether a bridge would find what it needs: API server, rights, definitions, solver. Changes nothing."""
+"""Checks whether a bridge would find what it needs: API server, rights, definitions, solver. Changes nothing."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from poseidon.kube.client.transport import Transport
 from poseidon.pods.visibility import not_understood
 
 OLDEST_MINOR = 30
-"""Of Kubernetes 1, the oldest minor version that this works with."""
+"""Oldest supported minor version of Kubernetes 1."""
 
 _REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _AT_A_TIME = 8
@@ -37,7 +37,7 @@ DEFINITIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "numa_fit": ("topology.node.k8s.io",),
     }
 )
-"""API groups without which a model has nothing to go by."""
+"""API groups whose objects a cost model needs."""
 
 
 class _Version(msgspec.Struct):
@@ -61,7 +61,7 @@ async def examine(
     namespace: str,
     wall: Callable[[], float] = time.time,
 ) -> AsyncIterator[Finding]:
-    """Yield what is found, one after the other; ``observer`` is a cluster's name for the solver that is nobody's.
+    """Yield all findings; ``observer`` is the cluster name used at the solver, which no bridge has.
 
     ``namespace`` is the bridge's own, where its Lease is.
     """
@@ -98,7 +98,7 @@ async def _api_server(transport: Transport) -> Finding:
 
 
 async def _rights(transport: Transport, wanted: Wanted) -> Finding:
-    """Ask about rights that go together, several at a time."""
+    """Ask the API server about rights, several at a time; return the findings."""
     check = f"rights {wanted.what}"
     asking = asyncio.Semaphore(_AT_A_TIME)
 

@@ -7,16 +7,16 @@ from typing import Any, NamedTuple
 
 
 class Verdict(Enum):
-    """How a check has come out."""
+    """Outcome of a check."""
 
     OK = "ok"
     WARNING = "warning"
-    """A feature that may be wanted does not work."""
+    """An optional feature does not work."""
     WRONG = "wrong"
 
 
 class Finding(NamedTuple):
-    """What a check has found: one line, which says what to do unless all is well."""
+    """Finding of a check: one line, with the remedy unless all is well."""
 
     check: str
     verdict: Verdict

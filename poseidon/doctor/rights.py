@@ -1,4 +1,4 @@
-"""What a bridge has to be allowed, by the folder of ``deploy/`` that grants it; a test compares the two."""
+"""The rights that a bridge needs, by the folder of ``deploy/`` that grants them; a test compares both."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FOLLOW = ("list", "watch")
 
 
 class Right(NamedTuple):
-    """May carry out a verb on a resource of an API group; ``name`` if on one object alone, within ``namespace``."""
+    """A verb on a resource of an API group; ``name`` if on one object only, ``namespace`` if within one."""
 
     group: str
     resource: str
@@ -32,7 +32,7 @@ def _rights(group: str, resources: str, *verbs: str) -> frozenset[Right]:
 
 
 def _to_follow(role: str) -> frozenset[Right]:
-    """Return what it takes to follow the kinds that the role of a folder is for."""
+    """Return the rights to list and watch the kinds that the role of a folder is for."""
     return frozenset(
         Right(kind.group, kind.plural, verb) for kind in FOLLOWED if kind.role == role for verb in kind.verbs
     )
@@ -78,7 +78,9 @@ NETWORK = frozenset().union(
 
 
 class Wanted(NamedTuple):
-    """Rights that go together, for ``what``. ``folder`` of ``deploy/`` grants them. Not ``needed``: some go without."""
+    """Rights for one purpose, ``what``. ``folder`` of ``deploy/`` grants them. Not ``needed``: the bridge works
+    without.
+    """
 
     what: str
     folder: str
@@ -87,7 +89,7 @@ class Wanted(NamedTuple):
 
 
 def iter_wanted(configuration: BridgeConfiguration, namespace: str) -> Iterator[Wanted]:
-    """Yield what a bridge in ``namespace`` makes use of, by its configuration."""
+    """Yield the rights that a bridge in ``namespace`` uses with its configuration."""
     models = {model.name for model in configuration.all_cost_models}
     yield Wanted("base", ".", BASE)
     election = configuration.leader_election
@@ -112,7 +114,7 @@ def iter_wanted(configuration: BridgeConfiguration, namespace: str) -> Iterator[
 
 
 def lease_rights(namespace: str, name: str) -> frozenset[Right]:
-    """Return what leader election takes: a Lease of that name."""
+    """Return the rights for leader election by a Lease with this name."""
     group, resource = "coordination.k8s.io", "leases"
     on_it = {Right(group, resource, verb, namespace, name) for verb in ("get", *_FOLLOW, "patch")}
     return frozenset({Right(group, resource, "create", namespace), *on_it})

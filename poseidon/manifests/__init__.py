@@ -1,1 +1,1 @@
-"""Kubernetes manifests from files: read, checked as a whole, and expanded into the pods they would create."""
+"""Reads Kubernetes manifests from files, checks them as a whole, and expands workloads into their pods."""

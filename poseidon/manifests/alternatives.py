@@ -1,4 +1,4 @@
-"""Chooses one of several objects with one name, because repositories keep alternatives side by side."""
+"""Chooses one of several objects with the same name, because repositories keep alternatives side by side."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _GROUPS_OF_FAMILIES = frozenset(group for group, _ in FAMILIES)
 def one_of_each(
     documents: Iterable[Document], told: list[str], *, strict: bool = False
 ) -> Iterator[Document]:
-    """Yield the documents with one of each object, in the place of the first: the last one that was given.
+    """Yield one document per object: the last one given, in the place of the first.
 
-    Adds a line to ``told`` for each object that is given differently, and names both files.
+    Adds a line with both files to ``told`` for each object that is given with different contents.
     """
     last: dict[_Name, Document] = {}
     order: list[tuple[_Name | None, Document]] = []
@@ -39,7 +39,7 @@ def one_of_each(
 
 
 def _name_of(document: Document) -> _Name | None:
-    """Return a key that tells an object from others; None for objects without a name, or of kinds that are not read."""
+    """Return the key of an object; None for objects without a name, and for kinds that are not read."""
     group = document.api_version.rpartition("/")[0]
     metadata = document.value.get("metadata")
     given = metadata if isinstance(metadata, Mapping) else {}

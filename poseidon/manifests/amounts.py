@@ -1,4 +1,4 @@
-"""Amounts of resources as the API server writes them."""
+"""Parses and writes amounts of resources as the API server does."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _DECIMAL = ("E", "P", "T", "G", "M", "k")
 
 
 def parse_amount(resource: str, value: Number) -> int:
-    """Return an amount in the unit of its resource; what is none, and is told elsewhere, counts as 0."""
+    """Return an amount in the unit of its resource; invalid amounts, which other checks report, count as 0."""
     try:
         return amount(unit_of(resource), value)
     except QuantityError:
@@ -18,14 +18,14 @@ def parse_amount(resource: str, value: Number) -> int:
 
 
 def unit_of(resource: str) -> str:
-    """Return the plain resource that a name of quotas is about: ``cpu`` for ``limits.cpu``."""
+    """Return the resource that a name in a quota refers to: ``cpu`` for ``limits.cpu``."""
     for prefix in ("requests.", "limits."):
         resource = resource.removeprefix(prefix)
     return resource
 
 
 def format_amount(resource: str, value: int) -> str:
-    """Return an amount as a quantity, in its largest unit: ``500m`` of cpu, ``2Gi`` of memory."""
+    """Return an amount as a quantity in the largest unit that fits: ``500m`` of cpu, ``2Gi`` of memory."""
     if unit_of(resource) == "cpu":
         return f"{value}m" if value % 1000 else str(value // 1000)
     for units, step in ((_BINARY, 1024), (_DECIMAL, 1000)):

@@ -1,7 +1,7 @@
-"""Completes objects as an API server would: one state of each, in a served version, with defaults.
+"""Completes objects as an API server would: one version of each object, a served API version, and defaults.
 
-The input is what people write (``generateName``, nodes without ``allocatable``, old versions) and what they
-have dumped, perhaps in several parts between which objects have changed.
+The input is what people write (``generateName``, nodes without ``allocatable``, old versions), and dumps, perhaps
+in several parts between which objects have changed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SERVED_AS = {
         "storage.k8s.io/v1",
     ),
 }
-"""Kinds that were served in earlier versions, with the same meaning as far as scheduling looks at them."""
+"""Kinds that were served under earlier API versions, with the same meaning for scheduling."""
 
 Key = tuple[str, str, str, str]
 """API group, kind, namespace and name."""
@@ -34,8 +34,8 @@ Key = tuple[str, str, str, str]
 def as_held(documents: Iterable[Document]) -> list[Document]:
     """Return the documents as an API server would hold them, in order.
 
-    Of an object that was dumped several times (equal uid) the latest state stays. Objects that only state
-    ``generateName`` are named by it and the first number that is free. A malformed value stays as it is; the conversion
+    Of an object that was dumped several times (equal uid) the latest state stays. The name of an object with
+    ``generateName`` only is that prefix and the first free number. A malformed value stays as it is; the conversion
     reports it.
     """
     found = _latest([_apply_defaults(each) for each in documents])
@@ -57,7 +57,7 @@ def _apply_defaults(document: Document) -> Document:
 
 
 def _latest(documents: list[Document]) -> list[Document]:
-    """Return the documents with one state of each object that has been dumped: the one of the latest version."""
+    """Return the documents with one version of each dumped object: that with the highest resource version."""
     latest: dict[tuple[Key, str], Document] = {}
     kept: list[tuple[tuple[Key, str] | None, Document]] = []
     for each in documents:
@@ -70,7 +70,7 @@ def _latest(documents: list[Document]) -> list[Document]:
 
 
 def _version(document: Document) -> int:
-    """Return the resource version as the number that it is since Kubernetes 1.35, and has been in practice."""
+    """Return the resource version as a number: documented as one since Kubernetes 1.35, and one in practice before."""
     version = _metadata(document).get("resourceVersion")
     text = version if isinstance(version, str) else ""
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 40 else -1

@@ -1,4 +1,4 @@
-"""Reads documents from paths: files, folders and standard input, YAML or JSON, with Lists taken apart.
+"""Reads documents from paths: files, folders and standard input, YAML or JSON; Lists are split into their items.
 
 A file that a user names must contain Kubernetes objects; anything else in it is a defect. Folders contain
 other files, too: values of Helm charts, kustomizations with their patches, dashboards, configuration of other
@@ -33,34 +33,32 @@ from poseidon.manifests.wording import RENDER_FIRST, list_names
 from poseidon.manifests.yaml_text import YamlTextError, parse_yaml
 
 _NAMED = 5
-"""Most files that are named; the others are counted."""
+"""Most files that a warning names; further ones are only counted."""
 
 _OTHER = ("hold no Kubernetes objects", "")
 _TEMPLATES = ("are templates", f"; {RENDER_FIRST}")
 _PATCHES = ("are patches", f"; with {TOOLS} on PATH they are applied")
 _KUSTOMIZATIONS = ("are kustomizations", f"; with {TOOLS} on PATH they are followed")
-"""Why files of folders, or documents of them, are left out, and what to do."""
+"""Reason why kustomizations of folders are left out, and the remedy, as in the three above."""
 
 _API_VERSION = re.compile(r"""^\s*["'{]*apiVersion["']?\s*:""", re.MULTILINE)
 _KIND = re.compile(r"""^\s*["'{]*kind["']?\s*:""", re.MULTILINE)
 _ACTION = re.compile(r"\{\{.*?\}\}", re.DOTALL)
 
 HELD_LIST = {"annotations": {"firmament.io/held-by": "live-cluster"}}
-"""Metadata of a list of objects as a live cluster holds them."""
+"""Metadata that marks a list of objects as held by a live cluster."""
 
 STANDARD_INPUT = "-"
 SUFFIXES = (".yaml", ".yml", ".json")
 
 
 def resembles_manifest(text: str) -> bool:
-    """Return whether text that cannot be parsed was meant to hold an object: it names an API version and a
-    kind.
-    """
+    """Return whether unparsable text was meant to hold an object: it names an API version and a kind."""
     return bool(_API_VERSION.search(text) and _KIND.search(text))
 
 
 def has_template_actions(text: str) -> bool:
-    """Return whether text has places that a template engine fills in, as those of Helm charts have."""
+    """Return whether text has actions of a template engine, as Helm charts have."""
     return bool(_ACTION.search(text))
 
 
@@ -69,8 +67,8 @@ class Document:
     """One object as parsed. ``source`` names the file, and the place in it where the file holds several.
 
     ``template``: the object comes from a folder's file with template actions, so that its faults may be places
-    that are still to be filled in. ``held``: a live cluster holds it, so that it is used as far as it can be, whatever
-    its API server would refuse by now.
+    that are still to be filled in. ``held``: a live cluster holds it, so it is used as far
+    as possible, even if the API server would refuse it today.
     """
 
     source: str
@@ -83,7 +81,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class _Fault:
-    """What is wrong at a place. ``foreign``: it is not a broken Kubernetes object, but none at all."""
+    """A fault and its place. ``foreign``: the document is no Kubernetes object, rather than a broken one."""
 
     where: str
     problem: str
@@ -95,7 +93,7 @@ class _Fault:
 
 @dataclass(frozen=True, slots=True)
 class GivenText:
-    """YAML or JSON that a program has at hand; ``source`` is what messages call it."""
+    """YAML or JSON that a program passes as text; messages call it ``source``."""
 
     source: str
     text: str
@@ -103,7 +101,7 @@ class GivenText:
 
 @dataclass(frozen=True, slots=True)
 class GivenObject:
-    """An object, or a list of them, as a program has read it; ``held``: from a live cluster."""
+    """An object, or a list of objects, that a program has parsed; ``held``: from a live cluster."""
 
     source: str
     value: Any
@@ -111,18 +109,18 @@ class GivenObject:
 
 
 Given = str | GivenText | GivenObject
-"""A path, or what a program has."""
+"""A path, or content that a program passes."""
 
 
 def read_documents(
     paths: Iterable[Given], defects: list[str], warnings: list[str], kustomized: Iterable[str] = ()
 ) -> Iterator[Document]:
-    """Yield every object below ``paths``, in order of paths, files and documents; then what kustomizations make.
+    """Yield all objects in ``paths``, in order of paths, files and documents; then those that kustomizations make.
 
     ``-`` is standard input; folders are searched recursively in sorted order for .yaml, .yml and .json files. A
-    kustomization among them is built if there is a program for that, and then replaces the files that it uses.
-    Kustomizations in the folders ``kustomized`` must be built. What cannot be read or is no object is added to
-    ``defects`` as ``file: what is wrong; what to do``; what is found in a folder and is no Kubernetes object, to
+    kustomization among them is built if ``kustomize`` or ``kubectl`` is there, and then replaces the files that it
+    uses. Kustomizations in the folders ``kustomized`` must be built. Unreadable files, and named documents that are
+    no objects, are added to ``defects`` as ``file: what is wrong; what to do``; other documents in folders, to
     ``warnings``.
     """
     for path in paths:
@@ -145,7 +143,7 @@ def read_documents(
 
 
 def _iter_named(source: str, content: bytes, defects: list[str]) -> Iterator[Document]:
-    """Yield the objects of what the user has named. Whatever is none is a defect."""
+    """Yield the objects of a file that the user has named; a document that is no object is a defect."""
     faults: list[_Fault] = []
     text = _decode(source, content, faults)
     if text is not None:
@@ -160,7 +158,7 @@ def _iter_objects(given: GivenObject, defects: list[str]) -> Iterator[Document]:
 
 
 def _kustomize(folder: Path, defects: list[str]) -> Iterator[Document]:
-    """Yield the objects of a folder that the user wants to have kustomized."""
+    """Yield the objects that the kustomization of a folder makes."""
     try:
         made = build(folder)
     except KustomizeError as error:
@@ -170,7 +168,7 @@ def _kustomize(folder: Path, defects: list[str]) -> Iterator[Document]:
 
 
 class _Folder:
-    """The objects of a folder's files; files and documents that are none are left out with a warning."""
+    """The objects of a folder's files; files and documents that hold no object are left out with a warning."""
 
     def __init__(self, folder: Path, defects: list[str], warnings: list[str]) -> None:
         self._folder, self._defects, self._warnings = folder, defects, warnings
@@ -182,7 +180,7 @@ class _Folder:
         }
 
     def documents(self) -> Iterator[Document]:
-        """Yield them, those of a kustomization where its file stands."""
+        """Yield the objects of the folder; those of a kustomization in the place of its file."""
         found = (
             file for file in self._folder.rglob("*") if file.suffix in SUFFIXES or file.name in KUSTOMIZATIONS
         )
@@ -207,7 +205,7 @@ class _Folder:
         self._tell()
 
     def _follow(self, known: list[Kustomization]) -> tuple[dict[Path, bytes], set[Path]]:
-        """Return the objects that kustomizations make, by their files, and the files that these have read."""
+        """Build the kustomizations; return what they make, by file, and the files that they have used."""
         made: dict[Path, bytes] = {}
         used: set[Path] = set()
         for root in roots(known) if known and command() else ():
@@ -287,8 +285,8 @@ def _unparsable(source: str, text: str, error: Exception) -> _Fault:
 
 
 def _parse_json(text: str) -> list[Any]:
-    """Return the values of JSON documents, one after the other as `jq` and repeated `kubectl get` print them."""
-    # An absurdly long integer becomes text here, and is refused where its field is converted.
+    """Return the values of JSON documents that follow one another, as `jq` and repeated `kubectl get` print them."""
+    # An absurdly long integer stays text, and is refused where its field is converted.
     text = repair_characters(text.encode()).decode() if "\\u" in text else text
     decoder = json.JSONDecoder(parse_int=lambda digits: int(digits) if len(digits) < 100 else digits)
     values: list[Any] = []
@@ -304,7 +302,7 @@ def _parse_json(text: str) -> list[Any]:
 
 
 def _parse_either(text: str) -> list[Any]:
-    """Parse YAML; what looks like JSON is tried as such first, being much faster to read."""
+    """Parse YAML; text that looks like JSON is first tried as JSON, which is much faster."""
     if text.lstrip()[:1] == "{":
         try:
             return _parse_json(text)
@@ -316,7 +314,8 @@ def _parse_either(text: str) -> list[Any]:
 def _objects(
     where: str, value: Any, faults: list[_Fault], kind: str = "", version: str = "", *, held: bool = False
 ) -> Iterator[Document]:
-    """Yield the object, or those of a List. ``kind`` and ``version`` hold where the object names none.
+    """Yield an object, or the objects of a List. ``kind`` and ``version`` apply if the object states none. ``held``:
+    it comes from a list that a live cluster holds.
 
     ``held``: it comes from a list of what a live cluster holds.
     """
@@ -341,7 +340,7 @@ def _objects(
 def _items(
     where: str, value: dict[str, Any], faults: list[_Fault], kind: str, version: str, *, held: bool
 ) -> Iterator[Document]:
-    """Yield the items of a list; those of a typed one (PodList) need not repeat kind and version."""
+    """Yield the objects of a list; items of a typed list (PodList) need not repeat kind and version."""
     items = value.get("items")
     if items is not None and not isinstance(items, list):
         faults.append(_Fault(where, f"{kind}List: items: expected a list; correct it"))

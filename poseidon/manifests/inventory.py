@@ -1,4 +1,4 @@
-"""Turns documents into typed objects: each one is converted, checked, and kept once."""
+"""Converts documents to typed objects, and checks and keeps each of them once."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ _LISTS: dict[type[KubeStruct], str] = {
     **dict.fromkeys(DEVICE_KINDS, "devices"),
     **{kind.struct: "for_models" for kind in KINDS if kind.left_out},
 }
-"""Where objects are kept, see ``Inventory``; others are workloads."""
+"""The field of ``Inventory`` for each type of object; all other types are workloads."""
 
 Workload = ReplicaWorkload | DaemonSet | Job
 
 
 @dataclass(slots=True)
 class Inventory:
-    """The objects of the input that placement reads, in order of appearance.
+    """The objects of the input that matter to placement, in order of appearance.
 
-    Every pod gets its namespace, and ``namespace/name`` as its uid: this is unique within one input, whatever
-    was copied into it.
+    Every pod gets its namespace, and ``namespace/name`` as its uid, which is unique within one input even if
+    files were copied into it.
     """
 
     nodes: list[Node] = field(default_factory=list)
@@ -59,7 +59,7 @@ class Inventory:
     pods: list[Pod] = field(default_factory=list)
     """Pods of the input itself."""
     workloads: list[tuple[str, Workload]] = field(default_factory=list)
-    """Workloads with their kinds."""
+    """Workloads, each with its kind."""
     cron_jobs: list[CronJob] = field(default_factory=list)
     """CronJobs."""
     priority_classes: list[PriorityClass] = field(default_factory=list)
@@ -67,7 +67,7 @@ class Inventory:
     storage: list[KubeStruct] = field(default_factory=list)
     """Claims, volumes, storage classes and CSI objects."""
     devices: list[KubeStruct] = field(default_factory=list)
-    """Devices, their classes, claims of them and templates of claims."""
+    """Devices, device classes, device claims and templates of device claims."""
     budgets: list[DisruptionBudget] = field(default_factory=list)
     """PodDisruptionBudgets."""
     services: list[Service] = field(default_factory=list)
@@ -79,17 +79,17 @@ class Inventory:
     quotas: list[ResourceQuota] = field(default_factory=list)
     """ResourceQuotas."""
     for_models: list[KubeStruct] = field(default_factory=list)
-    """Objects that only models or groups use."""
+    """Objects that only cost models or pod groups use."""
 
 
 def take_inventory(documents: Iterable[Document], defects: list[str], warnings: list[str]) -> Inventory:
-    """Convert and check every document; kinds that play no part are skipped, with a warning if they hold pods.
+    """Convert and check every document; kinds without effect are skipped, with a warning if they hold pods.
 
-    Adds ``file: Kind ns/name: field: what is wrong; what to do`` to ``defects`` for each fault, and likewise
-    to ``warnings`` for what is odd but usable, and for objects that only models look at.
+    Adds ``file: Kind ns/name: field: what is wrong; what to do`` to ``defects`` for each fault; in the same
+    form to ``warnings`` for odd but usable objects, and for faults of objects that only cost models use.
 
-    Objects of a live cluster are never a defect: an object that can be read is taken as the bridge takes it, even with
-    faults; others are left out. ``warnings`` gets a line about each.
+    Objects of a live cluster are never defects: a readable object is used as the bridge uses it, even with faults; an
+    unreadable one is left out. ``warnings`` gets a line about each.
     """
     inventory, validator, quarantine = Inventory(), Validator(), Quarantine()
     others: list[Document] = []
@@ -128,7 +128,7 @@ def take_inventory(documents: Iterable[Document], defects: list[str], warnings: 
 
 
 def _what_is_odd(document: Document, found: KubeStruct, faults: Sequence[Defect]) -> Iterator[str]:
-    """Yield a line if something is wrong with an object that a live cluster holds all the same."""
+    """Yield a warning if an object that a live cluster holds has faults."""
     if not faults:
         return
     more = f", and {len(faults) - 1} more" if len(faults) > 1 else ""
@@ -143,7 +143,7 @@ def _namespace_of(kind: str, metadata: ObjectMeta) -> str:
 
 
 def _convert(document: Document, kind: type[KubeStruct]) -> tuple[Any, str]:
-    """Return an object and what is wrong with it; None for one that is wrong."""
+    """Return an object and its faults; None instead of an object that cannot be used."""
     try:
         return convert_object(document.value, kind), ""
     except MalformedObjectError as error:
@@ -166,12 +166,12 @@ def _file(inventory: Inventory, kind: ObjectKind, found: Any) -> None:
 
 
 def is_read(group: str, kind: str) -> bool:
-    """Return whether objects of a kind are read here."""
+    """Return whether objects of a kind are read."""
     return (group, kind) in BY_NAME
 
 
 def identity(document: Document) -> str:
-    """Return ``file: Kind ns/name`` as far as it is known; without the file for objects that come from none."""
+    """Return ``file: Kind ns/name`` as far as it is known; without the file if the object comes from none."""
     metadata = document.value.get("metadata")
     given = metadata if isinstance(metadata, dict) else {}
     name = given.get("name") or "(no name)"

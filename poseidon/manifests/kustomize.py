@@ -1,4 +1,4 @@
-"""Kustomizations: the folders that they build, the files that they use, and their results.
+"""Builds kustomizations, and finds the files that they use.
 
 ``kustomize`` or ``kubectl`` does the work; without both, the files are read as they are.
 """
@@ -16,7 +16,7 @@ from typing import Any
 from poseidon.manifests.yaml_text import YamlTextError, parse_yaml
 
 FILES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
-"""Names that a kustomization's file may have."""
+"""Names of files that hold a kustomization."""
 
 TOOLS = "kustomize or kubectl"
 _SECONDS = 120
@@ -24,11 +24,11 @@ _PATCH_FIELDS = ("patches", "patchesStrategicMerge", "patchesJson6902")
 
 
 class KustomizeError(ValueError):
-    """A folder of which nothing can be made; the text says why."""
+    """A kustomization that cannot be built; the text says why."""
 
 
 def command() -> tuple[str, ...]:
-    """Return the command that makes objects of a folder, without the folder; () if there is none."""
+    """Return the command that builds a folder, without the folder's name; () if no program is installed."""
     for name, verb in (("kustomize", "build"), ("kubectl", "kustomize")):
         if found := shutil.which(name):
             return found, verb
@@ -64,8 +64,9 @@ def build(folder: Path) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Kustomization:
-    """A kustomization's ``file``. ``used`` are the files, and folders with kustomizations, that it names; ``patches``
-    those that it applies to objects. ``is_component``: it makes nothing by itself."""
+    """A kustomization in ``file``: ``used`` are files and folders that it names, ``patches`` the patches among them.
+    ``is_component``: it makes no objects by itself.
+    """
 
     file: Path
     used: frozenset[Path]
@@ -74,24 +75,24 @@ class Kustomization:
 
     @property
     def folder(self) -> Path:
-        """The folder that it makes objects of."""
+        """The folder of the kustomization."""
         return self.file.parent
 
 
 def kustomizations(files: Iterable[Path]) -> list[Kustomization]:
-    """Read those of ``files`` that are kustomizations; one that cannot be read names nothing."""
+    """Return the kustomizations among ``files``; an unreadable one names no files."""
     return [_read(file) for file in files if file.name in FILES]
 
 
 def roots(found: Iterable[Kustomization]) -> list[Kustomization]:
-    """Return the kustomizations that no other one uses."""
+    """Return the kustomizations that no other kustomization uses."""
     known = list(found)
     used = {folder for each in known for folder in each.used}
     return [each for each in known if not each.is_component and each.folder.resolve() not in used]
 
 
 def find_used_files(root: Kustomization, found: Iterable[Kustomization]) -> frozenset[Path]:
-    """Return all files that a kustomization uses, those of kustomizations that it uses among them."""
+    """Return all files that a kustomization uses, directly or through others."""
     by_folder = {each.folder.resolve(): each for each in found}
     reached: set[Path] = set()
     waiting = [root.folder.resolve()]
@@ -117,9 +118,9 @@ def _read(file: Path) -> Kustomization:
 
 
 def _paths(folder: Path, text: str) -> Iterator[Path]:
-    """Yield what a text names: a file or folder, as such or after the key of a generator's entry."""
+    """Yield the path that a text names, also without the key in front of it, as in entries of generators."""
     for name in (text, text.partition("=")[2]):
-        # What is written out in place has several lines; a URL names nothing here.
+        # Patches written in place have several lines; URLs name no file.
         if name and len(name) < 1000 and "\n" not in name and "\0" not in name and "://" not in name:
             try:
                 path = (folder / name).resolve()
@@ -130,7 +131,7 @@ def _paths(folder: Path, text: str) -> Iterator[Path]:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Yield all texts within a value, each part once."""
+    """Yield all texts within a value, each distinct part once."""
     seen: set[int] = set()
     waiting = [value]
     while waiting:

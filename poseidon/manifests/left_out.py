@@ -1,8 +1,7 @@
-"""Names parts of an input that no plan can use: unknown kinds, pods of other schedulers, pods on unknown
-nodes.
+"""Warns of parts of an input that a plan cannot use: unknown kinds, pods of other schedulers, pods on unknown nodes.
 
-Most kinds have nothing to do with scheduling and are skipped silently. Unknown kinds with templates of pods
-are named, because some controller creates pods from them.
+Most kinds have nothing to do with scheduling and are skipped silently. A warning names unknown kinds with pod
+templates, because some controller creates pods from them.
 """
 
 from __future__ import annotations
@@ -29,13 +28,13 @@ _NO_PODS_OF_THEIR_OWN = frozenset(
         ("trainer.kubeflow.org", "ClusterTrainingRuntime"),
     }
 )
-"""Templates, and copies of them, whose pods others create."""
+"""Kinds that hold pod templates from which another object creates the pods."""
 
 _KNOWN = _NO_PODS_OF_THEIR_OWN | FAMILIES.keys()
 
 
 def unread(documents: Iterable[Document], templates: Sequence[Document]) -> Iterator[str]:
-    """Yield a line per kind of documents that are not read, and one for ``templates``, yet to be filled in."""
+    """Yield a warning per kind that is not read, and one for ``templates`` with unfilled places."""
     holding_pods: dict[tuple[str, str], list[str]] = defaultdict(list)
     for document in documents:
         group, kind = document.api_version.rpartition("/")[0], document.kind
@@ -64,9 +63,9 @@ def unread(documents: Iterable[Document], templates: Sequence[Document]) -> Iter
 
 
 def holds_pods(value: object) -> bool:
-    """Return whether an object has a template of pods somewhere inside, at any depth.
+    """Return whether an object contains a pod template, at any depth.
 
-    That is ``*template.spec.containers``, or without the ``spec``, and ``podSpec.containers``.
+    Such a template is ``*template.spec.containers``, ``*template.containers`` or ``podSpec.containers``.
     """
     seen: set[int] = set()
     waiting: list[object] = [value]
@@ -100,7 +99,7 @@ def _is_template(key: object, value: Any) -> bool:
 
 
 def pods_left_out(elsewhere: Sequence[Pod], of_others: Sequence[Pod]) -> Iterator[str]:
-    """Yield a line for pods on nodes that are not in the input, and one for pods that wait for other schedulers."""
+    """Yield a warning for pods on nodes that the input lacks, and one for waiting pods of other schedulers."""
     if elsewhere:
         names = (get_qualified_name(pod.metadata) for pod in elsewhere)
         nodes = dict.fromkeys(repr(pod.spec.node_name) for pod in elsewhere)

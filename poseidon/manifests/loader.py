@@ -1,4 +1,4 @@
-"""Loads a cluster from paths: returns its nodes and pods, or all defects at once."""
+"""Loads a cluster from paths: returns its nodes and pods, or raises an error with all defects."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from poseidon.pods.tasks import get_qualified_name
 
 
 class ManifestError(ValueError):
-    """Manifests that cannot be used. ``lines``: one per defect: file, object, field, fault and remedy."""
+    """Manifests that cannot be used. ``lines``: one line per defect: file, object, field, fault and remedy."""
 
     def __init__(self, lines: Iterable[str]) -> None:
         self.lines = tuple(lines)
@@ -43,21 +43,19 @@ class Manifests:
     namespaces: tuple[Namespace, ...]
     """Namespaces, with their labels."""
     pods: tuple[Pod, ...]
-    """Pods of the input, and those that its workloads would create; each uid is ``namespace/name`` and
-    unique.
-    """
+    """Pods of the input, and those that its workloads would create; uids are ``namespace/name``, and unique."""
     priority_classes: tuple[PriorityClass, ...]
     """PriorityClasses."""
     warnings: tuple[str, ...]
     """Lines for people."""
     for_models: tuple[KubeStruct, ...] = ()
-    """Objects that only models or groups use."""
+    """Objects that only cost models or pod groups use."""
     storage: tuple[KubeStruct, ...] = ()
     """Claims, volumes, storage classes and CSI nodes."""
     devices: tuple[KubeStruct, ...] = ()
-    """Devices, their classes, and claims of them."""
+    """Devices, device classes and device claims."""
     owners: tuple[tuple[str, ScaledOwner], ...] = ()
-    """Sizes of workloads, by kind."""
+    """Sizes of workloads, with their kinds."""
     budgets: tuple[DisruptionBudget, ...] = ()
     """PodDisruptionBudgets."""
     daemon_sets: tuple[ObjectMeta, ...] = ()
@@ -65,22 +63,23 @@ class Manifests:
     services: tuple[Service, ...] = ()
     """Services."""
     refused: Mapping[str, str] = field(default_factory=dict)
-    """By uid, why the API server would refuse a pod."""
+    """The reason, by uid, for each pod that the API server would refuse."""
     suspended: tuple[Pod, ...] = ()
-    """Pods that exist only once their owners, which are in queues, are resumed; they are not among ``pods``."""
+    """Pods that are created only once their owners, which are in queues, are resumed; not part of ``pods``."""
     set_aside: tuple[str, ...] = ()
-    """Those ``warnings`` that concern single objects, which are used in part or not at all."""
+    """Those ``warnings`` that concern single objects, which are used only in part or not at all."""
     is_live: bool = False
-    """Whether it is a live cluster, or saved from one; then nothing is refused."""
+    """Whether the input is a live cluster, or saved from one; then no object is refused."""
 
 
 def load_manifests(
     paths: Iterable[Given], kustomized: Iterable[str] = (), *, strict: bool = False
 ) -> Manifests:
-    """Read files, folders, ``-`` (standard input), what a program has, and what the folders ``kustomized`` make.
+    """Read files, folders, ``-`` (standard input), content passed by a program, and kustomizations in
+    ``kustomized``.
 
-    Of an object that is given differently the last counts; with ``strict`` that is a defect. Raises ``ManifestError``
-    listing all defects.
+    Of an object that is given with different contents the last counts; with ``strict`` it is a defect. Raises
+    ``ManifestError`` listing all defects.
     """
     defects: list[str] = []
     warnings: list[str] = []
@@ -96,9 +95,9 @@ def load_manifests(
 
 
 def build_live_manifests(documents: Iterable[Document], left_out: Iterable[str]) -> Manifests:
-    """Return what a live cluster holds, nothing of which is refused: what cannot be used is left out, and named.
+    """Return the cluster that live objects describe; unusable objects are left out with a warning, not refused.
 
-    ``documents`` are ``held``; ``left_out``: a line about each object that could not even be read.
+    ``documents`` are ``held``; ``left_out``: a line about each object that could not be parsed.
     """
     warnings = [*left_out]
     inventory = take_inventory(one_of_each(as_held(documents), warnings), [], warnings)
@@ -108,9 +107,9 @@ def build_live_manifests(documents: Iterable[Document], left_out: Iterable[str])
 def _complete(
     inventory: Inventory, warnings: list[str], families: Families | None = None, *, is_live: bool
 ) -> Manifests:
-    """Add what controllers would make of an input, and what is odd about it as a whole.
+    """Return the manifests of an input: adds what controllers would create, and warnings about the input as a whole.
 
-    ``families``: what controllers of other projects would create.
+    ``families``: the pods that controllers of other projects would create.
     """
     set_aside = tuple(warnings)
     expansion = expand(inventory)
@@ -118,7 +117,7 @@ def _complete(
     created = (*expansion.pods, *families.pods, *expansion.suspended, *families.suspended)
     later = {pod.metadata.uid for pod in (*expansion.suspended, *families.suspended)}
     names = {pod.metadata.uid for pod in created}
-    # A pod that has ended makes room, also in name, for the one that replaces it.
+    # A pod that has ended frees its resources, and its name for its replacement.
     existing = [pod for pod in inventory.pods if not (pod.terminal and pod.metadata.uid in names)]
     admission = play_admission(
         (*existing, *created), inventory.runtime_classes, inventory.limit_ranges, inventory.quotas
@@ -154,7 +153,9 @@ def _complete(
 
 
 def _not_due(cron_jobs: Sequence[CronJob]) -> Iterator[str]:
-    """Yield a line if there are CronJobs: a plan is about now, and they start pods at times of their own."""
+    """Yield a warning if there are CronJobs: they start pods at times of their own, and a plan is for the present
+    moment.
+    """
     if not cron_jobs:
         return
     first = cron_jobs[0].metadata

@@ -1,8 +1,8 @@
-"""Names objects that an input refers to and lacks, with the command that prints them, and group settings
-without effect.
+"""Warns of missing objects that an input refers to, with the command that prints them, and of settings without
+effect.
 
-Dumps are rarely complete. A missing object lets pods wait, or weakens rules, for reasons that do not exist in
-the cluster.
+Dumps are rarely complete. If an object is missing only in the dump, pods wait or rules are weaker in the plan,
+unlike in the cluster.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _RESOURCES = {
 
 @dataclass(slots=True)
 class _Missing:
-    """Objects of one kind that others refer to; ``users`` are the referring objects."""
+    """Missing objects of one kind; ``users`` are the objects that refer to them."""
 
     kind: str
     consequence: str
@@ -79,7 +79,7 @@ def missing_references(
     namespaces: Iterable[Namespace],
     storage: Iterable[KubeStruct],
 ) -> Iterator[str]:
-    """Yield a line for people per kind of which objects are missing that pods in ``pods`` depend on."""
+    """Yield a warning per kind of missing objects that ``pods`` depend on."""
     living = [pod for pod in pods if not pod.terminal]
     yield from _priority_classes(living, PriorityResolver(priority_classes))
     yield from _namespaces(living, {each.metadata.name for each in namespaces})
@@ -87,7 +87,7 @@ def missing_references(
 
 
 def missing_app_groups(pods: Iterable[Pod], known: Iterable[str]) -> Iterator[str]:
-    """Yield a line for people if pods name AppGroups (``namespace/name``) that are not among ``known``."""
+    """Yield a warning if pods name AppGroups (``namespace/name``) that are not among ``known``."""
     missing = _Missing(
         "AppGroup", "so its pods count as any", suggest_printing("appgroups.appgroup.diktyo.x-k8s.io")
     )
@@ -100,7 +100,7 @@ def missing_app_groups(pods: Iterable[Pod], known: Iterable[str]) -> Iterator[st
 
 
 def missing_daemon_sets(pods: Iterable[Pod], known: Iterable[ObjectMeta]) -> Iterator[str]:
-    """Yield a line for people per DaemonSet that pods name as theirs and that is not among ``known``."""
+    """Yield a warning per DaemonSet that owns pods and is not among ``known``."""
     daemon_sets = DaemonSets()
     for each in known:
         daemon_sets.put(get_qualified_name(each), each)
@@ -128,7 +128,7 @@ def _priority_classes(pods: Iterable[Pod], priorities: PriorityResolver) -> Iter
 
 
 def _namespaces(pods: Sequence[Pod], known: set[str]) -> Iterator[str]:
-    """Yield warnings: rules that select namespaces by labels find only those whose labels are known."""
+    """Yield warnings that rules which select namespaces by labels find only namespaces with known labels."""
     choosing = next((pod for pod in pods if any(map(_chooses_namespaces, _terms(pod)))), None)
     if choosing is None:
         return
@@ -203,7 +203,7 @@ def _storage(pods: Sequence[Pod], storage: Sequence[KubeStruct]) -> Iterator[str
 
 
 def _find_driver(volume: PersistentVolume) -> str:
-    """Return the driver of a volume of the input, "" for one that has none."""
+    """Return the driver of a volume of the input, "" if it has none."""
     return volume.spec.csi.driver if volume.spec.csi is not None and not is_made(volume) else ""
 
 
@@ -221,7 +221,7 @@ def _pod(pod: Pod) -> str:
 
 
 def not_honoured(groups: Groups) -> Iterator[str]:
-    """Yield a line for people per group with settings that are not honoured."""
+    """Yield a warning per group whose settings are not all honoured."""
     for group in groups:
         ignored = groups.not_honoured(group)
         if ignored:
@@ -230,7 +230,7 @@ def not_honoured(groups: Groups) -> Iterator[str]:
 
 
 def missing_groups(groups: Groups) -> Iterator[str]:
-    """Yield a line for people per kind of which objects are not known that say how many pods go together."""
+    """Yield a warning per kind of missing objects that define the sizes of pod groups."""
     missing: dict[str, _Missing] = {}
     for group in groups:
         if groups.demand(group) is None and group.member.source.kind != YUNIKORN:

@@ -38,7 +38,7 @@ from poseidon.pods.tasks import HIGHEST, LOWEST
 from poseidon.volumes.requirements import volume_rules
 
 MAX_PODS = 1_000_000
-"""More pods than any cluster runs (Kubernetes supports 150,000); a larger number is a slip."""
+"""More pods than any cluster runs (Kubernetes supports 150,000); a larger number must be a mistake."""
 
 _NAME = re.compile(r"[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?", re.ASCII)
 
@@ -56,13 +56,13 @@ _BINDING_MODES = ("", "Immediate", "WaitForFirstConsumer")
 
 
 class Validator:
-    """Checks objects one by one. It remembers pod specs it has seen, since most are copies of a template."""
+    """Checks objects one by one; remembers checked pod specs, since most are copies of a template."""
 
     def __init__(self) -> None:
         self._classes = ClassTable()
 
     def defects(self, found: KubeStruct) -> Iterator[Defect]:
-        """Yield what is wrong with an object of any kind that is read."""
+        """Yield the faults of an object of any kind that is read."""
         metadata: ObjectMeta = found.metadata  # type: ignore[attr-defined]  # every kind that is read has it
         yield from _metadata_defects(metadata)
         if isinstance(found, Node):
@@ -90,7 +90,7 @@ class Validator:
             yield from self._workload_defects(found)
 
     def warnings(self, found: KubeStruct) -> Iterator[Defect]:
-        """Yield what is odd but usable."""
+        """Yield warnings about an object that is odd but usable."""
         if isinstance(found, Node) and found.status.allocatable and "pods" not in found.status.allocatable:
             yield Defect(
                 "status.allocatable.pods", "missing, so no pod fits on the node; add one, such as 110"
@@ -114,7 +114,7 @@ class Validator:
             yield defect.prefix_path("spec.template")
 
     def pod_template_defects(self, template: PodTemplate) -> Iterator[Defect]:
-        """Yield what is wrong with a template of pods."""
+        """Yield the faults of a pod template."""
         yield from label_defects(template.metadata.labels, "metadata.labels")
         yield from self._pod_defects(Pod(metadata=template.metadata, spec=template.spec))
 
@@ -161,13 +161,13 @@ def _count_defects(found: KubeStruct) -> Iterator[Defect]:
 
 
 def storage_defects(found: KubeStruct) -> Iterator[Defect]:
-    """Yield what the API server would refuse in a storage object, as far as it matters here."""
+    """Yield faults for which the API server would refuse a storage object, as far as they matter for scheduling."""
     if isinstance(found, PersistentVolume):
         yield from _size_defects(found.spec.capacity, "spec.capacity")
         rules: list[Defect] = []
         volume_rules(found, rules)
         for defect in rules:
-            # The checks are those of a pod's affinity, which is the same type elsewhere.
+            # Checked as the affinity of a pod, which has the same type.
             path = defect.field.replace(
                 "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution",
                 "spec.nodeAffinity.required",
@@ -181,7 +181,7 @@ def storage_defects(found: KubeStruct) -> Iterator[Defect]:
 
 
 def _admission_defects(found: LimitRange | ResourceQuota | RuntimeClass) -> Iterator[Defect]:
-    """Yield what is no amount in an object that admission reads."""
+    """Yield the invalid amounts of an object that admission reads."""
     parts: list[tuple[str, Resources]] = []
     if isinstance(found, ResourceQuota):
         parts = [("spec.hard", found.spec.hard), ("status.used", found.status.used)]

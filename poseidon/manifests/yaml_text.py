@@ -1,4 +1,4 @@
-"""YAML as kubectl reads it.
+"""Parses YAML as kubectl does.
 
 Plain scalars become null, booleans, integers and floats, never dates or base-60 numbers. libyaml parses where
 PyYAML was built with it. A key given twice is an error, since one of the two would be lost; so are aliases that
@@ -23,12 +23,14 @@ if TYPE_CHECKING:
 _BASE: type = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 MOST_LEVELS = 1_000
-"""How deep values may be nested. PyYAML's binding of libyaml recurses in C: 30,000 levels end the process."""
+"""Deepest nesting of values. PyYAML's binding of libyaml recurses in C, and 30,000 levels crash the process."""
 
 _MOST_BRACKETS = 200
 _NO_BRACKETS = re.compile(r"[^\[\]{}]+")
 _DEEP_BLOCK = re.compile(r"[ \t?:-]{400}")
-"""A block begins right of the one that holds it, or, as a list in a mapping, where that begins: two levels a column."""
+"""Matches the indentation of blocks. A nested block is indented further, except lists in mappings: two levels per
+column.
+"""
 
 
 class YamlTextError(ValueError):
@@ -41,7 +43,7 @@ class YamlTextError(ValueError):
 
 
 def parse_yaml(text: str) -> list[Any]:
-    """Return the values of all documents, None for empty ones; raises ``YamlTextError``."""
+    """Return the values of all documents, None for empty documents; raises ``YamlTextError``."""
     try:
         if _may_be_deep(text):
             _check_levels(text)
@@ -50,10 +52,10 @@ def parse_yaml(text: str) -> list[Any]:
         place = _place(error.problem_mark or error.context_mark)
         raise YamlTextError(place, error.problem or error.context or "unreadable") from None
     except yaml.YAMLError as error:
-        # A ReaderError spans several lines; its first says which character is at fault.
+        # A ReaderError spans several lines; its first line names the bad character.
         raise YamlTextError("", str(error).splitlines()[0]) from None
     except ValueError as error:
-        # PyYAML lets those of its scalar constructors through, such as the limit on digits of an integer.
+        # PyYAML passes on errors of its scalar constructors, such as the limit on digits of an integer.
         raise YamlTextError("", str(error)) from None
 
 
@@ -62,18 +64,18 @@ def _place(mark: Mark | LibyamlMark | None) -> str:
 
 
 def _may_be_deep(text: str) -> bool:
-    """Return whether values may be nested more than ``MOST_LEVELS`` deep, without parsing; nearly never true."""
+    """Return whether values may be nested deeper than ``MOST_LEVELS``, without parsing; nearly never true."""
     if _DEEP_BLOCK.search(text):
         return True
     if text.count("[") + text.count("{") <= _MOST_BRACKETS:
         return False
-    # Those in quotes and comments count as well.
+    # Brackets in quotes and comments count as well.
     brackets = _NO_BRACKETS.sub("", text)
     return max(accumulate(1 if each in "[{" else -1 for each in brackets)) > _MOST_BRACKETS
 
 
 def _check_levels(text: str) -> None:
-    """Raise ``YamlTextError`` if values are nested too deep, and ``yaml.YAMLError``; nothing is made of them."""
+    """Raise ``YamlTextError`` if values are nested too deep; only scans, and may raise ``yaml.YAMLError``."""
     level = 0
     for event in yaml.parse(text, Loader=_BASE):
         if isinstance(event, yaml.CollectionStartEvent):
@@ -88,7 +90,7 @@ class _ManifestLoader(_BASE):  # type: ignore[misc]  # the base is chosen at run
     yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012 - PyYAML's own hook
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        """Refuse repeated keys; keys brought in by ``<<`` may be overridden, which is their point."""
+        """Refuse repeated keys; keys merged by ``<<`` may be overridden."""
         seen: set[str] = set()
         for key, _ in node.value:
             if not isinstance(key, yaml.ScalarNode) or key.tag == "tag:yaml.org,2002:merge":
@@ -103,7 +105,7 @@ class _ManifestLoader(_BASE):  # type: ignore[misc]  # the base is chosen at run
 
 
 class _CountingLoader(CountedDocuments, _ManifestLoader):
-    """For texts with aliases."""
+    """A loader for texts with aliases, which counts the values that they repeat."""
 
 
 def _resolve(tag: str, pattern: str, first: str) -> None:

@@ -1,1 +1,1 @@
-"""What a bridge told a solver and heard from it, as files: written while it runs, read by ``poseidon simulate``."""
+"""Records the stream between a bridge and a solver in files, which ``poseidon simulate`` reads."""

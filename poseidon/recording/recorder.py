@@ -1,4 +1,4 @@
-"""Records a stream to a solver beside it: the event loop hands entries over, a thread compresses and writes them.
+"""Records a stream to a solver: the event loop hands entries over, and a thread compresses and writes them.
 
 What is recorded are the messages of the protocol, which hold what placement reads and nothing else: no environments, no
 commands, no content of Secrets. A disk that is slow or full costs entries, never a binding.
@@ -22,11 +22,11 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 _log = logging.getLogger(__name__)
 
 _MOST_WAITING = 64 << 20
-"""Bytes of entries that wait to be written, at most."""
+"""Limit on the bytes of entries that wait to be written."""
 _BLOCK = 256 << 10
 """Bytes of entries that are compressed together."""
 _BATCH = 2000
-"""Events of a message in a file's beginning."""
+"""Number of events per message in the beginning of a file."""
 CLOSE_SECONDS = 3.0
 
 
@@ -40,7 +40,9 @@ class StreamRecorder:
         configuration: Mapping[str, Any],
         block_seconds: float = 1.0,
     ) -> None:
-        """``block_seconds``: after these, what has been recorded is written even if it is little."""
+        """Start a recorder. ``block_seconds``: the longest time for which entries are gathered before they are
+        written.
+        """
         self._wall = wall
         text = json.dumps(redact_configuration(configuration), default=str) if configuration else ""
         self._stream = pb.RecordedStream(configuration=text)
@@ -51,7 +53,7 @@ class StreamRecorder:
         self._thread = _WriterThread(writer, block_seconds)
 
     def begin(self, hello: pb.Hello, welcome: pb.Welcome) -> None:
-        """Note that the solver has answered the greeting of a stream."""
+        """Record that a stream begins: the solver has answered its greeting."""
         del self._stream.needs[:]
         self._stream.needs.extend(welcome.needs)
         self._stream.cluster, self._stream.client = hello.cluster, hello.client
@@ -61,7 +63,7 @@ class StreamRecorder:
         self._put(pb.Recorded(stream=self._stream), begins=True)
 
     def note_sent(self, message: pb.ClientMessage) -> None:
-        """Note a message to the solver that is about to leave."""
+        """Record a message to the solver that is about to be sent."""
         body = message.WhichOneof("body")
         at = self._wall()
         if self._gap or (self._whole and self._thread.is_full):
@@ -72,7 +74,7 @@ class StreamRecorder:
         self._whole = self._whole or body == "snapshot_end"
 
     def note_round(self, result: pb.RoundResult) -> None:
-        """Note the result of a round; why tasks wait is left out."""
+        """Record the result of a round, without the reasons why tasks wait."""
         at = self._wall()
         self._standing.note_round(result, at)
         kept = pb.RoundResult(round=result.round, deltas=result.deltas, stats=result.stats)
@@ -81,15 +83,15 @@ class StreamRecorder:
         self._put(pb.Recorded(at=at, round=kept))
 
     def idle(self) -> bool:
-        """Return whether everything that was recorded has been written, or could not be."""
+        """Return whether all recorded entries have been written, or could not be."""
         return self._thread.waiting == 0
 
     def close(self) -> None:
-        """Write what waits, as far as there is time for it."""
+        """Write the waiting entries, as far as there is time for it."""
         self._thread.close()
 
     def _begin_file(self, at: float) -> None:
-        """Begin another file with everything that is known, unless the disk is behind."""
+        """Begin another file with the whole known state, unless the writer is behind."""
         if not self._whole or self._thread.is_behind:
             return
         self._gap = False
@@ -113,7 +115,7 @@ class StreamRecorder:
 
 
 class _WriterThread:
-    """Writes entries in the order in which they come."""
+    """A thread that writes entries in the order in which they come."""
 
     def __init__(self, writer: SegmentWriter, block_seconds: float) -> None:
         self._writer, self._block_seconds = writer, block_seconds
@@ -134,11 +136,11 @@ class _WriterThread:
 
     @property
     def is_behind(self) -> bool:
-        """Return whether much of what was put waits."""
+        """Return whether many entries wait to be written."""
         return self.waiting > _MOST_WAITING // 2
 
     def put(self, entry: bytes, *, begins: bool) -> bool:
-        """Take an entry, the first of another file if it ``begins`` one; returns whether there was room for it."""
+        """Queue an entry, the first of another file if it ``begins`` one; return whether there was room for it."""
         if self.waiting + len(entry) > _MOST_WAITING:
             _log.warning("recording has a gap, entries come faster than they can be written")
             return False
@@ -149,7 +151,7 @@ class _WriterThread:
         return True
 
     def close(self, seconds: float = CLOSE_SECONDS) -> None:
-        """Write what waits, as far as the time allows."""
+        """Write the waiting entries, for at most ``seconds``."""
         self._queue.put(None)
         self._thread.join(seconds)
 
@@ -180,7 +182,7 @@ class _WriterThread:
                 self._full_file = self._begun_files
 
     def _try(self, work: Callable[[], None]) -> None:
-        """Write; the first failure in a row is logged, and the next file may succeed."""
+        """Do a write; log the first failure in a row. The next file may succeed."""
         try:
             work()
             self._failed = False

@@ -1,4 +1,4 @@
-"""Files of a recording: blocks of entries, compressed; a file that was cut off is read up to there.
+"""Reads and writes the files of a recording: compressed blocks of entries. A cut-off file is read up to its cut.
 
 A folder has files ``recording-NUMBER``, numbered in the order in which they were written. Each begins with everything
 that is known at that moment, so that the oldest can go when all together would be larger than they may be.
@@ -22,14 +22,14 @@ _BEGINS = b"poseidon recording 1\n"
 _NAME = re.compile(r"recording-(\d{8,})")
 _LENGTH = struct.Struct(">I")
 _FAST = 1
-"""zlib's level: the difference to the best is a tenth of the size, and many times the time."""
+"""Compression level of zlib: the best level would save a tenth of the size, and take many times as long."""
 _PARTS = 8
-"""A full folder has about so many files."""
+"""Number of files of about equal size that a full folder holds."""
 LEAST_LIMIT = 1 << 20
 
 
 class RecordingError(ValueError):
-    """A folder that cannot be written to, or holds no recording; the message is fit for a person."""
+    """A folder that cannot be written to, or holds no recording; the text is for people."""
 
 
 def list_segments(path: Path) -> list[Path]:
@@ -52,7 +52,7 @@ def read_recording(path: Path) -> Iterator[pb.Recorded]:
 
 
 def read_segment(path: Path) -> Iterator[pb.Recorded]:
-    """Yield the entries of a file, up to where it was cut off. Raises ``RecordingError``."""
+    """Yield the entries of a file, up to its end or the place where it was cut off."""
     try:
         with path.open("rb") as file:
             if file.readline(len(_BEGINS)) != _BEGINS:
@@ -114,18 +114,18 @@ class SegmentWriter:
         self._earlier: dict[Path, int] = {}
 
     def begin(self) -> None:
-        """End the present file and begin another. Raises ``OSError``."""
+        """End the present file and begin the next one. Raises ``OSError``."""
         self.close()
         self._earlier = {each: each.stat().st_size for each in self._list_files()}
         self._number += 1
         path = self._path / f"recording-{self._number:08d}"
-        # From its first byte on nobody but the owner may read it.
+        # Nobody but the owner may read the file, from its first byte on.
         self._file = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
         self.size = 0
         self._append(_BEGINS)
 
     def write(self, entries: Iterable[bytes]) -> None:
-        """Write entries as one block, and have them on their way to the disk. Raises ``OSError``.
+        """Write entries as one block, and start their transfer to the disk. Raises ``OSError``.
 
         The oldest files go to make room for it.
         """

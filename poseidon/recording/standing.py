@@ -1,4 +1,4 @@
-"""What a solver has been told of a cluster: the beginning of a further file of a recording."""
+"""Tracks the state that a solver has been told, with which another file of a recording begins."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 
 
 class TaskKind(NamedTuple):
-    """What tasks have in common that were submitted alike."""
+    """The properties that tasks of one submission share."""
 
     task_class: int
     job: str
@@ -22,23 +22,23 @@ class StandingTask(NamedTuple):
     """A task that waits or runs."""
 
     kind: TaskKind
-    """What it has in common with others."""
+    """Properties that the task shares with others."""
     name: str
-    """For people."""
+    """Name for people."""
     created: float
-    """Seconds since the epoch, 0 where it is not known."""
+    """Creation in seconds since the epoch, 0 if unknown."""
     machine: str = ""
-    """Where it runs, "" while it waits."""
+    """Machine on which it runs, "" while it waits."""
     placed: float = 0.0
-    """Seconds since the epoch when it got its machine, 0 while it waits."""
+    """When it got its machine, in seconds since the epoch, 0 while it waits."""
     assumed: bool = False
     """Whether its binding is under way."""
     told: bool = False
-    """Whether the driver has told that it runs there, so that it did not wait for the solver."""
+    """Whether the bridge has reported it as running, so that the solver did not place it."""
 
 
 class StandingState:
-    """Follows a stream from its snapshot on. Texts and messages are kept as they came; tasks share their kinds."""
+    """The state of a stream from its snapshot on. Texts and messages are kept as received; tasks share their kinds."""
 
     def __init__(self) -> None:
         self.tasks: dict[str, StandingTask] = {}
@@ -51,18 +51,18 @@ class StandingState:
         self._kinds: dict[TaskKind, TaskKind] = {}
 
     def clear(self) -> None:
-        """Forget everything, as when a snapshot begins."""
+        """Forget all state, because a snapshot begins."""
         for book in (self.tasks, self._machines, self._jobs, self._classes, self._records, self._samples):
             book.clear()
         self._kinds.clear()
 
     def find_class(self, number: int) -> pb.TaskClass | None:
-        """Return a class by its number, None if it is not defined."""
+        """Return the class with a number, None if it is not defined."""
         found = self._classes.get(number)
         return None if found is None else found.task_class
 
     def note_sent(self, message: pb.ClientMessage, at: float) -> None:
-        """Follow a message of the driver, sent ``at`` so many seconds since the epoch."""
+        """Update the state by a message of the bridge, sent at ``at`` (seconds since the epoch)."""
         body = message.WhichOneof("body")
         if body == "snapshot_begin":
             self.clear()
@@ -74,7 +74,7 @@ class StandingState:
                 self.note_event(event, at)
 
     def note_reports(self, reports: Iterable[pb.BindingReport]) -> None:
-        """Follow reports of bindings."""
+        """Update the state by reports of bindings."""
         for report in reports:
             task = self.tasks.get(report.task)
             if task is not None and task.machine == report.machine:
@@ -83,13 +83,13 @@ class StandingState:
                 self.tasks[report.task] = bound if report.bound else waits
 
     def note_round(self, result: pb.RoundResult, at: float) -> None:
-        """Note a round's placements; an evicted task stays until an event removes it."""
+        """Update the state by a round's placements; an evicted task stays until an event removes it."""
         for delta in result.deltas:
             if delta.kind == pb.Delta.PLACE and (task := self.tasks.get(delta.task)) is not None:
                 self.tasks[delta.task] = task._replace(machine=delta.machine, placed=at, assumed=True)
 
     def note_event(self, event: pb.Event, at: float) -> None:
-        """Note what an event of the driver changes."""
+        """Update the state by an event of the bridge."""
         match event.WhichOneof("body"):
             case "machine":
                 self._machines[event.machine.name] = event
@@ -164,7 +164,7 @@ class StandingState:
         return self._kinds.setdefault(kind, kind)
 
     def list_events(self) -> Iterator[pb.Event]:
-        """Yield events that tell all of it to a solver that knows nothing."""
+        """Yield events that convey the whole state to a solver without any."""
         yield from self._machines.values()
         yield from self._jobs.values()
         yield from self._classes.values()

@@ -1,5 +1,5 @@
 """Simulates hours of a cluster in minutes: the real solver, in this process, decides every placement.
 
-`scenario` says what happens, `workloads` when tasks come and how long they run, `engine` lets time pass, and `report`
-says what came of it.
+`scenario` describes the input, `workloads` makes the arriving tasks, `engine` lets time pass, and `report` computes the
+results.
 """

@@ -1,6 +1,6 @@
 """Saves a running simulation to a file, and resumes it with the same results as without the pause.
 
-The file is Python's own form of objects: only files that one has written oneself are to be read.
+The file is a pickle, which can run any code: read only files that you have written yourself.
 """
 
 from __future__ import annotations

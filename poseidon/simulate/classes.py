@@ -76,8 +76,8 @@ def translate_templates(
 ) -> TaskKinds:
     """Translate all templates as the bridge translates pods, and only then number their classes.
 
-    Where models read what pods run, a template is a program of its name, unless it names another. Raises
-    ``TemplateError`` for one that no pod could be made of.
+    If cost models read the programs of pods, a template's program is its name unless it names another. Raises
+    ``TemplateError`` for an invalid template.
     """
     names = [each.name for each in templates]
     pods = [decode_template(each) for each in templates]
@@ -103,7 +103,7 @@ def translate_pods(
 ) -> TaskKinds:
     """Return each pod as a kind of task of its own, with a name from ``names``. Raises ``TemplateError``.
 
-    ``groups``: where a gang of each goes together; None: anywhere.
+    ``groups``: for each pod, the domain that its gang has to stay within; None: any machines.
     """
     groups = [None] * len(pods) if groups is None else groups
     tasks = [

@@ -1,7 +1,7 @@
 """Runs a simulation: events happen, the solver decides, and its decisions take effect at once.
 
-The solver is the real one, in this process, and hears what a bridge would tell it. Events are gathered for
-``round_every`` seconds; then a round decides about all that waits. Bindings succeed at once, and victims go at once.
+The solver is the real one, in this process, and gets the events that a bridge would send. Events are gathered for
+``round_every`` seconds; then a round decides about all waiting tasks. Bindings succeed at once, and victims go at once.
 All times are seconds since the beginning; the solver's clock begins at `BEGIN`. Equal scenarios run equally, byte for
 byte.
 """
@@ -117,7 +117,7 @@ class Simulation:
         """Run until ``until`` or the end of the simulation, whichever is earlier; return whether the simulation is
         over.
 
-        ``note`` is told the time after each round; where ``stop`` then returns True, time stops.
+        After each round ``note`` gets the time, and the run ends early if ``stop`` returns True.
         """
         end = self.horizon if until is None else min(until, self.horizon)
         while (moment := self._next_moment()) is not None and moment <= end:

@@ -1,8 +1,8 @@
 """Estimates when the waiting pods of an input will start, by simulating several futures of the cluster.
 
-How long a pod runs is learnt from pods of the same workload that have ended, whatever number or hash ends its name;
-else it is what the pod states, by ``activeDeadlineSeconds`` or an annotation; else it runs for ever. Pods go on coming
-as they came in the last hours.
+The run time of a pod is learnt from ended pods of the same workload, ignoring the number or hash at the end of names;
+else it is what the pod states, by ``activeDeadlineSeconds`` or an annotation; else the pod runs for ever. Pods are
+assumed to arrive as they did in the last hours.
 """
 
 from __future__ import annotations
@@ -98,10 +98,9 @@ class ExpectedStarts:
 def expect_starts(
     manifests: Manifests, configuration: BridgeConfiguration, now: float, *, work: int = MOST_WORK
 ) -> ExpectedStarts:
-    """Return when the waiting pods are expected to get nodes; ``work``: limit of effort, as ``MOST_WORK`` counts.
-    Raises what ``build`` raises.
+    """Return when the waiting pods are expected to get nodes. Raises what ``build`` raises.
 
-    ``work``: what may be spent, in the measure of ``MOST_WORK``.
+    ``work``: limit of effort, in the unit of ``MOST_WORK``.
     """
     clock = Clock(now)
     cluster = build(manifests, configuration, now, clock=clock)

@@ -1,7 +1,7 @@
 """Forecasts the starts of waiting tasks: continues a simulation from its present state several times.
 
-What is unknown is drawn anew each time. Tasks come as they came of late, and run as long as others of their kind, those
-that run under the condition that they have run as long as they have. Nodes neither fail nor come.
+Each time, arrivals and run times are drawn anew: arrivals like recent ones, run times like those of the same family,
+for running tasks on condition of the time that they have run already. Nodes neither fail nor come.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ def forecast_starts(
 ) -> Forecast:
     """Return when the waiting tasks are expected to get nodes; ``simulation`` itself stays unchanged.
 
-    ``past``: what came of late. ``horizon``: seconds that are looked ahead at most; ``work``: what may be spent on all
-    futures, in the measure of ``MOST_WORK``, after which less is looked ahead.
+    ``past``: recent arrivals. ``horizon``: seconds that are simulated at most. ``work``: limit of effort for all
+    futures, in the unit of ``MOST_WORK``; when it is reached, the simulated time is shorter.
     """
     waiting = simulation.tasks.find(TaskProgress.WAITING)
     futures = []
@@ -134,10 +134,11 @@ def _play(
 
 
 def date_back(tasks: TaskColumns, ended: Int64, moment: float) -> None:
-    """Date the begin of tasks placed at ``moment`` back to the mean end of the tasks that ended since the round
+    """Move the begin of tasks placed at ``moment`` back to the mean end of the tasks that ended since the round
     before.
 
-    Far ahead rounds are hours apart; were what was freed meanwhile to stay idle until the round, less would get done.
+    Rounds far ahead are hours apart; if freed machines stayed idle until the round, the forecast would get less work
+    done.
     """
     placed = np.flatnonzero((tasks.state == TaskProgress.RUNNING) & (tasks.begun == moment))
     if len(placed) and len(ended):

@@ -49,8 +49,8 @@ def check_pool(pool: NodePool) -> None:
 class SimulatedMachines:
     """The machines by number; the numbers of removed machines are not used again.
 
-    ``offered``: int64[M, K], what each offers of ``resources``; ``there``: bool[M], which the solver knows;
-    ``open``: bool[M], which are not cordoned either.
+    ``offered``: int64[M, K], amount of each of ``resources`` that a machine offers; ``there``: bool[M], whether the
+    solver knows it; ``open``: bool[M], whether it is there and not cordoned.
     """
 
     def __init__(self, messages: Sequence[pb.Machine], later: Iterable[str] = ()) -> None:
@@ -116,6 +116,6 @@ class SimulatedMachines:
         return self.describe(number)
 
     def cordon(self, number: int) -> pb.Event:
-        """Cordon a machine, and return the event that says so."""
+        """Close a machine to further tasks, and return the event that says so."""
         self.open[number] = False
         return self.describe(number)

@@ -61,9 +61,7 @@ class _Run(NamedTuple):
 
 
 def find_family(pod: Pod) -> str:
-    """Return the family of a pod: its workload's name without number or hash (train-7, train-8), and its stated run
-    time.
-    """
+    """Return the name that a pod's workload shares with its copies, without number (train-7, train-8) or hash."""
     return _ENDING.sub("", workload_of(pod))
 
 
@@ -73,7 +71,7 @@ def learn_run_times(
     """Return the run times of ``pods``, learnt from the pods among ``all_pods`` that run or have ended. ``now``:
     seconds since the epoch.
 
-    Where none of a family has ended, all pods of its workload count, whatever they state.
+    If no pod of a family has ended, all pods of its workload count, whatever run time they state.
     """
     mine = list(pods)
     families_of_mine = np.array([families.find(pod) for pod in mine], dtype=np.int64)
@@ -123,7 +121,7 @@ def look_back(
 ) -> PastArrivals:
     """Return the recent arrivals of pods with a limited run time; pods of services count as replacements.
 
-    What pods are that are over is added to the simulation's kinds. Nothing counts where too little past is known.
+    Adds the kinds of ended pods to the simulation. Returns no arrivals if the known past is too short.
     """
     created = {pod.metadata.uid: seconds(pod.metadata.creation_timestamp) for pod in manifests.pods}
     first = min((each for each in created.values() if each is not None), default=now)

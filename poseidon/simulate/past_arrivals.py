@@ -1,7 +1,7 @@
 """Recent arrivals of tasks, and future ones drawn from them: at a similar rate, each a copy of a past task.
 
-The rate itself is uncertain after few arrivals: each future draws its own, of the gamma distribution that a Poisson
-process of unknown rate leaves (Gelman et al., Bayesian Data Analysis, section 2.6).
+The rate itself is uncertain after few arrivals: each future draws its own, from the gamma distribution that is the
+posterior of a Poisson process' rate (Gelman et al., Bayesian Data Analysis, section 2.6).
 """
 
 from __future__ import annotations

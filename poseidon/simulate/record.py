@@ -17,7 +17,8 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 class Record:
     """Time series with points at equal intervals, and sums over rounds.
 
-    ``weights``: float64[T], how large a part of all tasks each kind is; fragmentation is an expectation over them.
+    ``weights``: float64[T], share of each kind among all tasks; fragmentation is the mean over kinds with these
+    weights.
     """
 
     def __init__(self, every: float, kinds: TaskKinds, weights: Float64) -> None:
@@ -97,9 +98,9 @@ def _count_used(tasks: TaskColumns, machines: SimulatedMachines, requests: Int64
 def measure_fragmentation(free: Int64, requests: Int64, weights: Float64, column: int) -> float:
     """Return the share of a resource's free amount that lies on nodes where a task of the workload does not fit.
 
-    An expectation over the kinds of tasks, as the fragmentation of Weng et al., "Beware of Fragmentation" (USENIX ATC
-    2023), section 3, for any resource. ``free``: int64[M, K]; ``requests``: int64[T, K]; ``weights``: float64[T], which
-    add up to 1. 0 where nothing is free.
+    The mean over the kinds of tasks, as the fragmentation of Weng et al., "Beware of Fragmentation" (USENIX ATC
+    2023), section 3, for any resource. ``free``: int64[M, K]; ``requests``: int64[T, K]; ``weights``: float64[T],
+    which add up to 1. Returns 0 if no amount is free.
     """
     amounts = np.maximum(free[:, column], 0).astype(np.float64)
     total = float(amounts.sum())

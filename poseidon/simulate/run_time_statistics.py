@@ -1,10 +1,11 @@
 """Estimates how long tasks run, from the times that they state and from other tasks of their family.
 
-Tasks that still run count as well, as having run at least so long: else the first that end, which are the short ones,
-would stand for all (Kaplan and Meier, "Nonparametric estimation from incomplete observations", 1958). Those that began
-before the first end that is known count from the age that they had then: of their like, the short ones are forgotten
-already (Lynden-Bell, "A method of allowing for known observational selection in small samples", 1971). How much so few
-tell is uncertain: each future weighs them anew (Rubin, "The Bayesian bootstrap", 1981).
+Tasks that still run count as well, with the time so far as a lower bound: otherwise the tasks that end first, which
+are short, would stand for all (Kaplan and Meier, "Nonparametric estimation from incomplete observations", 1958).
+Tasks that began before the first known end count only from their age at that time: shorter tasks that began with them
+are forgotten already (Lynden-Bell, "A method of allowing for known observational selection in small samples", 1971).
+Estimates from few tasks are uncertain: each future draws new weights for the tasks (Rubin, "The Bayesian bootstrap",
+1981).
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class KnownRuns:
     def draw_left(self, elapsed: float, random: np.random.Generator) -> float:
         """Draw the remaining run time of a task that has run for ``elapsed`` seconds.
 
-        A task that has outlived all that is known goes on for a part of the time that it has run.
+        A task that has run longer than all known ones goes on for a random share of the longest time.
         """
         passed = int(np.searchsorted(self.seconds, elapsed, side="right"))
         before = float(self.ended_by[passed - 1]) if passed else 0.0
@@ -57,9 +58,9 @@ class PastRuns:
         """Return the distribution of run times; ``weights``: float64[R], above 0, the weight of each task, None for
         equal ones.
 
-        Of short runs that are known of a few only, while most were seen later, the product would make too much: ends at
-        which less than the root of all were under way count only if nobody is seen later (after Lai and Ying,
-        "Estimating a distribution function with truncated and censored data", 1991).
+        The product overrates early ends that few observed tasks were exposed to: ends at which fewer than the square
+        root of all tasks were under way count only if all tasks had entered by then (after Lai and Ying, "Estimating
+        a distribution function with truncated and censored data", 1991).
         """
         count = len(self.age)
         weight = np.ones(count) if weights is None else weights * (count / weights.sum())
@@ -102,7 +103,7 @@ class DrawnRuns:
         """Draw the remaining run time of any task of a family; ``stated``: seconds that it states, infinite for
         none.
 
-        What is learnt counts, but for what would be longer than stated.
+        The learnt distribution decides, but the result is not longer than the stated rest.
         """
         known = self.known.get(family)
         left = stated - elapsed

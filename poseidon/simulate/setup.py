@@ -160,7 +160,7 @@ def _add_standing(
 ) -> tuple[Work, TaskKinds, list[tuple[str, str, str]]]:
     """Put the pods of the cluster's files before the work: running ones, which never end, and waiting ones.
 
-    Returns their uids, jobs and nodes ("" for none) as well.
+    Returns the work, and the uids, jobs and nodes ("" for none) of these pods.
     """
     standing: list[tuple[str, str, str]] = []
     places: list[int] = []

@@ -26,7 +26,7 @@ class TaskColumns:
     """N tasks: first those of the cluster's files, then those that arrive.
 
     ``state``: int8[N]; ``machine``: int64[N], or ``NOWHERE``; ``begun``, ``first_begun``: float64[N], seconds since the
-    beginning when each was placed last, and first (``NEVER`` before); ``left``: float64[N], seconds of work that
+    beginning of the last and of the first placement (``NEVER`` before); ``left``: float64[N], seconds of work that
     remain.
     """
 

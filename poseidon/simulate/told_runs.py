@@ -19,8 +19,8 @@ LEAST, MOST = 60.0, 7 * 86_400.0
 class ToldRuns:
     """Run times by program, as records for the solver's cost models.
 
-    ``known``: what the solver has been told already, which is gone on with. ``random``: every run of a program is told
-    to have taken the same time, which has been drawn for the program; what was known of it is forgotten then.
+    ``known``: records that the solver has already, which are updated. ``random``: instead, every run of a program is
+    reported with one time, drawn once per program.
     """
 
     def __init__(self, telling: Telling, seed: int, known: RuntimeHistory | None = None) -> None:

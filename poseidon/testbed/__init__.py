@@ -1,4 +1,6 @@
-"""A simulated Kubernetes cluster: an API server over HTTP that is faithful where a scheduler can tell."""
+"""A simulated Kubernetes cluster: an API server over HTTP that behaves like the real one as far as schedulers can
+tell.
+"""
 
 from __future__ import annotations
 

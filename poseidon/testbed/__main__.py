@@ -1,4 +1,4 @@
-"""``python -m poseidon.testbed``: see ``process``."""
+"""Runs the simulated cluster by ``python -m poseidon.testbed``; see ``process``."""
 
 from __future__ import annotations
 

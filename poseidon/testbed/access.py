@@ -27,7 +27,7 @@ ACCESS_PATH = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 _SCHEME = "Bearer "
 _SHORTEST, _DEFAULT = 600, 3600
-"""Seconds that a token is good for: what the API server grants at least, and where nothing is asked for."""
+"""Seconds for which a token is valid: the least that the API server grants, and the default."""
 _UNREADABLE = "the review cannot be handled"
 
 
@@ -40,7 +40,8 @@ class _TokenRequest(msgspec.Struct):
 
 
 class Accounts:
-    """Tokens and whose they are. ``token`` is the administrator's; None lets everyone in as such.
+    """Tokens and their users. ``token`` is the administrator's; None: no authentication. ``clock`` gives wall-clock
+    seconds.
 
     ``clock`` gives wall-clock seconds.
     """
@@ -63,17 +64,18 @@ class Accounts:
         }
 
     def issue(self, namespace: str, name: str, seconds: float) -> tuple[str, float]:
-        """Return a new token of a service account, and until when it is good."""
+        """Return a new token of a service account, and when it expires."""
         token, until = secrets.token_urlsafe(32), self._clock() + seconds
         self._issued[token] = (f"system:serviceaccount:{namespace}:{name}", until)
         return token, until
 
     def revoke_all(self) -> None:
-        """Let no token be good any more that was issued until now."""
+        """Make all tokens issued until now invalid."""
         self._issued.clear()
 
     def user_of(self, authorization: str) -> str:
-        """Return the user of a header; a user without a name if there is none.
+        """Return the user of a header; a user without a name if there is no header. Raises ``ApiError`` 401 for a
+        token that is wrong or expired.
 
         Raises ``ApiError`` 401 for a token that is wrong or expired.
         """
@@ -92,7 +94,9 @@ class Accounts:
 
 
 class Attributes(NamedTuple):
-    """What a request is to the authoriser: ``resource`` is ``plural`` or ``plural/subresource``; no ``name``: all."""
+    """The attributes of a request for authorisation: ``resource`` is ``plural`` or ``plural/subresource``; without
+    ``name``: all objects.
+    """
 
     verb: str
     group: str
@@ -132,7 +136,8 @@ class _Grant(NamedTuple):
 
 
 class RoleBasedAccess:
-    """Answers whether a user may do something. Looks at the objects anew whenever one of them has been written.
+    """Decides whether a user may do something. Reads roles and bindings anew whenever one of them has been written.
+    ``used``: by user, the rights that requests have used.
 
     ``used``: by user, what was allowed and asked for by a request.
     """
@@ -157,7 +162,7 @@ class RoleBasedAccess:
         }
 
     def note(self, user: str, attributes: Attributes) -> None:
-        """Remember that a user has made use of a right."""
+        """Record that a user has used a right."""
         self.used.setdefault(user, set()).add(attributes)
 
     def allows(self, user: str, wanted: Attributes) -> bool:

@@ -1,4 +1,4 @@
-"""Writes the file by which kubectl and the clients find the simulated cluster."""
+"""Writes the kubeconfig by which kubectl and other clients find the simulated cluster."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _NAME = "simulated"
 
 
 def kubeconfig(url: str, token: str | None = None) -> str:
-    """Return the text of a kubeconfig whose only context is the cluster at ``url``; certificates are not verified.
+    """Return the text of a kubeconfig for the cluster at ``url``; clients do not verify its certificate.
 
     kubectl and client-go send tokens over HTTPS only: over HTTP a cluster with a token stays closed to them.
     """
@@ -30,6 +30,6 @@ def kubeconfig(url: str, token: str | None = None) -> str:
 
 
 def write_kubeconfig(path: Path, url: str, token: str | None = None) -> None:
-    """Write the kubeconfig to ``path``, readable by its owner only since it may hold a token."""
+    """Write the kubeconfig to ``path``; only its owner may read it, since it may hold a token."""
     path.touch(mode=0o600)
     path.write_text(kubeconfig(url, token))

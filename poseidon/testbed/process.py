@@ -1,4 +1,4 @@
-"""The simulated cluster as a process of its own: ``python -m poseidon.testbed``."""
+"""Runs the simulated cluster as a process: ``python -m poseidon.testbed``."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def main(host: str, port: int, history: int, token: str | None, seed: int | None
     Prints one line, "listening on URL", when it is ready.
     """
     try:
-        # Without kubelets nobody would end the grace periods of pods.
+        # Without kubelets, the grace periods of pods would never end.
         options = ClusterOptions(
             history=history,
             token=token,
@@ -119,7 +119,7 @@ def main(host: str, port: int, history: int, token: str | None, seed: int | None
     try:
         event_loop.run(_serve(options, host, port, tls=tls, **rest))
     except OSError as error:
-        # Names the address that is taken, or the kubeconfig that cannot be written.
+        # The error names the address that is taken, or the kubeconfig that cannot be written.
         click.echo(f"simulated cluster: {error}", err=True)
         sys.exit(2)
 
@@ -144,7 +144,7 @@ async def _serve(
     await cluster.start(host, port, tls=tls)
     background = [asyncio.create_task(each) for each in _simulations(cluster, **simulated)]
     for task in background:
-        # They end only by a defect; a cluster that silently stopped to run pods would be worse than none.
+        # A simulation ends only by a defect; a cluster that silently stopped running pods would be worse than none.
         task.add_done_callback(lambda _: stopping.set())
     try:
         if kubeconfig is not None:
@@ -172,7 +172,7 @@ def _simulations(
     report_interval: float,
     report_lag: float,
 ) -> Iterator[Coroutine[Any, Any, None]]:
-    """Yield what runs beside the API server; each follows the store by itself."""
+    """Yield the simulations that run beside the API server; each follows the store independently."""
     operations, store = cluster.operations, cluster.operations.store
     if kubelets:
         yield drive(KubeletSimulation(store, start_delay=start_delay))

@@ -1,4 +1,4 @@
-"""Filling a cluster quickly and in-process: nodes by shape and zone, pods and any other objects as they are.
+"""Fills a cluster quickly and in-process: nodes by shape and zone, pods, and any other objects as given.
 
 Everything goes through the same admission as over HTTP; objects keep the status that they come with. Other tasks of
 the event loop run in between.
@@ -42,7 +42,7 @@ class NodeShape:
 
 
 def node(name: str, shape: NodeShape, *, zone: str = "", now: str = "1970-01-01T00:00:00Z") -> Object:
-    """Return a ready Node of ``shape``; ``now`` is when its conditions were last seen."""
+    """Return a ready Node of ``shape``; ``now`` is the time of its conditions' heartbeats."""
     resources = {
         "cpu": shape.cpu,
         "memory": shape.memory,
@@ -81,7 +81,7 @@ async def create_nodes(
     *,
     prefix: str = "node",
 ) -> list[str]:
-    """Create ``count`` ready nodes ``PREFIX-00000``..., over the shapes and zones in turn; returns their names.
+    """Create ``count`` ready nodes ``PREFIX-00000``..., with shapes and zones in turn; return their names.
 
     Every shape occurs in every zone. Raises ``ApiError`` 409 when a name is taken.
     """
@@ -91,7 +91,7 @@ async def create_nodes(
         node(
             name,
             shapes[index % len(shapes)],
-            # The zone advances when all shapes have had their turn, so that shapes and zones are not in step.
+            # The zone advances after all shapes had their turn, so that every shape occurs in every zone.
             zone=zones[index // len(shapes) % len(zones)] if zones else "",
             now=now,
         )

@@ -1,1 +1,1 @@
-"""Plays the API server's admission for pods as people write them: completes some, refuses others."""
+"""Does what the API server's admission does to pods as people write them: completes some, refuses others."""

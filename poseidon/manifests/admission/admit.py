@@ -1,6 +1,6 @@
-"""Admits pods in the API server's order: defaults of limits, runtime classes, limits, quotas.
+"""Admits pods in the API server's order: default limits, runtime classes, limit checks, quotas.
 
-Pods that an API server has held (``resourceVersion``), or that run, have already passed.
+Pods that an API server has held (``resourceVersion``), or that run, have passed admission already.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ from poseidon.pods.tasks import get_qualified_name
 
 @dataclass(slots=True)
 class Admission:
-    """``pods`` as the API server would hold them; ``refused``: why not, by uid of pods that it would not take."""
+    """Result of admission: ``pods`` as the API server would hold them; ``refused``: the reason by uid of each
+    refused pod.
+    """
 
     pods: list[Pod] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)
@@ -37,7 +39,7 @@ def play_admission(
     limit_ranges: Iterable[LimitRange],
     quotas: Sequence[ResourceQuota],
 ) -> Admission:
-    """Admit ``pods`` one after the other, in their order; those that are admitted already count first."""
+    """Admit ``pods`` in order; quotas count pods that are in the cluster already first."""
     done = Admission()
     classes = {each.metadata.name: each for each in runtime_classes}
     ranges: dict[str, list[LimitRange]] = defaultdict(list)
@@ -66,7 +68,7 @@ def _admit(
     book: QuotaBook,
     done: Admission,
 ) -> Pod:
-    """Return a pod with what admission adds to it. Why it is refused, if it is, goes to ``done``."""
+    """Return a pod with what admission adds to it; if it is refused, add the reason to ``done``."""
     spec: PodSpec = pod.spec
     faults: list[str] = []
     for each in ranges.get(pod.metadata.namespace, ()):
@@ -87,7 +89,7 @@ def _admit(
 
 
 def _name_missing(done: Admission, classes: dict[str, RuntimeClass]) -> None:
-    """Warn of runtime classes that are named and not there."""
+    """Warn of runtime classes that pods name and the input lacks."""
     users: dict[str, str] = {}
     for pod in done.pods:
         name = pod.spec.runtime_class_name

@@ -1,6 +1,6 @@
 """Admits claims: checks limits and quotas of their storage.
 
-As the LimitRanger admission plugin, and the evaluator of claims in
+Follows the LimitRanger admission plugin, and the evaluator of claims in
 ``k8s.io/kubernetes/pkg/quota/v1/evaluator/core``.
 """
 
@@ -22,7 +22,8 @@ _STORAGE = "storage"
 
 
 class ClaimAdmission:
-    """Admits claims one after the other.
+    """Admits claims in order. ``refused``: reason in the API server's words, by namespace and name;
+    ``not_admitted``: the refused claims.
 
     ``refused``: in the API server's words why not, by namespace and name; ``not_admitted``: those claims.
     """
@@ -40,7 +41,7 @@ class ClaimAdmission:
         self._used: dict[str, dict[str, int]] = defaultdict(dict)
 
     def admit(self, claims: Sequence[PersistentVolumeClaim]) -> list[PersistentVolumeClaim]:
-        """Return the claims that are admitted, in their order; those that are there already count first."""
+        """Return the admitted claims, in order; quotas count claims that are in the cluster already first."""
         if not (self._ranges or self._quotas):
             return list(claims)
         held = {_key(each) for each in claims if was_held(each.metadata) or claim_record(each).bound}
@@ -60,7 +61,7 @@ class ClaimAdmission:
         return admitted
 
     def list_refusals(self, pods: Iterable[Pod]) -> Iterator[tuple[str, str]]:
-        """Yield uid and reason of pods without a node that have a claim which is refused."""
+        """Yield uid and reason of each pod without a node that uses a refused claim."""
         for pod in pods if self.refused else ():
             if pod.spec.node_name or pod.terminal:
                 continue
@@ -88,7 +89,7 @@ class ClaimAdmission:
                 used[name] = used.get(name, 0) + amount
 
     def _count_what_quotas_tell(self) -> None:
-        """Return where the status of a quota has more than the claims of the input come to, that counts."""
+        """Raise the usage of each quota to that in its status where this is higher."""
         for quota in (each for quotas in self._quotas.values() for each in quotas):
             used = self._used[get_qualified_name(quota.metadata)]
             for name, value in quota.status.used.items():
@@ -100,7 +101,7 @@ def _key(claim: PersistentVolumeClaim) -> tuple[str, str]:
 
 
 def _usage(claim: PersistentVolumeClaim) -> Mapping[str, int]:
-    """Return what a claim uses up, by the names that quotas have for it."""
+    """Return the usage of a claim, by the names that quotas have for it."""
     metadata, spec = claim.metadata, claim.spec
     size = parse_amount(_STORAGE, spec.resources.requests.get(_STORAGE, 0))
     found = {"persistentvolumeclaims": 1, "count/persistentvolumeclaims": 1, "requests.storage": size}
@@ -111,7 +112,7 @@ def _usage(claim: PersistentVolumeClaim) -> Mapping[str, int]:
 
 
 def _violations(claim: PersistentVolumeClaim, limit_range: LimitRange) -> Iterator[str]:
-    """Yield in the API server's words why a LimitRange refuses a claim: it looks at requests alone."""
+    """Yield in the API server's words why a LimitRange refuses a claim; only requests are checked."""
     requests = claim.spec.resources.requests
     for item in limit_range.spec.limits:
         if item.type != "PersistentVolumeClaim":

@@ -1,6 +1,6 @@
 """Applies LimitRanges to the pods of their namespaces: fills in requests and limits, and refuses some pods.
 
-As the LimitRanger admission plugin, and the defaults of ``core/v1`` LimitRange themselves.
+Follows the LimitRanger admission plugin, and the defaulting of ``core/v1`` LimitRange.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _CONTAINER, _POD = "Container", "Pod"
 
 
 def complete_spec(spec: PodSpec, limit_range: LimitRange) -> PodSpec:
-    """Return a pod's spec with the requests and limits that a LimitRange gives to containers which state none.
+    """Return a pod's spec with the default requests and limits of a LimitRange in containers that state none.
 
-    A request that is not stated equals a stated limit first, as in pods that no LimitRange is about.
+    Before that, a missing request is set to the stated limit, as in all pods.
     """
     requests: Resources = {}
     limits: Resources = {}
@@ -43,7 +43,7 @@ def complete_spec(spec: PodSpec, limit_range: LimitRange) -> PodSpec:
 
 
 def _defaults(item: LimitRangeItem) -> tuple[Resources, Resources]:
-    """Return default requests and limits of an item: a limit is the maximum, a request the limit or the minimum."""
+    """Return default requests and limits of an item: the limit is the maximum, the request the limit or the minimum."""
     limits = {**item.max, **item.default}
     requests = {**item.min, **limits, **item.default_request}
     return requests, limits
@@ -82,7 +82,7 @@ def _violations(item: LimitRangeItem, requests: Resources, limits: Resources) ->
         stated: tuple[tuple[str, Resources], ...],
         wrong: Callable[[int, int], bool],
     ) -> Iterator[str]:
-        """Yield what is wrong, the first of ``stated`` being what has to be there."""
+        """Yield faults of amounts outside the bounds; the first map of ``stated`` has to state the amount."""
         (needed, first), _ = stated
         for resource, bound in bounds.items():
             head = f"{kind} {resource} usage per {item.type} is {bound}"

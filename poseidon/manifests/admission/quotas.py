@@ -1,6 +1,6 @@
 """Applies ResourceQuotas: counts what the pods of a namespace use, and refuses pods beyond a quota.
 
-As the evaluator of pods in ``k8s.io/kubernetes/pkg/quota/v1/evaluator/core`` and the ResourceQuota admission
+Follows the evaluator of pods in ``k8s.io/kubernetes/pkg/quota/v1/evaluator/core`` and the ResourceQuota admission
 plugin.
 """
 
@@ -20,14 +20,14 @@ from poseidon.pods.tasks import get_qualified_name
 _STATED = frozenset(
     f"{prefix}{name}" for prefix in ("", "requests.", "limits.") for name in ("cpu", "memory")
 )
-"""Of these a container has to state an amount once a quota is about them."""
+"""Resources for which every container has to state an amount if a quota limits them."""
 
 _PLAIN = ("cpu", "memory", "ephemeral-storage")
 _COUNTS = ("pods", "count/pods")
 
 
 def usage_of(pod: Pod) -> dict[str, int]:
-    """Return what a pod uses up, by the names that quotas have for it."""
+    """Return the usage of a pod, by the names that quotas have for it."""
     known: list[Defect] = []  # told where the pod's requests are read
     found = dict.fromkeys(_COUNTS, 1)
     for name, amount in effective_requests(pod.spec, known).items():
@@ -41,7 +41,7 @@ def usage_of(pod: Pod) -> dict[str, int]:
 
 
 class QuotaBook:
-    """What is used of each quota. Pods of a namespace that are in the input count, or what the quota's status says."""
+    """The usage of each quota: that of the input's pods, or that in the quota's status."""
 
     def __init__(self, quotas: Sequence[ResourceQuota], admitted: Iterable[Pod]) -> None:
         self._of: dict[str, list[ResourceQuota]] = defaultdict(list)
@@ -59,7 +59,7 @@ class QuotaBook:
                 used[name] = max(used.get(name, 0), parse_amount(name, value))
 
     def charge(self, pod: Pod) -> str:
-        """Count a pod that comes, unless a quota refuses it; returns why, in the quota's words, or ""."""
+        """Add a pod to the usage unless a quota refuses it; return the reason in the API server's words, or ""."""
         matching = self._matching(pod)
         if not matching:
             return ""
@@ -75,7 +75,7 @@ class QuotaBook:
         return ""
 
     def not_looked_at(self) -> Iterator[str]:
-        """Yield a line if quotas limit whom it is not known."""
+        """Yield a warning if quotas have unknown scopes."""
         users: dict[str, None] = {}
         entries: dict[str, None] = {}
         for quota in (each for quotas in self._of.values() for each in quotas):
@@ -95,7 +95,7 @@ class QuotaBook:
 
 
 def describe_excess(quota: ResourceQuota, used: Mapping[str, int], usage: Mapping[str, int]) -> str:
-    """Say in the API server's words that a request exceeds what is left of a quota; "" if it does not."""
+    """Return in the API server's words by what a request exceeds a quota; "" if it does not."""
     hard = {name: parse_amount(name, value) for name, value in quota.spec.hard.items()}
     beyond = sorted(
         name for name, limit in hard.items() if usage.get(name) and used.get(name, 0) + usage[name] > limit
@@ -111,7 +111,7 @@ def describe_excess(quota: ResourceQuota, used: Mapping[str, int], usage: Mappin
 
 
 def _explain_unstated(quota: ResourceQuota, pod: Pod) -> str:
-    """Say which containers state no amount although the quota asks for one, in the API server's words."""
+    """Return in the API server's words which containers state no amount for resources that the quota limits."""
     whole = pod.spec.resources
     missing: dict[str, list[str]] = {}
     for name in sorted(_STATED & quota.spec.hard.keys()):
@@ -178,7 +178,7 @@ def _scopes(quota: ResourceQuota) -> list[str]:
 
 
 def limits_pods_alone(quota: ResourceQuota) -> bool:
-    """Return whether a quota has a scope: those that are known are of pods, and no claim has any."""
+    """Return whether a quota has a scope: all known scopes select pods, and none selects claims."""
     return bool(_scopes(quota))
 
 

@@ -9,14 +9,14 @@ from poseidon.kube.api.pods import PodSpec
 
 
 class ClashError(ValueError):
-    """A pod that its RuntimeClass contradicts; the text is the API server's."""
+    """A pod that contradicts its RuntimeClass; the text is the API server's."""
 
 
 def apply_runtime_class(spec: PodSpec, found: RuntimeClass | None) -> PodSpec:
-    """Return a pod's spec as the class completes it; None adds nothing. Raises ``ClashError``.
+    """Return a pod's spec completed by its runtime class; None adds nothing. Raises ``ClashError``.
 
-    A pod without an overhead of its own gets that of the class. Where both node selectors have a key, the
-    values have to agree.
+    A pod without an overhead gets that of the class. If both node selectors have a key, the values must be
+    equal.
     """
     if found is None:
         return spec

@@ -1,1 +1,1 @@
-"""Plays the controllers of a cluster on manifests: creates pods of workloads, groups, records."""
+"""Does what the controllers of a cluster do: creates pods of workloads, binds claims, and reads records."""

@@ -19,7 +19,7 @@ from poseidon.pods.tasks import get_qualified_name
 
 @dataclass(frozen=True, slots=True)
 class OrderedWorkload:
-    """A workload by its selector, and its position, from 1; lower ones are scheduled earlier."""
+    """A workload's selector and its position, from 1; workloads with lower positions are scheduled earlier."""
 
     workload: str
     index: int
@@ -35,14 +35,14 @@ class OrderedAppGroup:
 
 @dataclass(frozen=True, slots=True)
 class Applications:
-    """What an input says of applications and networks; ``warnings`` are for people."""
+    """AppGroups and NetworkTopologies of an input; ``warnings`` are for people."""
 
     app_groups: tuple[OrderedAppGroup, ...]
     warnings: tuple[str, ...]
 
 
 def read_applications(objects: Sequence[KubeStruct], percentile: str = DEFAULT_PERCENTILE) -> Applications:
-    """Read those of ``objects`` that are about applications and networks, for people."""
+    """Return the applications and networks that ``objects`` describe, with their faults as warnings."""
     config_maps = {get_qualified_name(each.metadata): each for each in objects if isinstance(each, ConfigMap)}
     groups: list[OrderedAppGroup] = []
     warnings: list[str] = []
@@ -55,7 +55,7 @@ def read_applications(objects: Sequence[KubeStruct], percentile: str = DEFAULT_P
 
 
 def _read_order(found: AppGroup, warnings: list[str]) -> OrderedAppGroup:
-    """Return the order of an application, as far as it can be read."""
+    """Return the workloads of an AppGroup in order; unreadable parts are left out, with a warning."""
     name = get_qualified_name(found.metadata)
     spec, defects = read_app_group(found.spec)
     order = topology_order(spec)
@@ -69,7 +69,7 @@ def _read_order(found: AppGroup, warnings: list[str]) -> OrderedAppGroup:
 
 
 def _faults(found: NetworkTopology, config_maps: Mapping[str, ConfigMap], percentile: str) -> Iterator[str]:
-    """Yield what is wrong with a topology and its measurements."""
+    """Yield the faults of a topology and its measurements."""
     spec, defects = read_topology(found.spec)
     yield from _invalid(TOPOLOGY_KIND, found, defects)
     config_map = config_maps.get(f"{found.metadata.namespace or 'default'}/{spec.config_map}")

@@ -1,4 +1,4 @@
-"""Plays the DaemonSet controller: chooses nodes for a template, and completes each pod.
+"""Does what the DaemonSet controller does: chooses nodes for a template, and completes each pod.
 
 The solver does the scheduling; this only decides which pods of DaemonSets exist.
 """
@@ -40,7 +40,7 @@ _TOLERATED_ON_HOST_NETWORK = ("node.kubernetes.io/network-unavailable", "NoSched
 
 
 def admits(spec: PodSpec, node: Node) -> bool:
-    """Return whether node name, node selector, required affinity and hard taints let the pod run on the node."""
+    """Return whether node name, node selector, required affinity and taints allow the pod to run on the node."""
     name, labels = node.metadata.name, node.metadata.labels
     if spec.node_name and spec.node_name != name:
         return False
@@ -57,7 +57,7 @@ def admits(spec: PodSpec, node: Node) -> bool:
 
 
 def matches(term: NodeSelectorTerm, node: Node) -> bool:
-    """Return whether all conditions of a term hold on a node; a term without conditions matches nothing."""
+    """Return whether a node fulfils all conditions of a term; a term without conditions matches no node."""
     fields = {NAME_FIELD: node.metadata.name}
     conditions = [(each, node.metadata.labels) for each in term.match_expressions]
     conditions += [(each, fields) for each in term.match_fields]
@@ -73,10 +73,10 @@ def nodes_of(template: PodTemplate, nodes: Iterable[Node]) -> list[str]:
 
 
 def daemon_template(template: PodTemplate, node: str) -> PodTemplate:
-    """Return the template for one node.
+    """Return the pod template for one node.
 
-    Required affinity is replaced by the node's name, as the controller does; node selector and preferred
-    affinity stay.
+    Like the controller, replaces required affinity by the node's name; keeps node selector and preferred
+    affinity.
     """
     spec = _tolerant(template.spec)
     by_name = NodeSelectorRequirement(key=NAME_FIELD, operator="In", values=(node,))
@@ -89,7 +89,7 @@ def daemon_template(template: PodTemplate, node: str) -> PodTemplate:
 
 
 def node_of(pod: Pod) -> str:
-    """Return the node of a DaemonSet's pod: where it runs, else where its affinity sends it, else ""."""
+    """Return the node of a DaemonSet's pod: the node where it runs, else the one that its affinity names, else ""."""
     if pod.spec.node_name:
         return pod.spec.node_name
     affinity = pod.spec.affinity.node_affinity if pod.spec.affinity else None

@@ -1,4 +1,4 @@
-"""Plays the controller of resource claims: claims are made from templates for the pods that name these.
+"""Does what the controller of resource claims does: makes claims from the templates that pods name.
 
 Pods that an API server has held (``resourceVersion``) stay as its controller left them.
 """
@@ -25,9 +25,9 @@ _Templates = Mapping[tuple[str, str], ResourceClaimTemplate]
 def play_claim_controller(
     objects: Iterable[KubeStruct], pods: Sequence[Pod]
 ) -> tuple[tuple[KubeStruct, ...], tuple[Pod, ...]]:
-    """Return devices and claims with the claims that pods come with, and the pods, which then name these.
+    """Return devices and all claims, also those made for pods, and the pods, whose status names their claims.
 
-    Claims know pods by ``namespace/name``, which are the uids of pods here.
+    Claims refer to pods by ``namespace/name``, which is the uid of a pod here.
     """
     found = list(objects)
     templates = {
@@ -50,7 +50,7 @@ def play_claim_controller(
 
 
 def _rename_pods(claim: ResourceClaim) -> ResourceClaim:
-    """Return a claim that refers to pods by name."""
+    """Return a claim whose owners and users are identified by name instead of uid."""
     metadata, status = claim.metadata, claim.status
     namespace = metadata.namespace
     owners = tuple(replace(owner, uid="") for owner in metadata.owner_references)
@@ -68,7 +68,7 @@ def _rename_pods(claim: ResourceClaim) -> ResourceClaim:
 def _make_claims(
     pod: Pod, templates: _Templates, taken: set[tuple[str, str]]
 ) -> tuple[tuple[PodClaimStatus, ...], list[ResourceClaim]]:
-    """Return what a pod's status says of its claims, and those that are made now. ``taken``: names of claims."""
+    """Return the claims in a pod's status, and the claims that are made now. ``taken``: namespaces and names in use."""
     namespace = pod.metadata.namespace
     statuses = {each.name: each for each in pod.status.resource_claim_statuses}
     made = []

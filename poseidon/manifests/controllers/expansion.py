@@ -1,4 +1,4 @@
-"""Expands workloads into the pods that their controllers would create, without those that exist."""
+"""Expands workloads into the missing pods that their controllers would create."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ Key = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """Pods that are still to be created, and the claims that come with them."""
+    """The missing pods, and the claims that are created with them."""
 
     pods: tuple[Pod, ...]
     claims: tuple[PersistentVolumeClaim, ...] = ()
     suspended: tuple[Pod, ...] = ()
-    """Pods of suspended Jobs that are in queues: they are created once somebody resumes these."""
+    """Pods of suspended Jobs that are in queues: they are created once a queue or a user resumes the Job."""
 
 
 def expand(inventory: Inventory) -> Expansion:
-    """Find the pods that the controllers would create.
+    """Return the pods that the controllers would create.
 
     They are named NAME-0, NAME-1, … (a StatefulSet by its ordinals), skipping names that are taken, carry
     labels and spec of the template, and are owned by the workload. Workloads that are being deleted create
@@ -49,7 +49,7 @@ def expand(inventory: Inventory) -> Expansion:
 def list_scaled_owners(
     workloads: Iterable[tuple[str, ReplicaWorkload | DaemonSet | Job]],
 ) -> list[tuple[str, ScaledOwner]]:
-    """Return the sizes of workloads with their kinds. DaemonSets are as large as their clusters, and left out."""
+    """Return the size of each workload with its kind. DaemonSets are left out: their size follows the cluster."""
     owners = []
     for kind, each in workloads:
         if isinstance(each, Job):
@@ -76,7 +76,8 @@ class _Expander:
         self._index(inventory)
 
     def pods(self) -> Iterator[Pod]:
-        """Yield the missing pods of every workload.
+        """Yield the missing pods of all workloads. StatefulSets come first: their names are fixed, other names avoid
+        them.
 
         StatefulSets come first: their names are fixed, others give way.
         """
@@ -96,7 +97,7 @@ class _Expander:
                 yield from self._name_pods(kind, workload, workload.spec.template, missing)
 
     def list_list_suspended_pods(self) -> Iterator[Pod]:
-        """Yield the pods that suspended Jobs in queues would have once they are resumed."""
+        """Yield the pods that suspended Jobs in queues would create if resumed."""
         for kind, job in self._workloads:
             if isinstance(job, Job) and job.spec.suspend and read_kueue_queue(job.metadata):
                 resumed = replace(job, spec=replace(job.spec, suspend=False))
@@ -123,8 +124,7 @@ class _Expander:
                 continue
             key = (metadata.namespace, owner.kind, owner.name)
             if key not in known and owner.kind == "ReplicaSet":
-                # The ReplicaSet is not in the input. Its name is that of the Deployment and the template's
-                # hash.
+                # The ReplicaSet is not in the input. Its name is the Deployment's name and the template's hash.
                 suffix = f"-{metadata.labels.get(_HASH_LABEL, '')}"
                 if len(suffix) > 1 and owner.name.endswith(suffix):
                     deployment = (metadata.namespace, "Deployment", owner.name.removesuffix(suffix))
@@ -133,12 +133,12 @@ class _Expander:
                 self._owned[key].append((owner.uid, pod))
 
     def _pods_of(self, kind: str, metadata: ObjectMeta) -> list[Pod]:
-        """Return all pods of a workload, by uid where both sides have one."""
+        """Return all pods of a workload, matched by uid if both sides have one."""
         found = self._owned.get((metadata.namespace, kind, metadata.name), ())
         return [pod for uid, pod in found if not uid or not metadata.uid or uid == metadata.uid]
 
     def _active(self, kind: str, metadata: ObjectMeta) -> int:
-        """Return how many pods the controller counts: not ended, and not being deleted."""
+        """Return the number of pods that the controller counts: pods that have not ended and are not being deleted."""
         return sum(_is_active(pod) for pod in self._pods_of(kind, metadata))
 
     # --- how many are missing ------------------------------------------------------------------------------
@@ -149,12 +149,14 @@ class _Expander:
         if kind == "Deployment":
             for uid, owned in self._replica_sets.get((metadata.namespace, kind, metadata.name), ()):
                 if not uid or not metadata.uid or uid == metadata.uid:
-                    # The ReplicaSet is expanded by itself, up to its own replicas.
+                    # The ReplicaSet itself is expanded, up to its replicas.
                     provided += max(owned.spec.replicas, self._active("ReplicaSet", owned.metadata))
         return workload.spec.replicas - provided
 
     def _replica_set_of(self, deployment: ObjectMeta) -> tuple[str, ObjectMeta]:
-        """Return kind and metadata of the ReplicaSet of a Deployment's new pods, or its own."""
+        """Return kind and metadata of the ReplicaSet of a Deployment's new pods, or of the Deployment itself if
+        there is none.
+        """
         key = (deployment.namespace, "Deployment", deployment.name)
         known = [each for _, each in self._replica_sets.get(key, ())]
         if known:
@@ -166,7 +168,9 @@ class _Expander:
         return "Deployment", deployment
 
     def _missing_of_job(self, kind: str, job: Job) -> int:
-        """Return parallelism, or what completions leave to do if that is less, minus the active pods."""
+        """Return how many pods a Job lacks: parallelism, or the rest of its completions if smaller, minus active
+        pods.
+        """
         if job.spec.suspend or job.over:
             return 0
         pods = self._pods_of(kind, job.metadata)
@@ -186,7 +190,7 @@ class _Expander:
     def _name_pods(
         self, kind: str, workload: Workload, template: PodTemplate | None, missing: int
     ) -> Iterator[Pod]:
-        """Yield ``missing`` pods under the first free numbers."""
+        """Yield ``missing`` pods named by the first free numbers."""
         if template is None:
             return
         numbers = count()
@@ -200,7 +204,9 @@ class _Expander:
                 return name
 
     def _of_stateful_set(self, workload: ReplicaWorkload) -> Iterator[Pod]:
-        """Yield the ordinals whose name is free; a pod that has ended is replaced, a dying one not yet."""
+        """Yield a StatefulSet's pods for free ordinals; ended pods are replaced, pods that are being deleted not
+        yet.
+        """
         template = workload.spec.template
         if template is None:
             return
@@ -213,7 +219,7 @@ class _Expander:
                 yield self._add_claims(pod, workload.spec.volume_claim_templates)
 
     def _add_claims(self, pod: Pod, templates: tuple[PersistentVolumeClaim, ...]) -> Pod:
-        """Give a pod the claims TEMPLATE-POD, which take the place of volumes named like the template."""
+        """Give a pod the claims TEMPLATE-POD, which replace volumes that have the template's name."""
         if not templates:
             return pod
         namespace, volumes = pod.metadata.namespace, {each.name: each for each in pod.spec.volumes}
@@ -235,7 +241,7 @@ class _Expander:
         return replace(pod, spec=replace(pod.spec, volumes=tuple(volumes.values())))
 
     def _of_daemon_set(self, kind: str, workload: DaemonSet) -> Iterator[Pod]:
-        """Yield one pod per eligible node that has none, in order of the nodes' names."""
+        """Yield one pod per eligible node that has none, sorted by the nodes' names."""
         template = workload.spec.template
         if template is None:
             return

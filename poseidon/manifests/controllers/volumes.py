@@ -1,7 +1,7 @@
-"""Plays the controllers of volumes: fills in the default class, creates claims, binds them, provides volumes.
+"""Does what the controllers of volumes do: sets the default class, creates and binds claims, provisions volumes.
 
-Claims of classes that wait for a first consumer are left to the scheduler. Objects that come from an API server
-(``resourceVersion``) stay as its controllers left them: a volume that those have not provided does not exist.
+Claims of classes with binding mode WaitForFirstConsumer are left to the scheduler. Objects from an API server
+(``resourceVersion``) stay as its controllers left them: no volume is provisioned for their claims.
 """
 
 from __future__ import annotations
@@ -35,21 +35,20 @@ from poseidon.volumes.records import Claim, Offer, claim_record, provision_recor
 from poseidon.volumes.requirements import driver_of_class
 
 PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
-"""Annotation of a volume that a provisioner has made: which one."""
+"""Annotation of a provisioned volume: the name of the provisioner."""
 
 
 Admit: TypeAlias = Callable[[Sequence[PersistentVolumeClaim]], list[PersistentVolumeClaim]]
-"""Returns those claims, in their order, that the API server admits."""
+"""A function that returns the claims that the API server admits, in order."""
 
 
 def play_volume_controllers(
     objects: Iterable[KubeStruct], pods: Iterable[Pod], admit: Admit = list
 ) -> tuple[KubeStruct, ...]:
-    """Return storage objects as the controllers would leave them, with the claims that ``pods`` come with.
+    """Return storage objects as the controllers would leave them, with the claims of ``pods``.
 
-    Claims that name no class have the default one. Pods that wait have a claim per ephemeral volume. Claims of classes
-    with immediate binding are bound to a volume that suits them, or else to one that the provisioner of their class
-    makes.
+    Claims without a class get the default class. Waiting pods get a claim per ephemeral volume. Claims of classes with
+    immediate binding are bound to a suitable volume, or else to a volume that the provisioner of their class makes.
     """
     storage = list(objects)
     claims = [each for each in storage if isinstance(each, PersistentVolumeClaim)]
@@ -64,14 +63,12 @@ def play_volume_controllers(
 
 
 def is_made(volume: PersistentVolume) -> bool:
-    """Return whether a volume is one that the played controllers have made, and no object of the input."""
+    """Return whether a volume was made by the provisioners played here, and is not in the input."""
     return PROVISIONED_BY in volume.metadata.annotations and not was_held(volume.metadata)
 
 
 def was_held(metadata: ObjectMeta) -> bool:
-    """Return whether an API server has held the object, so that admission and controllers have done what they
-    do.
-    """
+    """Return whether an API server has held the object, so that admission and controllers have processed it."""
     return bool(metadata.resource_version)
 
 
@@ -79,7 +76,7 @@ def was_held(metadata: ObjectMeta) -> bool:
 
 
 def _ephemeral_claims(pods: Iterable[Pod], claimed: set[tuple[str, str]]) -> Iterator[PersistentVolumeClaim]:
-    """Yield the claims of ephemeral volumes that are not there yet, of pods that wait."""
+    """Yield the missing claims of ephemeral volumes of waiting pods."""
     for pod in pods:
         if pod.terminal or pod.spec.node_name or was_held(pod.metadata):
             continue
@@ -104,10 +101,9 @@ def _claim_for(pod: Pod, name: str, template: ClaimTemplate) -> PersistentVolume
 
 
 def _complete(claim: PersistentVolumeClaim, default: str) -> PersistentVolumeClaim:
-    """Return a claim with the default class; its owners by name alone, as pods are known by name here.
+    """Return a claim with the default class, and with owners identified by name, as pods are here.
 
-    Admission gives a claim its class when it comes, also if it names a volume; the controller later only to one that
-    names none.
+    Admission sets the class of every new claim, the controller later only that of claims that name no volume.
     """
     metadata, spec = claim.metadata, claim.spec
     owners = tuple(replace(owner, uid="") for owner in metadata.owner_references)
@@ -120,7 +116,7 @@ def _complete(claim: PersistentVolumeClaim, default: str) -> PersistentVolumeCla
 
 
 def _default_class(classes: Iterable[StorageClass]) -> str:
-    """Return the name of the default class, "" if there is none: of several the newest, then the first by name."""
+    """Return the name of the default class, "" if there is none; of several the newest, then the first by name."""
     defaults = [
         each.metadata
         for each in classes
@@ -153,7 +149,7 @@ class _Binder:
             names.sort(key=self._preference)
 
     def bind(self, claims: Iterable[PersistentVolumeClaim]) -> list[PersistentVolumeClaim]:
-        """Return the claims, bound as far as possible: first those whose volume is named already."""
+        """Return the claims, bound as far as possible: first those that name a volume."""
         found = list(claims)
         records = [claim_record(each) for each in found]
         unbound = [at for at, each in enumerate(records) if not (each.bound or each.lost or each.deleting)]
@@ -168,7 +164,7 @@ class _Binder:
         return found
 
     def _add_volume(self, volume: PersistentVolume) -> None:
-        """Note what a volume offers, and the claim that it belongs to, if any."""
+        """Record what a volume offers, and the claim that it is bound to, if any."""
         unclaimed = replace(volume, spec=replace(volume.spec, claim_ref=None))
         offer, name, given = volume_record(unclaimed, {}).offer, volume.metadata.name, volume.spec.claim_ref
         if offer is None:
@@ -180,12 +176,12 @@ class _Binder:
             self._free[offer.storage_class].append(name)
 
     def _preference(self, volume: str) -> tuple[int, int, str]:
-        """Order volumes as the controller looks at them: fewest access modes, then smallest, then by name."""
+        """Return a sort key for the controller's order of volumes: fewest access modes, then smallest, then by name."""
         offer = self._offers[volume]
         return len(offer.modes), offer.size, volume
 
     def _volume_named(self, claim: PersistentVolumeClaim, record: Claim) -> str:
-        """Return the volume that a claim names, or that names it; "" if there is none, or it does not suit."""
+        """Return the volume that names a claim or that the claim names; "" if there is none or it does not suit."""
         profile = record.profile
         if profile is None:
             return ""
@@ -196,7 +192,7 @@ class _Binder:
                 return ""
             if volume.spec.claim_ref is not None:
                 return record.volume if self._is_for(volume, record) else ""
-            # The selector and a class that waits play no part where somebody names the volume.
+            # Selector and waiting class do not matter if claim or volume names the other.
             return record.volume if suits(offer, changed(profile, conditions=())) else ""
         for name in self._named_for.get(record.key, ()):
             volume, offer = self.volumes[name], self._offers[name]
@@ -236,7 +232,7 @@ class _Binder:
         )
 
     def _volume_made(self, claim: PersistentVolumeClaim, record: Claim) -> str:
-        """Have the provisioner make a volume for a claim, if it would at once; returns its name, or ""."""
+        """Provision a volume for a claim if its class binds at once; return the volume's name, or ""."""
         found, spec = self._classes.get(record.storage_class), claim.spec
         if found is None or found.waits or not provision_record(found).dynamic or record.volume:
             return ""
@@ -269,12 +265,12 @@ class _Binder:
 
     @staticmethod
     def _both_held(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
-        """Return whether the controller has seen both already, and not bound them."""
+        """Return whether the controller has seen claim and volume already, and did not bind them."""
         return was_held(claim.metadata) and was_held(volume.metadata)
 
 
 def _find_allowed_places(storage_class: StorageClass) -> VolumeNodeAffinity | None:
-    """Return from where a new volume of a class can be reached: of the places allowed, wherever it is needed."""
+    """Return from which nodes a new volume of a class can be reached: the class's allowed topologies."""
     terms = tuple(
         NodeSelectorTerm(
             match_expressions=tuple(

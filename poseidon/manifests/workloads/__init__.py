@@ -1,1 +1,1 @@
-"""Workloads of other projects whose numbers of pods stand in the object: one file per family, one table for all."""
+"""Expands workloads of other projects whose objects state how many pods they have: one file per family, one table."""

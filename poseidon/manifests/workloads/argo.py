@@ -1,4 +1,4 @@
-"""Argo's Workflow and Rollout (argoproj.io)."""
+"""Reads Argo's Workflow and Rollout (argoproj.io)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _HASH = "rollouts-pod-template-hash"
 
 
 def read_workflow(value: Value, known: Known) -> Iterator[PodSet]:
-    """Yield the pods of the widest part of a workflow: as many as may run at the same time."""
+    """Yield the pods of the widest stage of a workflow: the most that may run at the same time."""
     name, spec = name_of(value), mapping(value, "spec")
     if text(value, "status", "phase") in _ENDED or find(spec, "suspend") is True:
         return
@@ -65,7 +65,7 @@ def read_workflow(value: Value, known: Known) -> Iterator[PodSet]:
 
 
 def _find_template_spec(reference: Value, namespace: str, known: Known) -> Value:
-    """Return the spec of a WorkflowTemplate that somebody names."""
+    """Return the spec of a WorkflowTemplate that a reference names."""
     of_cluster = find(reference, "clusterScope") is True
     kind, name = "ClusterWorkflowTemplate" if of_cluster else "WorkflowTemplate", text(reference, "name")
     template = known.get("default" if of_cluster else namespace, kind, name)
@@ -76,7 +76,7 @@ def _find_template_spec(reference: Value, namespace: str, known: Known) -> Value
 
 
 class _Workflow:
-    """The templates of a workflow, and how many pods of each run at the same time at most."""
+    """The templates of a workflow, from which the most pods that run at the same time are counted."""
 
     def __init__(self, spec: Value, namespace: str, known: Known) -> None:
         self._namespace, self._known = namespace, known
@@ -84,7 +84,9 @@ class _Workflow:
         self._widest: dict[str, Counter[str]] = {}
 
     def widest(self, name: str, depth: int) -> Counter[str]:
-        """Return the pods by template that run for a template; of one that calls itself, those until then."""
+        """Return how many pods of each template run at most for a template; a recursive call counts up to its
+        repetition.
+        """
         template = self.templates.get(name)
         if template is None:
             raise NotKnownError(f"spec.templates: {name!r} is not among them")
@@ -108,7 +110,7 @@ class _Workflow:
         return _cap(pods, number(template, "parallelism", default=MAX_PODS))
 
     def _together(self, calls: list[Value], depth: int) -> Counter[str]:
-        """Return the pods of calls that run at the same time."""
+        """Return how many pods of each template run at the same time for ``calls``."""
         pods: Counter[str] = Counter()
         for call in calls:
             times = _times(call)
@@ -131,7 +133,7 @@ class _Workflow:
 
 
 def _cap(pods: Counter[str], most: int) -> Counter[str]:
-    """Return no more than ``most`` pods."""
+    """Return the counts reduced to a total of ``most`` pods."""
     capped: Counter[str] = Counter()
     for name, count in pods.items():
         capped[name] = min(count, most)
@@ -140,7 +142,7 @@ def _cap(pods: Counter[str], most: int) -> Counter[str]:
 
 
 def _times(call: Value) -> int:
-    """Return how often a step is done at the same time; what only a run finds out counts once."""
+    """Return in how many copies a step runs at the same time; 1 if only a run of the workflow determines it."""
     each = find(call, "withItems")
     if isinstance(each, list):
         return len(each)
@@ -163,7 +165,7 @@ def _whole(value: Any) -> int | None:
 
 
 def _stages(tasks: list[Value]) -> list[list[Value]]:
-    """Return the tasks of a graph by how many others have to be done before, one after the other."""
+    """Return the tasks of a graph by stage: those with equally long chains of dependencies before them."""
     by_name = {text(each, "name"): each for each in tasks}
     levels: dict[str, int] = {}
     for _ in range(len(tasks)):
@@ -186,7 +188,7 @@ def _list_needed(task: Value) -> list[str]:
 
 
 def _pod(spec: Value, template: Value) -> Value:
-    """Return the template of a pod: what the workflow says of all, and what a template says of its own."""
+    """Return the pod template of a step: the fields of the workflow, overridden by those of the step's template."""
     pod: dict[str, Any] = {}
     for part in (spec, template):
         for field in _OF_POD:

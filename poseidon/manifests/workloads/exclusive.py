@@ -1,4 +1,4 @@
-"""Rules by which JobSet and LeaderWorkerSet give each group of pods a domain of its own."""
+"""Adds the rules by which JobSet and LeaderWorkerSet give each group of pods a domain of its own."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ from poseidon.manifests.workloads.fields import Value, items, mapping
 
 
 def group_key(namespace: str, name: str) -> str:
-    """Return the label's value that both projects make of a group's name."""
+    """Return the label value that both projects derive from a group's name."""
     return sha1(f"{namespace}/{name}".encode(errors="surrogatepass"), usedforsecurity=False).hexdigest()
 
 
 def exclusively(
     template: Value, topology: str, label: str, key: str, *, all_namespaces: bool = False
 ) -> Value:
-    """Return a template whose pods go to one domain of ``topology`` together, and to none with pods of other groups.
+    """Return a template whose pods share one domain of ``topology`` with each other and with no pods of other
+    groups.
 
-    Other groups are those of the pod's own namespace, as a LeaderWorkerSet has it, or with ``all_namespaces`` those of
-    the cluster, as a JobSet has it.
-    Their controllers give the followers the node selector of the leader's domain once that is known; with the same
-    affinity for all of them the whole is placed at once, to the same effect.
+    Other groups are those of the pod's own namespace, as for a LeaderWorkerSet, or with ``all_namespaces`` those of
+    the cluster, as for a JobSet.
+    The projects' controllers give the followers the node selector of the leader's domain once that is known. Here all
+    pods get the same affinity, so that the group is placed at once, with the same result.
     """
     if not topology:
         return template

@@ -1,4 +1,4 @@
-"""Fields of objects whose kinds nobody here declares.
+"""Reads fields of objects of kinds that have no declared type here.
 
 An absent field has its default; a field of another type raises ``MalformedObjectError``.
 """
@@ -15,11 +15,11 @@ Value = Mapping[str, Any]
 
 
 class NotKnownError(ValueError):
-    """What it takes to know an object's pods is not in the input; the text says what, and what to do."""
+    """The input lacks an object that defines the pods; the text says which, and what to do."""
 
 
 def find(value: Any, *path: str) -> Any:
-    """Return what is at a path of fields, None if nothing is."""
+    """Return the value at a path of fields, None if there is none."""
     for at, field in enumerate(path):
         if value is None:
             return None
@@ -50,7 +50,7 @@ def items(value: Any, *path: str) -> list[Value]:
 
 
 def number(value: Any, *path: str, default: int) -> int:
-    """Return the number of pods, or of what is made of pods, at a path."""
+    """Return the number of pods, or of sets of pods, at a path."""
     at_path = find(value, *path)
     if at_path is None:
         return default
@@ -89,7 +89,7 @@ _OVER = frozenset({"Complete", "Completed", "Succeeded", "Failed", "Finished"})
 
 
 def is_over(value: Value) -> bool:
-    """Return whether an object's conditions say that it has ended, for better or worse."""
+    """Return whether an object's conditions say that it has ended, successfully or not."""
     return any(
         each.get("type") in _OVER and each.get("status") == "True"
         for each in items(value, "status", "conditions")

@@ -1,7 +1,8 @@
-"""Grove's PodCliqueSet (grove.io): its PodGangs, trees of groups that are placed together, and the pods of its cliques.
+"""Reads Grove's PodCliqueSet (grove.io): its PodGangs, trees of groups that are placed together, and the pods of
+cliques.
 
-As its operator has it: each replica is a gang of all cliques, with as many replicas of a scaling group as its
-`minAvailable` says; each further replica of a scaling group is a gang of its own.
+As in its operator, each replica is a gang of all cliques, with as many replicas of a scaling group as its
+`minAvailable` states; each further replica of a scaling group is a gang of its own.
 """
 
 from __future__ import annotations
@@ -26,12 +27,14 @@ from poseidon.manifests.workloads.fields import (
 from poseidon.manifests.workloads.pod_sets import Known, PodGroupObject, PodSet, number_names
 
 _TOPOLOGIES = ("ClusterTopology", "ClusterTopologyBinding")
-"""Kinds of the object that says which label of nodes stands for which domain."""
+"""Kinds of objects that define which node label stands for which domain."""
 
 
 @dataclass(slots=True)
 class _Gang:
-    """A PodGang in the making. ``topology``: domain of the whole; ``configs``: groups of it that share a domain."""
+    """A PodGang under construction. ``topology``: constraint of the whole gang; ``configs``: groups in it with a
+    constraint.
+    """
 
     name: str
     topology: Value
@@ -40,7 +43,7 @@ class _Gang:
 
 
 def read_pod_clique_set(value: Value, known: Known) -> Iterator[PodSet | PodGroupObject]:
-    """Yield the PodGangs and the pods of each clique in them."""
+    """Yield the PodGangs, and the pods of each clique in them."""
     name, namespace = name_of(value), namespace_of(value)
     template = mapping(value, "spec", "template")
     cliques = {text(each, "name"): each for each in items(template, "cliques")}
@@ -55,7 +58,7 @@ def read_pod_clique_set(value: Value, known: Known) -> Iterator[PodSet | PodGrou
 
 
 def _find_gangs(known: Known, namespace: str, name: str) -> dict[str, str]:
-    """Return by clique the PodGang that the operator has made for it already; some versions put a hash in its name."""
+    """Return the name of the existing PodGang of each clique; some versions of the operator put a hash in the name."""
     return {
         text(each, "name"): name_of(gang.value)
         for gang in known.list_owned(namespace, ("PodCliqueSet", name))
@@ -65,7 +68,7 @@ def _find_gangs(known: Known, namespace: str, name: str) -> dict[str, str]:
 
 
 def _list_gangs(base: str, template: Value, cliques: dict[str, Value], levels: _Levels) -> Iterator[_Gang]:
-    """Yield the gang of a replica, and those of the further replicas of its scaling groups."""
+    """Yield the gang of a replica, and a gang for each further replica of its scaling groups."""
     scaled = items(template, "podCliqueScalingGroups")
     in_groups = {each for group in scaled for each in _list_names(group)}
     first = _Gang(base, mapping(template, "topologyConstraint"))
@@ -134,7 +137,7 @@ def _make_pod_gang(gang: _Gang, namespace: str, template: Value, levels: _Levels
 
 
 def _count_least(clique: Value) -> int:
-    """Return how many pods of a clique go together: all, if it does not say."""
+    """Return how many pods of a clique are needed together: all, unless the clique states a number."""
     pods = number(clique, "spec", "replicas", default=1)
     return min(number(clique, "spec", "minAvailable", default=pods), pods)
 
@@ -154,14 +157,14 @@ def _make_pods(owner: str, gang: str, name: str, clique: Value) -> PodSet:
 
 
 class _Levels:
-    """The label of nodes that stands for each domain, by the topology in the input."""
+    """The node label for each domain, from the topology in the input."""
 
     def __init__(self, known: Known) -> None:
         found = next((each for kind in _TOPOLOGIES for each in known.list_kind(kind)), None)
         self._key_of = {text(each, "domain"): text(each, "key") for each in items(found, "spec", "levels")}
 
     def make_constraint(self, stated: Value) -> dict[str, Any] | None:
-        """Return the constraint of a PodGang for that of a PodCliqueSet, None where there is no topology at all."""
+        """Return the constraint of a PodGang for that of a PodCliqueSet, None if the input has no topology."""
         domain = text(stated, "packDomain")
         if domain and domain not in self._key_of:
             remedy = suggest_printing("clustertopologies", namespaced=False)

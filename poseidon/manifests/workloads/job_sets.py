@@ -1,4 +1,4 @@
-"""JobSet (jobset.x-k8s.io) and Kubeflow's TrainJob (trainer.kubeflow.org), which makes a JobSet of its runtime."""
+"""Reads JobSet (jobset.x-k8s.io), and Kubeflow's TrainJob (trainer.kubeflow.org), which creates a JobSet."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _pods_of(spec: Value, name: str, namespace: str, annotations: Value) -> Iter
 
 
 def read_train_job(value: Value, known: Known) -> Iterator[PodSet | PodGroupObject]:
-    """Yield the pods of the JobSet that a runtime makes, with the trainer's number of nodes and resources."""
+    """Yield the pods of the JobSet that a TrainJob creates from its runtime, with its trainer's nodes and resources."""
     spec, name, namespace = mapping(value, "spec"), name_of(value), namespace_of(value)
     if find(spec, "suspend") is True or is_over(value) or known.get(namespace, "JobSet", name) is not None:
         return
@@ -114,7 +114,7 @@ def read_train_job(value: Value, known: Known) -> Iterator[PodSet | PodGroupObje
 
 
 def _adapt_to_trainer(replicated: Value, trainer: Value, nodes: int) -> Value:
-    """Return a replicated job of a runtime as the TrainJob wants it; one that is no trainer stays as it is."""
+    """Return a replicated job of a runtime with the TrainJob's settings; jobs other than the trainer stay unchanged."""
     template = mapping(replicated, "template")
     step = text(template, "metadata", "labels", _STEP, default="")
     if step != _TRAINER and not (not step and text(replicated, "name") == _NODE):

@@ -1,6 +1,6 @@
-"""Kubeflow's training jobs: TFJob, PyTorchJob, XGBoostJob, PaddleJob, JAXJob and both versions of MPIJob.
+"""Reads Kubeflow's training jobs: TFJob, PyTorchJob, XGBoostJob, PaddleJob, JAXJob and both versions of MPIJob.
 
-Each has a map of replica types, with a number and a template of pods for each.
+Each job has a map of replica types, with a number of pods and a pod template for each type.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _PREFIX = "training.kubeflow.org"
 
 
 def reader(kind: str, field: str) -> Callable[[Value, Known], Iterator[PodSet]]:
-    """Return what reads a kind of job, whose replica types stand in a field of its spec."""
+    """Return a reader for a kind of job; ``field`` of its spec holds the replica types."""
 
     def read(value: Value, known: Known) -> Iterator[PodSet]:  # noqa: ARG001 - every family is asked alike
         spec, name = mapping(value, "spec"), name_of(value)
@@ -23,7 +23,7 @@ def reader(kind: str, field: str) -> Callable[[Value, Known], Iterator[PodSet]]:
         for replica_type, replicas in mapping(spec, field).items():
             lowered = str(replica_type).lower()
             launcher = kind == "MPIJob" and lowered == "launcher"
-            # From v2beta1 of MPIJob on, a Job creates the launcher's pod.
+            # Since v2beta1 of MPIJob, a Job creates the launcher's pod.
             by_job = launcher and text(value, "apiVersion").endswith("v2beta1")
             prefix = f"{name}-{lowered}"
             count = number(replicas, "replicas", default=1)

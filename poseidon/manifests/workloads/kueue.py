@@ -1,4 +1,4 @@
-"""Kueue's Workload: a copy of the sets of pods of a job that waits, for inputs without that job."""
+"""Reads Kueue's Workload: a copy of the pod sets of a waiting job, for inputs without that job."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from poseidon.manifests.workloads.pod_sets import Known, PodSet, number_names
 
 
 def read_workload(value: Value, known: Known) -> Iterator[PodSet]:
-    """Yield the sets of pods, unless the job whose they are is in the input."""
+    """Yield the pod sets of a Workload, unless the input contains its job."""
     name, namespace, spec = name_of(value), namespace_of(value), mapping(value, "spec")
     owner = next(iter(known.owners_of(namespace, ("Workload", name))), None)
     if is_over(value) or find(spec, "active") is False:

@@ -1,4 +1,6 @@
-"""LeaderWorkerSet (leaderworkerset.x-k8s.io): groups of a leader and its workers; DisaggregatedSet: several sets."""
+"""Reads LeaderWorkerSet (leaderworkerset.x-k8s.io), groups of a leader and workers, and DisaggregatedSet, several
+sets.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +65,7 @@ def read_leader_worker_set(value: Value, known: Known) -> Iterator[PodSet]:  # n
 
 
 def read_disaggregated_set(value: Value, known: Known) -> Iterator[PodSet]:
-    """Yield the pods of the LeaderWorkerSet of each role and slice; those in the input are expanded by themselves."""
+    """Yield the pods of the LeaderWorkerSet of each role and slice; sets that the input contains are expanded there."""
     name, namespace = name_of(value), namespace_of(value)
     made = {
         text(each.value, "metadata", "labels", _ROLE)
@@ -85,7 +87,9 @@ def read_disaggregated_set(value: Value, known: Known) -> Iterator[PodSet]:
 
 @dataclass(frozen=True, slots=True)
 class _Subgroups:
-    """The subgroups of a group of ``size`` pods: of ``each`` pods (0: there are none), each in a domain of its own."""
+    """The subgroups of a group of ``size`` pods: ``each`` pods per subgroup (0: no subgroups), each in its own
+    domain.
+    """
 
     leader: str
     size: int
@@ -93,7 +97,7 @@ class _Subgroups:
     domain: str
 
     def list_workers(self) -> Iterator[tuple[int, int]]:
-        """Yield by subgroup the index of its first worker, and how many it has."""
+        """Yield for each subgroup the index of its first worker, and its number of workers."""
         first = 1
         while first < self.size:
             last = self.size
@@ -106,7 +110,7 @@ class _Subgroups:
             first = last
 
     def place(self, template: Value, index: int) -> tuple[Value, dict[str, str]]:
-        """Return a template and labels as the pod of this index in the group has them."""
+        """Return the template and labels of the pod with this index in the group."""
         if not self.each:
             return template, {}
         own = str(find_subgroup(index, self.size, self.each))

@@ -1,4 +1,4 @@
-"""The sets of pods of an object, and the groups that pods belong to."""
+"""Sets of equal pods that an object creates, and the objects that describe groups of pods."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ class PodSet:
     owner: Reference
     """The controlling object. If the input has it and expands it separately, this set is not expanded."""
     marks: Mapping[str, str] = field(default_factory=dict)
-    """Labels that distinguish these pods from others of the same object."""
+    """Labels by which existing pods of this set are told from other pods of the object."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """Labels to add."""
     annotations: Mapping[str, str] = field(default_factory=dict)
     """Annotations to add."""
     index_label: str = ""
-    """Label that gets a pod's number, "" for none."""
+    """Label whose value is the pod's number, "" for none."""
     first_index: int = 0
     """Number of the first pod."""
     once: bool = False
-    """Whether a pod that has succeeded is not created again."""
+    """Whether a pod that has succeeded is not replaced."""
     hash_label: str = ""
-    """Pod label whose value ends the names of ReplicaSets that are not in the input."""
+    """Pod label whose value ends the names of ReplicaSets that the input lacks."""
     alone: bool = False
-    """Whether existing pods are counted elsewhere."""
+    """Whether existing pods are counted elsewhere, so that all of ``names`` are missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class PodGroupObject:
 
 
 class Known:
-    """The objects of an input, as far as they say who owns whom. Names are within a namespace."""
+    """The objects of an input by namespace, kind and name, and who controls whom."""
 
     def __init__(self, documents: Iterable[Document]) -> None:
         self._objects: dict[tuple[str, str, str], Value] = {}
@@ -70,7 +70,7 @@ class Known:
                 self._owned[space, *owner].append(each)
 
     def get(self, namespace: str, kind: str, name: str) -> Value | None:
-        """Return an object; those of the cluster as a whole are in namespace ``default`` here."""
+        """Return an object, None if there is none; cluster-wide objects are in namespace ``default`` here."""
         return self._objects.get((namespace, kind, name))
 
     def list_kind(self, kind: str) -> list[Value]:
@@ -78,11 +78,11 @@ class Known:
         return [value for (_, each, _), value in self._objects.items() if each == kind]
 
     def list_owned(self, namespace: str, owner: Reference) -> list[Document]:
-        """Return the objects that another one controls."""
+        """Return the objects that an owner controls."""
         return self._owned.get((namespace, *owner), [])
 
     def owners_of(self, namespace: str, of: Reference) -> Iterator[Reference]:
-        """Yield who controls an object, who controls that one, and so on."""
+        """Yield the controller of an object, the controller of that, and so on."""
         seen: set[Reference] = set()
         owner = self._owners.get((namespace, *of))
         while owner is not None and owner not in seen:

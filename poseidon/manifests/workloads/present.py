@@ -1,4 +1,4 @@
-"""Matches the pods of an input with their workloads, and with the places that these have for pods."""
+"""Matches the existing pods of an input with the pods that workloads would create."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from poseidon.manifests.workloads.pod_sets import Known, PodSet, Reference
 
 @dataclass(frozen=True, slots=True)
 class _Present:
-    """A pod of the input: where it stands among them, its labels, and who controls it, directly first."""
+    """An existing pod: its position in the input, its labels, and its controllers, the direct one first."""
 
     place: int
     name: str
@@ -24,7 +24,7 @@ class _Present:
 
 
 class PresentPods:
-    """The pods of an input by namespace: by who controls them, and by their labels."""
+    """The existing pods of an input by namespace, controller and labels."""
 
     def __init__(self, documents: Iterable[Document], known: Known) -> None:
         self.names: set[tuple[str, str]] = set()
@@ -51,10 +51,10 @@ class PresentPods:
                 self._by_key[space, key].append(pod)
 
     def missing(self, namespace: str, owner: Reference, sets: Sequence[PodSet]) -> list[list[str]]:
-        """Return for each set of an object's pods the names of those that are not there yet.
+        """Return for each set of an object's pods the names of the missing pods.
 
-        A pod replaces the one with its name; else one of its set, if its labels or its controller tell the set; else
-        any.
+        An existing pod counts as the missing pod with its name; else as one of its set, if labels or controller
+        determine the set; else as any.
         """
         places = _Places(owner, sets)
         rest = [pod for pod in self._iter_owned(namespace, owner, sets) if not places.take_by_name(pod)]
@@ -64,7 +64,7 @@ class PresentPods:
         return [list(each) for each in places.missing]
 
     def _iter_owned(self, namespace: str, owner: Reference, sets: Sequence[PodSet]) -> Iterator[_Present]:
-        """Yield the pods that count for an object, in the order of the input."""
+        """Yield the existing pods of an object, in the order of the input."""
         if any(each.alone for each in sets):
             return
         once = any(each.once for each in sets)
@@ -76,7 +76,7 @@ class PresentPods:
             for pod in self._iter_marked(namespace, each.marks):
                 found[pod.place] = pod
             for pod in self._by_key.get((namespace, each.hash_label), ()) if each.hash_label else ():
-                # Its ReplicaSet is not in the input. The name of that is the owner's, and the hash of the template.
+                # Its ReplicaSet is not in the input. That one's name is the owner's name and the template's hash.
                 made_by = pod.owners[0][1] if pod.owners else ""
                 if made_by == f"{owner[1]}-{pod.labels[each.hash_label]}":
                     found[pod.place] = pod
@@ -92,7 +92,7 @@ class PresentPods:
 
 
 class _Places:
-    """Names of an object's pods that are still missing, by set."""
+    """Names of an object's missing pods, by set."""
 
     def __init__(self, owner: Reference, sets: Sequence[PodSet]) -> None:
         self._sets = sets
@@ -109,12 +109,14 @@ class _Places:
         self._keys = sorted(keys, key=lambda each: (-len(each), sorted(each)))
 
     def take_by_name(self, pod: _Present) -> bool:
-        """Let a pod take the place of the one of its name; returns whether there was one."""
+        """Remove the pod's own name from the missing ones; return whether it was among them."""
         at = self._by_name.get(pod.name)
         return at is not None and self.missing[at].pop(pod.name, "") is None
 
     def take_by_set(self, pod: _Present) -> bool:
-        """Let a pod take a place of the set that its labels or its own controller tell; returns whether it could."""
+        """Remove one missing pod of the set that the pod's labels or controller determine; return whether there was
+        one.
+        """
         labels = pod.labels
         told = (frozenset((key, labels.get(key, "")) for key in keys) for keys in self._keys)
         candidates = chain(
@@ -128,13 +130,15 @@ class _Places:
         return True
 
     def take_any(self) -> None:
-        """Let a pod take the first place that there is."""
+        """Remove the first missing pod of any set."""
         names = next((each for each in self.missing if each), None)
         if names is not None:
             del names[next(iter(names))]
 
     def _name(self, at: int, pod: _Present) -> str:
-        """Return the pod of a set that is replaced: the one of the same number, else the first."""
+        """Return the position of the name that a pod of a set replaces: the one with the same number, else the
+        first.
+        """
         pod_set, missing = self._sets[at], self.missing[at]
         number = pod.labels.get(pod_set.index_label, "")
         if number.isascii() and number.isdecimal() and len(number) < 9:

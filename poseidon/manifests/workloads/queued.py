@@ -1,4 +1,4 @@
-"""Objects of other projects that are in a queue: how many pods go together, and what they would be if not suspended."""
+"""Reads queued objects of other projects: how many pods are admitted together, and the object when resumed."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def read_metadata(value: Value) -> ObjectMeta:
 
 
 def replace_value(document: Document, value: Value) -> Document:
-    """Return a document with another content."""
+    """Return a copy of a document with other content."""
     return replace(document, value=dict(value))
 
 
 def resume(value: Value) -> Value | None:
-    """Return an object as it is once it is resumed, None if it is not suspended."""
+    """Return an object as it is when resumed, None if it is not suspended."""
     spec = mapping(value, "spec")
     policy = mapping(spec, "runPolicy")
     if spec.get("suspend") is not True and policy.get("suspend") is not True:
@@ -49,7 +49,7 @@ def count_pods(kind: str, value: Value, sets: Iterable[PodSet]) -> int:
 def list_owners(
     document: Document, sets: Iterable[PodSet], known: Known
 ) -> Iterator[tuple[str, ScaledOwner]]:
-    """Yield an object with the number of its pods, and controllers between it and these that are not in the input."""
+    """Yield an object with its number of pods, and the missing controllers between it and its pods."""
     listed, metadata = list(sets), read_metadata(document.value)
     namespace, kind = metadata.namespace or "default", document.kind
     size = count_pods(kind, document.value, listed)

@@ -1,6 +1,6 @@
-"""RayCluster, RayJob and RayService (ray.io): a head, and groups of workers.
+"""Reads RayCluster, RayJob and RayService (ray.io): a head, and groups of workers.
 
-The pod that submits a RayJob's work is created once the cluster is ready, and is none of these.
+The pod that submits a RayJob's work is created once the cluster is ready, and is not included.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from poseidon.manifests.workloads.fields import (
 from poseidon.manifests.workloads.pod_sets import Known, PodSet, number_names
 
 _AUTOSCALER = {"limits": {"cpu": "500m", "memory": "512Mi"}, "requests": {"cpu": "500m", "memory": "512Mi"}}
-"""What the autoscaler's container beside the head asks for unless the cluster says otherwise."""
+"""Requests of the autoscaler's container in the head pod, unless the cluster states others."""
 
 _ENDED = frozenset({"Complete", "Failed", "Suspended", "SUCCEEDED", "FAILED", "STOPPED"})
 
@@ -32,7 +32,9 @@ def read_ray_cluster(value: Value, known: Known) -> Iterator[PodSet]:  # noqa: A
 
 
 def read_ray_job(value: Value, known: Known) -> Iterator[PodSet]:
-    """Yield the pods of the cluster that a job runs on, unless it is in the input or another one is selected."""
+    """Yield the pods of the cluster that a job starts, unless the input contains that cluster or the job selects
+    another.
+    """
     spec = mapping(value, "spec")
     states = {text(value, "status", "jobDeploymentStatus"), text(value, "status", "jobStatus")}
     if find(spec, "suspend") is not True and not states & _ENDED and not is_over(value):
@@ -40,7 +42,7 @@ def read_ray_job(value: Value, known: Known) -> Iterator[PodSet]:
 
 
 def read_ray_service(value: Value, known: Known) -> Iterator[PodSet]:
-    """Yield the pods of the cluster that a service runs on, unless it is in the input."""
+    """Yield the pods of the cluster that a service runs on, unless the input contains that cluster."""
     yield from _unless_there(value, known, mapping(value, "spec", "rayClusterConfig"))
 
 

@@ -1,4 +1,4 @@
-"""KServe's InferenceService and Knative's Service, where they say how many pods there are at least."""
+"""Reads KServe's InferenceService and Knative's Service, where they state a minimum number of pods."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ def read_inference_service(value: Value, known: Known) -> Iterator[PodSet]:
 
 
 def _pod(part: Value) -> dict[str, Any]:
-    """Return the pod of a component: its model, or the server that stands in its place, is a container."""
+    """Return the pod of a component, whose model or server is one of the containers."""
     pod = {field: given for field, given in part.items() if field not in _NO_PODS | _POD_ONLY}
     containers = list(items(part, "containers"))
     for field, given in part.items():
-        # `model`, or a server by its name such as `sklearn`, holds what a container does.
+        # `model`, or a server's name such as `sklearn`, holds the fields of a container.
         if isinstance(given, dict) and (
             "modelFormat" in given or "storageUri" in given or "runtimeVersion" in given
         ):
@@ -65,7 +65,7 @@ def _pod(part: Value) -> dict[str, Any]:
 
 
 def read_knative_service(value: Value, known: Known) -> Iterator[PodSet]:
-    """Yield the pods that are kept in any case or there are at first; raises ``NotKnownError`` where none are named."""
+    """Yield the minimum or initial pods of a service; raises ``NotKnownError`` if it states neither."""
     name, namespace = name_of(value), namespace_of(value)
     if any(each.kind in _MADE_BY_KNATIVE for each in known.list_owned(namespace, ("Service", name))):
         return

@@ -1,4 +1,6 @@
-"""SparkApplication (sparkoperator.k8s.io): a driver and its executors, with requests in Spark's own words."""
+"""Reads SparkApplication (sparkoperator.k8s.io): a driver and executors, whose requests Spark writes in its own
+form.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +16,10 @@ _ENDED = frozenset({"COMPLETED", "FAILED", "SUBMISSION_FAILED"})
 _MEMORY = re.compile(r"(\d+)([kmgtp]?)b?", re.ASCII | re.IGNORECASE)
 _MEBIBYTES = {"": 1, "k": 1 / 1024, "m": 1, "g": 1024, "t": 1024**2, "p": 1024**3}
 _LEAST_OVERHEAD = 384
-"""Mebibytes that a pod needs at least beside what it is given."""
+"""Minimum overhead of a pod's memory in mebibytes."""
 
 _PLAIN = ("affinity", "tolerations", "nodeSelector", "schedulerName", "hostNetwork", "initContainers")
-"""Fields of driver and executor that are those of the pod."""
+"""Fields of driver and executor that are also fields of a pod."""
 
 
 def read_spark_application(value: Value, known: Known) -> Iterator[PodSet]:  # noqa: ARG001 - asked alike
@@ -89,7 +91,7 @@ def _resources(spec: Value, part: Value) -> Value:
 
 
 def _factor(spec: Value) -> float:
-    """Return the share of its memory that a pod needs besides: programs that are none of Java's need more."""
+    """Return the overhead as a share of a pod's memory; it is larger for programs that do not run in a JVM."""
     given = find(spec, "memoryOverheadFactor")
     try:
         return (

@@ -1,4 +1,4 @@
-"""The table of kinds that other projects' controllers expand, and the pods of these that do not exist yet."""
+"""Expands objects of other projects into the missing pods that their controllers would create, by a table of kinds."""
 
 from __future__ import annotations
 
@@ -63,24 +63,24 @@ FAMILIES: Mapping[tuple[str, str], Reader] = {
 
 @dataclass(slots=True)
 class Families:
-    """Which pods the objects of other projects stand for."""
+    """The pods that other projects' controllers would create, and what describes them."""
 
     pods: list[Pod] = field(default_factory=list)
-    """Pods that are still to be created."""
+    """Missing pods, which a controller would create."""
     groups: list[Document] = field(default_factory=list)
-    """Objects that describe groups of them."""
+    """Objects that describe groups of these pods."""
     owners: list[tuple[str, ScaledOwner]] = field(default_factory=list)
-    """The objects by kind with the number of their pods, and objects in between that are not in the input."""
+    """The objects by kind with their number of pods, and controllers in between that the input lacks."""
     suspended: list[Pod] = field(default_factory=list)
-    """Pods that are created only once somebody resumes their object, which is in a queue."""
+    """Pods that are created only once a queue or a user resumes their suspended object."""
     warnings: list[str] = field(default_factory=list)
 
 
 def expand_families(documents: Iterable[Document]) -> Families:
-    """Find the pods that controllers of other projects would create for objects among ``documents``.
+    """Return the pods that controllers of other projects would create for objects among ``documents``.
 
-    Pods of the input that an object controls, directly or through another object, replace the pods that it would
-    create: matched by name, by labels, or else in order. An object that makes no sense is left out with a warning.
+    Existing pods that an object controls, directly or through another object, are not created again: they are matched
+    by name, by labels, or else in order. A malformed object is left out with a warning.
     """
     every = list(documents)
     chosen = [each for each in every if _key(each) in FAMILIES]
@@ -119,7 +119,7 @@ def _identity(document: Document) -> str:
 
 
 def _read_name(document: Document) -> tuple[str, str]:
-    """Return namespace and name of an object as well as they can be told."""
+    """Return namespace and name of an object, as far as they can be read."""
     metadata = document.value.get("metadata")
     given = metadata if isinstance(metadata, Mapping) else {}
     return str(given.get("namespace") or "default"), str(given.get("name") or "")
@@ -133,7 +133,7 @@ class _Expander:
         self._groups = {(_key(each)[0], *_read_name(each)) for each in documents if each.kind == "PodGroup"}
 
     def expand_resumed(self, document: Document) -> Families:
-        """Return what an object in a queue would lack if it were not suspended; nothing if it is not."""
+        """Return what an object in a queue would lack if it were resumed; nothing if it is not suspended."""
         metadata = read_metadata(document.value)
         resumed = resume(document.value)
         if resumed is None or not read_kueue_queue(metadata):
@@ -141,7 +141,7 @@ class _Expander:
         return self.expand(replace_value(document, resumed))
 
     def expand(self, document: Document) -> Families:
-        """Return what an object still lacks. Raises ``MalformedObjectError`` and ``NotKnownError``."""
+        """Return the missing pods of an object. Raises ``MalformedObjectError`` and ``NotKnownError``."""
         value = document.value
         namespace, name = namespace_of(value), name_of(value)
         if not name:
@@ -169,7 +169,7 @@ class _Expander:
         return Families(pods, groups, list(list_owners(document, every, self._known)))
 
     def _is_there(self, value: Value, namespace: str, pod_set: PodSet) -> bool:
-        """Return whether the controller of a set is an object of the input, which is expanded by itself."""
+        """Return whether the input contains the owner of a set, from which the set is expanded."""
         itself = (str(value.get("kind")), name_of(value))
         return pod_set.owner != itself and self._known.get(namespace, *pod_set.owner) is not None
 

@@ -1,4 +1,4 @@
-"""Volcano's Job (batch.volcano.sh): tasks of pods, placed together from ``minAvailable`` on."""
+"""Reads Volcano's Job (batch.volcano.sh): tasks of pods, of which ``minAvailable`` are placed together."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from poseidon.manifests.workloads.pod_sets import Known, PodGroupObject, PodSet,
 from poseidon.pod_groups.membership import VOLCANO_TASK
 
 PARTITION = "volcano.sh/partition-id"
-"""Label with the partition of its task that a pod is in."""
+"""Label whose value is the partition of its task that a pod belongs to."""
 _GROUP_ANNOTATION = "scheduling.k8s.io/group-name"
 _ENDED = frozenset({"Completed", "Failed", "Aborted", "Aborting", "Terminated", "Terminating", "Completing"})
 
 
 def read_volcano_job(value: Value, known: Known) -> Iterator[PodSet | PodGroupObject]:
-    """Yield the pods of each task, and the PodGroup that they are in."""
+    """Yield the pods of each task, and the PodGroup of the job."""
     name, namespace, spec = name_of(value), namespace_of(value), mapping(value, "spec")
     tasks = [
         (text(task, "name") or f"default{index}", task) for index, task in enumerate(items(spec, "tasks"))
@@ -59,7 +59,7 @@ def read_volcano_job(value: Value, known: Known) -> Iterator[PodSet | PodGroupOb
 def _make_group(
     spec: Value, name: str, namespace: str, tasks: Sequence[tuple[str, Value]], sizes: Mapping[str, int]
 ) -> PodGroupObject:
-    """Return the PodGroup that Volcano's controller makes of a Job."""
+    """Return the PodGroup that Volcano's controller creates for a Job."""
     least = {
         task_name: number(task, "minAvailable", default=sizes[task_name])
         for task_name, task in tasks
@@ -88,7 +88,7 @@ def _make_group(
 
 
 def _make_policy(task: str, policy: Value) -> dict[str, Any]:
-    """Return the subgroup policy that Volcano's controller makes of a task's partitions."""
+    """Return the subgroup policy that Volcano's controller derives from a task's partitions."""
     made = {
         "name": task,
         "subGroupSize": number(policy, "partitionSize", default=1),
@@ -101,7 +101,7 @@ def _make_policy(task: str, policy: Value) -> dict[str, Any]:
 
 
 def _list_parts(task: Value, size: int) -> Iterator[tuple[int, int, dict[str, str]]]:
-    """Yield the partitions of a task: index of the first pod, number of pods, and their label; or all of it as one."""
+    """Yield the partitions of a task, or the whole task as one: index of the first pod, number of pods, and label."""
     policy = mapping(task, "partitionPolicy")
     if not policy:
         yield 0, size, {}

@@ -1,8 +1,9 @@
 """Decides the rounds of a recording again, and compares the decisions.
 
-Each round begins when the solver has been told what it knew then, at that time by its clock, so that it decides the
-same from the beginning of a stream on. Files whose beginning is gone start from what was known, without the solver's
-back-offs and reservations; so do streams of solvers that do not say what a round was decided on.
+Before each round the solver gets the messages that it had got then, and its clock shows the recorded time; so a stream
+recorded from its beginning gives the same decisions. A file whose beginning is deleted starts from the recorded state,
+without the solver's back-offs and reservations. Rounds of solvers that do not report which messages they had are
+decided on all messages sent before the result came.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ class _Stream:
         self.coming: deque[_Step] = deque()
         self.refused = 0
         self.skips = False
-        """Whether what is sent repeats what is known: the beginning of another file."""
+        """Whether the messages repeat known state: the beginning of a file that continues the stream."""
         self.begins_midway = applied > 0
 
     @property
@@ -127,7 +128,8 @@ def decide_again(
 ) -> DecidedAgain:
     """Decide all rounds of a recording again, under ``configuration`` or, if None, the recorded one.
 
-    ``note`` is told after each round. Raises ``ConfigurationError`` for a recorded one that cannot be used.
+    ``note`` gets the comparison so far after each round. Raises ``ConfigurationError`` if the recorded configuration
+    cannot be used.
     """
     found = DecidedAgain()
     stream: _Stream | None = None

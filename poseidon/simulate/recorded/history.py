@@ -1,7 +1,7 @@
 """Extracts the history of a recorded cluster: arrivals, machines and run times of tasks, and changes of nodes.
 
-Times are seconds from the end of the first snapshot on. A task that ran until the recording ends runs for ever; one
-that was deleted while it waited is deleted at the same time whatever else happens.
+Times are seconds from the end of the first snapshot on. A task that ran until the recording ends runs for ever; a
+task that was deleted while it waited is deleted at the same time in every simulation.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ class _HistoryReader:
             else:
                 self._add_fact(event, now)
         elif self._in_snapshot:
-            return  # the tasks are looked at when all are known
+            return  # tasks are recorded at the snapshot's end
         elif body == "task_removed":
             self._end(event.task_removed, now)
         elif body in ("tasks", "bound"):

@@ -1,8 +1,7 @@
 """Simulates the work of a recorded cluster under another configuration, and compares both.
 
-Tasks come when they came and run as long as they ran, nodes come and go as they did, and what other schedulers placed
-stays where they placed it. Tasks that a controller created because another was evicted or lost its node come as they
-did then: the recording does not say why a task came.
+Arrivals, run times, changes of nodes and placements by other schedulers are as recorded. Tasks that a controller
+created to replace evicted or lost ones arrive as recorded too: the recording does not say why a task came.
 """
 
 from __future__ import annotations

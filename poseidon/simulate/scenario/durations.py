@@ -70,8 +70,8 @@ class Durations(Section):
     def draw_remaining(self, count: int, random: np.random.Generator) -> Seconds:
         """Return the drawn remainders of durations that are under way at a moment: float64[count], seconds.
 
-        Of those under way long ones are more frequent, in proportion to their length, and the moment is anywhere in
-        them: the residual life of a renewal process (Feller, An Introduction to Probability Theory II, XI.4).
+        Among durations under way, long ones are more frequent, in proportion to their length, and the moment is uniform
+        in them: the residual life of a renewal process (Feller, An Introduction to Probability Theory II, XI.4).
         """
         if not count:
             return np.zeros(0)

@@ -1,7 +1,7 @@
 """Runs the simulations of a sweep in parallel, on the cores of this machine or on a Dask cluster.
 
-Each row is kept in a file of its own as soon as its run has ended. So nothing that has ended is lost, whoever is
-killed: a run that was under way in a worker that died is run again, and a sweep that is started again goes on.
+Each row is saved in a file of its own as soon as its run has ended. So no finished run is lost when a process is
+killed: the run of a worker that died is run again, and a sweep that is started again continues.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def on_cores(jobs: int) -> Callable[[Sequence[SweepRun], Path], Rows]:
 def on_dask(address: str) -> Callable[[Sequence[SweepRun], Path], Rows]:
     """Return a function that runs simulations on the workers of a Dask cluster. Needs the extra ``dask``.
 
-    Dask itself runs again what was under way in workers that died, elsewhere.
+    Dask itself repeats the runs of workers that died, on other workers.
     """
     from distributed import Client, as_completed  # heavy, and only sweeps want it
     from distributed.scheduler import KilledWorker
@@ -172,7 +172,7 @@ def find_best(rows: Iterable[Mapping[str, Any]], minimise: Sequence[str]) -> lis
     """Return the Pareto-optimal runs: no other run is at least as good in all figures and better in one. Failed runs
     are left out.
 
-    A figure that is missing counts as worse than all.
+    A missing figure counts as worse than any other.
     """
     points = [
         (row["run"], tuple(_worth(row.get(name)) for name in minimise)) for row in rows if not row["fault"]

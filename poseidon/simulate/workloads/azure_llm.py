@@ -1,8 +1,8 @@
 """Reads Azure's LLM inference traces (AzurePublicDataset, 2023 and 2024): CSV of TIMESTAMP, ContextTokens,
 GeneratedTokens.
 
-They say when a request came and how many tokens it took. A request becomes a task that runs for as long as the tokens
-take at the rates of a usual server, `CONTEXT_RATE` and `GENERATED_RATE`; that is an assumption of ours.
+They contain time and tokens of each request. A request becomes a task that runs for as long as its tokens take at the
+assumed rates of a usual server, `CONTEXT_RATE` and `GENERATED_RATE`.
 """
 
 from __future__ import annotations

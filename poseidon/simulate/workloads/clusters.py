@@ -1,8 +1,8 @@
 """Reads traces of batch clusters: Google's of 2011 and 2019, Alibaba's of 2018, Philly and Helios.
 
-Each becomes jobs: when one came, how long it ran, how many equal tasks it had, and what a task asks for. Amounts that a
-trace gives as parts of its largest machine (Google's, and the memory of Alibaba's) are parts of `LARGEST`. Jobs that
-never ran, or whose end is not known, are left out; nodes are not read.
+Each trace becomes jobs with arrival, run time, number of equal tasks, and requests of a task. Amounts that a trace
+gives as shares of its largest machine (Google's, and the memory of Alibaba's) are taken as shares of `LARGEST`. Jobs
+that never ran, or whose end is not known, are left out; nodes are not read.
 """
 
 from __future__ import annotations
@@ -96,7 +96,8 @@ def read_google_2011(path: Path, part: Trace) -> tuple[Work, tuple[dict[str, Any
     """Return the tasks of a file of ``task_events`` of Google's trace of 2011 (clusterdata-2011-2).
 
     Without a header: 0 time in microseconds, 2 job, 3 task, 5 event (0 submitted, 1 scheduled, 2 to 6 over), 8
-    priority, 9 and 10 requests of CPU and memory. What is submitted again after it was evicted comes again.
+    priority, 9 and 10 requests of CPU and memory. A task that is submitted again after an eviction counts as a new
+    task.
     """
 
     def read(file: TextIO) -> Iterator[_Event]:
@@ -141,7 +142,7 @@ def read_google_2019(path: Path, part: Trace) -> tuple[Work, tuple[dict[str, Any
 def read_helios(path: Path, part: Trace) -> tuple[Work, tuple[dict[str, Any], ...]]:
     """Return the jobs of a ``cluster_log.csv`` of Helios (S-Lab-System-Group/HeliosData), gangs of a task per node.
 
-    CSV with a header, of which count gpu_num, cpu_num, node_num, submit_time and duration in seconds.
+    CSV with a header; the columns gpu_num, cpu_num, node_num, submit_time and duration (in seconds) are read.
     """
 
     def read(file: TextIO) -> Iterator[Job]:
@@ -159,8 +160,8 @@ def read_helios(path: Path, part: Trace) -> tuple[Work, tuple[dict[str, Any], ..
 def read_philly(path: Path, part: Trace) -> tuple[Work, tuple[dict[str, Any], ...]]:
     """Return the jobs of ``cluster_job_log`` of Philly (msr-fiddle/philly-traces): JSON, a list of jobs.
 
-    Of a job count submitted_time and the last of its attempts: start_time, end_time, and in detail the GPUs by server.
-    Each server is a task of the gang, and all have as many GPUs as the one with the most.
+    Fields that are read: submitted_time, and of the last attempt start_time, end_time, and in detail the GPUs by
+    server. Each server is a task of the gang; all tasks get as many GPUs as the server with the most.
     """
 
     def read(file: TextIO) -> Iterator[Job]:

@@ -1,9 +1,9 @@
 """Draws work from distributions: as large as wanted, and the same for the same seed.
 
-Each kind of task is a Poisson process whose rate makes its part of the offered load: rate times mean duration times
-request is that part of what the cluster has (Little's law). ``daily`` lets the rate swing as a sine with the day, by
-thinning (Lewis and Shedler, 1979). With ``warm``, tasks that would be running at the beginning arrive there, with their
-remaining time.
+The arrivals of each kind are a Poisson process; its rate follows from the kind's share of the offered load, which is
+rate times mean duration times request, divided by the cluster's capacity (Little's law). ``daily`` lets the rate
+swing as a sine with the day, by thinning (Lewis and Shedler, 1979). With ``warm``, tasks that would be running at the
+beginning arrive there, with their remaining time.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def generate(
 ) -> Work:
     """Return the tasks that arrive before ``horizon``, in seconds.
 
-    ``requests``: float64[kinds], what a task of each kind asks for of the resource by which load is counted;
-    ``offered``: what the cluster has of it, in the same unit. Raises ``ValueError`` for a kind that asks for none.
+    ``requests``: float64[kinds], amount that a task of each kind requests of the resource by which load is counted;
+    ``offered``: the cluster's amount of this resource, in the same unit. Raises ``ValueError`` if a kind requests none.
     """
     shares = np.array([kind.share for kind in part.kinds])
     shares = shares / shares.sum()

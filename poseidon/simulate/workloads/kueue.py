@@ -1,12 +1,12 @@
 """Reads the generator of Kueue's performance tests (``generator.yaml``): classes of workloads in queues of cohorts.
 
-Each queue is a ClusterQueue with a LocalQueue in a namespace of its own, and counts where the configuration reads
-queues of Kueue. A set of workloads is created one after another, the first after one interval; a workload of several
-pods is a gang. Where the file describes a topology, its nodes are those; else a cohort's nominal quota, the sum of its
-queues', is one node, as these tests have no nodes of their own.
+Each queue becomes a ClusterQueue with a LocalQueue in a namespace of its own, which have effect if the configuration
+reads queues of Kueue. The workloads of a set are created one after another, the first after one interval; a workload
+of several pods is a gang. If the file describes a topology, its nodes are used. Else each cohort gets one node with
+the sum of its queues' nominal quotas, as these tests have no nodes of their own.
 
-A workload that requires a level of the topology, or prefers one, does so here. ``balanced`` ones, which spread slices
-over the domains of a level, are read without that.
+Required and preferred levels of the topology are kept. ``balanced`` workloads, which spread slices over the domains
+of a level, are read without this rule.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 Source: hkust-adsl/kubernetes-scheduler-simulator, ``data/csv``; Weng et al., USENIX ATC 2023.
 
 Nodes: sn, cpu_milli, memory_mib, gpu, model. Pods: name, cpu_milli, memory_mib, num_gpu, gpu_milli, gpu_spec, qos,
-pod_phase, creation_time, deletion_time, scheduled_time. A part of a GPU is asked for as ``gpu_milli`` below 1000; a
-node offers 1000 of the resource `GPU_MILLI` per GPU, so that parts are counted by node and not by device.
+pod_phase, creation_time, deletion_time, scheduled_time. A pod that requests part of a GPU has ``gpu_milli``
+below 1000; a node offers 1000 of the resource `GPU_MILLI` per GPU, so parts are counted per node, not per device.
 """
 
 from __future__ import annotations

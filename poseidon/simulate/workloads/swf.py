@@ -1,8 +1,8 @@
 """Reads the Standard Workload Format of the Parallel Workloads Archive (Chapin et al., 1999; version 2.2).
 
-A line is a job of 18 numbers, -1 for unknown; lines that begin with ``;`` are remarks. Of them count: 2 the time of
-submission, 4 the time that it ran, 5 the processors it had, 8 those it asked for, 9 the time that it asked for, after
-which it would have been ended. Jobs that failed or were cancelled count, as they still ran.
+A line is a job of 18 numbers, -1 for unknown; lines that begin with ``;`` are remarks. Fields that are read: 2 time of
+submission, 4 run time, 5 allocated processors, 8 requested processors, 9 requested time, after which the job is killed.
+Jobs that failed or were cancelled count, as they still ran.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Job(NamedTuple):
 def read_swf(path: Path, part: Trace) -> tuple[Work, tuple[dict[str, Any], ...]]:
     """Return each job as a gang of one task per processor, of the trace's ``kind``; no nodes.
 
-    The time that a job asked for is what its pods say that they run at most. Jobs that never ran are left out. Raises
+    The pods of a job state its requested time as the longest that they run. Jobs that never ran are left out. Raises
     ``ValueError`` for a line that is no job.
     """
     assert part.kind is not None  # the document is checked

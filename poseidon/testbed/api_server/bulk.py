@@ -39,7 +39,7 @@ async def create_lines(operations: Operations, chunks: AsyncIterator[bytes]) -> 
 
 
 def create_object(operations: Operations, obj: Any) -> None:
-    """Create ``obj`` under the resource that its kind belongs to, keeping its status. Raises ``ApiError``."""
+    """Create ``obj`` as its kind says, and keep its status. Raises ``ApiError``."""
     api_version, kind = (obj.get("apiVersion"), obj.get("kind")) if isinstance(obj, dict) else (None, None)
     resource = operations.registry.of_kind(api_version or "", kind or "")
     if resource is None:

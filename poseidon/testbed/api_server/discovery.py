@@ -29,7 +29,9 @@ VERSION = {
 
 
 def document(registry: ResourceRegistry, parts: list[str], host: str) -> Object | None:
-    """Return the document at a path, given in its parts, None where there is none; ``host`` is the server's address."""
+    """Return the discovery document at a path, given in parts, None if there is none; ``host`` is the server's
+    address.
+    """
     found: Object | None = None
     match parts:
         case ["version"]:
@@ -58,7 +60,7 @@ def _entry(name: str, kind: str, verbs: list[str], *, namespaced: bool) -> Objec
 
 
 def _of_version(registry: ResourceRegistry, group: str, version: str, *, openapi: bool) -> Object | None:
-    """Return one of the two documents of a version, None when it is not served."""
+    """Return the OpenAPI document of a version, or its list of resources; None if the version is not served."""
     resources = registry.of_version(group, version)
     if not resources:
         return None
@@ -104,7 +106,7 @@ def _entries(resource: ResourceType) -> list[Object]:
     for action, kind in resource.actions:
         name, verb = f"{resource.plural}/{action}", "create" if kind else "update"
         found = _entry(name, kind or resource.kind, [verb], namespaced=namespaced)
-        # kubectl looks for the version of evictions here before it drains a node.
+        # Before it drains a node, kubectl looks here for the version of evictions.
         entries.append({**found, "group": "policy", "version": "v1"} if kind == "Eviction" else found)
     return entries
 

@@ -30,7 +30,7 @@ class _Metadata(msgspec.Struct):
 
 
 class Eviction(msgspec.Struct, rename="camel"):
-    """A policy/v1 Eviction: names the pod, and says how it is to be deleted."""
+    """A policy/v1 Eviction: names the pod, and holds the options of its deletion."""
 
     kind: str = "Eviction"
     api_version: str = "policy/v1"
@@ -63,7 +63,7 @@ def evict(
     options = eviction.delete_options or DeleteOptions()
     record = operations.get(PODS, namespace, name)
     pod = decode(record)
-    # One that does not run yet, has ended, or is being deleted goes whatever budgets say.
+    # A pod that does not run yet, has ended, or is being deleted is evicted whatever budgets say.
     ends = pod["status"].get("phase") in ("Pending", "Succeeded", "Failed")
     if not (ends or pod["metadata"].get("deletionTimestamp")):
         _ask_budgets(operations, record, pod)
@@ -81,7 +81,7 @@ def _ask_budgets(operations: Operations, record: Record, pod: Object) -> None:
         obj = decode(budget)
         status = obj["status"]
         if condition_of(pod, "Ready") != "True":
-            # A pod that is not ready adds nothing to what the budget protects.
+            # A pod that is not ready does not count as healthy in the budget.
             always = (obj.get("spec") or {}).get("unhealthyPodEvictionPolicy") == _ALWAYS_ALLOW
             if always or status["currentHealthy"] >= status["desiredHealthy"] > 0:
                 continue

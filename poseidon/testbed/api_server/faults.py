@@ -1,4 +1,4 @@
-"""Faults on purpose: chosen requests are refused, delayed, left unanswered or cut off.
+"""Injects faults: chosen requests are refused, delayed, left unanswered or cut off.
 
 Tests give a cluster a ``FaultPlan`` and add to it, before or while requests come in.
 """
@@ -72,7 +72,7 @@ class Fault:
         self._released.set()
 
     async def delay_request(self) -> None:
-        """Let the time pass that the request has to wait, which may be for ever."""
+        """Wait as long as the request has to, possibly for ever."""
         if self.delay:
             await asyncio.sleep(self.delay)
         if self.hold:
@@ -81,7 +81,7 @@ class Fault:
             await asyncio.Event().wait()
 
     def error(self) -> ApiError:
-        """Return the refusal."""
+        """Return the error with which the request is refused."""
         details = {} if self.retry_after is None else {"retryAfterSeconds": self.retry_after}
         return ApiError(self.code, self.reason, self.message, details)
 
@@ -98,7 +98,7 @@ class FaultPlan:
         return fault
 
     def clear(self) -> None:
-        """Let everything work again; requests that wait for ever still do."""
+        """Remove all faults; requests that already wait for ever still do."""
         self._faults.clear()
 
     def strike(self, method: str, path: str) -> Fault | None:

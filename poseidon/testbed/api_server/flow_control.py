@@ -1,5 +1,4 @@
-"""Limits what the server can take: writes are served one after another, each with a delay, and only some at a
-time.
+"""Limits the rate of writes: one is served after another, each with a delay, and only some are accepted at a time.
 
 A real API server spends its time on admission, storage and watches; this one answers from memory. With limits
 it shows how a client does with a server slower than itself. The model is one queue with a fixed service time,
@@ -18,7 +17,7 @@ from dataclasses import dataclass
 from poseidon.testbed.objects import errors
 
 RETRY_AFTER_SECONDS = 1
-"""What a real server asks those to wait whom it turns away."""
+"""Seconds in the Retry-After header of a refused request, as from a real server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +38,12 @@ class WriteLimits:
 
     @property
     def any(self) -> bool:
-        """Whether there is a limit at all."""
+        """Whether there is any limit."""
         return bool(self.rate or self.latency or self.in_flight)
 
 
 class FlowControl:
-    """Lets writes in by ``limits``. ``clock`` is monotonic, ``sleep`` waits; both of the same time."""
+    """Delays and refuses writes by ``limits``. ``clock`` is monotonic, ``sleep`` waits; both use the same time."""
 
     def __init__(
         self,
@@ -60,7 +59,9 @@ class FlowControl:
 
     @asynccontextmanager
     async def write(self) -> AsyncIterator[None]:
-        """Wait until this write has been served; it takes effect inside. Raises ``ApiError`` 429 at once if full."""
+        """Wait for this write's turn; the write happens in the context. Raises ``ApiError`` 429 at once if the queue
+        is full.
+        """
         limits = self._limits
         if limits.in_flight and self._in_flight >= limits.in_flight:
             message = "Too many requests, please try again later."
@@ -76,10 +77,10 @@ class FlowControl:
             self._in_flight -= 1
 
     def _take_turn(self) -> float:
-        """Take the next place in the queue; return the seconds until this write has been served."""
+        """Take the next place in the queue; return the seconds until this write is served."""
         if not self._limits.rate:
             return 0.0
         now = self._clock()
-        # Time in which nothing was asked for is lost: a server does not work ahead.
+        # Idle time is lost: a server does not work ahead.
         self._free_at = max(self._free_at, now) + 1.0 / self._limits.rate
         return self._free_at - now

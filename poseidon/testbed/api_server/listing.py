@@ -1,4 +1,4 @@
-"""Lists and pages: the ``limit``/``continue``/``resourceVersion`` semantics of the API over the store's views."""
+"""Lists objects, in pages if asked to: the API's ``limit``/``continue``/``resourceVersion`` over the store's views."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from poseidon.testbed.objects.selectors import Selection
 from poseidon.testbed.objects.store import Store
 
 _NEWEST = -1
-"""Revision in a token that continues inconsistently, from whatever is there now."""
+"""Revision in a token of an inconsistent continuation, which reads the present state."""
 
 
 _PAGE_EXPIRED = (
@@ -28,7 +28,7 @@ _PAGE_EXPIRED = (
 
 @dataclass(frozen=True, slots=True)
 class ListOptions:
-    """The query of a list, as text where the API has text. ``limit`` 0 means all."""
+    """The query of a list, as text if the API has text. ``limit`` 0 means all."""
 
     limit: int = 0
     continue_token: str = ""
@@ -37,7 +37,7 @@ class ListOptions:
 
 
 class _Token(msgspec.Struct):
-    """What a continue token says: the page after key ``start`` of the state at revision ``rv``."""
+    """The content of a continue token: the page after key ``start`` of the state at revision ``rv``."""
 
     v: str
     rv: int
@@ -89,7 +89,7 @@ def render(
 
 
 def _collect(view: View, selection: Selection, low: int, high: int, limit: int) -> tuple[list[Record], int]:
-    """Return up to ``limit`` selected records of the index range, and the index after the last one looked at."""
+    """Return up to ``limit`` selected records of the index range, and the index after the last one examined."""
     get = view.get
     if not selection.filters:
         end = min(high, low + limit) if limit else high
@@ -148,7 +148,7 @@ def _continue(store: Store, collection: Collection, options: ListOptions) -> tup
     if options.resource_version not in ("", "0"):
         raise errors.bad_request("specifying resource version is not allowed when using continue")
     try:
-        # Tokens come without padding; surplus padding is ignored.
+        # Tokens have no padding; surplus padding is ignored.
         token = msgspec.json.decode(base64.urlsafe_b64decode(options.continue_token + "=="), type=_Token)
     except (ValueError, msgspec.MsgspecError):
         raise errors.bad_request("continue key is not valid: it was not given out by this server") from None

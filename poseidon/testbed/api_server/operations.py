@@ -46,7 +46,8 @@ _OTHER_NAMESPACE = "the namespace of the provided object does not match the name
 
 
 class Operations:
-    """The API's verbs over a store. A new one holds the system namespaces and priority classes, or what is ``saved``.
+    """The API's verbs over a store. A new store holds the system namespaces and priority classes, or the ``saved``
+    state.
 
     ``graceful``: pods on nodes keep their grace period; somebody must play kubelet, or they stay for ever.
     """
@@ -65,7 +66,9 @@ class Operations:
             self._begin()
 
     def _restore(self, saved: Saved) -> None:
-        """Load a saved state; definitions of custom resources come first, as they say which other kinds exist."""
+        """Load a saved state; definitions of custom resources come first, since they determine which other kinds
+        exist.
+        """
         definitions = CUSTOM_RESOURCE_DEFINITIONS.collection
         for (name, _), raw in sorted(saved.objects.items(), key=lambda item: item[0][0] != definitions):
             record = self.store.restore(self.store.collection(name), raw)
@@ -152,7 +155,7 @@ class Operations:
         if media_type not in accepted:
             raise errors.media_type_error(media_type, accepted)
         current = self.get(resource, namespace, name)
-        # A patch is written against the version of its URL, not against the stored one.
+        # A patch applies to the object in the version of the request's URL, not in the stored version.
         collection = self.store.collection(resource.collection)
         target = msgspec.json.decode(convert_from_storage(resource, collection, current))
         patched = strategies.check_patched(resource, _PATCHES[media_type](target, body))
@@ -168,7 +171,7 @@ class Operations:
         grace: int | None = None,
         dry_run: bool = False,
     ) -> Record:
-        """Delete an object, or begin to, and return its last state. Raises ``ApiError`` 404 or 409.
+        """Delete an object, or mark it as being deleted; return its last state. Raises ``ApiError`` 404 or 409.
 
         ``grace`` is how many seconds a pod may take; None: what its spec says.
         """
@@ -197,7 +200,9 @@ class Operations:
         ]
 
     def _settle_namespace(self, metadata: Object, namespace: str) -> None:
-        """Agree on the namespace of the URL and the body, and require that it exists."""
+        """Set the object's namespace to that of the URL, refuse a different one, and require that the namespace
+        exists.
+        """
         given = metadata.get("namespace") or namespace or "default"
         if namespace and given != namespace:
             raise errors.bad_request(_OTHER_NAMESPACE)
@@ -239,12 +244,12 @@ class Operations:
         return self.store.delete(self.store.collection(resource.collection), record)
 
     def _empty(self, collection: Collection, namespace: str = "") -> None:
-        """Delete the objects of one namespace, or all, whatever their finalizers."""
+        """Delete the objects of one namespace, or of all, without regard to finalizers."""
         for record in collection.records(namespace):
             self.store.delete(collection, record)
 
     def _serve(self, definition: Record) -> None:
-        """Serve what a definition defines now, and nothing that it defined before."""
+        """Serve the resources that a definition defines now, instead of those that it defined before."""
         self.registry.remove_collection(definition.name)
         resources = custom_resources.resources_of(decode(definition))
         for resource in resources:

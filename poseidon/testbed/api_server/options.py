@@ -15,23 +15,21 @@ class ClusterOptions:
     """How the simulated API server behaves. Times are in seconds."""
 
     history: int = 50_000
-    """Changes remembered per kind: older watches and pages get a 410."""
+    """Number of changes remembered per kind; older watches and pages get a 410."""
     token: str | None = None
     """Token that clients must show; None lets everybody in."""
     bookmark_interval: float = 60.0
     """Time between bookmarks of a watch."""
     seed: int | None = None
-    """Seed of uids, so that they are the same in every run; None: random ones."""
+    """Seed of uids, which makes them the same in every run; None: random uids."""
     graceful: bool = False
     """Whether deleted pods on nodes keep their grace period until a kubelet removes them."""
     writes: WriteLimits = field(default_factory=WriteLimits)
-    """Limits on writes; by default the server is as fast as it can be."""
+    """Limits on writes; by default none."""
     clock: Callable[[], float] = time.time
     """Wall-clock time for timestamps."""
     journal: Path | None = None
-    """File for all writes. A server that starts with a used one continues from there, and remembers no older
-    version.
-    """
+    """File for all writes. A server that starts with an existing one continues from it, without older versions."""
 
     def __post_init__(self) -> None:
         for name in ("history", "bookmark_interval"):

@@ -1,5 +1,4 @@
-"""Reports measured use, late: as koordlets do in NodeMetric objects, and as metrics-server does in
-``metrics.k8s.io``.
+"""Reports measured use with delay: as NodeMetric objects of koordlets, and as metrics-server in ``metrics.k8s.io``.
 
 Both are free of I/O and of time, like the kubelets: they get the time, and return when to call them next.
 """
@@ -29,12 +28,12 @@ METRICS = tuple(
     replace(builtin("metrics.k8s.io/v1beta1", plural, kind, "", traits), singular="", verbs=("get", "list"))
     for plural, kind, traits in (("nodes", "NodeMetrics", "cluster"), ("pods", "PodMetrics", ""))
 )
-"""What metrics-server serves."""
+"""The resources that metrics-server serves."""
 
 _WINDOW = "10s"
 
 _LONGEST_PAUSE = 1.0
-"""New nodes are noticed within so many seconds."""
+"""Seconds after which new nodes are noticed at the latest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +60,9 @@ class Reporter(Protocol):
     """Something that reports measured use."""
 
     def advance(self, now: float) -> float | None:
-        """Do what is due at ``now`` (seconds since the epoch); return when something is due next, None for never."""
+        """Do the work that is due at ``now`` (seconds since the epoch); return when work is due next, None for
+        never.
+        """
         ...
 
 
@@ -87,7 +88,7 @@ def node_metric_definition() -> Object:
 
 
 class KoordletSimulation:
-    """Measures nodes, each at moments of its own, and writes their NodeMetric objects, whose definition it creates."""
+    """Measures each node at times of its own, and writes the NodeMetric objects, whose definition it creates."""
 
     def __init__(self, operations: Operations, use: TrueUse, options: ReportOptions | None = None) -> None:
         self._store = operations.store
@@ -103,7 +104,7 @@ class KoordletSimulation:
         self._known: set[str] = set()
 
     def advance(self, now: float) -> float | None:
-        """Measure and report what is due at ``now`` (seconds since the epoch); return when something is due next."""
+        """Measure and report as due at ``now`` (seconds since the epoch); return when work is due next."""
         self._use.refresh()
         self._meet_nodes(now)
         for time, node in self._measuring.due(now):
@@ -119,7 +120,7 @@ class KoordletSimulation:
         return min((due for due in dues if due is not None), default=None)
 
     def _meet_nodes(self, now: float) -> None:
-        """Begin with new nodes, spread over the interval so that they do not all report at once; drop those gone."""
+        """Start to measure new nodes, spread over the interval, and stop for nodes that are gone."""
         nodes = set(self._use.nodes) - self._options.missing
         fresh = sorted(nodes - self._known)
         for index, node in enumerate(fresh):
@@ -178,7 +179,7 @@ class MetricsServer:
         self._next = float("-inf")
 
     def advance(self, now: float) -> float:
-        """Scrape if it is time at ``now`` (seconds since the epoch), serve what has come in; return the next due."""
+        """Scrape if due at ``now``, serve scrapes whose lag is over; return when work is due next."""
         if now >= self._next:
             self._use.refresh()
             time = now if self._next == float("-inf") else self._next
@@ -191,7 +192,7 @@ class MetricsServer:
         return self._next if arriving is None else min(self._next, arriving)
 
     def _scrape(self, time: float) -> dict[str, Object]:
-        """Return what nodes and their pods use at ``time``, by node."""
+        """Return the use of nodes and their pods at ``time``, by node."""
         stamp = datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
         def measure(metadata: Object, **use: Any) -> Object:
@@ -234,5 +235,5 @@ class MetricsServer:
 
 
 def _usage(use: Use) -> dict[str, str]:
-    """Write amounts as kubelets do."""
+    """Return amounts in the form in which kubelets write them."""
     return {"cpu": f"{use.cpu * 1_000_000}n", "memory": f"{-(-use.memory // 1024)}Ki"}

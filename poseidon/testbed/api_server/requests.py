@@ -27,7 +27,7 @@ class Target:
 
 
 class DeleteOptions(msgspec.Struct, rename="camel"):
-    """The body of a delete, as far as it is heeded: propagation policies are not."""
+    """The body of a delete; propagation policies are not supported."""
 
     grace_period_seconds: int | None = None
     preconditions: Preconditions = msgspec.field(default_factory=Preconditions)
@@ -35,7 +35,7 @@ class DeleteOptions(msgspec.Struct, rename="camel"):
 
 
 def parse_path(path: str) -> Target | None:
-    """Return what a path below ``/api`` or ``/apis`` names, or None when it names no resource."""
+    """Return the target that a path below ``/api`` or ``/apis`` names, None if it names no resource."""
     parts = path.strip("/").split("/")
     if parts[0] == "api" and len(parts) > 2:
         group, version, rest = "", parts[1], parts[2:]
@@ -44,7 +44,7 @@ def parse_path(path: str) -> Target | None:
     else:
         return None
     namespace = ""
-    # /namespaces/NAME and its subresources are about the namespace itself, the rest about things in it.
+    # /namespaces/NAME and its subresources name the namespace itself, other paths objects in it.
     if rest[0] == "namespaces" and len(rest) > 2 and (len(rest) > 3 or rest[2] not in ("status", "finalize")):
         namespace, rest = rest[1], rest[2:]
     if len(rest) > 3:
@@ -58,7 +58,7 @@ _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch"}
 
 
 def attributes_of(method: str, target: Target, query: Mapping[str, str]) -> Attributes:
-    """Return what a request is to the authoriser."""
+    """Return the attributes of a request for authorisation."""
     if method in ("GET", "HEAD"):
         single = bool(target.name) and not flag(query, "watch")
         verb = "get" if single else "watch" if flag(query, "watch") else "list"
@@ -73,7 +73,7 @@ def attributes_of(method: str, target: Target, query: Mapping[str, str]) -> Attr
 
 
 def _find_selected_name(query: Mapping[str, str]) -> str:
-    """Return the one name that a field selector is about; a list or watch of it counts as one of that object."""
+    """Return the only name that a field selector allows; a list or watch by it counts as one of that object."""
     field, _, name = query.get("fieldSelector", "").partition("=")
     return name.lstrip("=") if field == "metadata.name" else ""
 
@@ -113,7 +113,7 @@ def delete_options(body: bytes, query: Mapping[str, str]) -> DeleteOptions:
 
 
 def dry_run(query: Mapping[str, str]) -> bool:
-    """Return whether the write is only to be tried. Raises ``ApiError`` 400."""
+    """Return whether the write is a dry run. Raises ``ApiError`` 400."""
     value = query.get("dryRun", "")
     if value not in ("", "All"):
         raise errors.bad_request(f'dryRun: Unsupported value: "{value}": supported values: "All"')

@@ -1,4 +1,4 @@
-"""From HTTP requests to operations and back: one method per verb, none of them decides anything about objects."""
+"""Maps HTTP requests to operations: one method per verb, without decisions about objects."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ _HEALTH_CHECKS = frozenset({"healthz", "readyz", "livez"})
 
 
 class Router:
-    """Answers requests of the Kubernetes API. All methods raise ``ApiError`` for what they refuse.
+    """Answers requests of the Kubernetes API. All methods raise ``ApiError`` to refuse a request. ``metrics_server``
+    answers requests for its resources.
 
     ``metrics_server`` answers for what it serves.
     """
@@ -116,7 +117,7 @@ class Router:
             answer = self._accounts.answer(await request.read(), target.namespace, target.name)
             return _json(msgspec.json.encode(answer), 201)
         if what == "finalize":
-            # Namespaces are emptied when they are deleted; no finalizer is waited for.
+            # A deleted namespace is emptied at once, without waiting for finalizers.
             return self._object(resource, record)
         raise errors.path_not_found()
 
@@ -234,13 +235,13 @@ def _json(body: bytes, code: int = 200) -> web.Response:
 
 
 def _insist_on_json(request: web.BaseRequest) -> None:
-    """Refuse a body that declares another content type than JSON, such as protobuf. Raises ``ApiError`` 415."""
+    """Refuse a body whose declared content type is not JSON, such as protobuf. Raises ``ApiError`` 415."""
     if request.content_type not in ("application/json", "application/octet-stream"):
         raise errors.media_type_error(request.content_type, ["application/json"])
 
 
 def _decode(body: bytes, request: web.BaseRequest | None = None) -> Any:
-    """Decode JSON; with ``request`` also insist on its content type."""
+    """Decode JSON; if ``request`` is given, also check its content type."""
     if request is not None:
         _insist_on_json(request)
     return errors.decode_as(Any, body, "couldn't get version/kind; json parse error")

@@ -63,7 +63,7 @@ class SimulatedCluster:
         self._url = ""
 
     def serve_metrics(self, metrics_server: MetricsServer | None) -> None:
-        """Serve ``metrics.k8s.io`` from now on, or no longer."""
+        """Serve ``metrics.k8s.io`` from now on, or no longer if None."""
         self._router.metrics_server = metrics_server
         for resource in METRICS:
             if metrics_server is not None:
@@ -81,10 +81,12 @@ class SimulatedCluster:
     async def start(
         self, host: str = "127.0.0.1", port: int = 0, *, tls: ssl.SSLContext | None = None
     ) -> None:
-        """Listen, over HTTPS if ``tls`` is given; port 0 takes a free one. Raises ``OSError`` when it is taken."""
+        """Start to listen, over HTTPS if ``tls`` is given; port 0 selects a free one. Raises ``OSError`` if the port
+        is taken.
+        """
         if self._runner is not None:
             raise RuntimeError("the simulated cluster is running already")
-        # Watches of clients that have gone are cancelled rather than found out at the next event.
+        # Watches of disconnected clients are cancelled at once, not only at the next event.
         server = web.Server(
             self._handle if self._observer is None else self._handle_observed,
             request_factory=_make_request,
@@ -107,7 +109,7 @@ class SimulatedCluster:
         self._url += f":{runner.addresses[0][1]}"
 
     async def stop(self) -> None:
-        """End all connections and stop to listen; does nothing when not running."""
+        """Close all connections and stop listening; does nothing if not running."""
         runner, self._runner = self._runner, None
         controllers, self._controllers = self._controllers, None
         if runner is not None:
@@ -148,7 +150,7 @@ class SimulatedCluster:
         return await self._router.answer(request)
 
     async def _suffer(self, request: web.BaseRequest, user: str, fault: Fault) -> web.StreamResponse:
-        """Answer a request that a fault hits."""
+        """Answer a request as a fault demands."""
         await fault.delay_request()
         response = await self._answer(request, user) if fault.after or not (fault.cut or fault.code) else None
         if fault.cut and request.transport is not None:
@@ -160,7 +162,7 @@ class SimulatedCluster:
         return response
 
     def _authorize(self, request: web.BaseRequest, user: str) -> None:
-        """Let pass what roles allow ``user``. Raises ``ApiError`` 401 or 403."""
+        """Raise ``ApiError`` 401 or 403 unless roles allow ``user`` the request."""
         if not user and request.path not in _OPEN_PATHS:
             raise errors.make_unauthorized_error()
         target = requests.parse_path(request.path)
@@ -169,7 +171,7 @@ class SimulatedCluster:
         attributes = requests.attributes_of(request.method, target, request.query)
         self._require(user, attributes)
         if (target.plural, target.subresource) == ("resourceclaims", "status") and attributes.verb != "get":
-            # Whoever gives devices to claims needs a right of its own (KEP-4817).
+            # Allocating devices to claims needs a right of its own (KEP-4817).
             self._require(user, attributes._replace(resource="resourceclaims/binding"))
 
     def _require(self, user: str, attributes: Attributes) -> None:

@@ -1,4 +1,4 @@
-"""Tables as kubectl prints them: lists and objects in the ``meta.k8s.io/v1`` Table form.
+"""Writes lists and objects as tables for kubectl: the ``meta.k8s.io/v1`` Table form.
 
 Columns follow the real server's printers for the kinds that people look at here; all others show name and age.
 """
@@ -25,7 +25,9 @@ _UNITS = ((31_536_000, "y"), (86_400, "d"), (3_600, "h"), (60, "m"), (1, "s"))
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column; those of ``priority`` 1 are printed by ``-o wide`` only. ``read`` gets the object and the time."""
+    """A column of a table; ``-o wide`` alone prints columns of ``priority`` 1. ``read`` gets the object and the
+    time.
+    """
 
     name: str
     read: Reader
@@ -34,7 +36,7 @@ class Column:
 
 
 def wants_table(accept: str) -> bool:
-    """Tell whether an ``Accept`` header asks for a table."""
+    """Return whether an ``Accept`` header asks for a table."""
     return "as=Table" in accept and "v=v1;" in accept
 
 

@@ -1,4 +1,4 @@
-"""Watches: the events of one collection, filtered for one client, as JSON lines.
+"""Watches: send the events of one collection, filtered for one client, as JSON lines.
 
 A watch follows the collection's history at its own pace; nothing is queued per client. One that falls further behind
 than the history reaches is ended with a 410 event. ``WatchCursor`` is free of I/O; ``stream`` waits and writes.
@@ -38,7 +38,8 @@ class WatchOptions:
 
 
 class WatchCursor:
-    """The position of one watch in a collection's history, and the encoding of events for its client.
+    """The position of a watch in a collection's history, which encodes the events for its client. ``encode``: JSON
+    text of an object, if it differs from the stored text.
 
     ``encode`` gives the JSON text of an object where that is to be another than the object's own.
     """
@@ -61,7 +62,7 @@ class WatchCursor:
         self._after = 0
 
     def seek(self, revision: int) -> None:
-        """Go to the changes after ``revision``. Raises ``ExpiredRevisionError``.
+        """Move to the changes after ``revision``. Raises ``ExpiredRevisionError``.
 
         A watch from a version that does not exist yet sends nothing until that version, as in kube-apiserver.
         """
@@ -69,7 +70,7 @@ class WatchCursor:
         self._after = revision
 
     def initial(self) -> list[bytes]:
-        """Return ADDED events for all selected objects, and go on from the present."""
+        """Return ADDED events for all selected objects, and move to the present."""
         self._position = self.collection.history.end
         found = self.collection.records(self._selection.namespace)
         return [self._event(b"ADDED", record) for record in found if self._selection.matches(record)]
@@ -86,7 +87,7 @@ class WatchCursor:
         return b"".join(events), self._position < self.collection.history.end
 
     def bookmark(self, *, initial_events_end: bool = False) -> bytes:
-        """Return a BOOKMARK with the store's revision, nothing if that has yet to come to where the watch began.
+        """Return a BOOKMARK with the store's revision, or nothing if that is older than the watch's first revision.
 
         Only for a watch that has read everything.
         """
@@ -112,7 +113,7 @@ class WatchCursor:
             return None
         if change.type == "DELETED":
             return self._event(b"DELETED", change.record)
-        # The client gets the last state that was selected, with the revision at which it no longer was.
+        # The client gets the last selected state, with the revision at which the object left the selection.
         left = make_record(self.collection, decode(change.previous), change.revision)
         return self._event(b"DELETED", left)
 
@@ -125,7 +126,7 @@ def error_event(error: errors.ApiError) -> bytes:
 async def stream(
     cursor: WatchCursor, options: WatchOptions, write: Callable[[bytes], Awaitable[None]]
 ) -> None:
-    """Write events until the time-out, the end of the kind, or a 410. ``write`` may raise to end it."""
+    """Write events until the time-out, the end of the kind, or a 410. An exception of ``write`` ends the watch."""
     changed = asyncio.Event()
     history = cursor.collection.history
     history.subscribe(changed.set)
@@ -141,7 +142,7 @@ async def stream(
 async def _begin(
     cursor: WatchCursor, options: WatchOptions, write: Callable[[bytes], Awaitable[None]]
 ) -> None:
-    """Place the cursor, and write the objects that the client wants to begin with."""
+    """Place the cursor, and write the objects with which the client wants to begin."""
     if not options.send_initial_events and options.revision > 0:
         cursor.seek(options.revision)
         return
@@ -182,7 +183,7 @@ async def _follow(
 
 
 async def _catch_up(cursor: WatchCursor, write: Callable[[bytes], Awaitable[None]]) -> None:
-    """Write all changes so far. The last look happens without a pause after it: a bookmark may follow."""
+    """Write all changes so far, without a pause after the last look, so that a bookmark may follow."""
     more = True
     while more:
         events, more = cursor.advance()

@@ -1,4 +1,4 @@
-"""Admission by kubelets: a pod that arrives at a node is let in, or fails for good.
+"""Simulates admission by kubelets: a pod that arrives at a node is admitted, or fails for good.
 
 Rules and words follow ``pkg/kubelet/lifecycle/predicate.go``: room for every requested resource, then node selector and
 affinity. Neither cordon nor taints are looked at: a pod that has been bound passes them.
@@ -17,7 +17,7 @@ _ORDER = ("pods", "cpu", "memory", "ephemeral-storage")
 
 
 class Refusal(NamedTuple):
-    """Why a kubelet does not run a pod, as ``status.reason`` and ``status.message``."""
+    """Reason why a kubelet refuses a pod, as ``status.reason`` and ``status.message``."""
 
     reason: str
     message: str
@@ -30,7 +30,7 @@ class _Node(NamedTuple):
 
 
 class KubeletAdmission:
-    """The books of all kubelets: which pods each node has let in, and what they take together."""
+    """The admitted pods of each node, and the sums of their requests."""
 
     def __init__(self, store: Store) -> None:
         self._nodes = store.collection("nodes")
@@ -39,7 +39,7 @@ class KubeletAdmission:
         self._used: dict[str, Amounts] = {}
 
     def arrive(self, uid: str, pod: Object, *, runs: bool = False) -> Refusal | None:
-        """Let a pod in and return None, or return why not. One that ``runs`` already is let in whatever it takes.
+        """Admit a pod and return None, or return the refusal. A pod that ``runs`` already is always admitted.
 
         A node without an object, or without ``allocatable``, takes everything.
         """
@@ -58,13 +58,13 @@ class KubeletAdmission:
         return refusal
 
     def leave(self, uid: str) -> None:
-        """Count out a pod that has ended or is gone."""
+        """Remove a pod that has ended or is gone."""
         name, needs = self._charged.pop(uid, ("", {}))
         for resource, value in needs.items():
             self._used[name][resource] -= value
 
     def retain(self, uids: set[str]) -> None:
-        """Forget all pods but these."""
+        """Remove all pods except these."""
         for uid in self._charged.keys() - uids:
             self.leave(uid)
 

@@ -1,4 +1,5 @@
-"""The controller of resource claims: makes claims from templates, and takes back those of pods that have ended.
+"""Simulates the controller of resource claims: makes claims from templates, and frees claims of pods that have
+ended.
 
 ``ClaimSimulation`` is free of I/O and of time, as ``KubeletSimulation`` is.
 """
@@ -35,7 +36,7 @@ class ClaimSimulation:
         self._waiting: set[str] = set()
 
     def advance(self, now: float) -> float | None:  # noqa: ARG002 - driven as what has to wait is
-        """Do what follows from changes, and from those that this brings; nothing is ever due later."""
+        """Follow all changes, including those that this makes; returns None, as no work is ever due later."""
         while self._take_in():
             pass
         return None
@@ -56,7 +57,7 @@ class ClaimSimulation:
         return bool(pods or claims or templates)
 
     def _make_claims(self, key: str) -> None:
-        """Make the claims of a pod that do not exist yet, and name them in its status."""
+        """Make the missing claims of a pod, and name them in its status."""
         record = self._pods.get(key)
         pod = decode(record) if record is not None else {}
         named = pod["spec"].get("resourceClaims") if record is not None else None
@@ -113,7 +114,7 @@ class ClaimSimulation:
                 yield f"{namespace}/{each['resourceClaimName']}"
 
     def _settle(self, key: str) -> None:
-        """Take pods that have ended out of a claim, and let it go if nobody holds it back."""
+        """Remove ended pods from a claim; delete the claim if its pod is gone and no finalizer holds it."""
         record = self._claims.get(key)
         if record is None:
             return
@@ -149,7 +150,7 @@ class ClaimSimulation:
         return record is not None and record.uid == consumer["uid"] and not _has_ended(decode(record))
 
     def _is_orphan(self, claim: Object) -> bool:
-        """Return whether the pod that a claim was made for is gone."""
+        """Return whether the pod for which a claim was made is gone."""
         owners: Iterable[Object] = claim["metadata"].get("ownerReferences") or ()
         pods = [each for each in owners if each.get("kind") == "Pod" and each.get("controller")]
         for owner in pods:
@@ -164,7 +165,7 @@ def _has_ended(pod: Object) -> bool:
 
 
 def is_prepared(store: Store, pod: Object) -> bool:
-    """Return whether all claims of a pod have devices and are reserved for it: a kubelet starts no other."""
+    """Return whether all claims of a pod have devices and are reserved for it; a kubelet starts no other pod."""
     namespace, made = pod["metadata"]["namespace"], {}
     for each in pod["status"].get("resourceClaimStatuses") or ():
         made[each["name"]] = each.get("resourceClaimName")

@@ -1,4 +1,4 @@
-"""A driver of devices on every node that has some: publishes slices, and says when devices are prepared.
+"""Simulates a driver of devices on every node with devices: publishes slices, and reports prepared devices.
 
 ``DriverSimulation`` and ``DeviceOracle`` are free of I/O and of time.
 """
@@ -18,7 +18,7 @@ Object = dict[str, Any]
 DRIVER = "devices.simulated.poseidon.io"
 SLICES = "resourceslices.resource.k8s.io"
 DEVICES = "simulated.poseidon.io/devices"
-"""Annotation of a node: how many devices its driver has."""
+"""Annotation of a node: number of devices of its driver."""
 
 
 def make_slice(node: str, count: int, driver: str = DRIVER) -> Object:
@@ -58,7 +58,7 @@ class DriverSimulation:
         self._node_changes, self._claim_changes = Follower(self._nodes), Follower(self._claims)
 
     def advance(self, now: float) -> float | None:  # noqa: ARG002 - driven as what has to wait is
-        """Do what follows from changes; nothing is ever due later."""
+        """Follow all changes; returns None, as no work is ever due later."""
         for gone, record in self._node_changes.take_changes()[1]:
             self._publish(record, gone=gone)
         for gone, record in self._claim_changes.take_changes()[1]:
@@ -88,7 +88,7 @@ class DriverSimulation:
 
 
 def list_results(claim: Object) -> list[Object]:
-    """Return the devices that a claim has got."""
+    """Return the devices that are allocated to a claim."""
     allocation = (claim.get("status") or {}).get("allocation") or {}
     return list((allocation.get("devices") or {}).get("results") or ())
 
@@ -107,7 +107,7 @@ def _say_ready(result: Object, now: str) -> Object:
 
 
 class DeviceOracle:
-    """Looks at every change of every claim, and notes each device that two claims have at a time."""
+    """Watches every change of every claim, and records each device that two claims have at the same time."""
 
     def __init__(self, store: Store) -> None:
         self._claims = store.collection(CLAIMS)
@@ -119,7 +119,7 @@ class DeviceOracle:
         """A line for each device that was had twice."""
 
     def advance(self, now: float) -> float | None:  # noqa: ARG002 - driven as what has to wait is
-        """Take in what has changed."""
+        """Follow all changes."""
         for gone, record in self._changes.take_changes()[1]:
             self._note(record.key, [] if gone else list_results(decode(record)))
         return None

@@ -1,4 +1,4 @@
-"""The disruption controller: keeps the status of PodDisruptionBudgets up to date, which decides evictions.
+"""Simulates the disruption controller: updates the status of PodDisruptionBudgets, which decides evictions.
 
 Counting follows ``pkg/controller/disruption``. A pod is healthy while it is Ready and not being deleted.
 Budgets in percent, and ``maxUnavailable``, refer to the ``replicas`` of the pods' controllers if these exist
@@ -37,7 +37,7 @@ class _Pod(NamedTuple):
 
 @dataclass(slots=True)
 class _Budget:
-    """One budget and the pods that it covers, by uid."""
+    """A budget and the pods that it covers, by uid."""
 
     key: str
     namespace: str
@@ -62,11 +62,11 @@ class DisruptionController:
         self._budgets: dict[str, _Budget] = {}
 
     def advance(self, now: float) -> None:  # noqa: ARG002 - driven as what has to wait is
-        """Bring all statuses up to date."""
+        """Update the status of all budgets."""
         self.refresh()
 
     def refresh(self) -> None:
-        """Bring all statuses up to date with the store. Costs next to nothing while there is no budget."""
+        """Update the status of all budgets from the store. Costs next to nothing if there is no budget."""
         if not len(self._collection) and not self._budgets:
             return
         dirty = self._take_pods() | self._take_budgets()
@@ -96,7 +96,7 @@ class DisruptionController:
         return dirty
 
     def _put(self, uid: str, pod: _Pod | None) -> set[str]:
-        """Take a pod as it is now; returns the budgets that this concerns."""
+        """Take the present state of a pod; return the budgets that it affects."""
         before = self._pods.pop(uid, None)
         if pod is not None:
             self._pods[uid] = pod
@@ -154,7 +154,7 @@ class DisruptionController:
         }
 
     def _count_wanted(self, budget: _Budget) -> tuple[int, int]:
-        """Return how many pods there should be, and how many of them healthy."""
+        """Return the expected number of pods, and the number of them that should be healthy."""
         least, most_away = budget.spec.get("minAvailable"), budget.spec.get("maxUnavailable")
         if isinstance(least, int):
             return len(budget.pods), least
@@ -164,7 +164,7 @@ class DisruptionController:
         return expected, _share(least if least is not None else 1, expected)
 
     def _scale(self, budget: _Budget) -> int:
-        """Return how many replicas the covered pods' controllers are to have."""
+        """Return the number of replicas that the covered pods' controllers state."""
         expected = 0
         for (kind, name), count in Counter(pod.owner for pod in budget.pods.values()).items():
             record = None
@@ -176,7 +176,7 @@ class DisruptionController:
 
 
 def _share(value: int | str, whole: int) -> int:
-    """Return a number of pods from a number or a percentage, rounded up as the controller does."""
+    """Return the number of pods that a number or a percentage means, rounded up as the controller does."""
     if isinstance(value, int):
         return value
     return math.ceil(int(str(value).removesuffix("%")) * whole / 100)

@@ -1,4 +1,4 @@
-"""What simulations without I/O and time share: changes, due work, and the loop that drives them."""
+"""Parts that all simulations without I/O and clock share: changes, due work, and the loop that drives them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ _BATCH = 1000
 
 
 class Follower:
-    """Remembers how far a collection has been read; a new one has read nothing."""
+    """The position up to which a collection has been read; at first, nothing has been read."""
 
     def __init__(self, collection: Collection) -> None:
         self._collection = collection
         self._position = 0
 
     def take_changes(self) -> tuple[bool, list[tuple[bool, Record]]]:
-        """Return what has changed since the last call: whether all is told anew, and (is gone, record) in order.
+        """Return the changes since the last call: whether all objects are listed anew, and pairs of (is gone,
+        record) in order.
 
         If more has changed than is remembered, all objects are sent anew, and those not among them are gone.
         """
@@ -40,7 +41,7 @@ class Follower:
 
 
 class Agenda(Generic[W]):
-    """Tasks by the time at which they are due; those of one time in the order in which they were added."""
+    """Work by the time at which it is due; work for one time is in the order of its addition."""
 
     def __init__(self) -> None:
         self._entries: list[tuple[float, int, W]] = []
@@ -48,34 +49,34 @@ class Agenda(Generic[W]):
 
     @property
     def next(self) -> float | None:
-        """When something is due next, None for never."""
+        """Return when work is due next, None for never."""
         return self._entries[0][0] if self._entries else None
 
     def put(self, when: float, what: W) -> None:
-        """Put something down."""
+        """Add work."""
         self._put += 1
         heapq.heappush(self._entries, (when, self._put, what))
 
     def due(self, now: float) -> Iterator[tuple[float, W]]:
-        """Take out the work that is due at ``now``, with its time, including work that is added meanwhile."""
+        """Remove and yield the work that is due at ``now``, with its time, including work that is added meanwhile."""
         while self._entries and self._entries[0][0] <= now:
             when, _, what = heapq.heappop(self._entries)
             yield when, what
 
 
 class Simulation(Protocol):
-    """What is free of I/O and of time."""
+    """A simulation without I/O and clock."""
 
     @property
     def follows(self) -> Sequence[Collection]:
-        """The collections whose changes matter to it."""
+        """The collections that it follows."""
 
     def advance(self, now: float) -> float | None:
-        """Do what is due at ``now``; return when something is due next, None for never."""
+        """Do the work that is due at ``now``; return when work is due next, None for never."""
 
 
 async def drive(simulation: Simulation) -> None:
-    """Advance a simulation by the loop's time whenever something is due or has changed, until cancelled."""
+    """Advance a simulation by the loop's time whenever work is due or objects have changed, until cancelled."""
     loop = asyncio.get_running_loop()
     changed = asyncio.Event()
     followed = [each.history for each in simulation.follows]
@@ -85,7 +86,7 @@ async def drive(simulation: Simulation) -> None:
         while True:
             changed.clear()
             due = simulation.advance(loop.time())
-            # Pausing lets writes gather, and requests be served, between two looks.
+            # The pause lets changes gather, and requests be served, between two steps.
             await asyncio.sleep(0)
             try:
                 async with asyncio.timeout_at(due):

@@ -1,4 +1,4 @@
-"""Kubelets for all nodes at once: bound pods are let in or refused, run, finish if they say so, and are removed.
+"""Simulates the kubelets of all nodes: bound pods are admitted or refused, run, end if they say so, and are removed.
 
 ``KubeletSimulation`` is free of I/O and of time: it is told the time and tells when it wants to be called next.
 ``drive`` advances it from an event loop.
@@ -20,10 +20,10 @@ from poseidon.testbed.objects.store import Store, decode
 Object = dict[str, Any]
 
 RUN_SECONDS = "simulated.poseidon.io/run-seconds"
-"""Annotation: a pod that has it succeeds after so many seconds of running."""
+"""Annotation: seconds of running after which a pod succeeds."""
 
 STOP_SECONDS = "simulated.poseidon.io/stop-seconds"
-"""Annotation: how long a pod takes to stop once it is being deleted, its grace period at most; 0 without it."""
+"""Annotation: seconds that a pod takes to stop once it is being deleted, at most its grace period; 0 without it."""
 
 _GONE = "Gone"
 _MOUNT_RETRY = 0.5
@@ -32,7 +32,7 @@ _POD_ADDRESSES = 2**24
 
 
 class KubeletSimulation:
-    """Moves bound pods to Running after ``start_delay`` seconds, and on to Succeeded when they are to finish.
+    """Moves bound pods to Running after ``start_delay`` seconds, and to Succeeded when their time is over.
 
     Pods that do not fit their node when they arrive fail at once; pods whose volumes cannot be mounted wait. Pods that
     are being deleted are removed when they have stopped.
@@ -53,14 +53,14 @@ class KubeletSimulation:
         self._addresses = 0
 
     def advance(self, now: float) -> float | None:
-        """Take changes in and do what is due at ``now`` (seconds of any monotonic clock).
+        """Follow changes and do the work that is due at ``now`` (seconds of any monotonic clock).
 
         Returns the time of the next transition, or None when all depends on further changes.
         """
         self._take_in(now)
         for _, (begun, phase) in self._agenda.due(now):
             record = self._pods.get(begun.key)
-            # A pod of the same name may have taken the place of one that was deleted meanwhile.
+            # Another pod of the same name may have replaced one that was deleted meanwhile.
             if record is not None and record.uid == begun.uid:
                 self._enter(phase, record, now)
         return self._agenda.next
@@ -93,7 +93,7 @@ class KubeletSimulation:
             self._stop(record, now)
 
     def _arrive(self, record: Record, phase: str, now: float) -> None:
-        """Admit a bound pod, or let it fail. A pod that was seeded as running only has to end."""
+        """Admit a bound pod, or let it fail. A pod that was created as running already is only ended in time."""
         self._started.add(record.uid)
         pod = decode(record)
         refusal = self._admission.arrive(record.uid, pod, runs=phase == "Running")
@@ -105,7 +105,7 @@ class KubeletSimulation:
             self._agenda.put(now + self._start_delay, (record, "Running"))
 
     def _refuse(self, record: Record, refusal: Refusal) -> None:
-        # Looked up again: what a batch of changes tells may be older than what is there.
+        # Looked up again: the record in a batch of changes may be older than the present one.
         current = self._pods.get(record.key)
         if current is None or current.uid != record.uid:
             return
@@ -115,7 +115,7 @@ class KubeletSimulation:
         self._store.replace(self._pods, current, pod)
 
     def _stop(self, record: Record, now: float) -> None:
-        """Remove a pod that is being deleted, when it has stopped or its time is over."""
+        """Remove a pod that is being deleted, when it has stopped or its grace period is over."""
         pod = decode(record)
         metadata = pod["metadata"]
         grace = metadata.get("deletionGracePeriodSeconds") or 0
@@ -131,7 +131,7 @@ class KubeletSimulation:
             self._agenda.put(now + seconds, (record, "Succeeded"))
 
     def _remove(self, record: Record) -> None:
-        """Tell the API server that a pod has stopped. Finalizers may still hold the object."""
+        """Report to the API server that a pod has stopped. Finalizers may still hold the object."""
         pod = decode(record)
         if pod["metadata"].get("finalizers"):
             pod["metadata"]["deletionGracePeriodSeconds"] = 0
@@ -141,9 +141,7 @@ class KubeletSimulation:
         self._admission.leave(record.uid)
 
     def _can_mount(self, pod: Object) -> bool:
-        """Return whether all claims of a pod are bound to volumes that its node reaches; until then it does
-        not start.
-        """
+        """Return whether all claims of a pod are bound to volumes that its node reaches; else it does not start."""
         names = claim_names(pod)
         if not names:
             return True
@@ -193,7 +191,7 @@ class KubeletSimulation:
 
 
 def _seconds(text: Any) -> float | None:
-    """Return the value of the annotation, or None when it is absent or no duration."""
+    """Return the seconds in an annotation, None if it is absent or no duration."""
     try:
         seconds = float(text)
     except (TypeError, ValueError):

@@ -1,6 +1,4 @@
-"""Checks pods, nodes, claims and volumes against each other by their JSON, apart from the scheduler's own
-rules.
-"""
+"""Checks pods, nodes, claims and volumes against each other by their JSON, independently of the scheduler's rules."""
 
 from __future__ import annotations
 
@@ -32,7 +30,7 @@ def selects(selector: Object | None, labels: dict[str, str]) -> bool:
 
 
 def holds(requirement: Object, given: dict[str, str]) -> bool:
-    """Return whether one requirement of a selector holds of labels; one that is malformed holds of none."""
+    """Return whether labels fulfil one requirement of a selector; a malformed requirement is never fulfilled."""
     key, values = requirement.get("key", ""), requirement.get("values") or []
     value = given.get(key)
     found = False
@@ -63,7 +61,7 @@ def _compare(value: str | None, values: list[str], *, sign: int) -> bool:
 
 
 def suits(spec: Object, node: Object) -> bool:
-    """Return whether the node may run the pod by ``nodeSelector`` and required ``nodeAffinity``, as kubelets check."""
+    """Return whether a node fulfils the pod's ``nodeSelector`` and required ``nodeAffinity``, as kubelets check."""
     labels = node["metadata"].get("labels") or {}
     if any(labels.get(key) != value for key, value in (spec.get("nodeSelector") or {}).items()):
         return False
@@ -72,12 +70,12 @@ def suits(spec: Object, node: Object) -> bool:
 
 
 def is_reached(volume: Object, node: Object) -> bool:
-    """Return whether a node satisfies a volume's node affinity."""
+    """Return whether a node fulfils a volume's node affinity."""
     return _is_selected((volume["spec"].get("nodeAffinity") or {}).get("required"), node)
 
 
 def _is_selected(selector: Object | None, node: Object) -> bool:
-    """Return whether a NodeSelector selects a node; an absent or empty one does."""
+    """Return whether a NodeSelector selects a node; an absent or empty one selects every node."""
     if not selector:
         return True
     labels, fields = node["metadata"].get("labels") or {}, {"metadata.name": node["metadata"]["name"]}
@@ -110,12 +108,12 @@ def claim_names(pod: Object) -> list[str]:
 
 
 def is_bound(claim: Object) -> bool:
-    """Return whether a claim has been bound for good."""
+    """Return whether a claim is bound for good: it names its volume, and the controller has marked it."""
     return bool(claim["spec"].get("volumeName")) and BIND_COMPLETED in annotations_of(claim)
 
 
 def is_for(volume: Object, claim: Object) -> bool:
-    """Return whether a volume is given to a claim, by name and, where it says so, by uid."""
+    """Return whether a volume is reserved for a claim, by name and, if stated, by uid."""
     given = volume["spec"].get("claimRef") or {}
     metadata = claim["metadata"]
     return (
@@ -126,7 +124,7 @@ def is_for(volume: Object, claim: Object) -> bool:
 
 
 def is_fit(volume: Object, claim: Object) -> bool:
-    """Return whether a volume is free and what a claim asks for."""
+    """Return whether a volume is free and suits a claim."""
     offered, asked = volume["spec"], claim["spec"]
     return (
         not offered.get("claimRef")
@@ -140,7 +138,7 @@ def is_fit(volume: Object, claim: Object) -> bool:
 
 
 def size(volume: Object) -> int:
-    """Return the bytes that a volume holds."""
+    """Return the capacity of a volume in bytes."""
     return _storage(volume["spec"].get("capacity"))
 
 
@@ -158,7 +156,7 @@ _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 
 
 def quantity(text: str) -> Fraction | None:
-    """Return what a text says in units, None if it is no quantity."""
+    """Return the value of a quantity's text, None if it is no quantity."""
     match = _NUMBER.fullmatch(text)
     if match is None:
         return None
@@ -173,7 +171,7 @@ def quantity(text: str) -> Fraction | None:
 
 @lru_cache(maxsize=4096)
 def amount(resource: str, text: str) -> int:
-    """Return a quantity in the unit of its resource, rounded up; 0 for what is none."""
+    """Return a quantity in the unit of its resource, rounded up; 0 for invalid texts."""
     value = quantity(text) or 0
     return math.ceil(value * 1000) if resource == "cpu" else math.ceil(value)
 
@@ -184,7 +182,7 @@ def amounts(resources: Mapping[str, Any] | None) -> Amounts:
 
 
 def sum_requests(spec: Object) -> Amounts:
-    """Return what a pod takes on its node, itself counted as one of ``pods``; zeros are left out."""
+    """Return the requests of a pod on its node, with 1 of ``pods``; zeros are left out."""
     total: Amounts = {}
     for container in spec.get("containers") or ():
         _add(total, _read_amounts(container))

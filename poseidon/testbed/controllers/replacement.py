@@ -1,4 +1,4 @@
-"""Stands for the controllers of pods: a pod of theirs that is deleted is replaced by another like it."""
+"""Simulates the controllers of pods: a deleted pod that has a controller is replaced by a copy."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _KEEPS_NAMES = "StatefulSet"
 
 
 class PodReplacement:
-    """Has pods created, in the order in which others go from now on. Pods without a controller stay gone.
+    """Creates replacements for pods in the order in which they go. Pods without a controller are not replaced.
 
     A new pod has the labels, the owners and the spec of the one before it, no node and no annotations; its name begins
     with its owner's, or is the same where a StatefulSet owns it. Free of I/O and of time.
@@ -32,7 +32,7 @@ class PodReplacement:
         self._replaced: set[str] = set()
 
     def advance(self, now: float) -> None:  # noqa: ARG002 - driven as what has to wait is
-        """Replace what has gone since the last call."""
+        """Replace the pods that have gone since the last call."""
         _, changes = self._changes.take_changes()
         for gone, record in changes:
             pod: Object = decode(record)
@@ -60,7 +60,7 @@ class PodReplacement:
 
 
 def _is_replaced_early(pod: Object, owner: Object) -> bool:
-    """Return whether a pod that is being deleted is replaced before it has ended: names are free only
-    afterwards.
+    """Return whether a pod that is being deleted is replaced before it has ended: only if the new one has another
+    name.
     """
     return "deletionTimestamp" in pod["metadata"] and owner["kind"] != _KEEPS_NAMES

@@ -1,4 +1,4 @@
-"""What pods really use: the truth that simulated metrics report late, in part, or wrongly.
+"""The true use of pods, which simulated metrics report with delay, in part, or wrongly.
 
 A pod says what it uses by the annotation ``simulated.poseidon.io/usage``, in JSON:
 
@@ -34,7 +34,7 @@ NOISE_PERIOD = 60.0
 _RESOURCES = ("cpu", "memory")
 _CLASS_LABEL, _QUALITY_LABEL = "koordinator.sh/priority-class", "koordinator.sh/qosClass"
 _CLASSES = {9: "koord-prod", 7: "koord-mid", 5: "koord-batch", 3: "koord-free"}
-"""By thousands of ``spec.priority``."""
+"""Koordinator's priority classes by thousands of ``spec.priority``."""
 
 
 class Use(NamedTuple):
@@ -67,7 +67,7 @@ class RunningPod(NamedTuple):
     """Name of its random draws; pods with the same name vary alike."""
 
     def use_at(self, time: float) -> Use:
-        """Return what it uses at a time; the same in every run."""
+        """Return the pod's use at a time; the same in every run."""
         if not self.noise:
             return self.mean
         draw = hashlib.blake2b(f"{self.draws}/{int(time // NOISE_PERIOD)}".encode(), digest_size=8).digest()
@@ -76,7 +76,7 @@ class RunningPod(NamedTuple):
 
 
 class _Profile(NamedTuple):
-    """What an annotation says."""
+    """The content of an annotation."""
 
     mean: Use
     noise: float = 0.0
@@ -94,7 +94,7 @@ class TrueUse:
         self._own: dict[str, Use] = {}
 
     def refresh(self) -> None:
-        """Take in what has changed in the store."""
+        """Follow changes of the store."""
         anew, changes = self._nodes.take_changes()
         if anew:
             self._own.clear()
@@ -124,11 +124,11 @@ class TrueUse:
         return self._on_node.get(node, {}).values()
 
     def own_use(self, node: str) -> Use:
-        """Return what a node uses beside its pods."""
+        """Return the use of a node beside its pods."""
         return self._own.get(node, Use())
 
     def of_node(self, node: str, time: float) -> Use:
-        """Return what a node and its pods use together at a time."""
+        """Return the use of a node and its pods together at a time."""
         total = self.own_use(node)
         for pod in self.pods_on(node):
             total = total.plus(pod.use_at(time))
@@ -149,7 +149,7 @@ class TrueUse:
 
 
 def _priority_class(pod: Object) -> str:
-    """Return Koordinator's class of a pod: by label, by priority, else by quality of service."""
+    """Return Koordinator's priority class of a pod: by label, by priority, else by quality of service."""
     labels = pod["metadata"].get("labels") or {}
     if labels.get(_CLASS_LABEL) in _CLASSES.values():
         return str(labels[_CLASS_LABEL])
@@ -161,7 +161,7 @@ def _priority_class(pod: Object) -> str:
 
 
 def _requests(spec: Object) -> Use:
-    """Return what the containers request together."""
+    """Return the sum of the containers' requests."""
     total = Use()
     for container in spec.get("containers") or ():
         given = (container.get("resources") or {}).get("requests") or {}
@@ -170,7 +170,7 @@ def _requests(spec: Object) -> Use:
 
 
 def _profile(obj: Object, *, requests: Use) -> _Profile:
-    """Return what the annotation says; one that cannot be read counts as none."""
+    """Return the content of the annotation; an unreadable one counts as none."""
     text = (obj["metadata"].get("annotations") or {}).get(USAGE)
     if text is None:
         return _Profile(requests)
@@ -187,7 +187,9 @@ def _profile(obj: Object, *, requests: Use) -> _Profile:
 
 
 def _part(resource: str, given: str, whole: int) -> int:
-    """Return an amount that is given as such, or as a percentage of ``whole``. Raises ``ValueError`` for neither."""
+    """Return an amount that is given as a quantity, or as a percentage of ``whole``. Raises ``ValueError`` for other
+    texts.
+    """
     value = quantity(given.removesuffix("%"))
     if value is None:
         raise ValueError(f"{given!r} is not a quantity")

@@ -1,4 +1,4 @@
-"""The controllers around volumes: claims are bound, volumes provisioned, and taken back when claims go.
+"""Simulates the controllers of volumes: binds claims, provisions volumes, and releases volumes of deleted claims.
 
 ``VolumeSimulation`` is free of I/O and of time, as ``KubeletSimulation`` is.
 """
@@ -27,30 +27,31 @@ from poseidon.testbed.objects.store import Store, decode
 Object = dict[str, Any]
 
 PROVISIONING = "simulated.poseidon.io/provisioning"
-"""Annotation of a claim: what its provisioner will do, one of the values of ``Provisioning``."""
+"""Annotation of a claim: a value of ``Provisioning``, what its provisioner does."""
 
 _ZONE, _HOSTNAME = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 
 
 class Provisioning(Enum):
-    """What a provisioner does about a claim."""
+    """The behaviour of a provisioner for a claim."""
 
     PROVIDE = "provide"
     REFUSE = "refuse"
-    """It takes the choice of node back, as a real one does when the node cannot have the volume."""
+    """It rejects the selected node, as a real one does if the node cannot have the volume."""
     HANG = "hang"
-    """It does nothing, for ever."""
+    """It does nothing."""
 
 
 def as_annotated(claim: Object, node: str) -> Provisioning:  # noqa: ARG001 - the signature of a provisioner
-    """Do what the claim's annotation says, by default make the volume."""
+    """Return what the claim's annotation says, by default that the volume is made."""
     text = annotations_of(claim).get(PROVISIONING, Provisioning.PROVIDE.value)
     known = {each.value: each for each in Provisioning}
     return known.get(text, Provisioning.PROVIDE)
 
 
 class VolumeSimulation:
-    """Binds claims to volumes and makes volumes, ``delay`` seconds after they are asked for.
+    """Binds claims to volumes and makes volumes, ``delay`` seconds after the request. ``provisioner`` decides for a
+    claim and its selected node ("" for an immediate class).
 
     ``provisioner`` decides for a claim and the node that was selected for it ("" for an immediate class).
     """
@@ -82,7 +83,7 @@ class VolumeSimulation:
         self._given: dict[str, str] = {}
 
     def advance(self, now: float) -> float | None:
-        """Take in what has changed and do what is due at ``now``; returns when something is due next."""
+        """Follow changes and do the work that is due at ``now``; return when work is due next."""
         while self._take_in(now):
             pass
         for _, (asked, node) in self._agenda.due(now):
@@ -156,7 +157,7 @@ class VolumeSimulation:
                 self._asked.add((record.uid, node))
 
     def _bind(self, claim_record: Record, volume_record: Record) -> None:
-        """Settle both sides, the volume first."""
+        """Bind a claim and a volume to each other: write the volume first."""
         claim, volume = decode(claim_record), decode(volume_record)
         metadata = claim["metadata"]
         volume["spec"]["claimRef"] = {
@@ -175,7 +176,7 @@ class VolumeSimulation:
         self._store.replace(self._claims, claim_record, claim)
 
     def _create_volume(self, claim: Object, node: str) -> Object:
-        """Return a new volume: of the node's zone, else of the node, else reached from everywhere."""
+        """Return a new volume: of the node's zone, else of the node, else reachable from everywhere."""
         storage_class = self._class_of(claim)
         name = f"pvc-{claim['metadata']['uid']}"
         asked = claim["spec"]
@@ -203,7 +204,7 @@ class VolumeSimulation:
     # --- volumes -------------------------------------------------------------------------------------------
 
     def _sync_volume(self, key: str, now: float) -> bool:
-        """Note to whom a volume is given. Returns whether it is there to be had, and was not before."""
+        """Record for which claim a volume is reserved. Returns whether the volume has become available."""
         record = self._volumes.get(key)
         volume = decode(record) if record is not None else {}
         given = volume["spec"].get("claimRef") if record is not None else None
@@ -222,7 +223,7 @@ class VolumeSimulation:
         return is_new
 
     def _give_back(self, claim: Object) -> None:
-        """Delete or release the volume of a claim that is gone, as its policy says."""
+        """Delete or release the volume of a deleted claim, as its policy says."""
         record = self._volumes.get(claim["spec"].get("volumeName") or "")
         if record is None or not is_for(decode(record), claim):
             return

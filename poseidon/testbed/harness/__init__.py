@@ -1,1 +1,1 @@
-"""Processes that are started, watched and ended together."""
+"""Starts, watches and ends processes together."""

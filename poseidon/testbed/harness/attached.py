@@ -1,4 +1,4 @@
-"""Becomes the program given, tied to the life of its parent: a script, started by path.
+"""Replaces itself by the given program, which ends with its parent: a script, started by path.
 
 ``attached.py PARENT_PID PROGRAM ARGUMENT…``. Where the system can do it (Linux), the program gets SIGTERM when its
 parent ends, even if that was killed and could clean up nothing.
@@ -16,7 +16,7 @@ _SET_PARENT_DEATH_SIGNAL = 1
 
 
 def main(arguments: list[str]) -> None:
-    """Tie this process to its parent and replace it by the program."""
+    """Make this process end with its parent, and replace it by the program."""
     parent, program = int(arguments[0]), arguments[1:]
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, int(signal.SIGTERM), 0, 0, 0)

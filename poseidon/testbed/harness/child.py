@@ -1,4 +1,4 @@
-"""One child process: started apart from the terminal's signals, its output in a file, ended without a trace."""
+"""Runs one child process: shielded from the terminal's signals, its output in a file, and ended completely."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _TAIL_LINES = 15
 
 
 class ChildDiedError(Exception):
-    """A child ended although it was needed. The text is one line, ``end`` the part of it that says how; ``tail`` holds
-    the last lines of its log; ``status`` is negative for the signal that killed it.
+    """A child has ended that should run. ``end`` says how, ``tail`` holds the last lines of its log; ``status`` is
+    negative for the signal that killed it.
     """
 
     def __init__(self, name: str, status: int, tail: str) -> None:
@@ -29,7 +29,7 @@ class ChildDiedError(Exception):
 
 
 class Process(Protocol):
-    """What a child needs of a process, as ``asyncio.subprocess.Process`` has it."""
+    """The part of ``asyncio.subprocess.Process`` that a child needs."""
 
     @property
     def pid(self) -> int:
@@ -40,14 +40,16 @@ class Process(Protocol):
         """Its exit status, negative for the signal that killed it; None while it runs."""
 
     async def wait(self) -> int:
-        """Wait until it has ended, and return its exit status."""
+        """Wait until the process has ended, and return its exit status."""
 
     def send_signal(self, signal: int, /) -> None:
         """Send a signal. Raises ``ProcessLookupError`` if it has ended."""
 
 
 Launch: TypeAlias = Callable[[Sequence[str], IO[bytes], Mapping[str, str]], Awaitable[Process]]
-"""Starts a module with arguments, the first of which names the module, what it prints going to a file."""
+"""A function that starts a module with arguments, of which the first names the module, and writes its output to a
+file.
+"""
 
 
 async def start_anew(command: Sequence[str], log: IO[bytes], environment: Mapping[str, str]) -> Process:
@@ -87,24 +89,24 @@ class Child:
 
     @property
     def started(self) -> bool:
-        """Whether it has been started."""
+        """Whether the process has been started."""
         return self._process is not None
 
     @property
     def alive(self) -> bool:
-        """Whether it has been started and has not ended."""
+        """Whether the process runs."""
         return self._process is not None and self._process.returncode is None
 
     async def start(self) -> None:
-        """Start it, or start it again once it has ended; the log goes on."""
+        """Start the process, or restart it after its end; the log is continued."""
         self._announced_from = self.log.stat().st_size if self.log.exists() else 0
-        # The child looks for modules where this process does, not in the current folder.
+        # The child searches modules in this process's path, not in the current folder.
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
         with self.log.open("ab") as log:
             self._process = await self._launch(self._command, log, environment)
 
     async def read_address(self) -> str:
-        """Wait for its "listening on ADDRESS" and return the address. Raises ``ChildDiedError``."""
+        """Wait for the line "listening on ADDRESS" and return the address. Raises ``ChildDiedError``."""
         while True:
             with self.log.open("rb") as log:
                 log.seek(self._announced_from)
@@ -117,21 +119,23 @@ class Child:
             await asyncio.sleep(_POLL_SECONDS)
 
     async def wait(self) -> int:
-        """Wait until it has ended, and return its exit status (negative: the signal that killed it)."""
+        """Wait until the process has ended, and return its exit status (negative: the signal that killed it)."""
         return await self._running().wait()
 
     def failure(self) -> ChildDiedError:
-        """Describe its end."""
+        """Return the error that describes the end of the process."""
         status = self._running().returncode
         return ChildDiedError(self.name, 0 if status is None else status, self.tail())
 
     def tail(self) -> str:
-        """Return the last lines of its log."""
+        """Return the last lines of the log."""
         text = self.log.read_bytes().decode("utf-8", "replace") if self.log.exists() else ""
         return "\n".join(text.splitlines()[-_TAIL_LINES:])
 
     async def stop(self, grace: float) -> int | None:
-        """End it: by SIGTERM, after ``grace`` seconds by SIGKILL. Returns its status, None if never started."""
+        """End the process by SIGTERM, after ``grace`` seconds by SIGKILL. Returns its exit status, None if never
+        started.
+        """
         if self._process is None:
             return None
         self.signal(signal.SIGTERM)
@@ -142,7 +146,7 @@ class Child:
         return await self._process.wait()
 
     def signal(self, number: signal.Signals) -> None:
-        """Send a signal; does nothing if it has ended or was not started."""
+        """Send a signal; does nothing if the process has ended or was not started."""
         if self._process is not None and self._process.returncode is None:
             with suppress(ProcessLookupError):
                 self._process.send_signal(number)

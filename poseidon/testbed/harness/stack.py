@@ -1,4 +1,4 @@
-"""The three processes together: a simulated cluster, the solver and the bridge between them."""
+"""Runs three processes together: a simulated cluster, the solver, and the bridge between them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from poseidon.testbed.harness.child import Child, Launch, start_anew
 T = TypeVar("T")
 
 CLUSTER_NAME = "demo"
-"""The name under which the solver keeps this cluster, unless told otherwise."""
+"""Default name of this cluster at the solver."""
 
 _GRACE_SECONDS = 15.0
-"""How long each process may take to end."""
+"""Seconds that each process may take to end."""
 _SOLVER, _BRIDGE, _PAGE = "firmament serve", "poseidon run", "poseidon ui"
 _KILL_SECONDS = 5.0
 _NOTICE_SECONDS = 1.0
@@ -89,18 +89,20 @@ class Stack:
             await self.cluster.read_address()
 
     async def start_solver(self) -> None:
-        """Start the solver and wait until it listens: where it did before, at first anywhere."""
+        """Start the solver and wait until it listens: at its former address, at first at any free port."""
         self.solver = self._child(_SOLVER, "firmament", self._solver_arguments())
         await self.solver.start()
         self.solver_address = await self.solver.read_address()
 
     async def start_bridge(self) -> None:
-        """Start the bridge; it may take a moment until it has read the cluster."""
+        """Start the bridge, which needs a moment to read the cluster."""
         self.bridge = self._child(_BRIDGE, "poseidon", self._bridge_arguments())
         await self.bridge.start()
 
     async def start_page(self, *more: str) -> str:
-        """Start the dashboard, and return its address. ``more``: where it listens, and where metrics are served."""
+        """Start the dashboard, and return its address. ``more``: arguments for its address and the metrics'
+        addresses.
+        """
         arguments = [
             "ui",
             *("--kubeconfig", str(self.kubeconfig)),
@@ -114,13 +116,13 @@ class Stack:
         return await self.page.read_address()
 
     async def guard(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do ``work``; raise ``ChildDiedError`` as soon as a process ends that has been started."""
+        """Await ``work``; raise ``ChildDiedError`` as soon as a started process ends."""
         task = asyncio.ensure_future(work)
         ends = {asyncio.ensure_future(child.wait()): child for child in self._children() if child.started}
         try:
             await asyncio.wait({task, *ends}, return_when=asyncio.FIRST_COMPLETED)
             if ends and task.done() and not task.cancelled() and task.exception() is not None:
-                # A process that dies makes the work fail, which may show before its end does.
+                # The death of a process may make the work fail before its end is noticed.
                 await asyncio.wait(ends, timeout=_NOTICE_SECONDS, return_when=asyncio.FIRST_COMPLETED)
             died = next((child for end, child in ends.items() if end.done()), None)
             if died is not None and (not task.done() or task.exception() is not None):
@@ -163,7 +165,7 @@ class Stack:
             await asyncio.gather(task, *ends, return_exceptions=True)
 
     async def stop(self) -> None:
-        """End all processes, in an order in which none misses another; when cancelled, at once."""
+        """End all processes, each before the ones that it depends on; all at once if cancelled."""
         try:
             for child in self._children():
                 await child.stop(_GRACE_SECONDS)

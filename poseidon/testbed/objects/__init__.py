@@ -1,1 +1,1 @@
-"""Objects behind the API: how they are stored, checked, changed and selected."""
+"""Stores, checks, changes and selects the objects behind the API."""

@@ -28,7 +28,7 @@ class CollectionSpec:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A collection as it was at ``revision``: keys ascending, and a way to the record of each."""
+    """A collection as it was at ``revision``: keys in ascending order, and access to the record of each."""
 
     revision: int
     keys: list[str]
@@ -70,13 +70,13 @@ class Collection:
         return self._records.get(key)
 
     def records(self, namespace: str = "") -> list[Record]:
-        """Return the current records in key order, of one namespace or all."""
+        """Return the current records in key order, of one namespace or of all."""
         view = self.view(0)
         low, high = view.bounds(namespace)
         return [self._records[key] for key in view.keys[low:high]]
 
     def apply(self, change: Change) -> None:
-        """Make ``change`` current and log it."""
+        """Make ``change`` current and add it to the history."""
         key = change.record.key
         if change.type == "DELETED":
             del self._records[key]
@@ -96,7 +96,7 @@ class Collection:
         self.history.wake()
 
     def view(self, revision: int) -> View:
-        """Return the current state, said to be of ``revision``, the store's newest."""
+        """Return the current state as a view at ``revision``, the store's newest."""
         return View(revision, self._keys(), self._records.get)
 
     def view_at(self, revision: int) -> View:
@@ -123,7 +123,7 @@ class Collection:
 
     def _keys(self) -> list[str]:
         if self._order_is_stale:
-            # A new list: views that are still being paged through keep theirs.
+            # A new list: views that are still read page by page keep the old one.
             self._ordered = sorted(self._records)
             self._order_is_stale = False
         return self._ordered

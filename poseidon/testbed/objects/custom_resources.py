@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions: what they must contain, and the resources that they define."""
+"""CustomResourceDefinitions: checks them, and finds the resources that they define."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def definition(
     short: str = "",
     **more: Any,
 ) -> Object:
-    """Return a definition without a schema; ``more`` is what it says of its version, as its subresources."""
+    """Return a definition without a schema; ``more``: further fields of its version, such as subresources."""
     names: Object = {"plural": plural, "singular": kind.lower(), "kind": kind, "listKind": f"{kind}List"}
     if short:
         names["shortNames"] = [short]
@@ -62,7 +62,7 @@ def validate(definition: Object) -> None:
 
 
 def build_established_status(definition: Object, now: str) -> Object:
-    """Return the status of a definition that is served; here it is at once."""
+    """Return the status of an established definition; here definitions are established at once."""
     spec = definition["spec"]
     reasons = (
         ("NamesAccepted", "NoConflicts", "no conflicts found"),

@@ -1,4 +1,4 @@
-"""Failures as the Kubernetes API reports them: a ``Status`` object with code, reason, message and details.
+"""Errors as the Kubernetes API reports them: a ``Status`` object with code, reason, message and details.
 
 Messages follow apimachinery's ``pkg/api/errors``, because clients and people match on them.
 """
@@ -58,7 +58,7 @@ class ApiError(Exception):
 
 
 def decode_as(kind: type[T], body: bytes, refusal: str) -> T:
-    """Return a body of JSON as a ``kind``. Raises ``ApiError`` 400 with ``refusal`` and what is wrong."""
+    """Decode JSON as a ``kind``. Raises ``ApiError`` 400 with ``refusal`` and the fault."""
     try:
         return msgspec.json.decode(body, type=kind)
     except msgspec.MsgspecError as error:
@@ -93,7 +93,7 @@ def path_not_found() -> ApiError:
 
 
 def conflict(resource: str, name: str, why: str) -> ApiError:
-    """Return the 409 for a write that lost against another or whose precondition fails."""
+    """Return the 409 for a write that came after a competing one, or whose precondition fails."""
     message = f'Operation cannot be fulfilled on {resource} "{name}": {why}'
     return ApiError(409, "Conflict", message, resource_details(resource, name))
 

@@ -1,4 +1,4 @@
-"""The three patch formats: JSON patch (RFC 6902), JSON merge patch (RFC 7386) and strategic merge patch.
+"""Applies the three patch formats: JSON patch (RFC 6902), JSON merge patch (RFC 7386), strategic merge patch.
 
 All functions leave their inputs alone and return the patched object. Strategic merge follows apimachinery's
 ``strategicpatch`` with the merge keys of the built-in types: lists without one (tolerations, taints, args, ...) are
@@ -22,7 +22,7 @@ _MERGE_KEYS: dict[str, tuple[str, ...]] = {
     "initContainers": ("name",),
     "ephemeralContainers": ("name",),
     "env": ("name",),
-    # A service's ports are told apart by "port", a container's by "containerPort".
+    # A service's ports are identified by "port", a container's by "containerPort".
     "ports": ("containerPort", "port"),
     "volumes": ("name",),
     "volumeMounts": ("mountPath",),
@@ -101,7 +101,7 @@ def json_patch(target: Json, operations: Json) -> Json:
 
 
 def _parse_operations(operations: list[Json]) -> jsonpatch.JsonPatch:
-    """Return the patch of some operations. Raises ``InvalidJsonPatch``, also for bad pointers."""
+    """Return a list of operations as a patch. Raises ``InvalidJsonPatch``, also for bad pointers."""
     try:
         return jsonpatch.JsonPatch(operations)
     except (jsonpointer.JsonPointerException, TypeError) as error:
@@ -132,7 +132,7 @@ def _merge_field(name: str, target: Json, value: Json, order: Json) -> Json:
 
 
 def _key_of(name: str, items: list[Json]) -> str:
-    """Return the merge key of the list ``name``, or "" when its elements cannot be told apart."""
+    """Return the merge key of the list ``name``, "" if its elements have no key."""
     if items and all(isinstance(item, dict) for item in items):
         for key in _MERGE_KEYS.get(name, ()):
             if all(key in item or "$patch" in item for item in items):
@@ -152,7 +152,7 @@ def _merge_list(target: list[Json], patch: list[Json], key: str) -> list[Json]:
 
 
 def _reorder(items: list[Json], order: list[Json], key: str) -> list[Json]:
-    """Bring ``items`` into ``order``; what is not named there keeps its place after the named ones."""
+    """Sort ``items`` into ``order``; items that it does not name follow in their present order."""
 
     def identity(item: Json) -> Json:
         return item.get(key) if key and isinstance(item, dict) else item

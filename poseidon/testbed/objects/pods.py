@@ -1,4 +1,4 @@
-"""What the API server does to pods: defaults, admission of priorities, the rules for changes, and how they end.
+"""Does what the API server does to pods: defaults, priority admission, rules for changes, and their deletion.
 
 Only what a scheduler, a kubelet or kubectl can tell is done. Rules and words follow ``pkg/apis/core`` and
 ``pkg/registry/core/pod`` of Kubernetes.
@@ -75,7 +75,7 @@ def validate(pod: Object) -> None:
 
 
 def set_defaults(pod: Object) -> None:
-    """Fill in what the API server fills in, as far as scheduling can depend on it."""
+    """Set the API server's defaults, as far as scheduling can depend on them."""
     spec = pod["spec"]
     spec.setdefault("restartPolicy", "Always")
     spec.setdefault("schedulerName", DEFAULT_SCHEDULER)
@@ -85,7 +85,7 @@ def set_defaults(pod: Object) -> None:
         for container in spec.get(field) or ():
             resources = container.setdefault("resources", {})
             if limits := resources.get("limits"):
-                # A limit without a request is a request of the same amount.
+                # A limit without a request implies an equal request.
                 resources["requests"] = {**limits, **(resources.get("requests") or {})}
 
 
@@ -144,7 +144,7 @@ def quality_of_service(spec: Object) -> str:
 
 
 def keep_admitted(pod: Object, before: Object) -> None:
-    """Carry over what admission had set when an update leaves it out."""
+    """Restore the fields that admission had set if an update leaves them out."""
     for field in ("priority", "preemptionPolicy", "priorityClassName", "nodeName"):
         if field in before["spec"]:
             pod["spec"].setdefault(field, before["spec"][field])
@@ -165,7 +165,7 @@ def validate_update(pod: Object, before: Object) -> None:
 
 
 def _immutable_part(spec: Object, *, gated: bool) -> Object:
-    """Return ``spec`` without what may change; a gated pod may also change where it may run."""
+    """Return ``spec`` without the fields that may change; a gated pod may also change where it may run."""
     part = copy.deepcopy(spec)
     free = ["activeDeadlineSeconds", "terminationGracePeriodSeconds", "tolerations"]
     if gated:
@@ -182,13 +182,13 @@ def _immutable_part(spec: Object, *, gated: bool) -> Object:
 
 
 def condition_of(obj: Object, kind: str) -> str:
-    """Return the status of a condition of a pod or node, "" if it has none of that kind."""
+    """Return the status of a pod's or node's condition of type ``kind``, "" if there is none."""
     given = (obj.get("status") or {}).get("conditions") or ()
     return next((str(each.get("status", "")) for each in given if each.get("type") == kind), "")
 
 
 def set_conditions(status: Object, **conditions: Object) -> None:
-    """Put conditions, by type, in place of those of the same types."""
+    """Set conditions, replacing those of the same types."""
     kept = (each for each in status.get("conditions") or () if each.get("type") not in conditions)
     status["conditions"] = [*kept, *({"type": kind, **given} for kind, given in conditions.items())]
 
@@ -198,7 +198,7 @@ def set_conditions(status: Object, **conditions: Object) -> None:
 
 
 def grace_period(pod: Object, wanted: int | None) -> int:
-    """Return for how many seconds a pod stays when it is deleted now; ``wanted`` is what the request asks for.
+    """Return the seconds for which a pod stays when it is deleted now; ``wanted``: seconds that the request states.
 
     A pod that never got a node, or that has ended, goes at once.
     """
@@ -209,7 +209,7 @@ def grace_period(pod: Object, wanted: int | None) -> int:
 
 
 def begin_to_end(obj: Object, seconds: int, now: float) -> bool:
-    """Mark an object as being deleted in ``seconds``; returns whether that changes anything.
+    """Mark an object as being deleted in ``seconds``; return whether that changes anything.
 
     A second request may shorten the time that is left, and never lengthens it.
     """
@@ -222,7 +222,7 @@ def begin_to_end(obj: Object, seconds: int, now: float) -> bool:
 
 
 def is_over(obj: Object) -> bool:
-    """Return whether nothing holds an object back that is being deleted: neither time nor finalizers."""
+    """Return whether a deleted object can be removed: its grace period is over and it has no finalizers."""
     metadata = obj["metadata"]
     return (
         bool(metadata.get("deletionTimestamp"))

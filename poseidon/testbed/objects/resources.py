@@ -1,4 +1,4 @@
-"""The resources that are served, and their versions: the built-in table, and custom resources."""
+"""The served resources and their versions: a table of built-in ones, and custom resources."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ class ResourceType:
     namespaced: bool
     """Whether the objects are in namespaces."""
     collection: str
-    """Where objects are stored; resources with the same objects in different versions share one."""
+    """Name of the collection that holds the objects; resources with the same objects in different versions share
+    one.
+    """
     storage_version: str
     """The ``apiVersion`` of the stored form."""
     singular: str
@@ -42,7 +44,7 @@ class ResourceType:
     has_status: bool = False
     """Whether it has a status subresource."""
     actions: tuple[tuple[str, str], ...] = ()
-    """Further subresources, and their kinds."""
+    """Further subresources, with the kinds of their bodies."""
     custom: bool = False
     """Whether it is a custom resource."""
     returns_deleted: bool = False
@@ -62,7 +64,7 @@ class ResourceType:
 
     @property
     def header(self) -> bytes:
-        """Return how the text of each object begins."""
+        """Return the fixed text with which each object begins."""
         return f'{{"kind":"{self.kind}","apiVersion":"{self.api_version}"'.encode()
 
     @property
@@ -79,7 +81,7 @@ def builtin(
     traits: str = "",
     actions: tuple[tuple[str, str], ...] = (),
 ) -> ResourceType:
-    """Return a resource of a kind that needs no definition.
+    """Return a built-in resource.
 
     ``actions`` are its subresources, each with the kind that its body is of, "" for none. ``traits`` are words:
     ``cluster``: not namespaced; with a ``status`` of its own; in the category of ``every`` kind, which is "all";
@@ -155,7 +157,7 @@ BUILTIN: tuple[ResourceType, ...] = (
     builtin(_DEVICES, "resourceclaims", "ResourceClaim", "", "status"),
     builtin(_DEVICES, "resourceclaimtemplates", "ResourceClaimTemplate"),
     CUSTOM_RESOURCE_DEFINITIONS,
-    # The same objects as the core group's events, in another shape.
+    # These are the objects of the core group's events, in another form.
     replace(EVENTS, group="events.k8s.io"),
 )
 
@@ -171,7 +173,7 @@ class ResourceRegistry:
         return self._resources.get((group, version, plural))
 
     def of_kind(self, api_version: str, kind: str) -> ResourceType | None:
-        """Return the resource whose objects carry ``apiVersion`` and ``kind`` and can be created, or None."""
+        """Return the resource whose objects have ``apiVersion`` and ``kind`` and can be created, or None."""
         asked = (api_version, kind)
         found = (
             r for r in self._resources.values() if (r.api_version, r.kind) == asked and "create" in r.verbs
@@ -179,15 +181,15 @@ class ResourceRegistry:
         return next(found, None)
 
     def add(self, resource: ResourceType) -> None:
-        """Begin to serve ``resource``, in place of one of the same name."""
+        """Start serving ``resource``, instead of any of the same name."""
         self._resources[resource.group, resource.version, resource.plural] = resource
 
     def remove_collection(self, collection: str) -> None:
-        """Stop to serve all versions of the objects in ``collection``."""
+        """Stop serving all versions of the objects in ``collection``."""
         self._resources = {k: r for k, r in self._resources.items() if r.collection != collection}
 
     def groups(self) -> dict[str, list[str]]:
-        """Return the named groups with their versions, in the order of registration; the core group is left out."""
+        """Return the named groups with their versions, in order of registration; the core group is left out."""
         groups: dict[str, list[str]] = {}
         for resource in self._resources.values():
             versions = groups.setdefault(resource.group, [])
@@ -202,7 +204,7 @@ class ResourceRegistry:
 
 
 def collection_spec(resource: ResourceType) -> CollectionSpec:
-    """Return what the store must know to hold the objects of ``resource``."""
+    """Return what the store needs to hold the objects of ``resource``."""
     readers = selectable_fields(resource.collection, namespaced=resource.namespaced)
     return CollectionSpec(
         resource.collection, resource.kind, resource.storage_version, resource.namespaced, readers

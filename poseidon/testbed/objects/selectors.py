@@ -54,7 +54,7 @@ def parse_fields(text: str, known: Sequence[str]) -> tuple[tuple[int, str, bool]
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What a list, watch or deletecollection is about: a namespace ("" for all), labels and fields."""
+    """The objects that a list, watch or deletecollection selects: by namespace ("" for all), labels and fields."""
 
     namespace: str = ""
     labels: tuple[LabelTest, ...] = ()
@@ -62,11 +62,11 @@ class Selection:
 
     @property
     def filters(self) -> bool:
-        """Whether objects of the namespace can be left out."""
+        """Whether the selection may exclude objects of the namespace."""
         return bool(self.labels or self.fields)
 
     def matches(self, record: Record) -> bool:
-        """Tell whether ``record`` is selected."""
+        """Return whether the selection includes ``record``."""
         if self.namespace and record.namespace != self.namespace:
             return False
         for index, value, equal in self.fields:
@@ -76,7 +76,7 @@ class Selection:
 
 
 def select(namespace: str, label_selector: str, field_selector: str, known: Sequence[str]) -> Selection:
-    """Build the selection of a request. Raises ``ApiError`` 400 when a selector is malformed."""
+    """Return the selection of a request. Raises ``ApiError`` 400 if a selector is malformed."""
     return Selection(
         namespace,
         parse_labels(label_selector) if label_selector else (),
@@ -137,7 +137,7 @@ def _path(*names: str, default: str = "") -> FieldReader:
 
 
 def _source(event: dict[str, Any]) -> str:
-    """Return who reports an event, in its old field or its new one."""
+    """Return the reporter of an event, from its old or its new field."""
     return _path("source", "component")(event) or _path("reportingComponent")(event)
 
 
@@ -167,7 +167,9 @@ _SPECIFIC: dict[str, dict[str, FieldReader]] = {
 
 
 def selectable_fields(collection: str, *, namespaced: bool) -> dict[str, FieldReader]:
-    """Return the readers for the collection ``plural`` or ``plural.group``; metadata.name is known everywhere."""
+    """Return the readers of selectable fields for the collection ``plural`` or ``plural.group``; every kind has
+    metadata.name.
+    """
     readers: dict[str, FieldReader] = {"metadata.name": _path("metadata", "name")}
     if namespaced:
         readers["metadata.namespace"] = _path("metadata", "namespace")

@@ -1,4 +1,4 @@
-"""The object store behind the simulated API server: no I/O, one revision counter over everything.
+"""The object store behind the simulated API server: no I/O, one revision counter for all objects.
 
 Every write gets the next revision, which becomes the object's ``metadata.resourceVersion``. An object is encoded once
 per write; lists and watches reuse these bytes. What a kind means (defaults, status, admission) is decided by callers.
@@ -26,18 +26,20 @@ _decode = msgspec.json.Decoder().decode
 _MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
 _SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH = 5
-# Coprime to 27, so that multiplying by it visits every suffix once before any repeats.
+# Coprime to the number of suffixes, so multiplying by it visits every suffix once before any repeats.
 _SUFFIX_STRIDE = 7_368_787
 
 
 class Preconditions(msgspec.Struct, rename="camel"):
-    """What must hold of the current object for a write to happen; nothing means anything."""
+    """Conditions on the current object for a write; without values there are none."""
 
     uid: str | None = None
     resource_version: str | None = None
 
     def check(self, resource: str, current: Record) -> None:
-        """Raise ``ApiError`` 409 if ``current`` is another; ``resource`` is ``plural`` or ``plural.group``."""
+        """Raise ``ApiError`` 409 if ``current`` does not fulfil them; ``resource`` is ``plural`` or
+        ``plural.group``.
+        """
         if self.uid and self.uid != current.uid:
             why = f"Precondition failed: UID in precondition: {self.uid}, UID in object meta: {current.uid}"
             raise errors.conflict(resource, current.name, why)
@@ -86,7 +88,7 @@ class Store:
         return self._timestamp[1]
 
     def add_collection(self, spec: CollectionSpec) -> Collection:
-        """Begin to hold objects of a kind; the name must be new."""
+        """Add a collection for a kind; its name must be new."""
         if spec.name in self._collections:
             raise ValueError(f"collection {spec.name} exists already")
         collection = Collection(spec, History(self._history_limit, self._revision))
@@ -94,21 +96,21 @@ class Store:
         return collection
 
     def restore(self, collection: Collection, raw: bytes) -> Record:
-        """Hold an object as it was written before this store came to be."""
+        """Add an object as a former process has written it."""
         obj = _decode(raw)
         record = make_record(collection, obj, int(obj["metadata"]["resourceVersion"]))
         collection.apply(Change("ADDED", record.revision, record, None))
         return record
 
     def go_on_after(self, revision: int) -> None:
-        """Write from here on under later revisions than that; nothing is remembered of how it came to be."""
+        """Continue with revisions above ``revision``; the history before it is unknown."""
         self._revision = self._names_generated = revision + 1
         self._random.seed(self._random.getrandbits(64) + revision)
         for collection in self._collections.values():
             collection.history.forget(self._revision)
 
     def drop_collection(self, name: str) -> None:
-        """Forget a kind and all its objects; its watches end."""
+        """Remove a kind and all its objects; its watches end."""
         collection = self._collections.pop(name)
         collection.close()
         if self._journal is not None:
@@ -163,7 +165,7 @@ class Store:
     def replace(
         self, collection: Collection, previous: Record, obj: Object, *, dry_run: bool = False
     ) -> Record:
-        """Make ``obj`` the successor of ``previous``, which must be current. Writing what is there changes nothing."""
+        """Replace ``previous``, which must be current, by ``obj``. Writing an equal object changes nothing."""
         before = _decode(previous.raw)
         obj["metadata"]["resourceVersion"] = before["metadata"]["resourceVersion"]
         if obj == before:
@@ -195,7 +197,7 @@ class Store:
 
 
 def time_text(seconds: float) -> str:
-    """Write seconds since the epoch as Kubernetes writes times, to the second."""
+    """Return seconds since the epoch as Kubernetes writes times, in whole seconds."""
     return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

@@ -58,7 +58,7 @@ class _Shape(msgspec.Struct, rename="camel"):
 
 
 def check_shape(resource: ResourceType, obj: Any) -> Object:
-    """Return ``obj`` when it is an object of ``resource`` with well-typed metadata. Raises ``ApiError`` 400."""
+    """Return ``obj`` if it is an object of ``resource`` with well-typed metadata. Raises ``ApiError`` 400."""
     try:
         shape = msgspec.convert(obj, _Shape)
     except msgspec.ValidationError as error:
@@ -78,7 +78,7 @@ def check_shape(resource: ResourceType, obj: Any) -> Object:
 
 
 def check_patched(resource: ResourceType, obj: Any) -> Object:
-    """Return ``obj``, the result of a patch, when it is well-typed. Raises ``ApiError`` 422."""
+    """Return ``obj``, the result of a patch, if it is well-typed. Raises ``ApiError`` 422."""
     metadata_is_there = isinstance(obj, dict) and isinstance(obj.get("metadata"), dict)
     why = "" if metadata_is_there else "metadata is missing"
     try:
@@ -93,7 +93,7 @@ def check_patched(resource: ResourceType, obj: Any) -> Object:
 
 
 def prepare_create(resource: ResourceType, obj: Object, store: Store, *, keep_status: bool = False) -> None:
-    """Bring a new object into the state that is stored. Raises ``ApiError`` 403 or 422."""
+    """Check and complete a new object, as it will be stored. Raises ``ApiError`` 403 or 422."""
     metadata = obj["metadata"]
     _check_name(resource, metadata)
     _check_spec(resource, obj)
@@ -126,7 +126,7 @@ def prepare_create(resource: ResourceType, obj: Object, store: Store, *, keep_st
 
 
 def prepare_update(resource: ResourceType, obj: Object, before: Object) -> None:
-    """Bring the new version of an object into the state that is stored. Raises ``ApiError`` 422.
+    """Check and complete the new version of an object, as it will be stored. Raises ``ApiError`` 422.
 
     What the server owns comes from ``before``, and so does the status of kinds with a status subresource.
     """
@@ -157,7 +157,7 @@ def prepare_status_update(resource: ResourceType, obj: Object, before: Object) -
 
 
 def _drop_reports_of_devices(claim: Object, before: Object) -> None:
-    """Drop what drivers have said of devices that a claim has no more, as kube-apiserver does."""
+    """Remove drivers' reports on devices that a claim no longer has, as kube-apiserver does."""
     status = claim.get("status") or {}
     gone = _list_devices(before.get("status") or {}) - _list_devices(status)
     left = [each for each in status.get("devices") or () if _name_device(each) not in gone]
@@ -223,7 +223,7 @@ def _default_node(node: Object, given_status: Object | None) -> None:
 
 
 def _check_spec(resource: ResourceType, obj: Object) -> None:
-    """Check an object of a kind that has rules here. Raises ``ApiError`` 422 with every field that breaks one."""
+    """Check the spec of an object whose kind has rules here. Raises ``ApiError`` 422 with every faulty field."""
     rules = _RULES.get(resource.collection)
     causes = rules(obj.get("spec") or {}) if rules is not None else []
     if causes:
