@@ -17,7 +17,7 @@ from firmament.core.filters.root_causes import Codes, RootCauses, root_causes, r
 from firmament.core.model import TaskClass
 from firmament.core.reasons import Cause, Stage, StatedReason
 from firmament.core.rules.framework.node_rule import MachineRefusal
-from firmament.core.rules.node_name import pin_refusals
+from firmament.core.rules.node_name import list_pin_refusals
 from firmament.core.rules.node_resources import lacks
 from firmament.core.rules.registry import NodeRules
 from firmament.core.state.cluster import Cluster
@@ -141,7 +141,7 @@ def verdict(
     ``rules``: rules in which the class has number ``index``; ``refusals``: those of ``static``, if already computed.
     """
     request = cluster.request_of(cls)
-    pins = pin_refusals(cluster, cls)
+    pins = list_pin_refusals(cluster, cls)
     found = lacks(free[:, : len(request)], request, cluster.resources.names)
     found += rule_refusals(rules.refusals(index))
     told = static.refusals() if refusals is None else refusals

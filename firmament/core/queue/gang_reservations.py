@@ -26,7 +26,7 @@ from firmament.core.filters.static_rows import StaticRows
 from firmament.core.queue.expected_ends import find_start
 from firmament.core.queue.lasting_use import lasting_use
 from firmament.core.queue.turns import Turns, namespaces_of
-from firmament.core.rules.gangs.members import able_members, lacking
+from firmament.core.rules.gangs.members import lacking, list_able_members
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase
 from firmament.core.state.waiting import activate_members, count_anew
@@ -117,7 +117,7 @@ class GangReservations:
             job = cluster.jobs.gang(job_id)
             if job is None or job_id in self.held or job_id in self._too_large or job_id in hopeless:
                 continue
-            if len(able_members(cluster, job, now)) < lacking(cluster, job):
+            if len(list_able_members(cluster, job, now)) < lacking(cluster, job):
                 hopeless.add(job_id)
                 _count_anew(cluster, job_id)
                 continue

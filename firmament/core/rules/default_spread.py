@@ -1,11 +1,11 @@
 """Default spread: which tasks of a round prefer to be apart, and the cost of placing them together.
 
-As kube-scheduler's PodTopologySpread scores its default constraints: a node costs, per constraint, the tasks of the
-group in its domain times log(domains + 2), plus maxSkew - 1; the sum is scaled so that the largest stands for 100
-points, times 2, the plugin's weight. Here the scale is that of the end, when all tasks of the group are shared out
-evenly: so a step of one task costs the same throughout a round, and costs are convex. The 200 points are shared by the
-constraints that tell machines apart, each scaled by itself: where a constraint is the same everywhere, kube-scheduler
-lets it dilute the others.
+Costs follow kube-scheduler's PodTopologySpread with its default constraints. There each constraint adds to a node's
+score: the tasks of the group in the node's domain, times log(domains + 2), plus maxSkew - 1. The sum is scaled so that
+the largest one costs 100 points times 2, the plugin's weight. Here costs are scaled as if all tasks of the group were
+placed already, and evenly. So each further task in a domain costs the same throughout a round, and costs are convex.
+The 200 points are divided among the constraints that tell machines apart, and each constraint is scaled on its own.
+(In kube-scheduler a constraint that is equal on all nodes makes the others count less.)
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from firmament.core.state.domains import DomainsByKey
 
 @dataclass(frozen=True, slots=True)
 class SpreadConstraint:
-    """One default constraint, ``ScheduleAnyway``; with the key `HOSTNAME` each machine is a domain of its own."""
+    """A default spread constraint, ``ScheduleAnyway``. With the key `HOSTNAME` each machine is its own domain."""
 
     topology_key: str
     max_skew: int
 
 
 SYSTEM_DEFAULTS = (SpreadConstraint(HOSTNAME, 3), SpreadConstraint(ZONE, 5))
-"""kube-scheduler's, with ``defaultingType: System``."""
+"""The default constraints of kube-scheduler with ``defaultingType: System``."""
 
 POINTS = 200
-"""What the fullest domain costs in all: 100 points times kube-scheduler's weight of PodTopologySpread."""
+"""Points that the fullest domain costs: 100 times kube-scheduler's weight of PodTopologySpread."""
 
 MOST_DOMAIN_COUNTS = 5_000_000
-"""Groups times domains beyond which domains are not looked at."""
+"""Groups times domains above which only machines count, and no larger domains."""
 
-_FEW = 4
-"""Groups whose tasks are looked for one group after another: of those of all groups most would be left out."""
+_MOST_SINGLE_SEARCHES = 4
+"""Up to this number of groups, the tasks of each are searched for separately; that is faster than to sort all tasks."""
 
 
 def compile_spread(
@@ -54,11 +54,11 @@ def compile_spread(
     shape: Int64,
     get_domains: Callable[[Cluster, str], Int64] | None = None,
 ) -> SpreadTerms:
-    """Return the groups of a round, if it has any.
+    """Return the spread terms of a round; `NO_SPREAD` if no waiting task is in a group.
 
-    ``constraints``: at most one by machine and one by domain. ``codes``: int64[C], number of the group of each class, 0
-    for none; ``tasks``: int64[C], how many wait; ``feasible``: bool[S, M], ``shape``: int64[C], its rows.
-    ``get_domains`` returns what ``number_domains`` does, which it does by default.
+    ``constraints``: at most one with the key `HOSTNAME` and one with another key. ``codes``: int64[C], the number of
+    each class's group, 0 for none; ``tasks``: int64[C], how many tasks of each class wait; ``feasible``: bool[S, M];
+    ``shape``: int64[C], the row of each class in ``feasible``. ``get_domains`` stands in for ``number_domains``.
     """
     machines = len(cluster.machines)
     if not constraints or machines < 2 or not codes.any():
@@ -66,7 +66,7 @@ def compile_spread(
     numbers, of_class = np.unique(codes, return_inverse=True)
     group = np.where(codes > 0, of_class - int(numbers[0] == 0), -1).astype(np.int64)
     groups = int(group.max()) + 1
-    resident_group, resident_machine = _residents(cluster, numbers[numbers > 0])
+    resident_group, resident_machine = _find_residents(cluster, numbers[numbers > 0])
     total = np.bincount(resident_group, minlength=groups)
     total += np.bincount(group[group >= 0], weights=tasks[group >= 0], minlength=groups).astype(np.int64)
     open_to = np.zeros(groups, dtype=np.int64)
@@ -83,15 +83,20 @@ def compile_spread(
     return SpreadTerms(
         group=group,
         domain=domain,
-        machine_step=_steps(by_machine, share, total, np.maximum(open_to, 1)),
-        domain_step=_steps(coarse if domains > 1 else None, share, total, np.full(groups, domains)),
+        machine_step=_compute_steps(by_machine, share, total, np.maximum(open_to, 1)),
+        domain_step=_compute_steps(coarse if domains > 1 else None, share, total, np.full(groups, domains)),
         resident_group=resident_group,
         resident_machine=resident_machine,
     )
 
 
-def _steps(constraint: SpreadConstraint | None, units: float, total: Int64, domains: Int64) -> Float64:
-    """Return float64[G]: units per task; an even share of ``total`` tasks over ``domains`` costs ``units``."""
+def _compute_steps(
+    constraint: SpreadConstraint | None, units: float, total: Int64, domains: Int64
+) -> Float64:
+    """Return float64[G]: the cost of one more task of each group in a domain.
+
+    The cost is scaled so that a domain with its even share of ``total`` tasks over ``domains`` costs ``units``.
+    """
     if constraint is None:
         return np.zeros(len(total))
     factor = np.log(domains + 2.0)
@@ -100,21 +105,23 @@ def _steps(constraint: SpreadConstraint | None, units: float, total: Int64, doma
 
 
 def number_domains(cluster: Cluster, key: str) -> Int64:
-    """Return int64[M]: domains by a label that some machine is in, from 0 on in their order; machines without the
-    label are one.
+    """Return int64[M]: the domain of each machine by the label ``key``; domains are numbered from 0.
+
+    All machines without the label are one domain. Domains without machines have no number.
     """
     domain = DomainsByKey(cluster.machines).get(key).domain
     used = np.bincount(domain + 1) > 0
     return np.asarray(np.cumsum(used) - 1, dtype=np.int64)[domain + 1]
 
 
-def _residents(cluster: Cluster, numbers: Int64) -> tuple[Int64, Int64]:
-    """Return tasks of groups (``numbers``, ascending) on machines: the index of the group, and the machine,
-    int64[A] each.
+def _find_residents(cluster: Cluster, numbers: Int64) -> tuple[Int64, Int64]:
+    """Return the tasks on machines that are in groups: each task's index in ``numbers`` and its machine, int64[A] each.
+
+    ``numbers``: the groups, ascending.
     """
     tasks = cluster.tasks
     group = tasks.spread[: len(tasks.uid)]
-    if len(numbers) <= _FEW:
+    if len(numbers) <= _MOST_SINGLE_SEARCHES:
         found = [np.flatnonzero(group == number) for number in numbers.tolist()]
         grouped = np.concatenate(found)
         of_task = np.repeat(np.arange(len(found)), [len(rows) for rows in found])

@@ -13,7 +13,7 @@ WEIGHT = 1
 
 
 class ImageLocality(NodeRule):
-    """The sizes of the images that are there, each scaled by the share of machines that have it."""
+    """Scores a machine by the sizes of the task's images on it, each times the share of machines that have it."""
 
     name = "ImageLocality"
     reasons = ()
@@ -22,10 +22,10 @@ class ImageLocality(NodeRule):
     scores_tasks_with = ("images",)
 
     def refusals(self, machines: MachineTable, shape: TaskClass) -> tuple[MachineRefusal, ...]:  # noqa: ARG002
-        """Return nothing."""
+        """Return no refusals: images only cost."""
         return ()
 
     def score(self, machines: MachineTable, shape: TaskClass, feasible: Bool) -> SoftCost | None:  # noqa: ARG002
-        """Return what the images that are lacking cost; None if no machine has any of them."""
+        """Return the cost of images that machines lack; None if no machine has any of the task's images."""
         locality = machines.images.scores(shape.images, len(machines))
         return None if locality is None else cost_of_score(WEIGHT, locality, locality)

@@ -1,4 +1,4 @@
-"""What models know of tasks between each other, over the classes of a round: kinds of tasks, and their constraints."""
+"""Compiles the constraints between tasks that cost models state, for the classes of a round and their kinds."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from firmament.core.state.cluster import Cluster
 def model_constraints(
     cluster: Cluster, waiting: Sequence[int], *, without: int = -1
 ) -> tuple[ModelConstraint, ...]:
-    """Return those that concern a class in ``waiting`` (rows of classes; problem class c is ``waiting[c]``).
+    """Return the models' constraints that concern a class in ``waiting`` (class rows; problem class c is
+    ``waiting[c]``).
 
-    ``without``: row of a task that is not to be counted where it is.
+    ``without``: row of a task that is not counted on its machine; -1 for none.
     """
     found = []
     for model in cluster.constraining_models:
@@ -33,13 +34,15 @@ def model_constraints(
     return tuple(found)
 
 
-# --- Kinds of tasks: those that wait and those on machines, told apart by some of their labels alone.
+# --- Kinds of waiting and placed tasks: a model tells tasks apart only by some of their labels.
 
 
 @dataclass(frozen=True, slots=True)
 class RoundKinds:
-    """``rows``: what the model sees of each kind; ``of``: class row -> kind, of classes that have one; ``placed``:
-    the tasks on machines.
+    """The kinds of a round's tasks, for one model.
+
+    ``rows``: each kind as the model sees it; ``of``: class row -> kind, for classes that have a kind; ``placed``: the
+    tasks on machines, by kind.
     """
 
     rows: tuple[ShapeRow, ...]
@@ -50,8 +53,9 @@ class RoundKinds:
 def find_kinds(
     cluster: Cluster, keys: Sequence[str], waiting: Sequence[int], *, without: int = -1
 ) -> RoundKinds:
-    """Return kinds of the classes in ``waiting`` and of those with tasks on machines, but for the task in row
-    ``without``.
+    """Return the kinds of the classes that wait, or have tasks on machines, by the labels ``keys``.
+
+    ``waiting``: class rows; ``without``: row of a task that is not counted on its machine; -1 for none.
     """
     tasks = cluster.tasks
     on = np.flatnonzero(tasks.machine[: len(tasks.uid)] >= 0)

@@ -1,4 +1,4 @@
-"""NodeAffinity: labels that a task's nodeSelector and required node affinity ask for; what preferred ones cost."""
+"""NodeAffinity: machines must match a task's nodeSelector and required node affinity; preferred affinity is scored."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from firmament.core.constraints.preferences import SoftCost
 from firmament.core.model import NodeSelectorTerm, Requirement, TaskClass
 from firmament.core.reasons import Cause, Reason
 from firmament.core.rules.framework.node_rule import MachineRefusal, NodeRule, cost_of_score
-from firmament.core.rules.framework.work import count_of_terms
+from firmament.core.rules.framework.work import count_looks_of_terms
 from firmament.core.state.machines import MachineTable
 
 WEIGHT = 2
@@ -22,7 +22,7 @@ WEIGHT = 2
 
 
 class NodeAffinity(NodeRule):
-    """A machine must have every label of the selector, and match one of the required terms, if there are any."""
+    """A machine must have every label of the selector, and match at least one required term, if the task has any."""
 
     name = "NodeAffinity"
     reasons = (Reason.WRONG_LABELS,)
@@ -32,7 +32,7 @@ class NodeAffinity(NodeRule):
     scores_tasks_with = ("preferred",)
 
     def refusals(self, machines: MachineTable, shape: TaskClass) -> Iterator[MachineRefusal]:
-        """Yield the machines that the selector does not match, then those that no term does."""
+        """Yield the machines that the selector does not match, then the machines that no required term matches."""
         if shape.node_selector:
             wrong = ~machines.selectors().pairs(shape.node_selector)
             yield MachineRefusal(Cause(Reason.WRONG_LABELS), wrong)
@@ -41,7 +41,9 @@ class NodeAffinity(NodeRule):
             yield MachineRefusal(Cause(Reason.WRONG_LABELS), wrong)
 
     def score(self, machines: MachineTable, shape: TaskClass, feasible: Bool) -> SoftCost:
-        """Return what preferred terms cost: the sum of the weights of those that match, scaled to the best machine."""
+        """Return the cost of preferred terms: the sum of weights of terms that match, scaled so that the best machine
+        has 100.
+        """
         matched = np.zeros(len(machines))
         selectors = machines.selectors()
         for preferred in shape.preferred:
@@ -51,19 +53,19 @@ class NodeAffinity(NodeRule):
         return cost_of_score(WEIGHT, np.minimum(score, 100.0), matched)
 
     def count_looks(self, content: TaskClass) -> int:
-        """Return one for each label that is selected, and those for all terms."""
+        """Return one look for each selected label, and the looks of all terms."""
         terms = (*content.required, *(each.term for each in content.preferred))
-        return len(content.node_selector) + count_of_terms(terms)
+        return len(content.node_selector) + count_looks_of_terms(terms)
 
     def cures(self, standing: ChangedMachine) -> Iterator[CureProposal]:
-        """Yield a label that was written wrongly corrected, the machine labelled, and one constraint less."""
+        """Yield cures: a misspelled label corrected, the machine labelled, or one constraint dropped."""
         yield from _correct_label(standing)
         yield from _add_labels(standing)
-        yield from _unselective(standing.content)
+        yield from _drop_selectors(standing.content)
 
 
 def find_selected(machines: MachineTable, content: TaskClass) -> Bool:
-    """Return bool[M]: machines that match the selector and the required terms of a class."""
+    """Return bool[M]: the machines that match the selector and the required terms of a class."""
     selected = np.ones(len(machines), dtype=np.bool_)
     if content.node_selector:
         selected &= machines.selectors().pairs(content.node_selector)
@@ -73,13 +75,13 @@ def find_selected(machines: MachineTable, content: TaskClass) -> Bool:
 
 
 def mark_selected(content: TaskClass) -> Hashable:
-    """Return what of a class ``find_selected`` depends on."""
+    """Return the parts of a class that ``find_selected`` reads, as a key for caches."""
     return content.node_selector, content.required
 
 
 def _correct_label(standing: ChangedMachine) -> Iterator[CureProposal]:
-    """Yield a requested label that no machine has, replaced by a similar label of this machine."""
-    for content, rule, before, after in _correct(
+    """Yield cures: a requested label that no machine has is replaced by a similar label of this machine."""
+    for content, rule, before, after in _correct_class(
         standing.content, standing.machine.labels, standing.levels.values
     ):
         step = CureChange(CureKind.CORRECT, rule, before="=".join(before), after="=".join(after))
@@ -87,7 +89,7 @@ def _correct_label(standing: ChangedMachine) -> Iterator[CureProposal]:
 
 
 def _add_labels(standing: ChangedMachine) -> Iterator[CureProposal]:
-    """Yield the machine gets the labels that the task's selectors ask for."""
+    """Yield the cure that gives the machine the labels that the task's selectors ask for."""
     before = standing.machine.labels
     labels = labels_that_match(standing.content, before)
     if labels is None:
@@ -101,8 +103,8 @@ def _add_labels(standing: ChangedMachine) -> Iterator[CureProposal]:
         yield CureProposal(steps, TrialChange(standing.content, replace(standing.machine, labels=labels)))
 
 
-def _unselective(content: TaskClass) -> Iterator[CureProposal]:
-    """Yield one entry of the selector, or the required affinity to machines, less."""
+def _drop_selectors(content: TaskClass) -> Iterator[CureProposal]:
+    """Yield cures: one entry of the selector is dropped, or the required node affinity."""
     for index, (key, value) in enumerate(content.node_selector):
         rest = (*content.node_selector[:index], *content.node_selector[index + 1 :])
         step = CureChange(CureKind.DROP, f"nodeSelector {key}={value}")
@@ -113,27 +115,30 @@ def _unselective(content: TaskClass) -> Iterator[CureProposal]:
 
 
 def labels_that_match(content: TaskClass, labels: Mapping[str, str]) -> dict[str, str] | None:
-    """Return a machine's labels with the fewest changes after which they match; None if none do.
+    """Return a machine's labels with the fewest changes that make them match a class; None if no change does.
 
-    Of the required terms one is to match. Terms about fields, and comparisons of numbers, are left alone.
+    One of the required terms must match. Terms about fields, and terms that compare numbers, are not tried.
     """
     selected = {**labels, **dict(content.node_selector)}
     if not content.required:
         return selected
     keep = dict(content.node_selector)
-    found = [each for term in content.required if (each := _matching(term, selected, keep)) is not None]
-    return min(found, key=lambda each: _changes(each, labels), default=None)
+    found = [
+        each for term in content.required if (each := _change_to_match(term, selected, keep)) is not None
+    ]
+    return min(found, key=lambda each: _count_changes(each, labels), default=None)
 
 
-def _changes(one: Mapping[str, str], other: Mapping[str, str]) -> int:
+def _count_changes(one: Mapping[str, str], other: Mapping[str, str]) -> int:
     return sum(one.get(key) != other.get(key) for key in {*one, *other})
 
 
-def _matching(
+def _change_to_match(
     term: NodeSelectorTerm, labels: Mapping[str, str], keep: Mapping[str, str]
 ) -> dict[str, str] | None:
-    """Return the labels with a term's requirements met; None if they cannot be. What is in ``keep`` must not
-    change.
+    """Return the labels, changed so that a term's requirements are met; None if they cannot be.
+
+    Labels in ``keep`` must not change.
     """
     if term.fields or not term.labels:
         return None
@@ -156,10 +161,10 @@ def _matching(
     return changed if all(changed.get(key) == value for key, value in keep.items()) else None
 
 
-# --- Labels that are asked for and that no machine has, but nearly: written wrongly, as one may suppose.
+# --- Misspelled labels: a task asks for a label that no machine has, but some machine has a similar one.
 
-_ALIKE = 0.7
-"""Least ratio (difflib) of two words of which one may be a misspelling of the other: memroy and memory have 0.83."""
+_LEAST_SIMILARITY = 0.7
+"""Least ratio (difflib) of two words that counts one as a misspelling of the other: memroy and memory have 0.83."""
 
 Label = tuple[str, str]
 
@@ -167,38 +172,44 @@ Label = tuple[str, str]
 def _find_near_label(
     key: str, value: str, labels: Mapping[str, str], offered: Mapping[str, Collection[str]]
 ) -> Label | None:
-    """Return the label of a machine that is nearly ``key=value``; None if there is none, or any machine has that one.
+    """Return the label of a machine that is similar to ``key=value``; None if there is none, or some machine has the
+    label.
 
-    ``offered``: by key, the values of all machines' labels. A key counts as nearly the same with another prefix, too.
+    ``labels``: those of the machine; ``offered``: by key, the values of all machines' labels. Two keys that differ only
+    in their prefix are similar, too.
     """
     if key in offered:
         own = labels.get(key)
-        found = own is not None and value not in offered[key] and _alike(own, value)
+        found = own is not None and value not in offered[key] and _are_similar(own, value)
         return (key, str(own)) if found else None
     near = [
         (name, own)
         for name, own in labels.items()
-        if _keys_alike(name, key) and (own == value or _alike(own, value))
+        if _are_similar_keys(name, key) and (own == value or _are_similar(own, value))
     ]
-    return max(near, key=lambda each: (each[1] == value, _ratio(each[0], key), each), default=None)
+    return max(
+        near, key=lambda each: (each[1] == value, _compute_similarity(each[0], key), each), default=None
+    )
 
 
-def _correct(
+def _correct_class(
     content: TaskClass, labels: Mapping[str, str], offered: Mapping[str, Collection[str]]
 ) -> Iterator[tuple[TaskClass, str, Label, Label]]:
-    """Yield a class with one label corrected, the rule that asks for it, and the label before and after."""
+    """Yield a class with one label corrected, the name of the field that asks for the label, and the label before and
+    after.
+    """
     for index, (key, value) in enumerate(content.node_selector):
         found = _find_near_label(key, value, labels, offered)
         if found is not None:
             selector = (*content.node_selector[:index], found, *content.node_selector[index + 1 :])
             yield replace(content, node_selector=selector), "nodeSelector", (key, value), found
     for index, term in enumerate(content.required):
-        for changed, before, after in _of_term(term, labels, offered):
+        for changed, before, after in _correct_term(term, labels, offered):
             required = (*content.required[:index], changed, *content.required[index + 1 :])
             yield replace(content, required=required), "required nodeAffinity", before, after
 
 
-def _of_term(
+def _correct_term(
     term: NodeSelectorTerm, labels: Mapping[str, str], offered: Mapping[str, Collection[str]]
 ) -> Iterator[tuple[NodeSelectorTerm, Label, Label]]:
     for index, each in enumerate(term.labels):
@@ -213,13 +224,13 @@ def _of_term(
                 yield replace(term, labels=parts), (each.key, value), found
 
 
-def _keys_alike(one: str, other: str) -> bool:
-    return one.rpartition("/")[2] == other.rpartition("/")[2] or _alike(one, other)
+def _are_similar_keys(one: str, other: str) -> bool:
+    return one.rpartition("/")[2] == other.rpartition("/")[2] or _are_similar(one, other)
 
 
-def _alike(one: str, other: str) -> bool:
-    return _ratio(one, other) >= _ALIKE
+def _are_similar(one: str, other: str) -> bool:
+    return _compute_similarity(one, other) >= _LEAST_SIMILARITY
 
 
-def _ratio(one: str, other: str) -> float:
+def _compute_similarity(one: str, other: str) -> float:
     return SequenceMatcher(None, one.lower(), other.lower(), autojunk=False).ratio()

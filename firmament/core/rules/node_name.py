@@ -1,8 +1,7 @@
-"""NodeName, and names in NodeAffinity: tasks that name the machines which they may use, or have volumes on them.
+"""NodeName, and machine names in NodeAffinity: classes confined to machines by name, or by volumes on these machines.
 
-kube-scheduler looks at these machines alone. Thousands of classes may differ in nothing but the one machine that each
-of them names. So pins are no part of a shape, and no rows over all machines: the machines of each class are few, and
-listed.
+kube-scheduler looks only at the named machines. Thousands of classes may differ in nothing but the one machine that
+each names. So pins are no part of a shape, and are not kept as rows over all machines: each class lists its machines.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ class NodeName(NodeRule):
     for_tasks_with = ("required",)
 
     def refusals(self, machines: MachineTable, shape: TaskClass) -> Iterator[MachineRefusal]:
-        """Yield the machines that are not named, if any are."""
+        """Yield the machines that the required terms do not name, if these name any."""
         named = list_singled_out(shape.required)
         if named is not None:
             yield MachineRefusal(Cause(Reason.NOT_NAMED), ~machines.find_named(named))
@@ -40,12 +39,12 @@ class NodeName(NodeRule):
 # --- Classes that are confined to few machines.
 
 OUTSIDE = Cause(Reason.NOT_NAMED)
-"""Why machines outside of pins are refused, where nothing more is known of these."""
+"""Why machines outside a class's pins are refused, if nothing else says what the pins come from."""
 
 
 def list_pinned_rows(cluster: Cluster, cls: int) -> Int64 | None:
-    """Return rows of the machines that the class in row ``cls`` is confined to, ascending; None if it is not
-    pinned.
+    """Return the rows of the machines to which the class in row ``cls`` is confined, ascending; None if it has no
+    pins.
     """
     row = cluster.classes.rows[cls]
     rows: Int64 | None = None
@@ -53,15 +52,13 @@ def list_pinned_rows(cluster: Cluster, cls: int) -> Int64 | None:
         known = cluster.machines.row_of
         rows = np.array(sorted(known[name] for name in row.pins if name in known), dtype=np.int64)
     if row.hosts is not None:
-        on_hosts = _on_hosts(cluster, row.hosts)
+        on_hosts = _find_on_hosts(cluster, row.hosts)
         rows = on_hosts if rows is None else np.intersect1d(rows, on_hosts)
     return rows
 
 
-def pin_refusals(cluster: Cluster, cls: int) -> list[MachineRefusal]:
-    """Return the machines outside the pins of the class in row ``cls``: by its names, and by its local
-    volumes.
-    """
+def list_pin_refusals(cluster: Cluster, cls: int) -> list[MachineRefusal]:
+    """Return the refusals for the class in row ``cls`` by its machine names, and by its local volumes."""
     row = cluster.classes.rows[cls]
     found = []
     if row.pins is not None:
@@ -69,11 +66,11 @@ def pin_refusals(cluster: Cluster, cls: int) -> list[MachineRefusal]:
         found.append(MachineRefusal(named, ~cluster.machines.find_named(row.pins)))
     if row.hosts is not None:
         outside = np.ones(len(cluster.machines), dtype=np.bool_)
-        outside[_on_hosts(cluster, row.hosts)] = False
+        outside[_find_on_hosts(cluster, row.hosts)] = False
         found.append(MachineRefusal(ELSEWHERE, outside))
     return found
 
 
-def _on_hosts(cluster: Cluster, hosts: tuple[str, ...]) -> Int64:
+def _find_on_hosts(cluster: Cluster, hosts: tuple[str, ...]) -> Int64:
     column = cluster.machines.labels.column(HOSTNAME)
     return np.flatnonzero(column.any_of(hosts, len(cluster.machines)))

@@ -1,6 +1,7 @@
-"""NodePorts: a port on all addresses of a machine excludes every user of it, one on an address excludes equals.
+"""NodePorts: no two tasks on a machine use the same host port.
 
-As ``HostPortInfo.CheckConflict`` of kube-scheduler.
+A port on all addresses conflicts with every use of the port; a port on one address conflicts with uses on all
+addresses and on this one. As ``HostPortInfo.CheckConflict`` of kube-scheduler.
 """
 
 from __future__ import annotations
@@ -18,16 +19,16 @@ from firmament.core.state.classes import ClassRow
 
 
 class NodePorts(PodRule):
-    """No two tasks have one port of a machine."""
+    """No two tasks on a machine use the same host port."""
 
     name = "NodePorts"
     called = MappingProxyType({Reason.PORTS_TAKEN: "host ports"})
     stated_in = ("ports",)
 
     def compile(self, compilation: Compilation) -> None:
-        """Add who keeps whom off a machine. Ports that the same classes use exclude the same: one counter does."""
+        """Add which classes keep each other off a machine. Ports that the same classes use share one counter."""
         found: set[tuple[tuple[int, ...], int]] = set()
-        for by_ip in _users(compilation.rows, compilation.ruled, compilation.waiting).values():
+        for by_ip in _find_port_users(compilation.rows, compilation.ruled, compilation.waiting).values():
             everyone = tuple(sorted({row for users in by_ip.values() for row in users}))
             if waiting_ones := [row for row in everyone if row in compilation.waiting]:
                 for ip, users in by_ip.items():
@@ -39,11 +40,11 @@ class NodePorts(PodRule):
         compilation.exclude_on_machines(found, Reason.PORTS_TAKEN)
 
     def count_looks(self, content: TaskClass) -> int:
-        """Return one for each port."""
+        """Return one look for each port."""
         return len(content.ports)
 
     def cures(self, standing: ChangedMachine) -> Iterator[CureProposal]:
-        """Yield the task without one of its ports."""
+        """Yield cures: the task without one of its ports."""
         content = standing.content
         for index, port in enumerate(content.ports):
             step = CureChange(CureKind.DROP, f"hostPort {port.port}/{port.protocol}")
@@ -51,11 +52,12 @@ class NodePorts(PodRule):
             yield CureProposal((step,), TrialChange(changed, standing.machine))
 
 
-def _users(
+def _find_port_users(
     rows: Sequence[ClassRow], ruled: Sequence[int], waiting: Collection[int]
 ) -> dict[tuple[str, int], dict[str, list[int]]]:
-    """Return rows of the classes that use a port which one of ``waiting`` asks for, by protocol and port, and
-    by address.
+    """Return the classes (rows) that use a port which some class in ``waiting`` asks for.
+
+    They are listed by (protocol, port), then by address ("" for all addresses).
     """
     users: dict[tuple[str, int], dict[str, list[int]]] = {}
     wanted = {(each.protocol, each.port) for row in waiting for each in rows[row].content.ports}

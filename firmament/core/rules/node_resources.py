@@ -1,7 +1,7 @@
-"""NodeResourcesFit: machines must have enough left of all that a task requests.
+"""NodeResourcesFit: machines must have enough left of every resource that a task requests.
 
-How much is left belongs to the round: `lacks` says it of amounts that are given. By itself, a machine refuses whoever
-asks for something that no machine offers.
+What is left changes during a round, so `lacks` is given it. The rule itself only refuses all machines to a task that
+requests a resource which no machine offers.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from firmament.core.state.machines import MachineTable
 
 _LOOKS_PER_RESOURCE = 3
 _FEW_RESOURCES = 8
-"""Resources that ordinary machines offer; it takes columns of their own to hold others against machines."""
+"""Number of resources that ordinary machines offer; each further requested resource costs a round a column more."""
 
 
 class NodeResources(NodeRule):
-    """A resource that the task requests must be offered by some machine."""
+    """Every resource that the task requests must be offered by some machine."""
 
     name = "NodeResourcesFit"
     reasons = (Reason.INSUFFICIENT, Reason.TOO_MANY)
@@ -32,32 +32,34 @@ class NodeResources(NodeRule):
     reads_of_machine = ("allocatable",)
 
     def key(self, machines: MachineTable, shape: TaskClass) -> Hashable:
-        """Return the first resource that no machine offers: amounts do not matter otherwise."""
+        """Return the first requested resource that no machine offers: nothing else of the requests matters for the
+        refusals.
+        """
         return _find_offered_nowhere(machines, shape)
 
     def refusals(self, machines: MachineTable, shape: TaskClass) -> Iterator[MachineRefusal]:
-        """Yield all machines for the first resource that none offers."""
+        """Yield a refusal of all machines for the first requested resource that no machine offers."""
         for resource in _find_offered_nowhere(machines, shape):
             yield MachineRefusal(lack_of(resource), np.ones(len(machines), dtype=np.bool_))
 
     def count_looks(self, content: TaskClass) -> int:
-        """Return some for each resource beyond those that machines commonly offer."""
+        """Return three looks for each requested resource beyond the first eight."""
         return max(0, len(content.requests) - _FEW_RESOURCES) * _LOOKS_PER_RESOURCE
 
     def count_common_looks(self, contents: Sequence[TaskClass]) -> Int64:
-        """Return the same of several classes, int64[C], without a call for each."""
+        """Return ``count_looks`` of each class, int64[C], without a call per class."""
         named = np.fromiter([len(content.requests) for content in contents], dtype=np.int64)
         looks: Int64 = np.maximum(named - _FEW_RESOURCES, 0) * _LOOKS_PER_RESOURCE
         return looks
 
     def cures(self, standing: ChangedMachine) -> Iterator[CureProposal]:
-        """Yield smaller requests, then a larger machine."""
-        yield from _smaller(standing)
-        yield from _larger(standing)
+        """Yield cures: smaller requests, then a larger machine."""
+        yield from _lower_requests(standing)
+        yield from _enlarge_machine(standing)
 
 
 def _find_offered_nowhere(machines: MachineTable, shape: TaskClass) -> tuple[str, ...]:
-    """Return the first resource that a shape asks for and no machine offers; none if there is no such one."""
+    """Return the first resource that a shape requests and no machine offers, as a tuple; () if there is none."""
     known = machines.resources.known
     for name, amount in shape.requests:
         if name not in known and amount:
@@ -66,8 +68,9 @@ def _find_offered_nowhere(machines: MachineTable, shape: TaskClass) -> tuple[str
 
 
 def lacks(free: Int64, request: Int64, resources: Sequence[str]) -> list[MachineRefusal]:
-    """Return a refusal per resource of which some machine has not enough left: ``free`` int64[M, K], ``request``
-    int64[K].
+    """Return one refusal for each resource of which some machine has too little left.
+
+    ``free``: int64[M, K], what machines have left; ``request``: int64[K], what a task requests.
     """
     found = []
     for column in np.flatnonzero(request > 0).tolist():
@@ -77,11 +80,11 @@ def lacks(free: Int64, request: Int64, resources: Sequence[str]) -> list[Machine
     return found
 
 
-# --- What could be changed where something is lacking.
+# --- Cures for lacking resources.
 
 
 def lacking(standing: ChangedMachine) -> dict[str, tuple[int, int]]:
-    """Return by resource what the task asks for and what is free, where that is less."""
+    """Return by resource (amount requested, amount free) for each resource of which the machine has too little free."""
     asked = {**dict(standing.content.requests), PODS: 1}
     return {
         resource: (amount, max(0, standing.free.get(resource, 0)))
@@ -90,8 +93,8 @@ def lacking(standing: ChangedMachine) -> dict[str, tuple[int, int]]:
     }
 
 
-def _smaller(standing: ChangedMachine) -> Iterator[CureProposal]:
-    """Yield requests as large as what is free, where something is."""
+def _lower_requests(standing: ChangedMachine) -> Iterator[CureProposal]:
+    """Yield the cure that lowers the requests to what is free; nothing if some lacking resource has nothing free."""
     lacks = lacking(standing)
     if not _are_requested(lacks) or any(free == 0 for _, free in lacks.values()):
         return
@@ -108,8 +111,8 @@ def _smaller(standing: ChangedMachine) -> Iterator[CureProposal]:
     )
 
 
-def _larger(standing: ChangedMachine) -> Iterator[CureProposal]:
-    """Yield a machine that offers as much more as is lacking."""
+def _enlarge_machine(standing: ChangedMachine) -> Iterator[CureProposal]:
+    """Yield the cure that enlarges the machine by the amounts that are lacking."""
     lacks = lacking(standing)
     if not _are_requested(lacks):
         return
@@ -126,7 +129,5 @@ def _larger(standing: ChangedMachine) -> Iterator[CureProposal]:
 
 
 def _are_requested(lacks: Mapping[str, object]) -> bool:
-    """Return whether something is lacking, and all of it resources that people request and machines offer: no
-    volumes.
-    """
+    """Return whether some resource is lacking, and every lacking one is a plain resource, not a count of volumes."""
     return bool(lacks) and lacks_only_room([lack_of(resource) for resource in lacks])

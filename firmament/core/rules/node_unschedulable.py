@@ -1,4 +1,4 @@
-"""NodeUnschedulable: machines that are cordoned, or not ready, take only tasks that tolerate it."""
+"""NodeUnschedulable: machines that are cordoned, or not ready, take only tasks that tolerate this."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from firmament.core.state.machines import MachineTable
 
 
 class NodeUnschedulable(NodeRule):
-    """A cordon keeps tasks from coming, and not from staying."""
+    """A cordoned machine takes no new tasks; tasks that run on it may stay."""
 
     name = "NodeUnschedulable"
     reasons = (Reason.CORDONED,)
@@ -31,7 +31,7 @@ class NodeUnschedulable(NodeRule):
             yield MachineRefusal(Cause(Reason.CORDONED), machines.cordoned)
 
     def cures(self, standing: ChangedMachine) -> Iterator[CureProposal]:
-        """Yield the machine uncordoned."""
+        """Yield the cure that uncordons the machine."""
         machine = self.as_new(standing.machine)
         step = CureChange(CureKind.UNCORDON, machine=machine.name)
         yield CureProposal((step,), TrialChange(standing.content, machine))
@@ -42,7 +42,9 @@ class NodeUnschedulable(NodeRule):
 
 
 class NodeReady(NodeRule):
-    """A machine that is not ready is closed whether or not the cluster has tainted it yet; who is there may stay."""
+    """A machine that is not ready takes no new tasks, whether or not it has the taint yet; tasks that run on it may
+    stay.
+    """
 
     name = "NodeReady"
     reasons = (Reason.NOT_READY,)
@@ -58,10 +60,10 @@ class NodeReady(NodeRule):
 
 
 def cordon(machine: Machine) -> Machine:
-    """Return a machine as it is once it is cordoned: clusters give it a taint, too."""
+    """Return a machine as it is after a cordon: unschedulable, and with the taint that clusters add."""
     return replace(add_taint(machine, CORDON_TAINT), unschedulable=True)
 
 
 def find_open(machines: MachineTable) -> Bool:
-    """Return bool[M]: machines that take tasks which tolerate nothing."""
+    """Return bool[M]: the machines that are neither cordoned nor not ready."""
     return ~(machines.cordoned | machines.not_ready)

@@ -1,4 +1,6 @@
-"""Pairs of tasks of a round, as a cost model states them: what a pair costs by where both tasks are, and its limits."""
+"""Compiles the pairs of a round from a cost model: what a pair of tasks costs by where both run, and the pair's
+limits.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ from firmament.core.state.cluster import Cluster
 
 
 def pair_rules(model: Weighted, terms: PairTerms, kinds: RoundKinds, waiting: Sequence[int]) -> PairRules:
-    """Return the pairs of a round; ``waiting[c]``: class row of problem class c."""
+    """Return the pair rules of a round from a model's terms; ``waiting[c]``: class row of problem class c."""
     units = model.weight * COST_UNITS_PER_POINT * model.model.range.points_per_unit()
     return PairRules(
         terms=terms,
@@ -35,7 +37,7 @@ def compile_pairs(
     columns: MachineColumns,
     waiting: Sequence[int],
 ) -> PairRules:
-    """Return the pairs of a round for the waiting classes; none if no model knows any.
+    """Return the pair rules of a round for the waiting classes; `NO_PAIRS` if no model states pairs for them.
 
     ``models``: at most one.
     """
@@ -48,7 +50,7 @@ def compile_pairs(
 
 
 def judge_pairs(asked: AskedTask) -> Iterator[TaskVerdict]:
-    """Yield what pairs mean for one task beside those on machines, if a model knows pairs."""
+    """Yield the verdict of the pair model on one task, given the tasks on machines; nothing without such a model."""
     cls = int(asked.cluster.tasks.cls[asked.row])
     for weighted, model in asked.models.pair_models[:1]:
         kinds = find_kinds(asked.cluster, model.needs.kind_labels, [cls], without=asked.row)

@@ -1,7 +1,7 @@
-"""InterPodAffinity: tasks that must, should, must not or should rather not be where certain others are.
+"""InterPodAffinity: tasks that must, should, must not or should rather not be where certain other tasks are.
 
-Terms look both ways: a waiting class obeys its own, and those of every class, waiting or on a machine and whoever
-placed it, that select it. Terms with equal content share their counters.
+Terms work in both directions: a waiting class obeys its own terms, and the terms of every other class that select it,
+whether that class waits or has tasks on machines, and whoever placed these. Terms with equal content share counters.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from firmament.core.reasons import Reason
 from firmament.core.rules.framework.compilation import Compilation
 from firmament.core.rules.framework.pod_rule import PodRule
 from firmament.core.rules.framework.standing_terms import StandingTerms
-from firmament.core.rules.framework.work import count_of_selectors
+from firmament.core.rules.framework.work import count_looks_of_selectors
 from firmament.core.state.class_selectors import HeldTerm, own_selector
 
 _LOOKS_PER_TERM = 8
-"""Two compilations, the plan, admission, reasons."""
+"""Looks at a machine for one term: two compilations, the plan, admission and reasons, some of them more than once."""
 
 _MOST_LEVELS = 2
-"""Labels that are proposed in place of a term's own: the nearest ones."""
+"""How many other labels are proposed in place of a term's own: the next finer, or coarser, ones."""
 
 _ANTI, _NEAR = "required podAntiAffinity", "required podAffinity"
 _CALLED_NEAR = "pod affinity rules"
@@ -45,16 +45,16 @@ class PodAffinity(PodRule):
     stated_in = ("affinity", "anti_affinity", "preferred_affinity", "preferred_anti_affinity")
 
     def compile(self, compilation: Compilation) -> None:
-        """Add a class's own terms, and those of others that select it."""
+        """Add each class's own terms, and the terms of other classes that select it."""
         for row, content in compilation.stating():
             for term in content.anti_affinity:
                 selector = own_selector(term.selector, content)
                 number = compilation.counters.get_counter([selector], term.topology_key)
                 compilation.exclude(row, number, Reason.TOO_NEAR)
         standing = StandingTerms()
-        for held, holders in _terms_of_all(compilation).items():
-            _look_back(compilation, standing, held, holders)
-        _look_back_on_staying(compilation, standing)
+        for held, holders in _collect_terms(compilation).items():
+            _add_term(compilation, standing, held, holders)
+        _add_standing_terms(compilation, standing)
         for row, content in compilation.stating():
             for terms, sign in ((content.preferred_affinity, 1), (content.preferred_anti_affinity, -1)):
                 for term in terms:
@@ -62,23 +62,23 @@ class PodAffinity(PodRule):
                     number = compilation.counters.get_counter([selector], term.topology_key)
                     compilation.incline(row, number, sign * term.weight)
             if content.affinity:
-                compilation.attract(row, _attraction(compilation, row, content))
+                compilation.attract(row, _build_attraction(compilation, row, content))
 
     def awaits(self, content: TaskClass) -> list[TaskSelector]:
-        """Return whom the required terms select."""
+        """Return the selectors of the required terms."""
         return [term.selector for term in (*content.affinity, *content.anti_affinity)]
 
     def keeps_off(self, content: TaskClass) -> list[TaskSelector]:
-        """Return whom the required anti-affinity selects."""
+        """Return the selectors of the required anti-affinity."""
         return [term.selector for term in content.anti_affinity]
 
     def count_looks(self, content: TaskClass) -> int:
-        """Return some looks for each term, and more for each class that it selects."""
+        """Return eight looks for each term, and the looks of its selector."""
         selectors = [each.selector for each in _list_terms(content)]
-        return len(selectors) * _LOOKS_PER_TERM + count_of_selectors(selectors)
+        return len(selectors) * _LOOKS_PER_TERM + count_looks_of_selectors(selectors)
 
     def count_pairing(self, content: TaskClass) -> int:
-        """Return the number of all terms."""
+        """Return the number of terms, required and preferred."""
         return len(_list_terms(content))
 
     def prefers(self, content: TaskClass) -> bool:
@@ -86,24 +86,24 @@ class PodAffinity(PodRule):
         return bool(content.preferred_affinity or content.preferred_anti_affinity)
 
     def cures(self, standing: ChangedMachine) -> Iterator[CureProposal]:
-        """Yield the task with one of its required terms less, or by another label that asks less."""
+        """Yield cures: the task without one of its required terms, or with the term over a label that asks less."""
         content, levels = standing.content, standing.levels
         for index, term in enumerate(content.anti_affinity):
             for change in _ask_less(_ANTI, index, term, levels.find_finer(term.topology_key)):
-                terms = _put(content.anti_affinity, index, change.term)
+                terms = _replace_term(content.anti_affinity, index, change.term)
                 changed = replace(content, anti_affinity=terms)
                 yield CureProposal((change.step,), TrialChange(changed, standing.machine))
         for index, term in enumerate(content.affinity):
             for change in _ask_less(_NEAR, index, term, levels.find_coarser(term.topology_key)):
-                changed = replace(content, affinity=_put(content.affinity, index, change.term))
+                changed = replace(content, affinity=_replace_term(content.affinity, index, change.term))
                 yield CureProposal((change.step,), TrialChange(changed, standing.machine))
 
 
 def name_topology_constraint(contents: Iterable[TaskClass], job: str) -> dict[str, str]:
-    """Return what a gang's affinity is called instead of `_CALLED_NEAR` if it is, or holds, its topology constraint.
+    """Return, by `_CALLED_NEAR`, the name of a gang's affinity if it is or includes a topology constraint; else {}.
 
-    ``contents``: the classes of its tasks. A term that selects by nothing but the gang (``job``) is how that
-    constraint is told.
+    ``contents``: the classes of the gang's tasks. A term that selects by nothing but the gang (``job``) stands for the
+    gang's topology constraint.
     """
     terms = [term for content in contents for term in content.affinity]
     own = [term for term in terms if [each.values for each in term.selector.labels] == [(job,)]]
@@ -115,14 +115,16 @@ def name_topology_constraint(contents: Iterable[TaskClass], job: str) -> dict[st
 
 
 class _LessAsked(NamedTuple):
-    """A step that asks less; ``term``: in place of the one that there was, None for none."""
+    """A change of one term that makes it ask less; ``term`` replaces the former term, None drops it."""
 
     step: CureChange
     term: TaskTerm | None
 
 
 def _ask_less(rule: str, index: int, term: TaskTerm, keys: Sequence[str]) -> Iterator[_LessAsked]:
-    """Yield no term, which surely asks less, then the term by each of the first few labels."""
+    """Yield the change that drops a term, then changes that state the term over each of the first few labels in
+    ``keys``.
+    """
     subject = f"{rule} by {term.topology_key}"
     yield _LessAsked(CureChange(CureKind.DROP, subject, before=index), None)
     for key in keys[:_MOST_LEVELS]:
@@ -139,13 +141,13 @@ def _list_terms(content: TaskClass) -> tuple[TaskTerm, ...]:
     )
 
 
-def _put(terms: tuple[TaskTerm, ...], index: int, term: TaskTerm | None) -> tuple[TaskTerm, ...]:
-    """Return terms with another one, or none, in one place."""
+def _replace_term(terms: tuple[TaskTerm, ...], index: int, term: TaskTerm | None) -> tuple[TaskTerm, ...]:
+    """Return terms with the one at ``index`` replaced by ``term``; None removes it."""
     return (*terms[:index], *(() if term is None else (term,)), *terms[index + 1 :])
 
 
-def _terms_of_all(compilation: Compilation) -> dict[HeldTerm, list[int]]:
-    """Return every distinct term of the round, with the classes (rows) that hold it."""
+def _collect_terms(compilation: Compilation) -> dict[HeldTerm, list[int]]:
+    """Return every distinct term of the round, with the classes (rows) that state it."""
     found: dict[HeldTerm, list[int]] = {}
     for row in compilation.ruled:
         for term in compilation.selector.list_terms(row):
@@ -153,8 +155,11 @@ def _terms_of_all(compilation: Compilation) -> dict[HeldTerm, list[int]]:
     return found
 
 
-def _look_back(compilation: Compilation, standing: StandingTerms, term: HeldTerm, holders: list[int]) -> None:
-    """Add what a term means for the waiting classes that it selects; of those who stay, to ``standing``."""
+def _add_term(compilation: Compilation, standing: StandingTerms, term: HeldTerm, holders: list[int]) -> None:
+    """Add what a term means for the waiting classes that it selects.
+
+    Of ``holders``, the classes (rows) that state the term, those that do not wait are added to ``standing``.
+    """
     matching = compilation.selector.find_selected(term)
     selected = matching[compilation.waits[matching]]
     if not len(selected):
@@ -175,18 +180,18 @@ def _look_back(compilation: Compilation, standing: StandingTerms, term: HeldTerm
             compilation.exclude(row, number, Reason.KEPT_OFF, by_others=True)
 
 
-def _look_back_on_staying(compilation: Compilation, standing: StandingTerms) -> None:
-    """Add the same for all terms of those who neither come nor go in the round, put together."""
+def _add_standing_terms(compilation: Compilation, standing: StandingTerms) -> None:
+    """Add what the terms in ``standing``, of classes that do not wait, mean for the waiting classes."""
     for row, number in standing.exclusions(compilation.counters):
         compilation.exclude(row, number, Reason.KEPT_OFF, by_others=True)
     for row, number, sign in standing.inclinations(compilation.counters):
         compilation.incline(row, number, sign)
 
 
-def _attraction(compilation: Compilation, row: int, content: TaskClass) -> Attraction:
+def _build_attraction(compilation: Compilation, row: int, content: TaskClass) -> Attraction:
     counters = compilation.counters
     selectors = tuple(dict.fromkeys(own_selector(term.selector, content) for term in content.affinity))
-    matching = counters.matching_all(selectors).tolist()  # the same for all terms: looked for once
+    matching = counters.matching_all(selectors).tolist()  # the same for all terms
     keys = dict.fromkeys(term.topology_key for term in content.affinity)
     numbers = tuple(counters.of_classes(matching, key) for key in keys)
     for number in numbers:
@@ -195,7 +200,7 @@ def _attraction(compilation: Compilation, row: int, content: TaskClass) -> Attra
 
 
 def _note_unsettled(compilation: Compilation, number: int, matching: Sequence[int]) -> None:
-    """Name a task in each domain in which only tasks that are about to be bound draw others.
+    """Note one task in each domain whose only tasks that attract others are not bound yet.
 
     ``matching``: rows of the classes that the counter counts.
     """

@@ -1,4 +1,4 @@
-"""Whom tasks that come or go may help, by the rules about other tasks and about amounts that tasks share."""
+"""Finds the waiting tasks that tasks which come or go may help, by rules about other tasks and about shared amounts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _POOLING = [rule for rule in registry.LIMIT_RULES if type(rule).get_pool is not 
 
 
 def any_waits(cluster: Cluster) -> bool:
-    """Return whether tasks that come or go may matter elsewhere than where they are."""
+    """Return whether a task that comes or goes may open machines other than its own to waiting tasks."""
     if registry.list_ruled(cluster) or any(
         type(rule).awaits is not LimitRule.awaits for rule in registry.LIMIT_RULES
     ):
@@ -23,27 +23,29 @@ def any_waits(cluster: Cluster) -> bool:
 
 
 def list_pools(cluster: Cluster, content: TaskClass) -> set[tuple[str, str]]:
-    """Return what tasks of a class share wherever they are: one that goes may let in another with the same."""
+    """Return the (rule, pool) pairs on which tasks of a class draw: a task that ends may let in another of the same
+    pool.
+    """
     stated = [rule for rule in _POOLING if any(getattr(content, name) for name in rule.for_tasks_with)]
     return {(rule.name, pool) for rule in stated if (pool := rule.get_pool(cluster, content))}
 
 
 def list_awaited(content: TaskClass) -> list[TaskSelector]:
-    """Return whose coming or going may open a machine to a class, wherever that is."""
+    """Return selectors of the tasks whose coming or going may open a machine, anywhere, to a class."""
     awaited = [each for rule in registry.POD_RULES for each in rule.awaits(content)]
     awaited += [each for rule in registry.LIMIT_RULES for each in rule.awaits(content)]
     return [own_selector(each, content) for each in awaited]
 
 
 def list_kept_off(content: TaskClass) -> list[TaskSelector]:
-    """Return selectors of tasks that a class may keep off machines anywhere: when one of its tasks goes, these may
-    come."""
+    """Return selectors of the tasks that a class keeps off machines: when a task of the class goes, these may come."""
     return [own_selector(each, content) for rule in registry.POD_RULES for each in rule.keeps_off(content)]
 
 
 def selects(cluster: Cluster, ruled: int, cls: int) -> bool:
-    """Return whether a class (``ruled``, one of ``list_ruled``) has a say in where tasks of another go: some term
-    of its pod affinity selects them. Rows of the class table.
+    """Return whether some term of pod affinity of a class selects another class.
+
+    ``ruled``: row of the class that states terms, one of ``list_ruled``; ``cls``: row of the other class.
     """
     selector = cluster.selector()
     for term in selector.list_terms(ruled):

@@ -62,24 +62,25 @@ DEFAULT: tuple[NodeRule, ...] = (
     StorageCapacity(),
     ImageLocality(),
 )
-"""Of several rules that refuse a machine to a task, people read the first: by the stage of its reason, then by its
-place here. Rules with passing answers come last."""
+"""If several rules refuse a machine to a task, people read only the first: the one with the earliest stage of its
+reason,
+then the earliest here. Rules whose answers do not last come last."""
 
 
 _STATED_BY_ALL = frozenset({"requests"})
-"""Fields that next to every class states something in."""
+"""Fields that nearly every class states."""
 
 
 def read_fields(fields: Sequence[str]) -> Callable[[TaskClass], tuple[object, ...]]:
-    """Return what a class states in the fields, at least one: thousands of classes are asked in a round."""
-    return attrgetter(*fields, fields[0])  # of a single name it would give no tuple
+    """Return a fast function that returns the values of ``fields`` (at least one) of a class."""
+    return attrgetter(*fields, fields[0])  # one name alone would return no tuple
 
 
-class _Asked:
-    """A rule, and whether it has to be asked."""
+class _ConditionalRule:
+    """A rule, with the conditions under which it is asked."""
 
     def __init__(self, rule: NodeRule, fields: Sequence[str]) -> None:
-        """``fields``: of tasks; the rule concerns only tasks that state one of them; (): it concerns all tasks."""
+        """``fields``: the rule concerns only tasks that state one of these fields; (): it concerns all tasks."""
         self.rule = rule
         self.fields = fields
         self._stated = read_fields(fields) if fields else None
@@ -90,16 +91,16 @@ class _Asked:
         return self._stated is not None and any(self._stated(content))
 
     def concerns(self, machines: MachineTable, shape: TaskClass) -> bool:
-        """Return whether the rule may have something to say, as far as it has declared that."""
+        """Return whether the rule must be asked for a shape, by the fields of tasks and machines that it declares."""
         return self.is_met(machines) and (self._stated is None or any(self._stated(shape)))
 
     def is_met(self, machines: MachineTable) -> bool:
-        """Return whether there are machines of the kind that the rule is about."""
+        """Return whether some machine states a field that the rule is about."""
         return not self._there or not self._there.isdisjoint(machines.stated)
 
 
 class NodeRules:
-    """An ordered tuple of rules."""
+    """Rules about machines, in order, asked together."""
 
     def __init__(self, rules: Sequence[NodeRule]) -> None:
         """Raise ``ValueError`` if two rules have one name."""
@@ -109,16 +110,18 @@ class NodeRules:
         self.rules = tuple(rules)
         self.needs = Needs.merge([*(rule.needs for rule in rules), *(rule.needs for rule in LIMIT_RULES)])
         refusing = [rule for rule in rules if rule.reasons]
-        self._lasting = [_Asked(rule, rule.for_tasks_with) for rule in refusing if rule.lasting]
-        self._passing = [_Asked(rule, rule.for_tasks_with) for rule in refusing if not rule.lasting]
+        self._lasting = [_ConditionalRule(rule, rule.for_tasks_with) for rule in refusing if rule.lasting]
+        self._passing = [_ConditionalRule(rule, rule.for_tasks_with) for rule in refusing if not rule.lasting]
         self._scoring = [
-            _Asked(rule, rule.scores_tasks_with) for rule in rules if type(rule).score is not NodeRule.score
+            _ConditionalRule(rule, rule.scores_tasks_with)
+            for rule in rules
+            if type(rule).score is not NodeRule.score
         ]
         self._scoring_all = [each for each in self._scoring if not each.fields]
         scored = [field for each in self._scoring for field in each.fields]
         self._states_scored = read_fields(scored) if scored else None
         self._looking = [
-            _Asked(rule, (*rule.reads_of_task, *rule.scores_tasks_with))
+            _ConditionalRule(rule, (*rule.reads_of_task, *rule.scores_tasks_with))
             for rule in rules
             if type(rule).count_looks is not NodeRule.count_looks
         ]
@@ -126,7 +129,7 @@ class NodeRules:
         self._looking_at_all = [each.rule for each in by_all]
         others = (each for each in (*self._lasting, *self._looking) if each not in by_all)
         self.stated_fields = tuple(dict.fromkeys(field for each in others for field in each.fields))
-        """Fields of tasks; a class without any of them is not choosy, and takes ``count_common_looks``."""
+        """Fields of tasks. A class that states none of them is not choosy, and ``count_common_looks`` applies to it."""
         passing = [field for each in self._passing for field in each.fields]
         always = any(not each.fields for each in self._passing)
         self._may_pass = read_fields(passing) if passing and not always else None
@@ -139,28 +142,30 @@ class NodeRules:
         self._read = attrgetter("invalid", *sorted(read))
 
     def key(self, machines: MachineTable, shape: TaskClass) -> Hashable:
-        """Return what of a shape the lasting refusals depend on, and whether it is invalid."""
+        """Return the key of a shape for caches of lasting refusals: everything of the shape that these depend on."""
         return self._read(shape), *[rule.key(machines, shape) for rule in self._own_keys]
 
     def lasting_refusals(self, machines: MachineTable, shape: TaskClass) -> list[MachineRefusal]:
-        """Return what holds as long as the ``static_version`` of the machines, in order of stages, then of rules."""
+        """Return the refusals that hold while ``static_version`` of the machines does, in order of stages, then of
+        rules.
+        """
         asked = (each.rule for each in self._lasting if each.concerns(machines, shape))
         found = (each for rule in asked for each in rule.refusals(machines, shape))
         return sorted(found, key=lambda each: each.cause.reason.stage)
 
     def passing_refusals(self, machines: MachineTable, shape: TaskClass) -> Sequence[MachineRefusal]:
-        """Return the refusals of rules whose answers do not last: these are asked each time."""
+        """Return the refusals of the rules whose answers do not last, and which are asked in every round."""
         if self._may_pass is not None and not any(self._may_pass(shape)):
             return ()
         asked = [each.rule for each in self._passing if each.concerns(machines, shape)]
         return [refusal for rule in asked for refusal in rule.refusals(machines, shape)]
 
     def preferences(self, machines: MachineTable, shape: TaskClass, feasible: Bool) -> SoftCost | None:
-        """Return what the preferred halves of the rules cost a shape; None if none weighs anything.
+        """Return the cost of each machine for a shape by what rules prefer; None if no rule scores the shape.
 
-        ``feasible``: bool[M], the machines over which scores are scaled. Rules that the task does not have, taints and
-        images that no machine has, capacities that none states, cost nothing; preferred terms that no machine matches
-        cost the same everywhere.
+        ``feasible``: bool[M], the machines over which scores are scaled. Preferences that the task does not state,
+        taints and images that no machine has, and capacities that no machine states cost nothing. Preferred terms that
+        no machine matches cost the same on all machines.
         """
         states_any = self._states_scored is not None and any(self._states_scored(shape))
         if not states_any and not any(each.is_met(machines) for each in self._scoring_all):
@@ -171,46 +176,48 @@ class NodeRules:
         return SoftCost.join([rule.score(machines, shape, feasible) for rule in asked])
 
     def count_looks(self, content: TaskClass) -> int:
-        """Return how often a round looks at each machine for a class, by all that it states; at least once."""
+        """Return how many looks at each machine a round takes for a class, by everything that the class states; at
+        least 1.
+        """
         looks = sum(each.rule.count_looks(content) for each in self._looking if each.is_stated(content))
         return 1 + looks + count_looks_at_others(content)
 
     def count_common_looks(self, contents: Sequence[TaskClass]) -> Int64:
-        """Return the same for classes that state nothing but what all classes do; int64[C]."""
+        """Return int64[C]: ``count_looks`` of classes that state none of ``stated_fields``."""
         looks = np.ones(len(contents), dtype=np.int64)
         for rule in self._looking_at_all:
             looks += rule.count_common_looks(contents)
         return looks
 
     def is_choosy(self, content: TaskClass) -> bool:
-        """Return whether a class states something for which machines may be refused to it alone."""
+        """Return whether a class states a field for which lasting rules refuse machines."""
         return any(each.is_stated(content) for each in self._lasting)
 
     def rule_of(self, reason: AnyReason) -> NodeRule | None:
-        """Return the rule that refuses machines for a reason; None if it is none of these."""
+        """Return the rule that refuses machines for a reason; None if none of these rules does."""
         return self._of_reason.get(reason)
 
     def as_new(self, machine: Machine) -> Machine:
-        """Return a machine as one more like it would be."""
+        """Return a machine as a new one of the same kind would be, such as not cordoned."""
         for rule in self.rules:
             machine = rule.as_new(machine)
         return machine
 
     def binds_running(self, cause: Cause) -> bool:
-        """Return whether a task that runs on a machine which is refused to it now breaks a rule."""
+        """Return whether a refusal for ``cause`` also concerns tasks that run on the machine already."""
         rule = self.rule_of(cause.reason)
         return rule is None or rule.binds_running
 
 
 _CHECKING = [
-    _Asked(rule, rule.reads_of_task)
+    _ConditionalRule(rule, rule.reads_of_task)
     for rule in DEFAULT
     if type(rule).find_malformed is not NodeRule.find_malformed
 ]
 
 
 def find_malformed(content: TaskClass) -> str:
-    """Return the fault of a class, whichever rule finds it; "" for none."""
+    """Return the first fault that a rule finds in what a class states; "" for none."""
     found = (each.rule.find_malformed(content) for each in _CHECKING if each.is_stated(content))
     return next(filter(None, found), "")
 
@@ -226,22 +233,25 @@ LIMIT_RULES: tuple[LimitRule, ...] = (AttachedVolumes(), Quotas(), DynamicResour
 
 
 def list_limiting(shapes: Iterable[TaskClass]) -> list[LimitRule]:
-    """Return the rules that have something to say about some of the shapes."""
+    """Return the rules that limit at least one of the shapes."""
     if not LIMIT_RULES:
         return []
     stated = [(rule, [attrgetter(field) for field in rule.for_tasks_with]) for rule in LIMIT_RULES]
     given = list(shapes)
-    # Shapes may be thousands: what is done for each stays out of Python's own loops.
+    # There may be thousands of shapes: ``any`` and ``map`` are faster than loops.
     return [rule for rule, fields in stated if any(any(map(get, given)) for get in fields)]
 
 
 def is_limited(shape: TaskClass) -> bool:
-    """Return whether some rule limits what tasks of a shape take together with others."""
+    """Return whether some rule limits the amounts that tasks of a shape take together with others."""
     return bool(list_limiting([shape]))
 
 
 def limit_amounts(cluster: Cluster, demand: RoundDemand, free: Int64) -> tuple[Int64, list[JointRows]]:
-    """Return what machines offer in a round, and the rows that limit it; ``free``: int64[M, K], what they have left."""
+    """Return what machines offer in a round, int64[M, K'], and the joint rows that limit it.
+
+    ``free``: int64[M, K], what machines have left; rules may add columns.
+    """
     found: list[JointRows] = []
     for rule in list_limiting(cluster.classes.shapes[shape] for shape in demand.shapes):
         free, rows = rule.limit(cluster, demand, free)
@@ -250,7 +260,7 @@ def limit_amounts(cluster: Cluster, demand: RoundDemand, free: Int64) -> tuple[I
 
 
 def find_quotas(cluster: Cluster, demand: RoundDemand) -> QuotaTerms | None:
-    """Return amounts that tasks of a round's shapes share wherever they are; None: there are none."""
+    """Return the quotas on which tasks of a round's shapes draw; None if they draw on none."""
     asked = list_limiting(cluster.classes.shapes[shape] for shape in demand.shapes)
     return next((terms for rule in asked if (terms := rule.find_quotas(cluster, demand)) is not None), None)
 
@@ -261,19 +271,19 @@ def list_drawing(cluster: Cluster) -> list[int]:
 
 
 def number_draws(cluster: Cluster, terms: QuotaTerms, classes: Sequence[int]) -> Int64:
-    """Return int64[N]: what tasks of classes (rows) take of quotas, by numbers of ``terms``; -1: nothing."""
+    """Return int64[N]: for each class (row), the number in ``terms`` of what a task takes of quotas; -1: nothing."""
     return quotas.number_draws(cluster, terms, classes)
 
 
 def limit_anew(cluster: Cluster, demand: RoundDemand) -> list[JointRows]:
-    """Return the rows of the rules that are asked again after something has changed, as they are now."""
+    """Return the present joint rows of the rules that are asked again when a round is closed after changes."""
     asked = list_limiting(cluster.classes.shapes[shape] for shape in demand.shapes)
     free = cluster.free_beside(np.empty(0, dtype=np.int64))
     return [rows for rule in asked if rule.asked_again for rows in rule.limit(cluster, demand, free)[1]]
 
 
 def keep_ledgers(cluster: Cluster, demand: RoundDemand) -> tuple[Ledger, ...]:
-    """Return the ledgers of the rules for a round, in the order of the rules."""
+    """Return the ledgers that rules keep for a round, in the order of the rules."""
     asked = list_limiting(cluster.classes.shapes[shape] for shape in demand.shapes)
     found = (rule.keep_ledger(cluster, demand) for rule in asked)
     return tuple([ledger for ledger in found if ledger is not None])
@@ -282,7 +292,7 @@ def keep_ledgers(cluster: Cluster, demand: RoundDemand) -> tuple[Ledger, ...]:
 # --- Rules between tasks.
 
 POD_RULES: tuple[PodRule, ...] = (PodAffinity(), TopologySpread(), NodePorts(), SharedDisks())
-"""Cures are proposed in this order; reasons come in the order of their stages."""
+"""Cures are proposed in the order of these rules; reasons are ordered by their stages instead."""
 
 _STATING = [(rule, read_fields(rule.stated_in)) for rule in POD_RULES]
 _STATED = tuple(field for rule in POD_RULES for field in rule.stated_in)
@@ -291,12 +301,12 @@ _CALLED: dict[AnyReason, str] = {reason: words for rule in POD_RULES for reason,
 
 
 def list_ruled(cluster: Cluster) -> list[int]:
-    """Return the rows of the classes that have something to say about where other tasks are, ascending."""
+    """Return the rows of the classes that state a rule about other tasks, ascending."""
     return cluster.classes.list_stating(_STATED)
 
 
 def list_stating_rules(cluster: Cluster, rules: NodeRules) -> list[int]:
-    """Return rows of the classes that state something for rules beyond what every class states, ascending."""
+    """Return the rows of the classes that state a rule, about machines or other tasks, beyond requests; ascending."""
     return cluster.classes.list_stating((*rules.stated_fields, *_STATED))
 
 
@@ -307,54 +317,56 @@ def _list_stated(content: TaskClass) -> list[PodRule]:
 
 
 def count_looks_at_others(content: TaskClass) -> int:
-    """Return how often a round looks at each machine for what a class states about other tasks."""
+    """Return how many looks at each machine a round takes for what a class states about other tasks."""
     return sum(rule.count_looks(content) for rule in _list_stated(content))
 
 
 def count_pairing(content: TaskClass) -> int:
-    """Return how many terms a class has that are more work for each class that waits and is selected by them."""
+    """Return how many terms of a class make more work for each waiting class that they select."""
     return sum(rule.count_pairing(content) for rule in _list_stated(content))
 
 
 def prefers_company(content: TaskClass) -> bool:
-    """Return whether a class would rather be where certain others are, or are not."""
+    """Return whether a class has a preference about where other tasks are."""
     return any(rule.prefers(content) for rule in POD_RULES)
 
 
 def constraint_behind(reason: AnyReason) -> str:
-    """Return what people call the constraint behind a reason, "" if it is of no rule between tasks."""
+    """Return people's name for the constraint behind a reason; "" if the reason belongs to no rule between tasks."""
     return _CALLED.get(reason, "")
 
 
 def name_constraints_of_gang(contents: Iterable[TaskClass], job: str) -> Mapping[str, str]:
-    """Return the names of a gang's own constraints, by the names that ``constraint_behind`` has for them.
+    """Return the names of a gang's own constraints, by the names that ``constraint_behind`` returns for them.
 
-    ``contents``: the classes of its tasks; ``job``: its id. Constraints that need no other words are left out.
+    ``contents``: the classes of the gang's tasks; ``job``: its id. Constraints that keep their names are left out.
     """
     return name_topology_constraint(contents, job)
 
 
 def drop_constraints(standing: ChangedMachine) -> Iterator[CureProposal]:
-    """Yield the task with one of its constraints about others wider, or less, or with claims of fewer devices."""
+    """Yield cures: one constraint about other tasks widened or dropped, or a claim of fewer devices."""
     for rule in POD_RULES:
         yield from rule.cures(standing)
     yield from propose_fewer_devices(standing)
 
 
 def list_helped_by_labels(cluster: Cluster, waiting: Int64) -> Int64:
-    """Return which tasks (``waiting``, rows) labels of machines may help whatever each machine by itself would take."""
+    """Return the tasks in ``waiting`` (rows) that new labels of machines may help even if no machine's refusals
+    change.
+    """
     return list_ruled_members(cluster, waiting)
 
 
 def judge_task(asked: AskedTask) -> list[TaskVerdict]:
-    """Return what families of rules that models know say of one task."""
+    """Return the verdicts on one task by models that look at several tasks together: groups over a tree, and pairs."""
     return [each for judge in (judge_group, judge_pairs) for each in judge(asked)]
 
 
 def compile_rules(cluster: Cluster, waiting: Sequence[int], *, without: int = -1) -> RuleSet:
-    """Return rules of a round for the waiting classes (``waiting[c]``: class row of problem class c).
+    """Return the rules between tasks for the waiting classes (``waiting[c]``: class row of problem class c).
 
-    ``without``: row of a task that is not to be counted where it is.
+    ``without``: row of a task that is not counted on its machine; -1 for none.
     """
     if not len(cluster.machines):
         return NO_RULES
@@ -370,7 +382,7 @@ def compile_rules(cluster: Cluster, waiting: Sequence[int], *, without: int = -1
 
 
 def _compile_counted(cluster: Cluster, waiting: Sequence[int], without: int) -> RuleSet:
-    """Return the rules that Kubernetes knows, which are all about counters."""
+    """Return the rules of `POD_RULES` for the waiting classes; all of them are conditions on counters."""
     stating = list_ruled(cluster)
     if not stating:
         return NO_RULES

@@ -1,5 +1,6 @@
-"""TaintToleration: taints with the effect NoSchedule or NoExecute keep tasks off that do not tolerate them; those with
-PreferNoSchedule cost.
+"""TaintToleration: tasks keep off machines with a NoSchedule or NoExecute taint that they do not tolerate.
+
+Untolerated taints with the effect PreferNoSchedule cost.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ WEIGHT = 3
 
 
 class TaintToleration(NodeRule):
-    """Every hard taint of the machine must be tolerated; the first that is not is told."""
+    """A task must tolerate every hard taint of the machine; the reason names the first taint that it does not
+    tolerate.
+    """
 
     name = "TaintToleration"
     reasons = (Reason.UNTOLERATED,)
@@ -35,7 +38,7 @@ class TaintToleration(NodeRule):
     for_machines_with = ("taints",)
 
     def refusals(self, machines: MachineTable, shape: TaskClass) -> Iterator[MachineRefusal]:
-        """Yield the machines by the first taint of each that is not tolerated."""
+        """Yield the machines with an untolerated taint, grouped by the first such taint."""
         key = shape.tolerations, len(machines)
         known = machines.taints.answers.get(key)
         if known is None:
@@ -47,7 +50,9 @@ class TaintToleration(NodeRule):
         yield from known
 
     def score(self, machines: MachineTable, shape: TaskClass, feasible: Bool) -> SoftCost | None:
-        """Return what taints with the effect PreferNoSchedule cost: their number, scaled and inverted."""
+        """Return the cost of untolerated PreferNoSchedule taints: their number, scaled; None if no feasible machine
+        has any.
+        """
         if not machines.taints.soft:
             return None
         unwanted = machines.taints.count_untolerated_preferences(shape.tolerations, len(machines)).astype(
@@ -60,18 +65,18 @@ class TaintToleration(NodeRule):
         return cost_of_score(WEIGHT, np.maximum(score, 0.0), -unwanted)
 
     def find_malformed(self, content: TaskClass) -> str:
-        """Return which toleration compares with something that is no integer."""
+        """Return which toleration compares with a value that is no integer; "" if none does."""
         for each in content.tolerations:
             if each.operator in COMPARING and decimal(each.value) is None:
                 return f"toleration of {each.key!r} compares with {each.value!r}, which is no integer"
         return ""
 
     def count_looks(self, content: TaskClass) -> int:
-        """Return one for some tolerations."""
+        """Return one look for every four tolerations."""
         return len(content.tolerations) // _TOLERATIONS_PER_LOOK
 
     def cures(self, standing: ChangedMachine) -> Iterator[CureProposal]:
-        """Yield the task with all taints tolerated that keep it away."""
+        """Yield the cure that lets the task tolerate every hard taint of the machine."""
         content = standing.content
         hard = [
             taint
@@ -90,14 +95,14 @@ class TaintToleration(NodeRule):
 
 
 def find_tolerated(machines: MachineTable, content: TaskClass) -> Bool:
-    """Return bool[M]: machines of which a class tolerates every hard taint."""
+    """Return bool[M]: the machines whose hard taints a class tolerates, all of them."""
     first, _ = machines.taints.first_untolerated(content.tolerations, len(machines))
     tolerated: Bool = first < 0
     return tolerated
 
 
 def mark_tolerated(content: TaskClass) -> Hashable:
-    """Return what of a class ``find_tolerated`` depends on."""
+    """Return the parts of a class that ``find_tolerated`` reads, as a key for caches."""
     return content.tolerations
 
 
@@ -107,7 +112,7 @@ def tolerates(content: TaskClass, taint: Taint) -> bool:
 
 
 def add_taint(machine: Machine, taint: Taint) -> Machine:
-    """Return a machine with one more taint, if it has not got it."""
+    """Return a machine with a taint added, if it does not have the taint yet."""
     return machine if taint in machine.taints else replace(machine, taints=(*machine.taints, taint))
 
 

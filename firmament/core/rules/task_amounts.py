@@ -1,4 +1,4 @@
-"""What rules about amounts say of single tasks: what each gets on its machine, and what it need not ask there."""
+"""Asks rules about amounts what a single task gets on its machine, and which requests it is spared there."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ _SETTLING = [rule for rule in LIMIT_RULES if type(rule).hand_out is not LimitRul
 def settle_placements(
     cluster: Cluster, placed: Sequence[PlacedTask]
 ) -> list[tuple[ClaimAllocation, ...] | None]:
-    """Return what each placed task gets on its machine, in the order of ``placed``; None for placements that do not
-    hold."""
+    """Return what each placed task gets on its machine, in the order of ``placed``.
+
+    None stands for a placement that fails because a rule cannot give the task what it claims.
+    """
     found: list[tuple[ClaimAllocation, ...] | None] = [()] * len(placed)
     for rule in _SETTLING:
         stated = read_fields(rule.for_tasks_with)
@@ -34,27 +36,32 @@ def settle_placements(
 
 
 def find_settled(cluster: Cluster) -> frozenset[int]:
-    """Return the rows of the classes whose tasks get something, such as devices, when they come to machines."""
+    """Return the rows of the classes whose tasks are given something, such as devices, when they are placed."""
     fields = tuple(field for rule in _SETTLING for field in rule.for_tasks_with)
     return frozenset(cluster.classes.list_stating(fields))
 
 
 def spare_amounts(cluster: Cluster, shape: int, rows: Int64) -> Int64 | None:
-    """Return what a task of a shape need not ask of machines (rows): int64[len(rows), K]; None: nothing."""
+    """Return int64[len(rows), K]: the part of its requests that a task of a shape is spared on machines; None:
+    nothing.
+    """
     asked = list_limiting([cluster.classes.shapes[shape]])
     found = [less for rule in asked if (less := rule.spare(cluster, shape, rows)) is not None]
     return sum(found[1:], found[0]) if found else None
 
 
 def add_spared(cluster: Cluster, shape: int, free: Int64) -> Int64:
-    """Return what all machines have left (``free``, int64[M, K]) as a task of a shape sees it."""
+    """Return int64[M, K]: what machines have left (``free``), plus the requests that a task of a shape is spared
+    there.
+    """
     less = spare_amounts(cluster, shape, np.arange(len(free)))
     return free if less is None else free + less
 
 
 def net_requests(cluster: Cluster, classes: Int64, machines: Int64) -> Int64:
-    """Return int64[N, K]: what tasks of ``classes[i]`` request of ``machines[i]`` (rows, -1 for none), without the part
-    that rules spare them there.
+    """Return int64[N, K]: what a task of ``classes[i]`` requests of ``machines[i]``, without what it is spared there.
+
+    Both are rows of their tables; machine -1: none, and nothing is spared.
     """
     wanted, _ = cluster.demand_of(classes)
     for cls in np.unique(classes).tolist():

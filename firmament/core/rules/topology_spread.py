@@ -1,4 +1,4 @@
-"""PodTopologySpread: how uneven tasks may be among domains, over which machines that counts, and what is compared."""
+"""PodTopologySpread: how unevenly tasks may be distributed over domains, which machines count, and which tasks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from firmament.core.model import SpreadRule, TaskClass, TaskSelector
 from firmament.core.reasons import Reason
 from firmament.core.rules.framework.compilation import Compilation
 from firmament.core.rules.framework.pod_rule import PodRule
-from firmament.core.rules.framework.work import count_of_selectors
+from firmament.core.rules.framework.work import count_looks_of_selectors
 from firmament.core.rules.node_affinity import find_selected, mark_selected
 from firmament.core.rules.taint_toleration import find_tolerated, mark_tolerated
 from firmament.core.state.class_selectors import own_selector
@@ -25,7 +25,7 @@ _LOOKS_PER_RULE = 24
 
 
 class TopologySpread(PodRule):
-    """``DoNotSchedule`` rules bind, ``ScheduleAnyway`` rules cost."""
+    """Rules with ``DoNotSchedule`` refuse machines, rules with ``ScheduleAnyway`` cost."""
 
     name = "PodTopologySpread"
     called = MappingProxyType(
@@ -37,7 +37,7 @@ class TopologySpread(PodRule):
     stated_in = ("spread",)
 
     def compile(self, compilation: Compilation) -> None:
-        """Add the rules of each class."""
+        """Add the required and preferred spread rules of each class."""
         for row, content in compilation.stating():
             if content.spread:
                 hard = [rule for rule in content.spread if rule.required]
@@ -49,20 +49,20 @@ class TopologySpread(PodRule):
                 )
 
     def awaits(self, content: TaskClass) -> list[TaskSelector]:
-        """Return whom the required rules count."""
+        """Return the selectors of the required rules."""
         return [rule.selector for rule in content.spread if rule.required]
 
     def count_looks(self, content: TaskClass) -> int:
-        """Return many for each rule, and those for whom it counts."""
+        """Return 24 looks for each rule, and the looks of its selector."""
         selectors = [each.selector for each in content.spread]
-        return len(selectors) * _LOOKS_PER_RULE + count_of_selectors(selectors)
+        return len(selectors) * _LOOKS_PER_RULE + count_looks_of_selectors(selectors)
 
     def prefers(self, content: TaskClass) -> bool:
-        """Return whether a class has a rule that only costs."""
+        """Return whether a class has a preferred rule, which only costs."""
         return any(not rule.required for rule in content.spread)
 
     def cures(self, standing: ChangedMachine) -> Iterator[CureProposal]:
-        """Yield the task with one of its required rules wider, then without it."""
+        """Yield cures: the task with one of its required rules wider, then without the rule."""
         content = standing.content
         for index, rule in enumerate(content.spread):
             if not rule.required:
@@ -78,10 +78,13 @@ class TopologySpread(PodRule):
             yield CureProposal((step,), TrialChange(changed, standing.machine))
 
 
-def _counter(
+def _get_counter(
     compilation: Compilation, content: TaskClass, rule: SpreadRule, together: list[SpreadRule]
 ) -> tuple[int, Domains]:
-    """Return counter of a rule over the machines that count for it; ``together``: rules whose keys all count."""
+    """Return the number of the counter of a rule, and the domains by its key.
+
+    ``together``: only machines that have the keys of all these rules count.
+    """
     topology = compilation.domains_by_key.get(rule.topology_key)
     mark, eligible = find_eligible(compilation, content, rule, [each.topology_key for each in together])
     selector = own_selector(rule.selector, content)
@@ -98,10 +101,10 @@ def _counter(
 def find_eligible(
     compilation: Compilation, content: TaskClass, rule: SpreadRule, keys: Sequence[str]
 ) -> tuple[Hashable, Bool]:
-    """Return bool[M]: machines that count for a rule of a class, which have all ``keys`` and pass the
-    inclusion policies.
+    """Return a key, equal for equal answers, and bool[M]: the machines that count for a rule of a class.
 
-    Before it a mark, which is equal for equal answers. As ``matchNodeInclusionPolicies`` of kube-scheduler.
+    These machines have all labels ``keys`` and pass the rule's inclusion policies. As ``matchNodeInclusionPolicies`` of
+    kube-scheduler.
     """
     mark = (
         tuple(sorted(set(keys))),
@@ -125,7 +128,7 @@ def find_eligible(
 def _build_required(
     compilation: Compilation, row: int, content: TaskClass, rule: SpreadRule, hard: list[SpreadRule]
 ) -> RequiredSpread:
-    number, topology = _counter(compilation, content, rule, hard)
+    number, topology = _get_counter(compilation, content, rule, hard)
     domain = compilation.counters.counters[number].domain
     counted = np.zeros(topology.count, dtype=np.bool_)
     counted[domain[domain >= 0]] = True
@@ -144,7 +147,7 @@ def _build_required(
 def _build_preferred(
     compilation: Compilation, content: TaskClass, rule: SpreadRule, soft: list[SpreadRule]
 ) -> PreferredSpread:
-    number, topology = _counter(compilation, content, rule, soft)
+    number, topology = _get_counter(compilation, content, rule, soft)
     domain = compilation.counters.counters[number].domain
     domains = len(np.unique(domain[domain >= 0]))
     every = np.ones(len(topology.domain), dtype=np.bool_)

@@ -32,7 +32,7 @@ from firmament.core.rules.registry import (
     keep_ledgers,
     limit_amounts,
 )
-from firmament.core.rules.tree_groups.compilation import Called, compile_groups, in_natural_order
+from firmament.core.rules.tree_groups.compilation import CalledGangs, compile_groups, sort_by_natural_name
 from firmament.core.scoring.arc_costs import charges, collect_heights
 from firmament.core.scoring.kept_rows import Charges
 from firmament.core.scoring.round_assessment import (
@@ -185,7 +185,7 @@ def _problem(
     if configuration.pair_models:
         pairs = compile_pairs(cluster, configuration.pair_models, columns, cls)
     if admitted.jobs and (configuration.group_model is not None or cluster.jobs.has_trees):
-        called = Called(admitted.jobs, groups.gang, groups.members)
+        called = CalledGangs(admitted.jobs, groups.gang, groups.members)
         topology = compile_groups(cluster, context.trees, configuration.group_model, columns, called)
     if groups.spread.any():
         tasks = groups.counts.sum(axis=1)
@@ -288,7 +288,7 @@ def _sort_members(cluster: Cluster, problem: PlacementProblem, groups: TaskGroup
     if not ruled.any():
         return groups.members
     return tuple(
-        in_natural_order(cluster, rows) if yes else rows
+        sort_by_natural_name(cluster, rows) if yes else rows
         for rows, yes in zip(groups.members, ruled.tolist(), strict=True)
     )
 

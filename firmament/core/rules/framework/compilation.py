@@ -1,4 +1,4 @@
-"""Compiles rules between tasks: into the counters of a round, and what each waiting class requires of them."""
+"""Compiles rules between tasks into the counters of a round, and into each waiting class's conditions on counters."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from firmament.core.state.domains import DomainsByKey
 
 
 class Compilation:
-    """Gathers what the rules mean for the classes that wait: each rule adds its part.
+    """Collects what all rules mean for the waiting classes: each rule adds its part.
 
     ``rows``: the class table; ``ruled``: rows of the classes, waiting or with tasks on machines, that state some rule;
-    ``waiting``: by row, the classes of the problem; ``waits``: bool[rows], which these are.
+    ``waiting``: class row -> the classes of the problem with this row; ``waits``: bool[rows], the rows in ``waiting``.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Compilation:
         self.waits: Bool = np.zeros(len(self.rows), dtype=np.bool_)
         self.waits[list(self.waiting)] = True
         self.counters = RuleCounters(residents, self.selector, self.domains_by_key, self.waiting)
-        #: bool[M] by mark, for rules that ask the same of machines again
+        #: by key, bool[M]: machines for which a condition holds, so that rules with equal conditions evaluate it once
         self.answers: dict[Hashable, Bool] = {}
         self._exclusions: dict[int, dict[int, Exclusion]] = {}
         self._exclusion_of: dict[int, Exclusion] = {}
@@ -56,25 +56,26 @@ class Compilation:
         self._unsettled: dict[tuple[int, int], str] = {}
 
     def stating(self) -> Iterator[tuple[int, TaskClass]]:
-        """Yield the waiting classes that state some rule, by row."""
+        """Yield (row, content) of each waiting class that states some rule."""
         for row in self.ruled:
             if row in self.waiting:
                 yield row, self.rows[row].content
 
     def exclude(self, row: int, counter: int, reason: Reason, *, by_others: bool = False) -> None:
-        """Let no task of a class into domains in which a counter counts somebody.
+        """Keep tasks of a class (row) out of domains in which a counter counts some task.
 
-        Of a counter once for the class's own terms, and once for those of others (``by_others``).
+        A counter may exclude a class twice: by the class's own terms, and by those of other classes (``by_others``).
         """
-        key = counter if by_others else ~counter  # of many thousands, numbers are found fastest
+        key = counter if by_others else ~counter  # with many thousands of keys, integers are the fastest
         exclusion = self._exclusion_of.get(key)
         if exclusion is None:
             exclusion = self._exclusion_of[key] = Exclusion(counter, reason)
         self._exclusions.setdefault(row, {})[key] = exclusion
 
     def exclude_on_machines(self, found: set[tuple[tuple[int, ...], int]], reason: Reason) -> None:
-        """Keep the tasks of a class off machines with tasks of some other classes. ``found``: pairs of the rows of
-        these and the row of the class.
+        """Keep tasks of classes off machines with tasks of other classes.
+
+        ``found``: pairs of the rows of the other classes, and the row of the class that they keep off.
         """
         machines = self.domains_by_key.single
         for others, row in sorted(found):
@@ -83,26 +84,26 @@ class Compilation:
             )
 
     def incline(self, row: int, counter: int, weight: int) -> None:
-        """Let what a counter counts make its domains better, or worse; several reasons for it add up."""
+        """Add ``weight`` per counted task to a class's preference for a domain; weights of one counter add up."""
         inclinations = self._inclinations.setdefault(row, {})
         inclinations[counter] = inclinations.get(counter, 0) + weight
 
     def attract(self, row: int, attraction: Attraction) -> None:
-        """Let tasks of a class only into domains that draw them."""
+        """Allow tasks of a class only in domains with tasks that the attraction counts."""
         self._attractions[row] = attraction
 
     def spread(
         self, row: int, required: tuple[RequiredSpread, ...], preferred: tuple[PreferredSpread, ...]
     ) -> None:
-        """Spread tasks of a class."""
+        """Set the spread rules of a class."""
         self._spreadings[row], self._soft_spreadings[row] = required, preferred
 
     def note_unsettled(self, counter: int, domain: int, uid: str) -> None:
-        """Name a task that is about to be bound, and is all that draws others into a domain."""
+        """Note a task that is not bound yet and without which a domain would attract no other task."""
         self._unsettled.setdefault((counter, domain), uid)
 
     def finish(self) -> RuleSet:
-        """Return the rules of the waiting classes that have some, or that the rules of others count."""
+        """Return the rules of the waiting classes that have rules, or whose tasks some counter counts."""
         of: dict[int, ClassRules] = {}
         for row, classes in self.waiting.items():
             rules = ClassRules(

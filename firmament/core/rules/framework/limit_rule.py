@@ -1,10 +1,10 @@
-"""The base of rules about amounts: how much tasks may take together, of a machine, of several or of the
+"""The base of rules about amounts: how much tasks may take together of a machine, of several machines or of the
 cluster.
 
-Such a rule states joint rows for a round: a row has a limit, machines have a row, and each task takes of the row of its
-machine. The flow, admission, preemption, explanations and the check at the end of a round all keep to them. A limit of
-the whole cluster is one row that all machines share. Limits that form a tree, and give back what tasks took, are stated
-as `find_quotas` says.
+Such a rule states joint rows for a round: each machine has a row, each row a limit, and each task takes an amount of
+the row of its machine. The flow, admission, preemption, explanations and the check at the end of a round all keep to
+the limits. A limit of the whole cluster is one row that all machines share. Limits that form a tree, and to which tasks
+give back what they took, are stated by `find_quotas`.
 """
 
 from __future__ import annotations
@@ -20,8 +20,11 @@ from firmament.core.state.cluster import Cluster
 
 
 class RoundDemand(NamedTuple):
-    """The shapes of a round: ``shapes``, rows of the shape table; ``counts``: int64[S], how many tasks of each wait;
-    ``requests``: int64[S, K], what one asks for. ``without``: row of a task that is not counted where it is; -1: none.
+    """The shapes of a round's waiting tasks.
+
+    ``shapes``: rows of the shape table; ``counts``: int64[S], how many tasks of each shape wait; ``requests``:
+    int64[S, K], what a task of each shape requests; ``without``: row of a task that is not counted on its machine; -1:
+    none.
     """
 
     shapes: Sequence[int]
@@ -31,8 +34,9 @@ class RoundDemand(NamedTuple):
 
 
 class PlacedTask(NamedTuple):
-    """A task that comes to a machine as a round takes effect: its uid, its shape and the machine as rows of their
-    tables. ``leaving``: uids of tasks that leave before it comes, so that their devices are free for others.
+    """A task that a round places on a machine: its uid, and the rows of its shape and of the machine.
+
+    ``leaving``: uids of the tasks that leave the machine first, so that their devices are free.
     """
 
     uid: str
@@ -44,56 +48,58 @@ class PlacedTask(NamedTuple):
 class LimitRule(ABC):
     """A rule about amounts that tasks take together.
 
-    Where rows cannot say how much that is, because what is left depends on which of several things a task has got, the
-    rule keeps a ledger for a round, and settles what the round's tasks get when the round takes effect.
+    Joint rows cannot express amounts that depend on which of several things a task gets, such as one of many devices.
+    For these the rule keeps a ledger during a round, and decides what tasks get when the round takes effect.
     """
 
     name: ClassVar[str]
-    """What kube-scheduler calls the plugin; in words of our own where it has none."""
+    """Kube-scheduler's name of the plugin; a name of this project if kube-scheduler has no such plugin."""
 
     for_tasks_with: ClassVar[tuple[str, ...]]
     """Fields of `TaskClass`: the rule is asked only in rounds in which some shape states one of them."""
 
     needs: ClassVar[Needs] = Needs()
-    """What drivers tell only on request, as for rules about machines."""
+    """Facts that drivers send only on request; see `NodeRule.needs`."""
 
     asked_again: ClassVar[bool] = True
-    """Whether its rows are made anew when a round is closed after something has changed; False where ``spare``, which
-    is asked then too, says all."""
+    """Whether the rule's rows are built again when a round is closed after changes; False if ``spare``, which is asked
+    again anyway, suffices."""
 
     @abstractmethod
     def limit(self, cluster: Cluster, demand: RoundDemand, free: Int64) -> tuple[Int64, Sequence[JointRows]]:
-        """Return what machines offer, and the rows that limit it. Offers are int64[M, K]: ``free``, with columns of the
-        rule's own if it has any.
+        """Return what machines offer, int64[M, K], and the joint rows that limit it.
+
+        The offers are ``free``, with further columns if the rule has resources of its own.
         """
 
     def spare(self, cluster: Cluster, shape: int, rows: Int64) -> Int64 | None:  # noqa: ARG002
-        """Return what a task of a shape need not ask of machines (rows) after all; None: nothing.
+        """Return int64[len(rows), K]: the part of its requests that a task of a shape is spared on machines (rows).
 
-        int64[len(rows), K]
+        None: it is spared nothing.
         """
         return None
 
     def find_quotas(self, cluster: Cluster, demand: RoundDemand) -> QuotaTerms | None:  # noqa: ARG002
-        """Return amounts that tasks share wherever they are, and give back when they end; None: there are none.
+        """Return quotas: amounts that tasks share on any machine, and give back when they end; None if there are none.
 
-        The flow, admission, preemption, explanations and the check at the end of a round keep to them as to rows.
+        The flow, admission, preemption, explanations and the check at the end of a round keep to quotas as to joint
+        rows.
         """
         return None
 
     def get_pool(self, cluster: Cluster, content: TaskClass) -> str:  # noqa: ARG002
-        """Return a name for what tasks of a class share wherever they are, "" for nothing.
+        """Return the name of the pool of amounts on which tasks of a class draw on any machine; "" for none.
 
-        A task that ends may let in another one of the same pool, on any machine.
+        When a task ends, another task of the same pool may fit, on any machine.
         """
         return ""
 
     def awaits(self, content: TaskClass) -> Iterable[TaskSelector]:  # noqa: ARG002  # for those who need it
-        """Return whose going may open a machine to a class, wherever it is."""
+        """Return selectors of the tasks whose end may open a machine, anywhere, to a class."""
         return ()
 
     def keep_ledger(self, cluster: Cluster, demand: RoundDemand) -> Ledger | None:  # noqa: ARG002
-        """Return a ledger for the shapes of a round, which go by their places in ``demand``; None: none is needed."""
+        """Return a ledger for the shapes of a round, numbered as in ``demand``; None if no ledger is needed."""
         return None
 
     def hand_out(
@@ -101,8 +107,8 @@ class LimitRule(ABC):
         cluster: Cluster,  # noqa: ARG002
         placed: Sequence[PlacedTask],
     ) -> Sequence[tuple[ClaimAllocation, ...] | None]:
-        """Return what tasks get, and let them hold it; None for each placement that does not hold after all.
+        """Allocate to each placed task what it claims, and return the allocations; None for a placement that fails.
 
-        Called under the lock, for tasks that come to machines in this order, and state any of ``for_tasks_with``.
+        Called under the lock, for tasks that state any of ``for_tasks_with``, in the order in which they are placed.
         """
         return [()] * len(placed)

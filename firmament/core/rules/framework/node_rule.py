@@ -1,8 +1,8 @@
-"""The base of rules about machines: everything about one rule is in one file, and the registry asks for it.
+"""The base of rules about machines. Everything about one rule is in one file, and the registry calls it.
 
-A rule judges all machines at once for a shape, the part of a task class that tasks of many classes have in common. All
-else follows from what it declares: how long its answers hold, which shapes share them, what drivers have to send, when
-a waiting task is tried again, whether evictions or moves could help, and which changes of task or machine would.
+A rule judges all machines at once for a shape, the part that many task classes have in common. From what a rule
+declares follows everything else: how long its answers hold, which shapes share them, what drivers have to send, when a
+waiting task is tried again, whether evictions or moves could help, and which changes of task or machine would.
 """
 
 from __future__ import annotations
@@ -24,28 +24,31 @@ from firmament.core.state.machines import STATED_FIELDS, VERSIONED_FIELDS, Machi
 
 
 class MachineRefusal(NamedTuple):
-    """The machines to which a cause applies: bool[M]."""
+    """The machines that are refused for one cause; ``refused``: bool[M]."""
 
     cause: Cause
     refused: Bool
 
 
 class NodeRule(ABC):
-    """A rule that refuses machines to tasks, whatever runs there.
+    """A rule that refuses machines to tasks, whatever runs on the machines.
 
-    The class says what the rule reads; a rule that reads anything else gives stale answers. Its answers are columns
-    over all machines, and depend on nothing but what it reads.
+    A rule declares which fields it reads, and its answers, arrays over all machines, may depend on nothing else:
+    otherwise answers that are kept would be stale.
     """
 
     name: ClassVar[str]
     """What kube-scheduler calls the plugin; in words of our own where it has none."""
 
     reasons: ClassVar[tuple[AnyReason, ...]]
-    """What it refuses machines for. Their severity says whether evictions may help, and what cures them whether moves
-    of other tasks do."""
+    """The reasons for which the rule refuses machines. A reason's severity says whether evictions may help, and its
+    cure
+    whether moves of other tasks do."""
 
     reads_of_task: ClassVar[tuple[str, ...]]
-    """Fields of `TaskClass`: tasks that are equal in these get the same answer. Only what shapes have is there."""
+    """Fields of `TaskClass` that the rule reads: tasks that are equal in these get the same answer. Only fields of
+    shapes.
+    """
 
     reads_of_machine: ClassVar[tuple[str, ...]]
     """Fields of `Machine`. Answers are kept until one of these fields changes, if the table of machines counts their
@@ -53,24 +56,26 @@ class NodeRule(ABC):
     machine offers."""
 
     for_tasks_with: ClassVar[tuple[str, ...]] = ()
-    """Fields of the task; for tasks without any of them the rule refuses nothing. (): the rule is asked for every
-    task."""
+    """Fields of tasks; the rule refuses nothing to tasks that state none of them. (): the rule is asked for every
+    task.
+    """
 
     for_machines_with: ClassVar[tuple[str, ...]] = ()
-    """Fields of machines; the rule is not asked while no machine has any of them."""
+    """Fields of machines; the rule is not asked while no machine states any of them."""
 
     scores_tasks_with: ClassVar[tuple[str, ...]] = ()
-    """Fields of the task; for tasks without any of them the rule scores nothing. (): the rule, if it scores at all,
-    scores every task."""
+    """Fields of tasks; the rule does not score tasks that state none of them. (): the rule, if it scores, scores every
+    task.
+    """
 
     needs: ClassVar[Needs] = Needs()
-    """What drivers tell only on request, as for cost models: annotations of machines, namespaces of tasks, ..."""
+    """Facts that drivers send only on request, as for cost models: annotations of machines, namespaces of tasks, ..."""
 
     binds_running: ClassVar[bool] = True
-    """Whether a task that runs on a machine which is refused to it now breaks the rule."""
+    """Whether a refusal also concerns tasks that run on the machine already."""
 
     def __init_subclass__(cls) -> None:
-        """Raise ``TypeError`` if the rule declares what cannot be."""
+        """Raise ``TypeError`` if the rule declares fields that do not exist, or that it may not declare."""
         known = {
             "reads_of_task": frozenset(SHAPE_FIELDS),
             "reads_of_machine": frozenset(each.name for each in fields(Machine)),
@@ -97,57 +102,60 @@ class NodeRule(ABC):
         return VERSIONED_FIELDS.issuperset(self.reads_of_machine)
 
     def key(self, machines: MachineTable, shape: TaskClass) -> Hashable:  # noqa: ARG002  # for those who need it
-        """Return the part of a shape that the answer depends on, if that is less than the fields that the rule reads.
+        """Return the part of a shape on which the answer depends, if the answer depends on less than the fields read.
 
-        None: it is these fields. Shapes with one key share an answer.
+        None: the fields read are the key. Shapes with equal keys share an answer.
         """
         return None
 
     @abstractmethod
     def refusals(self, machines: MachineTable, shape: TaskClass) -> Iterable[MachineRefusal]:
-        """Yield the machines that the rule refuses to a shape, cause by cause; of several, a machine's first counts."""
+        """Yield the machines that the rule refuses to a shape, cause by cause; the first cause of a machine counts."""
 
     def score(self, machines: MachineTable, shape: TaskClass, feasible: Bool) -> SoftCost | None:  # noqa: ARG002
-        """Return what machines cost a shape by the preferred half of the rule; None: nothing.
+        """Return the cost of each machine for a shape by what the rule prefers; None if all cost nothing.
 
-        ``feasible``: bool[M], the machines over which scores are scaled. It is asked in each round.
+        ``feasible``: bool[M], the machines over which scores are scaled. Called in every round.
         """
         return None
 
     def find_malformed(self, content: TaskClass) -> str:  # noqa: ARG002
-        """Return what is wrong with what a class states; "" for nothing. Drivers are told, and nothing is applied."""
+        """Return the fault in what a class states; "" for none. The driver gets it as an error, and the class is not
+        applied.
+        """
         return ""
 
     def count_looks(self, content: TaskClass) -> int:  # noqa: ARG002
-        """Return how often a round looks at each machine for the rule; it is asked of classes that state what it reads.
+        """Return how many looks at each machine a round takes for this rule of a class.
 
-        An estimate (see `work`): what a namespace asks for beyond its budget waits for rounds of its own.
+        An estimate (see `work`) for budgets of namespaces. Called only for classes that state a field of the rule.
         """
         return 0
 
     def count_common_looks(self, contents: Sequence[TaskClass]) -> Int64:
-        """Return the same of several classes, int64[C]: thousands arrive with a burst."""
+        """Return int64[C]: ``count_looks`` of each class; a burst may bring thousands of classes."""
         return np.fromiter(map(self.count_looks, contents), dtype=np.int64, count=len(contents))
 
     def cures(self, standing: ChangedMachine) -> Iterator[CureProposal] | None:  # noqa: ARG002
-        """Yield what could be changed about a task or a machine that it refuses, the smallest change first.
+        """Yield changes of a task, or of a machine that the rule refuses, that would cure the refusal; the smallest
+        first.
 
-        None: nothing about the rule itself. One constraint of the task about others less may open another machine.
+        None: the rule has no cure of its own. Dropping a constraint about other tasks may still open another machine.
         """
         return None
 
     def as_new(self, machine: Machine) -> Machine:
-        """Return a machine as one more like it would be, as far as the rule is concerned."""
+        """Return a machine as a new one of the same kind would be, in what concerns this rule."""
         return machine
 
 
 MODEL_NAME = "kubernetes"
-"""What explanations call the model that a task's own preferences make up."""
+"""The name, in explanations, of the model that consists of a task's own preferences."""
 
 
 def cost_of_score(weight: int, score: Float64, raw: Float64) -> SoftCost:
-    """Return the cost of a score of 0 to 100: what it leaves of 100, times the ``weight`` of the rule.
+    """Return the cost of a score from 0 to 100: 100 less the score, times the ``weight`` of the rule.
 
-    ``raw``: what the score is made of. Both are float64[M].
+    ``raw``: the figure that was scaled to the score. Both are float64[M].
     """
     return SoftCost(weight * (100.0 - score), raw, weight)

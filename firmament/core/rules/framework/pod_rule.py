@@ -1,7 +1,7 @@
-"""The base of rules between tasks: where one may go depends on where others are.
+"""The base of rules between tasks: where a task may go depends on where other tasks are.
 
-Such a rule is compiled, for the classes of a round, into conditions on counters: how many tasks of which classes are in
-each domain. The engine of `constraints` knows counters, and no rule.
+Such a rule is compiled, for the classes of a round, into conditions on counters: how many tasks of some classes are in
+each domain. The package `constraints` works with counters and knows no rules.
 """
 
 from __future__ import annotations
@@ -17,45 +17,48 @@ from firmament.core.rules.framework.compilation import Compilation
 
 
 class PodRule(ABC):
-    """A rule between tasks."""
+    """A rule about where tasks are relative to other tasks."""
 
     name: ClassVar[str]
     """What kube-scheduler calls the plugin."""
 
     called: ClassVar[Mapping[Reason, str]]
-    """The reasons that the rule has, each with what people call the constraint behind it."""
+    """The reasons for which the rule refuses machines, each with people's name for the constraint behind it."""
 
     stated_in: ClassVar[tuple[str, ...]]
-    """Fields of `TaskClass` in which a class states it."""
+    """Fields of `TaskClass` in which a class states the rule."""
 
     @abstractmethod
     def compile(self, compilation: Compilation) -> None:
-        """Add what the rule means for the classes that wait: as they state it, and as others do that select them."""
+        """Add what the rule means for the waiting classes: as they state it, and as other classes state it that select
+        them.
+        """
 
     def awaits(self, content: TaskClass) -> Iterable[TaskSelector]:  # noqa: ARG002  # for those who need it
-        """Return whose coming or going may open a machine to a class, wherever that is, as the class states them.
+        """Return selectors of the tasks whose coming or going may open a machine, anywhere, to a class.
 
-        A task that goes also opens its own machine; that is looked at anyway, so such tasks are not listed.
+        A task that goes may always open its own machine; the caller sees to that, so it needs no selector.
         """
         return ()
 
     def keeps_off(self, content: TaskClass) -> Iterable[TaskSelector]:  # noqa: ARG002  # for those who need it
-        """Return selectors of tasks that a class may keep off machines elsewhere: when one of its tasks goes, these may
-        come."""
+        """Return selectors of the tasks that a class keeps off other machines: when a task of the class goes, these
+        may come.
+        """
         return ()
 
     @abstractmethod
     def count_looks(self, content: TaskClass) -> int:
-        """Return how often a round looks at each machine for what a class states; an estimate, see `work`."""
+        """Return how many looks at each machine a round takes for what a class states; an estimate, see `work`."""
 
     def count_pairing(self, content: TaskClass) -> int:  # noqa: ARG002  # for those who need it
-        """Return how many terms a class has that are more work for each class that waits and is selected by them."""
+        """Return how many terms of a class make more work for each waiting class that they select."""
         return 0
 
     def prefers(self, content: TaskClass) -> bool:  # noqa: ARG002  # for those who need it
-        """Return whether a class would rather be where certain others are, or are not."""
+        """Return whether a class states the rule as a preference."""
         return False
 
     @abstractmethod
     def cures(self, standing: ChangedMachine) -> Iterator[CureProposal]:
-        """Yield the task with one constraint of the rule wider, or less."""
+        """Yield cures: the task with one constraint of the rule widened or dropped."""

@@ -1,4 +1,4 @@
-"""The counters of a round's rules: how many tasks of which classes are in each domain; equal ones are shared."""
+"""The counters of a round's rules: how many tasks of some classes are in each domain. Rules share equal counters."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from firmament.core.state.tasks import TaskPhase
 
 
 class RuleCounters:
-    """Counters in the order in which they are first asked for.
+    """The counters of a round, numbered in the order in which they are first asked for.
 
-    ``waiting``: rows of the classes that wait; ``adds``: by such a row, the counters that its tasks count for;
-    ``domains_by_key``: the domains of machines.
+    ``waiting``: rows of the waiting classes; ``adds``: by row of a waiting class, the numbers of the counters that
+    count its tasks; ``domains_by_key``: the domains of machines.
     """
 
     def __init__(
@@ -38,9 +38,10 @@ class RuleCounters:
         self.adds: dict[int, list[int]] = {}
 
     def counter(self, mark: tuple[object, ...], rows: Sequence[int], topology: Domains, domain: Int64) -> int:
-        """Number of the counter of tasks of ``rows``; ``mark`` is equal for equal counters.
+        """Return the number of the counter that counts tasks of the classes in ``rows``, made if it is new.
 
-        ``domain``: int64[M], the topology's, or -1 where tasks do not count.
+        ``mark``: a key, equal for equal counters. ``domain``: int64[M], the topology's domain of each machine, -1 for
+        machines whose tasks do not count.
         """
         number = self._number.get(mark)
         if number is None:
@@ -56,16 +57,18 @@ class RuleCounters:
         return number
 
     def get_counter(self, selectors: Iterable[TaskSelector], key: str) -> int:
-        """Number of the counter of the tasks that all of ``selectors`` match, by the label ``key``."""
+        """Return the number of the counter, by the label ``key``, of the tasks that all of ``selectors`` match."""
         return self.of_classes(self.matching_all(tuple(dict.fromkeys(selectors))).tolist(), key)
 
     def of_classes(self, rows: Sequence[int], key: str) -> int:
-        """Number of the counter of the tasks of the classes in ``rows``, by the label ``key``: one for all who ask."""
+        """Return the number of the counter, by the label ``key``, of the tasks of the classes in ``rows``."""
         topology = self.domains_by_key.get(key)
         return self.counter(("classes", tuple(rows), key), rows, topology, topology.domain)
 
     def get_weighted_counter(self, weights: Mapping[int, int], key: str) -> int:
-        """Number of the counter of tasks of classes that do not wait, each counted as often as ``weights`` says."""
+        """Return the number of the counter in which each task counts ``weights`` of its class (row); these do not
+        wait.
+        """
         mark = ("weights", tuple(sorted(weights.items())), key)
         number = self._number.get(mark)
         if number is None:
@@ -80,7 +83,7 @@ class RuleCounters:
         return number
 
     def matching_all(self, selectors: Sequence[TaskSelector]) -> Int64:
-        """Return rows of the classes that all of ``selectors`` match."""
+        """Return the rows of the classes that all of ``selectors`` match."""
         rows = self._selector.matching(selectors[0])
         for selector in selectors[1:]:
             if not len(rows):
@@ -94,18 +97,18 @@ def _count_per_domain(machines: Int64, topology: Domains, domain: Int64) -> Int6
     return np.bincount(where[where >= 0], minlength=topology.count).astype(np.int64)
 
 
-# --- Who is on the machines when a round begins, by class: what rules between tasks count.
+# --- The tasks that are on machines when a round begins, by class.
 
 
 MANY = 32
-"""Classes of which it is quicker to look through all tasks than to put theirs together."""
+"""From this number of classes on, filtering all tasks is faster than joining the tasks of each class."""
 
 
 class ResidentTasks:
     """Bound and assumed tasks on known machines, grouped by row of their class."""
 
     def __init__(self, cluster: Cluster, *, without: int = -1) -> None:
-        """``without``: row of a task that does not count."""
+        """``without``: row of a task that is not counted; -1 for none."""
         tasks = cluster.tasks
         on = np.flatnonzero(tasks.machine[: len(tasks.uid)] >= 0)
         on = on[on != without]
@@ -119,9 +122,7 @@ class ResidentTasks:
         self._settled = tasks.state[on] == TaskPhase.BOUND
 
     def machines(self, classes: Iterable[int], *, settled: bool = False) -> Int64:
-        """Return machine row of every task of ``classes``; with ``settled``, only of those whose binding is
-        done.
-        """
+        """Return the machine (row) of every task of ``classes``; with ``settled``, only of bound tasks."""
         places = [self._place[row] for row in classes if row in self._place]
         if len(places) > MANY:
             member = np.zeros(len(self.classes), dtype=np.bool_)
@@ -136,7 +137,7 @@ class ResidentTasks:
         return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
 
     def tasks(self, classes: Iterable[int]) -> Int64:
-        """Return row of every task of ``classes`` that is on a machine."""
+        """Return the row of every task of ``classes`` that is on a machine."""
         places = [self._place[row] for row in classes if row in self._place]
         parts = [self._tasks[int(self._bounds[place]) : int(self._bounds[place + 1])] for place in places]
         return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)

@@ -1,8 +1,8 @@
-"""Compiles what terms of classes without waiting tasks, which only stand on machines, mean for waiting classes.
+"""Compiles what the terms of placed tasks, of classes that do not wait, mean for the waiting classes.
 
 Such tasks neither come nor go in a round. So it makes no difference which of their terms keeps a waiting class out of a
-domain, or draws it there. One counter per waiting class and topology stands for all of them: thousands of terms that
-others have written cost a round as much as one.
+domain, or attracts it. One counter per waiting class and topology key stands for all these terms: thousands of terms
+cost a round as much as one.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from firmament.core.rules.framework.rule_counters import RuleCounters
 
 
 class StandingTerms:
-    """The terms, by topology key and by whom they select."""
+    """The terms of classes that do not wait, by topology key and by the classes that they select."""
 
     def __init__(self) -> None:
         self._weights: dict[tuple[int, str], dict[bytes, dict[int, int]]] = {}
         self._selected: dict[bytes, Int64] = {}
 
     def add(self, key: str, weight: int, holders: Sequence[int], selected: Int64) -> None:
-        """Take a term of ``holders`` (class rows) over the label ``key`` that selects the classes ``selected``.
+        """Add a term over the label ``key``, stated by ``holders`` (class rows), that selects the classes ``selected``.
 
-        ``weight``: what each holder adds to the domain that it is in, below 0 for terms that rather keep off; 0 for
-        terms that keep off altogether.
+        ``weight``: what each task of a holder adds to the preference for its domain, below 0 for preferred
+        anti-affinity; 0 for required anti-affinity.
         """
-        # Of tens of thousands of terms nearly each comes here in every round, so nothing is made that is not kept.
+        # Called for tens of thousands of terms in every round: it creates no objects that are not kept.
         sign = (weight > 0) - (weight < 0)
         groups = self._weights.get((sign, key))
         if groups is None:
@@ -42,21 +42,23 @@ class StandingTerms:
             group[row] = group.get(row, 0) + (abs(weight) or 1)
 
     def exclusions(self, counters: RuleCounters) -> Iterator[tuple[int, int]]:
-        """Yield (row of a selected class, counter of those who keep it out of their domains), one per topology key."""
-        for row, key, holders in self._by_selected(0):
+        """Yield (row of a selected class, counter of the tasks that keep it out of their domains), one per topology
+        key.
+        """
+        for row, key, holders in self._sum_by_selected(0):
             yield row, counters.of_classes(sorted(holders), key)
 
     def inclinations(self, counters: RuleCounters) -> Iterator[tuple[int, int, int]]:
-        """Yield (row of a selected class, counter of the weights in each domain, what to multiply them by).
+        """Yield (row of a selected class, counter of weights in each domain, sign of the weights).
 
-        Attraction and repulsion have separate counters, so that their sum is not mistaken for 0.
+        Attraction and repulsion have separate counters, so that they do not cancel each other out.
         """
         for sign in (1, -1):
-            for row, key, holders in self._by_selected(sign):
+            for row, key, holders in self._sum_by_selected(sign):
                 yield row, counters.get_weighted_counter(holders, key), sign
 
-    def _by_selected(self, sign: int) -> Iterator[tuple[int, str, Mapping[int, int]]]:
-        """Yield (row, key, holders with the sum of their weights) of all terms of a sign."""
+    def _sum_by_selected(self, sign: int) -> Iterator[tuple[int, str, Mapping[int, int]]]:
+        """Yield (row of a selected class, key, holder -> sum of weights) over all terms of a sign."""
         for (which, key), groups in self._weights.items():
             if which != sign:
                 continue
@@ -66,7 +68,7 @@ class StandingTerms:
             place = {row: index for index, row in enumerate(holders)}
             of_group = np.zeros(
                 (len(selected), len(holders))
-            )  # whole numbers, but products of these are fast
+            )  # whole numbers, as floats: matrix products of floats are fast
             for index, weights in enumerate(groups.values()):
                 of_group[index, [place[row] for row in weights]] = list(weights.values())
             concerns = np.zeros((len(rows), len(selected)))

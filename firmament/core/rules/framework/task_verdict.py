@@ -1,4 +1,4 @@
-"""What families of rules that models know say of one task, machine by machine, for people who ask."""
+"""What models that look at several tasks together say of one task, machine by machine, for explanations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from firmament.core.state.cluster import Cluster
 
 
 class Weighted(Protocol):
-    """A cost model and what its points are multiplied by, as the configuration has it."""
+    """A cost model with its configured weight."""
 
     @property
     def model(self) -> CostModel:
@@ -22,16 +22,16 @@ class Weighted(Protocol):
 
     @property
     def weight(self) -> int:
-        """What its points are multiplied by."""
+        """The factor of its points."""
         ...
 
 
 class FamilyModels(Protocol):
-    """What of a configuration knows families of rules."""
+    """The configured models that look at several tasks together."""
 
     @property
     def pair_models(self) -> Sequence[tuple[Weighted, PairModel]]:
-        """Models that know pairs of tasks; rounds follow the first."""
+        """Models with costs of pairs of tasks; rounds use the first."""
         ...
 
     @property
@@ -41,16 +41,16 @@ class FamilyModels(Protocol):
 
 
 class AskedTask(NamedTuple):
-    """A task that is explained, and what is asked about it."""
+    """A task to be explained, and what explaining it needs."""
 
     cluster: Cluster
     models: FamilyModels
     row: int
     """Row of the task; it is not counted on its machine."""
     columns: MachineColumns
-    """The machines without it."""
+    """The machines as they are without the task."""
     former: Callable[[CostModel], Assessment]
-    """What a model said of the task without looking at others."""
+    """Returns what a model says of the task alone."""
 
 
 class TaskVerdict(NamedTuple):
@@ -58,8 +58,8 @@ class TaskVerdict(NamedTuple):
 
     model: CostModel
     answer: Assessment
-    """Takes the place of what the model said without looking at others."""
+    """Replaces what the model says of the task alone."""
     details: Sequence[tuple[str, ...]]
     """Lines for people, per machine."""
     refusals: Sequence[tuple[AnyReason, Bool]] = ()
-    """What limits refuse beyond the model's own filter."""
+    """Machines that limits refuse in addition to the model's filter."""

@@ -1,8 +1,9 @@
-"""How often a round looks at each machine for what a rule reads: rules say it, and budgets of namespaces go by it.
+"""Estimates the work of a round for a class: how many looks at each machine its terms take. Budgets of namespaces use
+it.
 
-The unit is one look at one machine. A round looks at every machine once for a class that asks for nothing but room, and
-once more for each term, expression or counter that it has to hold against it. The weights are measured, on the kinds of
-`python -m benchmarks hostile`, and within a factor of three of each other.
+The unit is one look at one machine. A round looks at every machine once for a class that states only requests, and once
+more for each term, expression or counter that it has to compare with the machine. The numbers of looks were measured
+with the kinds of tasks of `python -m benchmarks hostile`: real times per look differ by at most a factor of three.
 """
 
 from __future__ import annotations
@@ -14,14 +15,16 @@ from firmament.core.model import NodeSelectorTerm, TaskSelector
 _VALUES_PER_LOOK = 50
 
 
-def count_of_terms(terms: Sequence[NodeSelectorTerm]) -> int:
-    """Return the looks for terms about machines: one for each expression, and more for lists of values."""
+def count_looks_of_terms(terms: Sequence[NodeSelectorTerm]) -> int:
+    """Return the looks of node selector terms: one for each expression, and one for every 50 values."""
     values = sum(len(each.values) for term in terms for each in (*term.labels, *term.fields))
     return sum(len(each.labels) + len(each.fields) for each in terms) + values // _VALUES_PER_LOOK
 
 
-def count_of_selectors(selectors: Sequence[TaskSelector]) -> int:
-    """Return the looks for selectors of tasks, likewise."""
+def count_looks_of_selectors(selectors: Sequence[TaskSelector]) -> int:
+    """Return the looks of selectors of tasks: one for each label expression, and one for every 50 values or
+    namespaces.
+    """
     values = sum(len(each.values) for selector in selectors for each in selector.labels)
     values += sum(len(each.namespaces) for each in selectors)
     return sum(len(each.labels) for each in selectors) + values // _VALUES_PER_LOOK

@@ -1,6 +1,4 @@
-"""The room that a gang requires as a whole: while all machines together have less, none of its members is
-tried.
-"""
+"""The least resources that a gang states: while all machines together have less room, no member is tried."""
 
 from __future__ import annotations
 
@@ -9,27 +7,27 @@ import numpy as np
 from cost_models.interface import Int64
 from firmament.core.model import Job
 from firmament.core.resources import NO_COLUMN
-from firmament.core.rules.gangs.members import staying_members
+from firmament.core.rules.gangs.members import list_staying_members
 from firmament.core.rules.node_unschedulable import find_open
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase
 
 
-def lacking_room(cluster: Cluster, job: Job, able: list[int], *, preempts: bool) -> list[str]:
-    """Return the resources of which machines that take tasks have less room together than the gang asks for.
+def list_lacking_resources(cluster: Cluster, job: Job, able: list[int], *, preempts: bool) -> list[str]:
+    """Return the resources of which all open machines together have less room than the gang requires.
 
-    What the gang's own members hold counts as room; so does what less important tasks hold, if ``preempts`` and one of
+    What the gang's own members hold counts as room. So does what less important tasks hold, if ``preempts`` and some of
     ``able`` (rows of the members to be tried) may evict others.
     """
     machines = cluster.machines
     usable = find_open(machines)
     free = np.maximum(machines.capacity - machines.used, 0)
-    owners = [staying_members(cluster, job.id)]
+    owners = [list_staying_members(cluster, job.id)]
     peaceful = (
         cluster.classes.rows[cls].content.never_preempts for cls in {*cluster.tasks.cls[able].tolist()}
     )
     if preempts and not all(peaceful):
-        owners.append(_less_important(cluster, int(cluster.tasks.priority[able].max())))
+        owners.append(_list_less_important(cluster, int(cluster.tasks.priority[able].max())))
     for rows in owners:
         np.add.at(free, cluster.tasks.machine[rows], cluster.demand_of(cluster.tasks.cls[rows])[0])
     room = np.minimum(free, machines.capacity)[usable].astype(np.float64).sum(axis=0)
@@ -41,8 +39,8 @@ def lacking_room(cluster: Cluster, job: Job, able: list[int], *, preempts: bool)
     ]
 
 
-def _less_important(cluster: Cluster, priority: int) -> Int64:
-    """Return rows of the tasks on machines, not told to go yet, that have less priority."""
+def _list_less_important(cluster: Cluster, priority: int) -> Int64:
+    """Return the rows of bound tasks, not asked to leave yet, whose priority is below ``priority``."""
     tasks = cluster.tasks
     bound = tasks.in_state(TaskPhase.BOUND)
     there = (tasks.machine[bound] >= 0) & ~tasks.leaving[bound]

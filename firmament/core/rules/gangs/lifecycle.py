@@ -1,10 +1,10 @@
 """The life of gangs: which members may be tried, the state of each gang, and when one is given up.
 
-The one rule: a gang is decided all or nothing. If the driver reports that a member's binding was refused, the member
-keeps its place and is bound again there, some times (see ``Rebinding``); then it looks for another place, as any member
-of a running gang that has lost its machine does. A gang that is not whole in time is given up: its bound members are
-evicted (if so configured), and all its tasks wait for a while before they are tried again. A gang has been whole once
-enough members were bound; from then on it is never given up, and replacements join it.
+A round places all members that a gang needs, or none. If the driver reports that a member's binding was refused, the
+member keeps its place and is bound there again, a few times (see ``Rebinding``); then it is placed anew, as is any
+member of a running gang that has lost its machine. A gang is whole once enough members are bound; from then on it is
+never given up, and replacements join it. A gang that is not whole in time is given up: its bound members are evicted
+(if so configured), and all its tasks wait for a while before they are tried again.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from cost_models.interface import Int64
 from firmament.core.model import Job
 from firmament.core.reasons import format_number
 from firmament.core.results import Delta, DeltaKind, GangPhase, GangState, Unscheduled
-from firmament.core.rules.gangs.least_room import lacking_room
+from firmament.core.rules.gangs.least_room import list_lacking_resources
 from firmament.core.rules.gangs.members import (
     Surplus,
-    able_members,
     count_by_group,
     count_members,
     is_bound_whole,
     lacking,
     lacking_beside,
+    list_able_members,
 )
 from firmament.core.state import transitions
 from firmament.core.state.cluster import Cluster
@@ -38,7 +38,7 @@ from firmament.core.tree_solver.nested.lacking import explain_missing
 
 
 class GangOptions(Protocol):
-    """What of the options of rounds concerns gangs."""
+    """The options of rounds that concern gangs."""
 
     @property
     def preemption(self) -> bool:
@@ -59,8 +59,10 @@ class GangOptions(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class AdmittedTasks:
-    """``waiting``: rows of the tasks to be tried; ``gang``: int64[N], the gang of each, -1 for none; ``need``:
-    int64[G], how many of each gang must be placed; gangs are numbered by age. ``jobs``: their ids.
+    """The tasks that a round tries, and the gangs among them, numbered from the oldest.
+
+    ``waiting``: rows of the tasks; ``gang``: int64[N], the gang of each task, -1 for none; ``need``: int64[G], how many
+    tasks of each gang must be placed; ``jobs``: the ids of the gangs' jobs.
     """
 
     waiting: Int64
@@ -71,45 +73,45 @@ class AdmittedTasks:
 
 @dataclass(slots=True)
 class _GangStatus:
-    """The state of a gang."""
+    """What is remembered of a gang from round to round."""
 
     since: float | None = None
-    """When the gang was decided, None once it is whole."""
+    """When a round placed the gang; None before that, and once the gang is whole."""
     whole: bool = False
-    """Whether it is whole."""
+    """Whether the gang has been whole."""
     failed: bool = False
-    """Whether it has been given up."""
+    """Whether the gang has been given up."""
     withheld: bool = False
-    """Whether it lacks members that could be tried, so that more room would not help."""
+    """Whether the gang lacks members that can be tried, so that more room would not help."""
     told_to_go: frozenset[str] = frozenset()
-    """Ids of members that were evicted when it was given up last."""
+    """Uids of the members that were evicted when the gang was given up last."""
     told: GangState | None = None
-    """State that was last reported."""
+    """The state that was reported last."""
     message: str = ""
-    """Message that was last reported."""
+    """What the gang waits for, as reported."""
 
 
 class GangLifecycle:
-    """The gangs of a cluster."""
+    """Follows the gangs of a cluster from round to round."""
 
     def __init__(self, options: GangOptions, evictions: PendingEvictions) -> None:
         self._options = options
         self._evictions = evictions
         self._statuses: dict[str, _GangStatus] = {}
-        self._news: set[str] = set()
-        self._untold: set[str] = set()
+        self._changed: set[str] = set()
+        self._unreported: set[str] = set()
         self._surplus = Surplus()
 
     # --- before a round ------------------------------------------------------------------------------------------
 
     def admit(self, cluster: Cluster, waiting: Int64, now: float) -> AdmittedTasks:
-        """Return complete the gangs among the tasks in ``waiting`` (rows), and leave out those that cannot be
+        """Return the tasks to be tried: ``waiting`` (rows), with gangs completed, and without gangs that cannot be
         whole.
 
-        Members that are unschedulable take part when one of their gang does. Gangs that are left out are marked
-        unschedulable, and told why; so are members beyond the need of gangs with rules.
+        If one member of a gang is in ``waiting``, its unschedulable members are tried too. Gangs that are left out are
+        marked unschedulable, and their members are told why; so are members beyond the size of a gang with rules.
         """
-        self._look(cluster, now)
+        self._update_statuses(cluster, now)
         tasks, jobs = cluster.tasks, cluster.jobs
         if not jobs.gangs:
             return AdmittedTasks(waiting, np.full(len(waiting), -1), np.empty(0, dtype=np.int64), ())
@@ -120,7 +122,7 @@ class GangLifecycle:
         for job_id in sorted(concerned):
             job = jobs.gang(job_id)
             assert job is not None
-            able, need = able_members(cluster, job, now), lacking(cluster, job)
+            able, need = list_able_members(cluster, job, now), lacking(cluster, job)
             if job.groups and able:
                 able, need = self._surplus.hold_back_incomplete(cluster, job, able, need)
             if job_id in ruled and len(able) > need:
@@ -147,16 +149,16 @@ class GangLifecycle:
         )
 
     def refuse(self, cluster: Cluster, job_id: str, why: str) -> None:
-        """Hold back a gang that no round can take, and tell its members why."""
+        """Mark a gang unschedulable that no round can place, and note why for its members."""
         job = cluster.jobs.gang(job_id)
         if job is None:
             return
         hold_back(cluster, _list_pending(cluster, job_id))
         self.note(job_id, f"gang {job.name or job.id} {why}")
-        self._untold.add(job_id)
+        self._unreported.add(job_id)
 
     def _withhold(self, cluster: Cluster, job: Job, able: list[int]) -> None:
-        """Hold back a gang that lacks members. Those in a back-off come back by themselves, and call the others."""
+        """Mark a gang unschedulable that lacks members. When a back-off of a member ends, the gang is tried again."""
         hold_back(cluster, able)
         members = len(cluster.jobs.members(job.id))
         name = job.name or job.id
@@ -171,11 +173,11 @@ class GangLifecycle:
             text += lacks or f"{have.total()} of {job.min_members} can be tried now"
         self.note(job.id, text)
         self._statuses[job.id].withheld = True
-        self._untold.add(job.id)
+        self._unreported.add(job.id)
 
     def _lacks_room(self, cluster: Cluster, job: Job, able: list[int]) -> bool:
-        """Return whether all machines together have too little room for a gang; says so."""
-        lacking = lacking_room(cluster, job, able, preempts=self._options.preemption)
+        """Return whether all machines together have too little room for a gang; if so, note it for its members."""
+        lacking = list_lacking_resources(cluster, job, able, preempts=self._options.preemption)
         if lacking:
             what = ", ".join(lacking)
             self.note(
@@ -183,15 +185,15 @@ class GangLifecycle:
                 f"gang {job.name or job.id} waits for the least resources that it asks for: all "
                 f"{format_number(len(cluster.machines), 'node')} together have too little room left of {what}",
             )
-            self._untold.add(job.id)
+            self._unreported.add(job.id)
         return bool(lacking)
 
     def keep_unschedulable(self, cluster: Cluster, now: float) -> None:
-        """Hold back again the requeued members of gangs that lack members, as room does not help those."""
+        """Mark requeued members of gangs that lack members unschedulable again: more room does not help these."""
         for job_id, status in self._statuses.items():
             job = cluster.jobs.gang(job_id) if status.withheld else None
-            if job is not None and job_id not in cluster.jobs.changed:  # else it was requeued for a reason
-                able = able_members(cluster, job, now)
+            if job is not None and job_id not in cluster.jobs.changed:  # changed gangs were requeued rightly
+                able = list_able_members(cluster, job, now)
                 lacks = (
                     lacking_beside(cluster, job, able) if job.groups else lacking(cluster, job) - len(able)
                 )
@@ -201,17 +203,17 @@ class GangLifecycle:
     # --- after a round -------------------------------------------------------------------------------------------
 
     def note(self, job_id: str, message: str) -> None:
-        """Note what a gang waits for."""
+        """Set the message that says what a gang waits for."""
         self._statuses.setdefault(job_id, _GangStatus()).message = message
-        self._news.add(job_id)
+        self._changed.add(job_id)
 
     def note_tried(
         self, cluster: Cluster, jobs: Sequence[str], gang: Int64, members: Sequence[Int64]
     ) -> None:
-        """Note why gangs that were tried in vain wait: as the first of their members does.
+        """Set the messages of gangs that a round tried in vain: each gets the message of its first waiting member.
 
-        ``jobs``: those that were tried; ``gang``: int64[C], index into them of each group of tasks, -1 for none;
-        ``members``: rows of each group.
+        ``jobs``: the gangs that were tried; ``gang``: int64[C], the index in ``jobs`` of each class, -1 for none;
+        ``members``: the rows of each class's tasks.
         """
         tasks = cluster.tasks
         for number, job in enumerate(jobs):
@@ -224,34 +226,34 @@ class GangLifecycle:
                     break
 
     def withheld(self, cluster: Cluster) -> list[Unscheduled]:
-        """Return new messages for members of gangs that could not be tried."""
+        """Return the messages not reported yet for members of gangs that could not be tried."""
         tasks = cluster.tasks
         found = []
-        for job_id in sorted(self._untold):
+        for job_id in sorted(self._unreported):
             message = self._statuses[job_id].message if job_id in self._statuses else ""
             told = [task for task in _list_pending(cluster, job_id) if tasks.message[task] != message]
             if told and message:
                 tell(cluster, told, message)
                 found.append(Unscheduled(tuple(tasks.uid[task] for task in told), message))
-        self._untold.clear()
+        self._unreported.clear()
         return found + self._surplus.take_notices(cluster) if self._surplus.untold else found
 
     def states(self, cluster: Cluster, now: float) -> tuple[GangState, ...]:
-        """Return gangs whose standing changed since this was last asked, by job."""
-        found = self._untold_states(cluster, now)
-        self._news.clear()
+        """Return the states of the gangs that have changed since the last call, ordered by job."""
+        found = self._list_unreported_states(cluster, now)
+        self._changed.clear()
         for state in found:
             self._statuses[state.job].told = state
         return tuple(found)
 
-    def _untold_states(self, cluster: Cluster, now: float) -> list[GangState]:
-        self._look(cluster, now)
+    def _list_unreported_states(self, cluster: Cluster, now: float) -> list[GangState]:
+        self._update_statuses(cluster, now)
         found = []
-        for job_id in sorted(self._news):
+        for job_id in sorted(self._changed):
             job, status = cluster.jobs.gang(job_id), self._statuses.get(job_id)
             if job is None or status is None:
                 continue
-            state = _state(cluster, job, status, self._evictions)
+            state = _build_state(cluster, job, status, self._evictions)
             if state != status.told:
                 found.append(state)
         return found
@@ -259,47 +261,49 @@ class GangLifecycle:
     # --- time ----------------------------------------------------------------------------------------------------
 
     def next_in(self, cluster: Cluster, now: float) -> float | None:
-        """Return seconds until something is due or to be told, None if nothing is."""
-        if self._untold_states(cluster, now):
+        """Return the seconds until a gang must be given up or a state must be reported; None if there is nothing to
+        do.
+        """
+        if self._list_unreported_states(cluster, now):
             return 0.0
-        self._news.clear()
+        self._changed.clear()
         moments = []
         for job_id, status in self._statuses.items():
             job = cluster.jobs.gang(job_id)
             if job is not None and status.since is not None:
-                moments.append(status.since + self._seconds(job))
-            if self._late(cluster, job_id, status):
+                moments.append(status.since + self._get_gang_seconds(job))
+            if self._list_late_members(cluster, job_id, status):
                 moments.append(now)
         return max(0.0, min(moments) - now) if moments else None
 
     def expire(self, cluster: Cluster, now: float) -> list[Delta]:
-        """Give up the gangs that have not become whole in time; returns the deltas that release bound members.
+        """Give up the gangs that have not become whole in time; returns the deltas that evict their bound members.
 
-        Bindings that were on their way may still succeed: such members are evicted as well.
+        Members whose bindings succeed only after that are evicted by a later call.
         """
-        self._look(cluster, now)
+        self._update_statuses(cluster, now)
         deltas = []
         for job_id in sorted(self._statuses):
             status, job = self._statuses[job_id], cluster.jobs.gang(job_id)
             if job is None:
                 continue
-            late = self._late(cluster, job_id, status)
+            late = self._list_late_members(cluster, job_id, status)
             if late:
                 deltas += self._release(cluster, late, now)
                 status.told_to_go |= {cluster.tasks.uid[task] for task in late}
-            if status.since is None or now < status.since + self._seconds(job):
+            if status.since is None or now < status.since + self._get_gang_seconds(job):
                 continue
             told = self._release(cluster, cluster.jobs.members(job_id), now)
             deltas += told
             status.told_to_go = frozenset(delta.uid for delta in told)
-            self._look(cluster, now)
+            self._update_statuses(cluster, now)
             status.since = None
             status.failed = True
-            status.message = f"not whole {self._seconds(job):g} s after it was decided"
+            status.message = f"not whole {self._get_gang_seconds(job):g} s after it was decided"
         return deltas
 
-    def _late(self, cluster: Cluster, job_id: str, status: _GangStatus) -> list[int]:
-        """Return members (rows) of a gang that was given up which have been bound since."""
+    def _list_late_members(self, cluster: Cluster, job_id: str, status: _GangStatus) -> list[int]:
+        """Return the members (rows) of a gang that have been bound after the gang was given up."""
         if not status.failed or not self._options.evict_failed_gangs:
             return []
         tasks = cluster.tasks
@@ -328,14 +332,14 @@ class GangLifecycle:
                 transitions.defer(cluster, task, now + self._options.last_backoff)
         return deltas
 
-    def _seconds(self, job: Job) -> float:
+    def _get_gang_seconds(self, job: Job) -> float:
         return job.gang_seconds or self._options.gang_seconds
 
-    def _look(self, cluster: Cluster, now: float) -> None:
-        """Bring the standings of changed gangs up to date."""
+    def _update_statuses(self, cluster: Cluster, now: float) -> None:
+        """Bring the statuses of changed gangs up to date."""
         changed = set(cluster.jobs.changed)
         cluster.jobs.changed.clear()
-        self._news |= changed
+        self._changed |= changed
         for job_id in changed:
             job = cluster.jobs.gang(job_id)
             if job is None or not cluster.jobs.members(job_id):
@@ -349,21 +353,21 @@ class GangLifecycle:
             if is_bound_whole(cluster, job):
                 status.whole, status.since = True, None
             elif bound + assumed == 0:
-                # A member that was told to leave may stay after all.
+                # A member that was asked to leave may stay after all, so the gang counts as whole until it has left.
                 status.whole, status.since = status.whole and leaving > 0, None
             elif not status.whole and status.since is None and not status.failed:
                 status.since = now
 
 
 def _list_pending(cluster: Cluster, job_id: str) -> list[int]:
-    """Return the members (rows) of a gang that wait, in their order."""
+    """Return the waiting members (rows) of a gang, in the order of the gang's members."""
     rows = np.fromiter(cluster.jobs.members(job_id), dtype=np.int64)
     found: list[int] = rows[cluster.tasks.state[rows] == int(TaskPhase.PENDING)].tolist()
     return found
 
 
-def _state(cluster: Cluster, job: Job, status: _GangStatus, evictions: PendingEvictions) -> GangState:
-    """Return the state of a gang to report: its progress, and what it waits for."""
+def _build_state(cluster: Cluster, job: Job, status: _GangStatus, evictions: PendingEvictions) -> GangState:
+    """Return the state of a gang to be reported: its phase, its placed members, and what it waits for."""
     bound, assumed, leaving = count_members(cluster, job.id)
     phase, message = GangPhase.WAITING, status.message
     if is_bound_whole(cluster, job):

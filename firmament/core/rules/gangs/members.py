@@ -1,10 +1,10 @@
-"""The members of a gang: how many are where, and which can be tried, bound again or must be held back.
+"""The members of a gang: how many are on machines, and which can be tried, are bound again, or must be held back.
 
-- A group with rules may have members beyond its size: they wait until one of the others leaves (`Surplus`).
-- A member whose binding was refused is bound again where it is, some times, before it loses the place (`Rebinding`).
-- A gang that runs as a whole may have further tasks waiting, each for a place of its own. If more important tasks make
-  the gang go as a whole in the very round in which such a task finds a place, the place is not given, so that no half
-  of a gang is left (`hold_back_decisions`).
+- A group with rules may have members beyond its size: these wait until another member leaves (`Surplus`).
+- A member whose binding was refused is bound on the same machine again, a few times, before it loses its place
+(`Rebinding`). - A running gang may have further tasks that wait, each for a place of its own. If a round evicts the
+whole gang for more important tasks and places such a task too, the task is held back, so that no part of a gang is
+left (`hold_back_decisions`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from firmament.core.tree_solver.nested.lacking import count_missing, explain_inc
 
 
 def lacking(cluster: Cluster, job: Job) -> int:
-    """Return how many more members a gang needs on machines; those that have been told to go do not count."""
+    """Return how many more members a gang needs on machines; members that were asked to leave do not count."""
     if job.groups:
         return lacking_beside(cluster, job, ())
     bound, assumed, _ = count_members(cluster, job.id)
@@ -41,12 +41,12 @@ def lacking_beside(cluster: Cluster, job: Job, others: Iterable[int]) -> int:
 
 
 def count_lacking(job: Job, have: Counter[str]) -> int:
-    """Return how many members a tree of groups lacks with ``have`` in each group: of some group, or in all."""
+    """Return how many members a tree of groups lacks if its groups have ``have`` members: for its groups, or in all."""
     return max(count_missing(job.groups, have)[""], job.min_members - have.total())
 
 
 def count_by_group(cluster: Cluster, job: Job, others: Iterable[int] = ()) -> Counter[str]:
-    """Return how many members each group of a job's tree has on machines and stay there, with ``others`` (rows)."""
+    """Return by group of a job's tree the number of members that stay on machines, plus ``others`` (rows)."""
     tasks = cluster.tasks
     members = np.array(cluster.jobs.members(job.id), dtype=np.int64)
     state = tasks.state[members]
@@ -60,36 +60,38 @@ def name_group(cluster: Cluster, row: int) -> str:
 
 
 def count_placed(cluster: Cluster, job_id: str) -> int:
-    """Return how many members of a job are bound or assumed, and have not been told to go."""
+    """Return how many members of a job are bound or assumed, and not asked to leave."""
     bound, assumed, _ = count_members(cluster, job_id)
     return bound + assumed
 
 
 def count_together(job: Job, held: int) -> int:
-    """Return how many further members of a gang go together if so many are on machines, whatever groups they are in."""
+    """Return how many further members of a gang must be placed together if ``held`` are on machines; groups do not
+    matter.
+    """
     return job.min_members - held
 
 
 def is_bound_whole(cluster: Cluster, job: Job) -> bool:
-    """Return whether all that a gang needs is bound."""
+    """Return whether all members that a gang needs are bound."""
     if job.groups:
         tasks = cluster.tasks
-        staying = staying_members(cluster, job.id)
+        staying = list_staying_members(cluster, job.id)
         bound = staying[tasks.state[staying] == int(TaskPhase.BOUND)].tolist()
         have = Counter(name_group(cluster, row) for row in bound)
         return bool(bound) and count_lacking(job, have) <= 0
     return count_members(cluster, job.id)[0] >= job.min_members
 
 
-def staying_members(cluster: Cluster, job_id: str) -> Int64:
-    """Return rows of the members of a job that are on known machines, and have not been told to go."""
+def list_staying_members(cluster: Cluster, job_id: str) -> Int64:
+    """Return the rows of the members of a job that are on known machines and not asked to leave."""
     tasks = cluster.tasks
     members = np.array(cluster.jobs.members(job_id), dtype=np.int64)
     return members[(tasks.machine[members] >= 0) & ~tasks.leaving[members]]
 
 
-def able_members(cluster: Cluster, job: Job, now: float) -> list[int]:
-    """Return rows of the members of a gang that could be tried now, unschedulable ones included."""
+def list_able_members(cluster: Cluster, job: Job, now: float) -> list[int]:
+    """Return the rows of the members of a gang that can be tried now, including unschedulable ones."""
     tasks = cluster.tasks
     members = np.array(cluster.jobs.members(job.id), dtype=np.int64)
     able = (tasks.state[members] == int(TaskPhase.PENDING)) & ~tasks.refused[members]
@@ -97,7 +99,9 @@ def able_members(cluster: Cluster, job: Job, now: float) -> list[int]:
 
 
 def count_members(cluster: Cluster, job_id: str) -> tuple[int, int, int]:
-    """Return members of a job that are bound to stay, assumed, and told to go."""
+    """Return the numbers of members of a job that are bound, assumed, and asked to leave; the first two without the
+    last.
+    """
     tasks = cluster.tasks
     members = np.array(cluster.jobs.members(job_id), dtype=np.int64)
     leaving = tasks.leaving[members]
@@ -107,7 +111,7 @@ def count_members(cluster: Cluster, job_id: str) -> tuple[int, int, int]:
 
 
 def count_spare(job: Job, members: int) -> int:
-    """Return how many of so many members on machines may be evicted before the gang goes as a whole."""
+    """Return how many of ``members`` on machines may be evicted before the whole gang must be evicted."""
     return 0 if job.disrupted_whole or job.groups else max(0, members - job.min_members)
 
 
@@ -120,18 +124,18 @@ def breaks_up(cluster: Cluster, job: Job, leaving: int) -> bool:
 
 
 def shrink(job: Job, members: int) -> Job:
-    """Return a gang that needs so many members fewer."""
+    """Return a gang that needs ``members`` fewer members, at least 1."""
     return replace(job, min_members=max(1, job.min_members - members))
 
 
 class Surplus:
-    """The members that are held back, and the message for them."""
+    """Holds back members, and keeps the messages for them."""
 
     def __init__(self) -> None:
         self.untold: list[tuple[str, str]] = []
 
     def hold_back(self, cluster: Cluster, job: Job, able: list[int], need: int) -> list[int]:
-        """Hold back the tasks in ``able`` (rows) beyond ``need``; returns the others, those that came first."""
+        """Hold back the tasks in ``able`` (rows) beyond ``need``; returns the others, which are the oldest."""
         tasks = cluster.tasks
         able = sorted(able, key=lambda row: (tasks.created[row], natural_key(tasks.name[row]), row))
         beyond = able[need:]
@@ -144,8 +148,10 @@ class Surplus:
     def hold_back_incomplete(
         self, cluster: Cluster, job: Job, able: list[int], need: int
     ) -> tuple[list[int], int]:
-        """Hold back the tasks in ``able`` (rows) whose groups in a tree lack others; returns those that are left, and
-        how many of them the tree needs: more than there are if it lacks some itself.
+        """Hold back the tasks in ``able`` (rows) whose groups in a tree lack members.
+
+        Returns the other tasks, and how many of them the tree needs: more than there are if the tree itself lacks
+        members.
         """
         have = count_by_group(cluster, job, able)
         if count_lacking(job, have) > 0:
@@ -161,7 +167,7 @@ class Surplus:
         return able, max(1, need) if able else 0
 
     def take_notices(self, cluster: Cluster) -> list[Unscheduled]:
-        """Return new messages for members, once."""
+        """Return the messages for members that are new, and forget them."""
         tasks = cluster.tasks
         news: dict[str, list[str]] = {}
         for uid, message in self.untold:
@@ -174,22 +180,20 @@ class Surplus:
 
 
 TRIES_IN_PLACE = 3
-"""Bindings of a member that are tried on one machine before the place is given up."""
+"""How many bindings of a member are tried on one machine before its place is given up."""
 
 
 class Rebinding:
     """The members that keep their places until their bindings are tried again, after a back-off.
 
-    ``came``: by uid, the place of each in the order of arrivals.
+    ``came``: uid -> ``TaskTable.came`` of the member, by which a later placement of the same task is told apart.
     """
 
     def __init__(self) -> None:
         self.came: dict[str, int] = {}
 
     def keeps_place(self, cluster: Cluster, task: int) -> bool:
-        """Return whether a task whose binding was refused is a member to be bound again where it is, after
-        its back-off.
-        """
+        """Return whether a task whose binding was refused keeps its place; if so, remember to bind it there again."""
         tasks = cluster.tasks
         job = cluster.jobs.gang(tasks.job[task])
         if job is None or tasks.machine[task] < 0 or tasks.failures[task] % TRIES_IN_PLACE == 0:
@@ -198,14 +202,14 @@ class Rebinding:
         return True
 
     def due(self, cluster: Cluster, now: float) -> list[Delta]:
-        """Return bindings of members that are to be tried again in their places.
+        """Return the deltas that bind members again in their places, now that their back-off has ended.
 
-        A member whose machine has gone meanwhile has lost its place, and waits for another one.
+        A member whose machine has gone gives up its place, and waits for another.
         """
         tasks = cluster.tasks
         deltas = []
         for uid in sorted(self.came):
-            task = self._still_placed(cluster, uid)
+            task = self._find_still_placed(cluster, uid)
             if task is None:
                 del self.came[uid]
             elif tasks.machine[task] < 0:
@@ -217,19 +221,19 @@ class Rebinding:
         return deltas
 
     def next_in(self, cluster: Cluster, now: float) -> float | None:
-        """Return seconds until a member is to be bound again, or has lost its place; None if there is none."""
+        """Return the seconds until the next member is to be bound again; 0 if one has lost its machine; None without
+        members.
+        """
         waits = []
         for uid in self.came:
-            task = self._still_placed(cluster, uid)
+            task = self._find_still_placed(cluster, uid)
             if task is not None:
                 lost = cluster.tasks.machine[task] < 0
                 waits.append(0.0 if lost else max(0.0, float(cluster.tasks.not_before[task]) - now))
         return min(waits, default=None)
 
-    def _still_placed(self, cluster: Cluster, uid: str) -> int | None:
-        """Return row of a task whose binding is to be tried again, None if it has not stayed in its place
-        since.
-        """
+    def _find_still_placed(self, cluster: Cluster, uid: str) -> int | None:
+        """Return the row of a task whose binding is to be tried again; None if it has not stayed in its place."""
         tasks = cluster.tasks
         task = tasks.row_of.get(uid)
         same = (
@@ -241,26 +245,25 @@ class Rebinding:
 def hold_back_decisions(
     cluster: Cluster, preemption: PreemptionProblem, decided: Sequence[PreemptionDecision], guests: Int64
 ) -> tuple[list[PreemptionDecision], Bool]:
-    """Return the decisions without those for tasks (``guests``, int64[N] rows) whose gang goes, and which are
-    left: bool[N].
+    """Return the decisions whose tasks are not of a gang that the decisions evict, and bool[N]: which are kept.
 
-    If several tasks need a victim, the eviction is recorded for one of those that stay; no victim is evicted only for a
-    task that is held back.
+    ``guests``: int64[N], rows of the tasks for which the decisions evict others. If a victim of a dropped decision is
+    needed by a kept decision too, its eviction moves to that one; no victim is evicted only for a dropped decision.
     """
     kept: Bool = np.ones(len(decided), dtype=np.bool_)
-    going = _going(cluster, preemption, decided)
+    going = _find_leaving_gangs(cluster, preemption, decided)
     if going:
         kept = np.array([cluster.tasks.job[int(guest)] not in going for guest in guests], dtype=np.bool_)
     left = [each for each, keep in zip(decided, kept.tolist(), strict=True) if keep]
     for index in np.flatnonzero(~kept).tolist():
-        _hand_over(decided[index], left)
+        _reassign_victims(decided[index], left)
     return left, kept
 
 
-def _going(
+def _find_leaving_gangs(
     cluster: Cluster, preemption: PreemptionProblem, decided: Sequence[PreemptionDecision]
 ) -> set[str]:
-    """Return gangs that would lose all their members."""
+    """Return the jobs of the gangs that would lose all their placed members."""
     tasks, jobs = cluster.tasks, cluster.jobs
     if not jobs.gangs:
         return set()
@@ -276,8 +279,8 @@ def _going(
     }
 
 
-def _hand_over(lost: PreemptionDecision, left: list[PreemptionDecision]) -> None:
-    """Let the first that counts on them as well tell the victims of a decision that is dropped."""
+def _reassign_victims(lost: PreemptionDecision, left: list[PreemptionDecision]) -> None:
+    """Move the victims of a dropped decision to the first kept decision that also waits for them."""
     for victim in lost.evicts:
         for index, other in enumerate(left):
             if victim in other.awaits:
@@ -286,14 +289,14 @@ def _hand_over(lost: PreemptionDecision, left: list[PreemptionDecision]) -> None
                 break
 
 
-# --- Names in the order that people expect: ``worker-2`` before ``worker-10``.
+# --- Natural order of names: ``worker-2`` before ``worker-10``.
 
 
 _DIGITS = re.compile(r"([0-9]+)")
 
 
 def natural_key(name: str) -> tuple[tuple[str, int, str, str], ...]:
-    """Return what names sort by: runs of digits as numbers, the rest as text."""
+    """Return the key by which names are sorted: runs of digits as numbers, the rest as text."""
     parts = _DIGITS.split(name)
     texts, numbers = parts[::2], [*parts[1::2], ""]
     # Of two numbers without leading zeros the longer one is larger.

@@ -1,1 +1,1 @@
-"""Quotas: how much the tasks of a queue, and of a tree of queues, take together in the whole cluster."""
+"""Quotas: the amounts that tasks of a queue, or of a tree of queues, may take together in the whole cluster."""

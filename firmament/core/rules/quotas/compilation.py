@@ -1,8 +1,8 @@
-"""Makes the quotas of a round out of records, machines, and the tasks that have machines.
+"""Builds the quotas of a round from records, machines, and the tasks that have machines.
 
-The requests of all tasks with a machine count as used, even if the machine is unknown at present. Which of several
-flavors of its machine a task takes is written down nowhere; tasks with the least choice take theirs first, then those
-that came first, so that it comes out as it was decided, or better.
+The requests of all tasks with a machine count as used, even if the machine is unknown at present. No record says which
+flavor a task took if several cover its machine. So tasks with the fewest flavors to choose from are counted first, and
+of these the tasks that were placed first; that gives the flavors that were decided, or a better choice.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ from firmament.core.rules.taint_toleration import mark_tolerated, tolerates
 from firmament.core.state.cluster import Cluster
 
 QUEUE = ("queue",)
-"""The field by which tasks draw on quotas."""
+"""The field of a class that names the queue on whose quota its tasks draw."""
 
 
 @dataclass(frozen=True)
 class StatedQuotas:
-    """The quotas and flavors as their records state them, as arrays."""
+    """The quotas and flavors that the records state, by name and as arrays."""
 
     quotas: dict[str, StatedQuota]
-    """By name, faulty ones too."""
+    """By name, those with a fault too."""
     flavors: dict[str, StatedFlavor]
     """By name."""
 
@@ -66,18 +66,18 @@ class StatedQuotas:
         return above
 
     def root_of(self, name: str) -> str:
-        """Return the quota at the top of the tree that one is in; "" if it is none, or faulty."""
+        """Return the name of the quota at the top of a quota's tree; "" if the quota is unknown, or has a fault."""
         quota = self.quotas.get(name)
         return "" if quota is None or quota.fault else self._path(quota)[-1]
 
     @cached_property
     def row_of(self) -> dict[str, int]:
-        """The node of each quota without fault."""
+        """By name, the row in ``nodes`` of each quota without fault."""
         return {quota.name: row for row, quota in enumerate(self.nodes)}
 
     @cached_property
     def columns(self) -> dict[tuple[str, str], int]:
-        """The column of each flavor and resource that some quota speaks of."""
+        """By (flavor, resource), the column of each pair that some quota states."""
         stated = {
             (flavor, resource)
             for quota in self.nodes
@@ -91,12 +91,12 @@ class StatedQuotas:
 
     @cached_property
     def flavor_names(self) -> tuple[str, ...]:
-        """Names of the flavors of columns."""
+        """The names of the flavors of ``columns``, each once."""
         return tuple(dict.fromkeys(flavor for flavor, _ in self.columns))
 
     @cached_property
     def resource_names(self) -> tuple[str, ...]:
-        """Names of the resources of columns."""
+        """The names of the resources of ``columns``, each once."""
         return tuple(dict.fromkeys(resource for _, resource in self.columns))
 
     @cached_property
@@ -123,7 +123,7 @@ class StatedQuotas:
         )
 
     def find_draw(self, content: TaskClass) -> Draw:
-        """Return what a task of a class takes of quotas."""
+        """Return what a task of a class takes of its queue's quota, or why the queue admits no such task."""
         quota = self.quotas.get(content.queue)
         if quota is None:
             return Draw(-1, refused=f"quota: queue {content.queue} does not exist")
@@ -131,7 +131,9 @@ class StatedQuotas:
             return Draw(-1, refused=f"quota: queue {content.queue} admits nobody ({quota.fault})")
         asked = {resource: amount for resource, amount in content.requests if amount > 0}
         groups = tuple(
-            self._ask(group, {name: asked[name] for name in group.resources if name in asked}, content)
+            self._build_draw_group(
+                group, {name: asked[name] for name in group.resources if name in asked}, content
+            )
             for group in quota.groups
             if not asked.keys().isdisjoint(group.resources)
         )
@@ -144,21 +146,25 @@ class StatedQuotas:
             return Draw(node, groups, f"quota: no flavor of queue {content.queue} is for such a task")
         return Draw(node, groups)
 
-    def _ask(self, group: FlavorGroup, asked: Mapping[str, int], content: TaskClass) -> DrawGroup:
-        known = [name for name in group.flavors if name in self.flavors and self._suits(name, content)]
+    def _build_draw_group(
+        self, group: FlavorGroup, asked: Mapping[str, int], content: TaskClass
+    ) -> DrawGroup:
+        known = [
+            name for name in group.flavors if name in self.flavors and self._tolerates_flavor(name, content)
+        ]
         return DrawGroup(
             tuple(self.flavor_names.index(name) for name in known),
             tuple(tuple(self.columns[name, resource] for resource in asked) for name in known),
             tuple(asked.values()),
         )
 
-    def _suits(self, name: str, content: TaskClass) -> bool:
-        """Return whether a task tolerates the taints of a flavor."""
+    def _tolerates_flavor(self, name: str, content: TaskClass) -> bool:
+        """Return whether tasks of a class tolerate the taints of the flavor ``name``."""
         return all(tolerates(content, taint) for taint in self.flavors[name].marks)
 
 
 def read_book(cluster: Cluster) -> StatedQuotas:
-    """Return the quotas of a cluster, read anew where records have changed."""
+    """Return the quotas of a cluster; they are read again only after records have changed."""
 
     def read() -> StatedQuotas:
         payloads = cluster.records.payloads
@@ -170,17 +176,17 @@ def read_book(cluster: Cluster) -> StatedQuotas:
 
 
 def compile_quotas(cluster: Cluster, shapes: Sequence[int], without: int = -1) -> QuotaTerms | None:
-    """Return the quotas of a round of such shapes (rows of the table); None if no shape draws on one.
+    """Return the quotas for a round of ``shapes`` (rows of the shape table); None if no shape draws on a quota.
 
-    ``without``: row of a task that is not counted where it is.
+    ``without``: row of a task that is not counted on its machine; -1 for none.
     """
     contents = [cluster.classes.shapes[shape] for shape in shapes]
     return build_terms(cluster, contents, without) if any(content.queue for content in contents) else None
 
 
 def build_terms(cluster: Cluster, contents: Sequence[TaskClass], without: int = -1) -> QuotaTerms:
-    """Return all quotas with their present use, and what tasks of some classes take of them."""
-    book, draws = read_book(cluster), _Draws()
+    """Return all quotas with their present use, and what a task of each of ``contents`` takes of them."""
+    book, draws = read_book(cluster), _DrawNumbers()
     draw = np.array([draws.number_draw(book, content) for content in contents], dtype=np.int64)
     residents = list(_list_residents(cluster, book, draws, without))
     kind, covers = _find_kinds(cluster, book)
@@ -188,8 +194,8 @@ def build_terms(cluster: Cluster, contents: Sequence[TaskClass], without: int = 
         tree=book.tree,
         names=tuple(quota.name for quota in book.nodes),
         columns=tuple(book.columns),
-        flavor=_number([flavor for flavor, _ in book.columns], book.flavor_names),
-        resource=_number([resource for _, resource in book.columns], book.resource_names),
+        flavor=_find_places([flavor for flavor, _ in book.columns], book.flavor_names),
+        resource=_find_places([resource for _, resource in book.columns], book.resource_names),
         own=np.zeros_like(book.tree.subtree),
         weight=np.array([quota.weight for quota in book.nodes], dtype=np.float64),
         fair=np.array([quota.fair for quota in book.nodes], dtype=np.bool_),
@@ -204,13 +210,13 @@ def build_terms(cluster: Cluster, contents: Sequence[TaskClass], without: int = 
     return _book_residents(terms, residents)
 
 
-def _number(names: Sequence[str], among: Sequence[str]) -> Int64:
+def _find_places(names: Sequence[str], among: Sequence[str]) -> Int64:
     row_of = {name: row for row, name in enumerate(among)}
     return np.array([row_of[name] for name in names], dtype=np.int64)
 
 
 def _encode_policies(stated: Sequence[QuotaPreemption]) -> dict[str, Any]:
-    """Return the policies of preemption as arrays, by fields of `QuotaTerms`."""
+    """Return the preemption policies of all quotas as arrays, by name of the field of `QuotaTerms`."""
     endless = np.iinfo(np.int64).max
     thresholds = [endless if each.threshold is None else each.threshold for each in stated]
     return {
@@ -223,7 +229,9 @@ def _encode_policies(stated: Sequence[QuotaPreemption]) -> dict[str, Any]:
 
 
 def number_draws(cluster: Cluster, terms: QuotaTerms, classes: Sequence[int]) -> Int64:
-    """Return int64[N]: the draws, by their numbers in ``terms``, of classes (rows); -1 for none that is there."""
+    """Return int64[N]: for each class (row), the number in ``terms`` of what a task takes; -1: nothing, or not in
+    there.
+    """
     book = read_book(cluster)
     number = {draw: place for place, draw in enumerate(terms.draws)}
     contents = [cluster.classes.rows[row].content for row in classes]
@@ -231,15 +239,15 @@ def number_draws(cluster: Cluster, terms: QuotaTerms, classes: Sequence[int]) ->
     return np.array(found, dtype=np.int64)
 
 
-class _Draws:
-    """Numbers what tasks take; classes that take the same have one number."""
+class _DrawNumbers:
+    """Numbers what tasks take of quotas; classes whose tasks take the same share a number."""
 
     def __init__(self) -> None:
         self.known: dict[Draw, int] = {}
         self._of_content: dict[tuple[object, ...], int] = {}
 
     def number_draw(self, book: StatedQuotas, content: TaskClass) -> int:
-        """Return the number of what a task of a class takes; -1: nothing."""
+        """Return the number of what a task of a class takes of quotas; -1: nothing."""
         if not content.queue:
             return -1
         key = content.queue, content.requests, mark_tolerated(content)
@@ -250,9 +258,9 @@ class _Draws:
 
 
 def _find_kinds(cluster: Cluster, book: StatedQuotas) -> tuple[Int64, Bool]:
-    """Return int64[M], the kind of each machine, and bool[D, F], which flavors cover those of a kind.
+    """Return int64[M], the kind of each machine, and bool[D, F], which flavors cover the machines of each kind.
 
-    The last kind stands for unknown machines, which may be of any flavor.
+    The last kind stands for unknown machines, which every flavor may cover.
     """
     machines = cluster.machines
     covering = np.zeros((len(book.flavor_names), len(machines)), dtype=np.bool_)
@@ -265,9 +273,12 @@ def _find_kinds(cluster: Cluster, book: StatedQuotas) -> tuple[Int64, Bool]:
 
 
 def _list_residents(
-    cluster: Cluster, book: StatedQuotas, draws: _Draws, without: int
+    cluster: Cluster, book: StatedQuotas, draws: _DrawNumbers, without: int
 ) -> Iterator[tuple[int, int, int]]:
-    """Yield draw, machine (-1: not known) and number of the tasks that have machines, the first to come first."""
+    """Yield (number of what each takes, machine, number of tasks) of the tasks with machines, earliest placed first.
+
+    The machine is a row; -1: it is unknown.
+    """
     classes = cluster.classes.list_stating(QUEUE)
     tasks = cluster.tasks
     size = len(tasks.uid)
@@ -288,7 +299,7 @@ def _list_residents(
 
 
 def _book_residents(terms: QuotaTerms, residents: Sequence[tuple[int, int, int]]) -> QuotaTerms:
-    """Return the quotas with what tasks on machines use."""
+    """Return ``terms`` with what the tasks on machines use, given by ``_list_residents``."""
     room = QuotaRoom(terms)
     unknown = len(terms.covers) - 1
     sums: dict[tuple[int, int], int] = {}

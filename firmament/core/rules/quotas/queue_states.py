@@ -1,4 +1,4 @@
-"""The reports on quotas after each round: the use of those that have changed, and who waits."""
+"""Reports after each round the quotas whose use, or number of waiting tasks, has changed."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from firmament.core.state.tasks import TaskPhase
 
 @dataclass(frozen=True, slots=True)
 class _QuotaFigures:
-    """Figures of all quotas without fault, a row each."""
+    """The figures of all quotas without fault; one row per quota."""
 
     names: tuple[str, ...]
     """The names of the N quotas."""
     columns: tuple[tuple[str, str], ...]
     """Flavor and resource of each of the J columns."""
     total: Int64
-    """int64[N, J], amounts used at a quota and below it."""
+    """int64[N, J], the amounts used by tasks of a quota and of quotas below it."""
     borrowed: Int64
-    """int64[N, J], amounts that it uses beyond its own."""
+    """int64[N, J], the amounts that a quota uses beyond its own."""
     available: Int64
-    """int64[N, J], amounts that are left to it."""
+    """int64[N, J], the amounts that tasks of a quota can still take."""
     stated: Bool
-    """bool[N, J], where it has a quota of its own."""
+    """bool[N, J], whether a quota states a nominal amount for the column."""
     waiting: Int64
-    """int64[N], tasks without a machine."""
+    """int64[N], number of a quota's tasks without a machine."""
     admitted: Int64
-    """int64[N], tasks with one."""
+    """int64[N], number of a quota's tasks with a machine."""
 
     def find_changed(self, before: _QuotaFigures | None) -> Int64:
-        """Return the rows that differ from those of the same name before."""
+        """Return the rows whose figures differ from ``before``; all rows if names or columns differ."""
         every = np.arange(len(self.names))
         if before is None or (before.names, before.columns) != (self.names, self.columns):
             return every
@@ -52,7 +52,7 @@ class _QuotaFigures:
         return every[~same]
 
     def describe(self, row: int) -> QueueState:
-        """Return one quota with its figures."""
+        """Return the state of one quota (row), to be reported."""
         shown = np.flatnonzero(self.stated[row] | (self.total[row] > 0)).tolist()
         uses = tuple(
             QuotaUse(
@@ -67,35 +67,35 @@ class _QuotaFigures:
 
 
 class QueueStates:
-    """Remembers what has been told of the quotas of a cluster."""
+    """Remembers which states of a cluster's quotas were reported last."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._told: _QuotaFigures | None = None
-        self._faults: dict[str, QueueState] = {}
+        self._reported: _QuotaFigures | None = None
+        self._reported_faults: dict[str, QueueState] = {}
 
     def list_changed(self) -> tuple[QueueState, ...]:
-        """Return the state of each quota whose state has changed since it was last reported."""
+        """Return the state of each quota that has changed since the last report."""
         cluster = self._cluster
         if not cluster.records.payloads.get(QUOTA_RECORD):
-            self._told, self._faults = None, {}
+            self._reported, self._reported_faults = None, {}
             return ()
         waiting, admitted = _count_tasks(cluster)
-        figures = _measure(cluster, waiting, admitted)
-        changed = [figures.describe(row) for row in figures.find_changed(self._told).tolist()]
-        self._told = figures
+        figures = _compute_figures(cluster, waiting, admitted)
+        changed = [figures.describe(row) for row in figures.find_changed(self._reported).tolist()]
+        self._reported = figures
         faulty = {
             name: QueueState(name, (), waiting.get(name, 0), admitted.get(name, 0), quota.fault)
             for name, quota in read_book(cluster).quotas.items()
             if quota.fault
         }
-        changed += [state for name, state in faulty.items() if self._faults.get(name) != state]
-        self._faults = faulty
+        changed += [state for name, state in faulty.items() if self._reported_faults.get(name) != state]
+        self._reported_faults = faulty
         return tuple(changed)
 
 
 def _count_tasks(cluster: Cluster) -> tuple[dict[str, int], dict[str, int]]:
-    """Return by queue how many tasks have no machine, and how many have one."""
+    """Return by queue the number of tasks without a machine, and of tasks with a machine."""
     classes = cluster.classes.list_stating(QUEUE)
     tasks, rows = cluster.tasks, cluster.classes.rows
     size = len(tasks.uid)
@@ -111,7 +111,7 @@ def _count_tasks(cluster: Cluster) -> tuple[dict[str, int], dict[str, int]]:
     return counts[0], counts[1]
 
 
-def _measure(cluster: Cluster, waiting: dict[str, int], admitted: dict[str, int]) -> _QuotaFigures:
+def _compute_figures(cluster: Cluster, waiting: dict[str, int], admitted: dict[str, int]) -> _QuotaFigures:
     terms: QuotaTerms = build_terms(cluster, ())
     use, tree = QuotaRoom(terms).use, terms.tree
     own = np.zeros_like(tree.subtree, dtype=np.bool_)

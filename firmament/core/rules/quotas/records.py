@@ -1,4 +1,4 @@
-"""Reads the records of quotas and flavors. What cannot be read admits nobody, and says why; it stops no other queue."""
+"""Reads the records of quotas and flavors. A quota that cannot be read admits no tasks, and says why; others do."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from firmament.core.model import EFFECTS, MAX_QUANTITY, Taint, Toleration
 from firmament.core.selectors.taints import HARD_EFFECTS, is_tolerated
 
 Amounts = Mapping[tuple[str, str], int]
-"""By flavor and resource."""
+"""Amounts by (flavor, resource)."""
 
 WITHIN = ("Never", "LowerPriority", "LowerOrNewerEqualPriority")
 RECLAIM = ("Never", "LowerPriority", "Any")
@@ -22,20 +22,20 @@ CAN_BORROW = ("MayStopSearch", "TryNextFlavor")
 ORDERS = ("BestEffortFIFO", "StrictFIFO")
 
 MOST_DEEP = 32
-"""Levels of a tree of quotas."""
+"""The most levels of a tree of quotas."""
 
 
 MOST_NAMES = 256
-"""Flavors, and resources, of one quota."""
+"""The most flavors, and the most resources, of one quota."""
 
 
 class _MalformedError(Exception):
-    """Says what is wrong with a payload."""
+    """A payload cannot be read; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class FlavorGroup:
-    """Resources of which a task takes all in one flavor; flavors in order of preference."""
+    """Resources that a task takes all from one flavor; ``flavors`` are in order of preference."""
 
     resources: tuple[str, ...]
     flavors: tuple[str, ...]
@@ -43,18 +43,18 @@ class FlavorGroup:
 
 @dataclass(frozen=True, slots=True)
 class QuotaPreemption:
-    """Which tasks those of a queue may evict to have quota, in the words of `QUOTA_RECORD`."""
+    """Which other tasks a queue's tasks may evict to have quota, in the words of `QUOTA_RECORD`."""
 
     within: str = "Never"
-    """Which tasks of the same queue."""
+    """Which tasks of the same queue they may evict."""
     reclaim: str = "Never"
-    """Which tasks of queues that have borrowed what this queue is due."""
+    """Which tasks of queues that have borrowed from this queue's own quota."""
     borrow: str = "Never"
     """Which tasks of other queues while this queue borrows."""
     threshold: int | None = None
-    """The highest priority of tasks that are evicted by ``borrow``; None: any that is lower."""
+    """The highest priority of tasks that ``borrow`` evicts; None: any priority below that of the waiting task."""
     strategies: tuple[str, ...] = STRATEGIES
-    """By which shares who borrows takes from who borrows more."""
+    """The comparisons of shares that let a borrowing queue evict tasks of a queue that borrows more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,33 +62,33 @@ class StatedQuota:
     """One quota, as its record states it; see `QUOTA_RECORD`."""
 
     name: str
-    """Its name."""
+    """Name of the quota."""
     parent: str = ""
     """Name of the quota above it, "" for none."""
     groups: tuple[FlavorGroup, ...] = ()
-    """Its flavors, by the resources that are asked for of them."""
+    """Groups of resources, each with the flavors from which tasks may take them."""
     nominal: Amounts = field(default_factory=dict)
-    """What it brings in."""
+    """The amounts of its own, which it brings into the tree."""
     borrowing: Amounts = field(default_factory=dict)
-    """The most that it may use beyond its own; no limit where absent."""
+    """The most that it may use beyond its own amounts; no limit where absent."""
     lending: Amounts = field(default_factory=dict)
-    """The most of its own quota that others may use; all if absent."""
+    """The most of its own amounts that other quotas may use; all where absent."""
     limit: Amounts = field(default_factory=dict)
-    """The most that is used of it and below it; no limit where absent."""
+    """The most that it and the quotas below it may use together; no limit where absent."""
     guarantee: Amounts = field(default_factory=dict)
-    """How much of its own it never lends."""
+    """The part of its own amounts that it never lends."""
     weight: float = 1.0
-    """Its share among those that borrow."""
+    """Its weight when borrowed amounts are shared out among quotas."""
     fair: bool = False
-    """Whether who borrows least comes first."""
+    """Whether queues that borrow least are served first."""
     strict: bool = False
-    """Whether its tasks come strictly one after another."""
+    """Whether its tasks are placed strictly in their order, so that a task that waits holds up the next."""
     sparing: bool = False
-    """Whether its tasks rather take a later flavor than borrow in an earlier one."""
+    """Whether its tasks prefer a later flavor to borrowing in an earlier flavor."""
     preemption: QuotaPreemption = QuotaPreemption()
-    """Whom its tasks may evict for quota."""
+    """Which tasks its tasks may evict for quota."""
     uncovered: bool = False
-    """Whether resources that no group has are not limited, rather than refused."""
+    """Whether requests for resources of no group are unlimited; otherwise such tasks are not admitted."""
     fault: str = ""
     """Why it admits no tasks, "" if it does."""
 
@@ -98,19 +98,19 @@ class StatedFlavor:
     """The machines that a flavor covers, as its record says."""
 
     labels: tuple[tuple[str, str], ...] = ()
-    """What machines must have."""
+    """Labels that the machines have, (key, value) each."""
     marks: tuple[Taint, ...] = ()
-    """Taints that tasks must tolerate, those left out for which the flavor has tolerations itself."""
+    """Hard taints that tasks must tolerate, without those that the flavor itself tolerates for them."""
 
 
 def read_quotas(payloads: Mapping[str, bytes]) -> dict[str, StatedQuota]:
-    """Return the quotas by name, in order of their names. Quotas below one with a fault are left out as well."""
-    quotas = {name: _read(name, payloads[name]) for name in sorted(payloads)}
+    """Return the quotas by name, in order of their names. Quotas without a sound path to the top have a fault."""
+    quotas = {name: _read_quota(name, payloads[name]) for name in sorted(payloads)}
     return {name: _check_path(quota, quotas) for name, quota in quotas.items()}
 
 
 def _check_path(quota: StatedQuota, quotas: Mapping[str, StatedQuota]) -> StatedQuota:
-    """Return a quota, with a fault if those above it are not there, go round in circles, or are too many."""
+    """Return a quota, with a fault if a quota above it does not exist, or they form a circle, or are too many."""
     if quota.fault:
         return quota
     seen, above = [quota.name], quota.parent
@@ -127,14 +127,14 @@ def _check_path(quota: StatedQuota, quotas: Mapping[str, StatedQuota]) -> Stated
 
 
 def read_flavors(payloads: Mapping[str, bytes]) -> dict[str, StatedFlavor]:
-    """Return the flavors by name, in order of their names. Those that cannot be read are left out."""
+    """Return the flavors by name, in order of their names. Flavors that cannot be read are left out."""
     found = {}
     for name in sorted(payloads):
         try:
             document = _parse(payloads[name])
-            labels = tuple(sorted(_texts(document.get("labels", {})).items()))
-            taints = tuple(_read_taint(each) for each in _list(document.get("taints", [])))
-            excused = tuple(_read_toleration(each) for each in _list(document.get("tolerations", [])))
+            labels = tuple(sorted(_read_texts(document.get("labels", {})).items()))
+            taints = tuple(_read_taint(each) for each in _read_list(document.get("taints", [])))
+            excused = tuple(_read_toleration(each) for each in _read_list(document.get("tolerations", [])))
         except _MalformedError:
             continue
         hard = (taint for taint in taints if taint.effect in HARD_EFFECTS)
@@ -145,23 +145,25 @@ def read_flavors(payloads: Mapping[str, bytes]) -> dict[str, StatedFlavor]:
 # --- one payload ----------------------------------------------------------------------------------------------------
 
 
-def _read(name: str, payload: bytes) -> StatedQuota:
+def _read_quota(name: str, payload: bytes) -> StatedQuota:
     try:
         document = _parse(payload)
-        parent = _text(document.get("parent", ""), "parent")
+        parent = _read_text(document.get("parent", ""), "parent")
         if document.get("active", True) is not True:
             return StatedQuota(
-                name, parent, fault=_text(document.get("message", ""), "message") or f"{name} is inactive"
+                name,
+                parent,
+                fault=_read_text(document.get("message", ""), "message") or f"{name} is inactive",
             )
-        return _decode(name, parent, document)
+        return _build_quota(name, parent, document)
     except _MalformedError as error:
         return StatedQuota(name, fault=f"{name} cannot be read: {error}")
 
 
-def _decode(name: str, parent: str, document: Mapping[str, Any]) -> StatedQuota:
+def _build_quota(name: str, parent: str, document: Mapping[str, Any]) -> StatedQuota:
     groups = tuple(
-        FlavorGroup(_names(each.get("resources")), _names(each.get("flavors")))
-        for each in map(_object, _list(document.get("flavors", [])))
+        FlavorGroup(_read_names(each.get("resources")), _read_names(each.get("flavors")))
+        for each in map(_read_object, _read_list(document.get("flavors", [])))
     )
     for what in ("resources", "flavors"):
         every = [each for group in groups for each in getattr(group, what)]
@@ -176,31 +178,31 @@ def _decode(name: str, parent: str, document: Mapping[str, Any]) -> StatedQuota:
         name,
         parent,
         groups,
-        _amounts(document, "nominal"),
-        _amounts(document, "borrowing"),
-        _amounts(document, "lending"),
-        _amounts(document, "limit"),
-        _amounts(document, "guarantee"),
+        _read_amounts(document, "nominal"),
+        _read_amounts(document, "borrowing"),
+        _read_amounts(document, "lending"),
+        _read_amounts(document, "limit"),
+        _read_amounts(document, "guarantee"),
         weight=float(weight),
         fair=document.get("fair", False) is True,
-        strict=_choose(document, "order", ORDERS) == "StrictFIFO",
-        preemption=_read_preemption(_object(document.get("preemption") or {})),
-        sparing=_choose(document, "whenCanBorrow", CAN_BORROW) == "TryNextFlavor",
-        uncovered=_choose(document, "uncovered", ("refuse", "allow")) == "allow",
+        strict=_read_choice(document, "order", ORDERS) == "StrictFIFO",
+        preemption=_read_preemption(_read_object(document.get("preemption") or {})),
+        sparing=_read_choice(document, "whenCanBorrow", CAN_BORROW) == "TryNextFlavor",
+        uncovered=_read_choice(document, "uncovered", ("refuse", "allow")) == "allow",
     )
 
 
 def _read_preemption(document: Mapping[str, Any]) -> QuotaPreemption:
-    borrow = _object(document.get("borrow") or {})
+    borrow = _read_object(document.get("borrow") or {})
     threshold = borrow.get("threshold")
     if threshold is not None:
         if isinstance(threshold, bool) or not isinstance(threshold, int):
             raise _MalformedError("preemption.borrow.threshold is no priority")
         threshold = max(-(2**31), min(threshold, 2**31))
     return QuotaPreemption(
-        _choose(document, "within", WITHIN),
-        _choose(document, "reclaim", RECLAIM),
-        _choose(borrow, "policy", BORROW),
+        _read_choice(document, "within", WITHIN),
+        _read_choice(document, "reclaim", RECLAIM),
+        _read_choice(borrow, "policy", BORROW),
         threshold,
         _read_strategies(document.get("strategies") or STRATEGIES),
     )
@@ -215,49 +217,49 @@ def _read_strategies(value: Any) -> tuple[str, ...]:
 
 def _parse(payload: bytes) -> Mapping[str, Any]:
     try:
-        return _object(json.loads(payload))
+        return _read_object(json.loads(payload))
     except (ValueError, RecursionError) as error:
         raise _MalformedError("it is no JSON") from error
 
 
-def _object(value: Any) -> Mapping[str, Any]:
+def _read_object(value: Any) -> Mapping[str, Any]:
     if not isinstance(value, dict):
         raise _MalformedError("an object is missing")
     return value
 
 
-def _list(value: Any) -> list[Any]:
+def _read_list(value: Any) -> list[Any]:
     if not isinstance(value, list):
         raise _MalformedError("a list is missing")
     return value
 
 
-def _text(value: Any, what: str) -> str:
+def _read_text(value: Any, what: str) -> str:
     if not isinstance(value, str):
         raise _MalformedError(f"{what} is no text")
     return value
 
 
-def _names(value: Any) -> tuple[str, ...]:
-    return tuple(_text(each, "a name") for each in _list(value))
+def _read_names(value: Any) -> tuple[str, ...]:
+    return tuple(_read_text(each, "a name") for each in _read_list(value))
 
 
-def _texts(value: Any) -> dict[str, str]:
-    return {key: _text(each, key) for key, each in _object(value).items()}
+def _read_texts(value: Any) -> dict[str, str]:
+    return {key: _read_text(each, key) for key, each in _read_object(value).items()}
 
 
-def _choose(document: Mapping[str, Any], key: str, choices: tuple[str, ...]) -> str:
+def _read_choice(document: Mapping[str, Any], key: str, choices: tuple[str, ...]) -> str:
     value = document.get(key, choices[0])
     if value not in choices:
         raise _MalformedError(f"{key} is none of {', '.join(choices)}")
     return str(value)
 
 
-def _amounts(document: Mapping[str, Any], key: str) -> Amounts:
-    """Return amounts by flavor and resource; those beyond all that there can be count as that."""
+def _read_amounts(document: Mapping[str, Any], key: str) -> Amounts:
+    """Return the amounts under a key by (flavor, resource), each at most `MAX_QUANTITY`."""
     found = {}
-    for flavor, resources in _object(document.get(key) or {}).items():
-        for resource, amount in _object(resources).items():
+    for flavor, resources in _read_object(document.get(key) or {}).items():
+        for resource, amount in _read_object(resources).items():
             if isinstance(amount, bool) or not isinstance(amount, int) or amount < 0:
                 raise _MalformedError(f"{key}.{flavor}.{resource} is no whole number of 0 or more")
             found[flavor, resource] = min(amount, MAX_QUANTITY)
@@ -265,7 +267,7 @@ def _amounts(document: Mapping[str, Any], key: str) -> Amounts:
 
 
 def _read_taint(value: Any) -> Taint:
-    texts = _texts(value)
+    texts = _read_texts(value)
     if texts.get("effect") not in EFFECTS:
         raise _MalformedError("a taint has no effect")
     return Taint(texts.get("key", ""), texts.get("value", ""), texts["effect"])
@@ -274,7 +276,7 @@ def _read_taint(value: Any) -> Taint:
 def _read_toleration(value: Any) -> Toleration:
     known = ("key", "operator", "value", "effect")
     texts: Callable[[str], str] = {
-        key: text for key, text in _object(value).items() if key in known and isinstance(text, str)
+        key: text for key, text in _read_object(value).items() if key in known and isinstance(text, str)
     }.get  # type: ignore[assignment]
     return Toleration(
         texts("key") or "", texts("operator") or "Equal", texts("value") or "", texts("effect") or ""

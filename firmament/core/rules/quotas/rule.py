@@ -1,4 +1,6 @@
-"""The rule of quotas: tasks of a queue are placed as long as its quota, and those above it, have enough left."""
+"""The rule of quotas: a task of a queue is placed only if the queue's quota, and the quotas above it, have enough
+left.
+"""
 
 from __future__ import annotations
 
@@ -13,20 +15,20 @@ from firmament.core.state.cluster import Cluster
 
 
 class Quotas(LimitRule):
-    """What the tasks of queues take together, wherever they are."""
+    """Limits what the tasks of queues take together, on any machine."""
 
     name = "Quotas"
     for_tasks_with = QUEUE
     asked_again = False
 
     def limit(self, cluster: Cluster, demand: RoundDemand, free: Int64) -> tuple[Int64, Sequence[JointRows]]:  # noqa: ARG002
-        """Return no rows: quotas are not of machines."""
+        """Return no rows: quotas limit queues, not machines."""
         return free, ()
 
     def find_quotas(self, cluster: Cluster, demand: RoundDemand) -> QuotaTerms | None:
-        """Return the quotas on which the shapes draw."""
+        """Return all quotas if a shape of the round draws on one; else None."""
         return compile_quotas(cluster, demand.shapes, demand.without)
 
     def get_pool(self, cluster: Cluster, content: TaskClass) -> str:
-        """Return the quota at the top of the tree that a class draws on."""
+        """Return the name of the quota at the top of the tree on which a class draws; "" for none."""
         return read_book(cluster).root_of(content.queue) if content.queue else ""

@@ -1,1 +1,1 @@
-"""Groups whose tasks share out over a tree of machines: compilation, revalidation, explanation."""
+"""Groups whose tasks are distributed over a tree of machines: compilation, revalidation, explanation."""

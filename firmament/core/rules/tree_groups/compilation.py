@@ -1,6 +1,4 @@
-"""Finds a round's groups: jobs that are distributed over the tree of machines, their rules, and their placed
-tasks.
-"""
+"""Compiles a round's tree groups: jobs that are distributed over the tree of machines, with rules and placed tasks."""
 
 from __future__ import annotations
 
@@ -11,7 +9,7 @@ import numpy as np
 
 from cost_models.group_terms import GroupRules, TopologyModel, TopologyTerms
 from cost_models.interface import Int64, MachineColumns
-from firmament.core.rules.gangs.members import natural_key, staying_members
+from firmament.core.rules.gangs.members import list_staying_members, natural_key
 from firmament.core.rules.tree_groups.nested import find_domains, list_labels, nest_groups
 from firmament.core.state.cluster import Cluster
 from firmament.core.tree_solver.groups import NO_GROUPS, GroupTerms, TreeGroup
@@ -20,9 +18,11 @@ from firmament.core.tree_solver.tree import Rule, Tree, build_tree
 
 
 @dataclass(frozen=True, slots=True)
-class Called:
-    """What a round knows of the gangs in it: their jobs, and for each class of the problem its gang (-1: none) and the
-    rows of its tasks.
+class CalledGangs:
+    """The gangs that a round tries.
+
+    ``jobs``: the job of each gang; ``gang``: int64[C], the gang of each class of the problem, -1 for none; ``members``:
+    for each class, the rows of its tasks.
     """
 
     jobs: Sequence[str]
@@ -35,9 +35,9 @@ def compile_groups(
     trees: MachineTrees,
     model: TopologyModel | None,
     columns: MachineColumns,
-    called: Called,
+    called: CalledGangs,
 ) -> GroupTerms:
-    """Return the groups among the gangs of a round, if there are any."""
+    """Return the tree groups among the gangs of a round; `NO_GROUPS` if there are none."""
     ruled = cluster.ruled_gangs
     nested = _compile_nested(cluster, called)
     numbers = [
@@ -48,7 +48,7 @@ def compile_groups(
     terms = model.topology_terms(columns)
     tree, position = trees.build(terms)
     groups = {
-        number: _group(cluster, terms.groups[called.jobs[number]], tree, position, called, number)
+        number: _build_group(cluster, terms.groups[called.jobs[number]], tree, position, called, number)
         for number in numbers
     }
     names = list(cluster.resources.names)
@@ -64,8 +64,8 @@ def compile_groups(
     )
 
 
-def _compile_nested(cluster: Cluster, called: Called) -> GroupTerms:
-    """Return the trees of groups among the gangs of a round."""
+def _compile_nested(cluster: Cluster, called: CalledGangs) -> GroupTerms:
+    """Return the gangs of a round that are trees of groups; `NO_GROUPS` if there are none."""
     jobs = {
         number: job
         for number, name in enumerate(called.jobs)
@@ -86,12 +86,12 @@ def _compile_nested(cluster: Cluster, called: Called) -> GroupTerms:
 
 
 def list_groups(cluster: Cluster) -> frozenset[str]:
-    """Return the jobs that are distributed over the tree."""
+    """Return the jobs that are distributed over the tree of machines."""
     return cluster.ruled_gangs
 
 
 class MachineTrees:
-    """Builds the tree of a round, anew only if machines have come, gone or moved."""
+    """Builds the tree of a round; keeps the last tree unless machines have come, gone or moved."""
 
     def __init__(self) -> None:
         self._terms: TopologyTerms | None = None
@@ -99,7 +99,9 @@ class MachineTrees:
         self._position = np.empty(0, dtype=np.int64)
 
     def build(self, terms: TopologyTerms) -> tuple[Tree, Int64]:
-        """Return the tree; and int64[M], where each machine stands among its leaves, their number if outside."""
+        """Return the tree, and int64[M]: the leaf of each machine, or the number of leaves for machines outside the
+        tree.
+        """
         known = self._terms
         if known is None or known.levels != terms.levels or known.paths != terms.paths:
             placed = {path: row for row, path in enumerate(terms.paths) if path is not None}
@@ -111,45 +113,45 @@ class MachineTrees:
 
 
 def list_ruled_members(cluster: Cluster, tasks: Int64) -> Int64:
-    """Return which of some tasks (rows) belong to a group: the tree comes of labels of machines."""
+    """Return which of ``tasks`` (rows) are in a tree group; labels of machines define the tree."""
     ruled = cluster.ruled_gangs
     members = [row for row in tasks.tolist() if cluster.tasks.job[row] in ruled]
     return np.array(members, dtype=np.int64)
 
 
-def in_natural_order(cluster: Cluster, members: Int64) -> Int64:
-    """Return rows of tasks by their names, with numbers in names compared as numbers."""
+def sort_by_natural_name(cluster: Cluster, members: Int64) -> Int64:
+    """Return the tasks (rows) sorted by name, with numbers in names compared as numbers."""
     names = cluster.tasks.name
     return np.array(sorted(members.tolist(), key=lambda row: (natural_key(names[row]), row)), dtype=np.int64)
 
 
-def _group(
-    cluster: Cluster, rules: GroupRules, tree: Tree, position: Int64, called: Called, number: int
+def _build_group(
+    cluster: Cluster, rules: GroupRules, tree: Tree, position: Int64, called: CalledGangs, number: int
 ) -> TreeGroup:
     job = cluster.jobs.gang(called.jobs[number])
     assert job is not None  # only gangs are called
-    at = position[cluster.tasks.machine[staying_members(cluster, job.id)]]
+    at = position[cluster.tasks.machine[list_staying_members(cluster, job.id)]]
     held = np.bincount(at[at < tree.leaves], minlength=tree.leaves).astype(np.int64)
     classes = np.flatnonzero(called.gang == number)
     of_task = {row: cls for cls in classes.tolist() for row in called.members[cls].tolist()}
-    waiting = in_natural_order(cluster, np.array(list(of_task), dtype=np.int64))
+    waiting = sort_by_natural_name(cluster, np.array(list(of_task), dtype=np.int64))
     order = np.array([of_task[row] for row in waiting.tolist()], dtype=np.int64)
-    levels = rules_of(rules, tree.levels)
+    levels = list_level_rules(rules, tree.levels)
     size = len(waiting) + int(held.sum())
-    refused = _unlike(cluster, waiting)
+    refused = _explain_unlike_requests(cluster, waiting)
     if not refused and tree.leaves:
         units = [tree.count_units(level) for level in range(len(tree.levels))]
         refused = "; ".join(inconsistencies(levels, tree.levels, size, units))
     return TreeGroup(rules.name or job.name or job.id, size, levels, held, order, refused)
 
 
-def rules_of(rules: GroupRules, levels: Sequence[str]) -> tuple[Rule, ...]:
-    """Return the rules of a group, one per level of the tree."""
+def list_level_rules(rules: GroupRules, levels: Sequence[str]) -> tuple[Rule, ...]:
+    """Return the rules of a group for each level of the tree."""
     return tuple(rules.levels.get(level, Rule()) for level in levels)
 
 
-def _unlike(cluster: Cluster, waiting: Int64) -> str:
-    """Return says that the tasks of a group ask for unlike amounts; empty if they do not."""
+def _explain_unlike_requests(cluster: Cluster, waiting: Int64) -> str:
+    """Return why a group is refused if its tasks request different amounts; "" if they do not."""
     requests = {
         shape: cluster.requests.get(shape)[0]
         for shape in {cluster.classes.rows[int(cluster.tasks.cls[row])].shape for row in waiting.tolist()}

@@ -1,4 +1,4 @@
-"""What the rules of a group that shares out over a tree mean for one of its tasks, for people."""
+"""Explains what the rules of a tree group mean for one of its tasks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from firmament.core.tree_solver.nested.trees import NestedGroup
 
 
 def find_outside(problem: PlacementProblem, cls: int) -> list[tuple[AnyReason, Bool]]:
-    """Return the machines that are not in the tree over which a class's group shares out, with the reason."""
+    """Return the machines outside the tree over which a class's group is distributed, with the reason; [] without a
+    group.
+    """
     group = problem.topology.every.get(int(problem.gang[cls])) if len(problem.gang) else None
     if not isinstance(group, TreeGroup):
         return []
@@ -26,7 +28,7 @@ def find_outside(problem: PlacementProblem, cls: int) -> list[tuple[AnyReason, B
 
 
 def introduce_group(problem: PlacementProblem, gang: int) -> str:
-    """Return how a message about a member of a gang begins, "" if the gang shares out over no tree."""
+    """Return the beginning of a message about a member of a gang; "" if the gang is no tree group."""
     group = problem.topology.every.get(gang)
     if group is None:
         return ""
@@ -37,7 +39,7 @@ def introduce_group(problem: PlacementProblem, gang: int) -> str:
 
 
 def judge_group(asked: AskedTask) -> Iterator[TaskVerdict]:
-    """Yield what the rules of its group mean for one task, if it has such."""
+    """Yield the verdict of the group's rules on one task, if it is in a tree group."""
     model, tasks = asked.models.group_model, asked.cluster.tasks
     name = tasks.job[asked.row]
     if model is None or name not in asked.cluster.ruled_gangs:
@@ -48,12 +50,13 @@ def judge_group(asked: AskedTask) -> Iterator[TaskVerdict]:
     members = asked.cluster.jobs.members(name)
     there = (row for row in members if row != asked.row and not tasks.leaving[row])
     others = Counter(int(tasks.machine[row]) for row in there if tasks.machine[row] >= 0)
-    yield TaskVerdict(model, answer, _unit_lines(terms, others))
+    yield TaskVerdict(model, answer, _format_unit_lines(terms, others))
 
 
-def _unit_lines(terms: TopologyTerms, others: Counter[int]) -> list[tuple[str, ...]]:
-    """Return per machine a line for each of its units in which tasks of the group are; ``others``: how many
-    are on which.
+def _format_unit_lines(terms: TopologyTerms, others: Counter[int]) -> list[tuple[str, ...]]:
+    """Return for each machine one line per unit above it that has other tasks of the group.
+
+    ``others``: machine row -> number of other tasks of the group on it.
     """
     units: Counter[tuple[str, ...]] = Counter()
     for row, count in others.items():

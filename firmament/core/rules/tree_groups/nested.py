@@ -1,4 +1,4 @@
-"""Finds a round's trees of groups: jobs whose tasks are in groups of groups, with labels whose domains they share."""
+"""Compiles a round's trees of groups: jobs whose tasks are in nested groups, each within one domain of a label."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import numpy as np
 
 from cost_models.interface import Int64
 from firmament.core.model import Job, JobGroup
-from firmament.core.rules.gangs.members import count_together, name_group, staying_members
+from firmament.core.rules.gangs.members import count_together, list_staying_members, name_group
 from firmament.core.state.cluster import Cluster
 from firmament.core.tree_solver.nested.trees import NestedDomains, NestedGroup
 
 
 def list_labels(jobs: Sequence[Job]) -> list[str]:
-    """Return the labels of machines that the groups of jobs name."""
+    """Return the label keys that the groups of jobs name, sorted."""
     return sorted({key for job in jobs for each in job.groups for key in (*each.within, *each.rather_within)})
 
 
 def find_domains(cluster: Cluster, keys: Sequence[str]) -> NestedDomains:
-    """Return the domains of labels: the values that machines have."""
+    """Return the domains of all machines by each label in ``keys``."""
     machines = cluster.machines.specs
     codes, values = [], []
     for key in keys:
@@ -37,14 +37,16 @@ def find_domains(cluster: Cluster, keys: Sequence[str]) -> NestedDomains:
 def nest_groups(
     cluster: Cluster, job: Job, keys: Sequence[str], classes: Sequence[int], members: Sequence[Int64]
 ) -> NestedGroup:
-    """Return the tree of a job; ``classes``: those of the problem that its called tasks are of, ``members``: by class
-    of the problem the rows of its tasks.
+    """Return the tree of groups of a job.
+
+    ``classes``: the problem's classes of the job's tasks that the round tries; ``members``: for each class of the
+    problem, the rows of its tasks.
     """
     groups = job.groups
     number = {each.name: place for place, each in enumerate(groups)}
     place_of = {key: place for place, key in enumerate(keys)}
     of_class = [number.get(name_group(cluster, int(members[cls][0])), -1) for cls in classes]
-    held = staying_members(cluster, job.id)
+    held = list_staying_members(cluster, job.id)
     held_group = [number.get(name_group(cluster, row), -1) for row in held.tolist()]
     known = np.array(held_group, dtype=np.int64) >= 0
     counts = [len(members[cls]) for cls in classes]
@@ -53,7 +55,7 @@ def nest_groups(
         refused = "some of its pods are in no group of the tree"
     begun = {*held_group}
     to_come = {} if refused else _count_to_come(groups, begun, of_class, counts)
-    # What nothing is known of asks for what the first task does.
+    # Tasks to come of a group that has no waiting task are taken to request what the first class does.
     like = [
         next((cls for cls, at in zip(classes, of_class, strict=True) if at == group), classes[0])
         for group in to_come
@@ -79,14 +81,17 @@ def nest_groups(
 
 
 def _count_least(group: JobGroup, begun: bool) -> int:
-    """Return how many tasks of a group go together: all that are expected, if they will ask for the same."""
+    """Return how many tasks of a group must be placed together.
+
+    These are all expected tasks if they will request the same and none is on a machine yet (``begun``).
+    """
     return max(group.least, group.expected) if group.expected_alike and not begun else group.least
 
 
 def _count_to_come(
     groups: Sequence[JobGroup], begun: Container[int], of_class: Sequence[int], counts: Sequence[int]
 ) -> dict[int, int]:
-    """Return by number of group the tasks that it expects beside those that wait, as long as none is on a machine."""
+    """Return, for each group without tasks on machines, how many tasks it expects besides those that wait, if any."""
     if not of_class or not any(each.expected for each in groups):
         return {}
     waiting = Counter[int]()

@@ -1,4 +1,4 @@
-"""Looks at groups over a tree once more when a round is closed: whether their places were decided by what is so now."""
+"""Checks tree groups when a round is closed: whether rules, tree and placed tasks still are as the round saw them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 
 from cost_models.group_terms import TopologyModel, TopologyTerms
 from cost_models.interface import Int64, MachineColumns
-from firmament.core.rules.gangs.members import staying_members
-from firmament.core.rules.tree_groups.compilation import rules_of
+from firmament.core.rules.gangs.members import list_staying_members
+from firmament.core.rules.tree_groups.compilation import list_level_rules
 from firmament.core.rules.tree_groups.nested import list_labels, nest_groups
 from firmament.core.state.cluster import Cluster
 from firmament.core.tree_solver.groups import GroupTerms, TreeGroup
@@ -20,7 +20,7 @@ from firmament.core.tree_solver.nested.trees import NestedGroup
 
 @dataclass(frozen=True, slots=True)
 class DecidedGroups:
-    """The groups as a round knew them."""
+    """The tree groups as a round saw them when it began."""
 
     terms: GroupTerms
     """The tree and the groups, by number of the gang."""
@@ -36,11 +36,13 @@ class DecidedGroups:
         columns: Callable[[], MachineColumns],
         used: Mapping[str, Int64],
     ) -> frozenset[str]:
-        """Return jobs whose places were decided by what is no longer so: rules, the tree about these places, or
-        the tasks that the group has there already; and those that have rules only now.
+        """Return the jobs whose decided places no longer hold, and the jobs that have rules only since the round began.
 
-        ``columns``: the machines as they are now; ``used``: per job of a group with rules, the machines (rows) that
-        were decided for it.
+        A decision holds while the group's rules, the tree around the decided machines, and the group's placed tasks are
+        as they were.
+
+        ``columns``: the machines as they are now; ``used``: by job, the machines (rows of the
+        round) that were decided for it.
         """
         number = {self.jobs[gang]: gang for gang in self.terms.every}
         overtaken = set(cluster.ruled_gangs - number.keys())
@@ -49,16 +51,20 @@ class DecidedGroups:
             group = self.terms.every[number[job]]
             if isinstance(group, TreeGroup):
                 ruled[job] = group
-            elif not self._still_nested(cluster, job, group, used[job]):
+            elif not self._is_still_nested(cluster, job, group, used[job]):
                 overtaken.add(job)
         if model is None or not ruled:
             return frozenset(overtaken)
         now = model.topology_terms(columns())
-        stands = (job for job, group in ruled.items() if self._stands(cluster, now, job, group, used[job]))
+        stands = (
+            job for job, group in ruled.items() if self._is_still_valid(cluster, now, job, group, used[job])
+        )
         return frozenset(overtaken | (ruled.keys() - set(stands)))
 
-    def _still_nested(self, cluster: Cluster, name: str, group: NestedGroup, machines: Int64) -> bool:
-        """Return whether a tree of groups, the tasks that it has, and the domains of ``machines`` are as they were."""
+    def _is_still_nested(self, cluster: Cluster, name: str, group: NestedGroup, machines: Int64) -> bool:
+        """Return whether a tree of groups, its placed tasks, and the domains of ``machines`` are as when the round
+        began.
+        """
         job, domains = cluster.jobs.gang(name), self.terms.domains
         if job is None or not set(list_labels([job])) <= set(domains.keys):
             return False
@@ -84,14 +90,16 @@ class DecidedGroups:
                     return False
         return True
 
-    def _stands(
+    def _is_still_valid(
         self, cluster: Cluster, now: TopologyTerms, job: str, group: TreeGroup, machines: Int64
     ) -> bool:
-        """Return whether what was decided for a group, on ``machines``, was decided by what is so now."""
+        """Return whether a group's rules, its placed tasks, and the tree around ``machines`` are as when the round
+        began.
+        """
         terms, rows = self.terms, cluster.machines.row_of
         if job not in now.groups or now.levels != terms.tree.levels:
             return False
-        if rules_of(now.groups[job], now.levels) != group.rules:
+        if list_level_rules(now.groups[job], now.levels) != group.rules:
             return False
         tree = terms.tree
         for machine in machines.tolist():
@@ -99,5 +107,5 @@ class DecidedGroups:
             if (tree.leaf_path(leaf) if leaf < tree.leaves else None) != (now.paths[at] if at >= 0 else None):
                 return False
         held = {tree.leaf_path(leaf): int(group.held[leaf]) for leaf in np.flatnonzero(group.held).tolist()}
-        paths = [now.paths[row] for row in cluster.tasks.machine[staying_members(cluster, job)].tolist()]
+        paths = [now.paths[row] for row in cluster.tasks.machine[list_staying_members(cluster, job)].tolist()]
         return held == Counter(path for path in paths if path is not None)

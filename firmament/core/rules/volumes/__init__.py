@@ -1,1 +1,1 @@
-"""The rules about volumes: where they can be reached, how many may be attached, what storage is left, who shares."""
+"""The rules about volumes: where volumes can be reached, attached, created, and shared by several tasks."""

@@ -1,9 +1,10 @@
-"""Volumes that several tasks share, and that are attached to machines already: those need no attachment more there.
+"""NodeVolumeLimits: a shared volume that is attached to a machine already needs no further attachment there.
 
-A task asks for one attachment per volume, as a resource. Its class says which of these volumes are shared, and machines
-say which volumes are attached to them. What that saves differs from machine to machine, which requests cannot say. So
-in a round the machines concerned offer what could be saved in addition, and joint rows hold all tasks there to what is
-truly left. Whoever shares a volume that no machine has yet is asked for it once each: the next round knows better.
+A task requests one attachment per volume, as a resource. Its class says which of these volumes are shared, and machines
+say which volumes are attached to them. The attachments that a task saves differ between machines, which requests cannot
+express. So in a round the machines concerned offer more attachments, as many as could be saved, and joint rows hold all
+tasks there to what is truly left. If a shared volume is attached to no machine yet, each of its tasks is counted with
+an attachment of its own until the next round.
 """
 
 from __future__ import annotations
@@ -17,30 +18,28 @@ from firmament.core.rules.framework.limit_rule import LimitRule, RoundDemand
 from firmament.core.state.cluster import Cluster
 
 MOST_KINDS = 64
-"""Most kinds of machines that a round tells apart by attached volumes; on further kinds every attachment is counted
-again."""
+"""Most kinds of machines that a round tells apart by attached volumes; on machines of further kinds nothing is saved.
+"""
 
 
 class AttachedVolumes(LimitRule):
-    """Attachments that machines have left, where what a task asks for is attached already."""
+    """Limits attachments of volumes, and spares tasks the attachments of volumes that a machine has already."""
 
     name = "NodeVolumeLimits"
     for_tasks_with = ("attachments",)
     asked_again = False
 
     def limit(self, cluster: Cluster, demand: RoundDemand, free: Int64) -> tuple[Int64, list[JointRows]]:
-        """Return more where volumes are attached, and rows for what is truly left there."""
+        """Return higher offers where volumes are attached, and joint rows for what is truly left there."""
         return _add_attached(cluster, demand, free)
 
     def spare(self, cluster: Cluster, shape: int, rows: Int64) -> Int64 | None:
-        """Return the attachments that a task need not ask for."""
+        """Return the attachments that a task is spared on machines."""
         return _compute_saved(cluster, shape, rows)
 
 
 def _compute_saved(cluster: Cluster, shape: int, rows: Int64) -> Int64 | None:
-    """Return int64[len(rows), K]: what a task of a shape need not ask of machines (rows) after all, None for
-    nothing.
-    """
+    """Return int64[len(rows), K]: the attachments that a task of a shape is spared on machines (rows); None: none."""
     attachments = cluster.classes.shapes[shape].attachments
     if not attachments:
         return None
@@ -57,7 +56,7 @@ def _compute_saved(cluster: Cluster, shape: int, rows: Int64) -> Int64 | None:
 
 
 def _add_attached(cluster: Cluster, demand: RoundDemand, free: Int64) -> tuple[Int64, list[JointRows]]:
-    """Return what machines offer in a round, and the rows that hold tasks there to ``free`` (int64[M, K])."""
+    """Return int64[M, K], what machines offer in a round, and the joint rows that hold tasks there to ``free``."""
     every = np.arange(len(free))
     less = {
         index: found

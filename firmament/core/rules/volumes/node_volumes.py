@@ -1,7 +1,7 @@
-"""Where a task's volumes can be reached: three of kube-scheduler's filters, which ask one question of the class.
+"""Machines must reach a task's volumes: three of kube-scheduler's filters, which all read the volumes of a class.
 
-Volumes bring the words for machines that do not reach them; these say which of the filters it is. A volume of a single
-machine is no part of a shape: see `pins`.
+Each volume states the reason for machines that do not reach it; the reason says which of the filters refuses them. A
+volume on a single machine is no part of a shape: see `node_name`.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from typing import ClassVar
 from firmament.core.model import Machine, TaskClass
 from firmament.core.reasons import Cause, Reason, Stage, lack_of, of_volume
 from firmament.core.rules.framework.node_rule import MachineRefusal, NodeRule
-from firmament.core.rules.framework.work import count_of_terms
+from firmament.core.rules.framework.work import count_looks_of_terms
 from firmament.core.state.machines import MachineTable
 
 ELSEWHERE = Cause(Reason.WRONG_VOLUMES)
-"""Why machines are refused to a task whose volumes are each on one machine: see `node_name`."""
+"""Why machines are refused to a task with local volumes, each on one machine: see `node_name`."""
 
 
 class _Reach(NodeRule):
-    """Machines must reach the volumes that speak at one stage."""
+    """A machine must reach the volumes whose reasons belong to the rule's stage."""
 
     stage: ClassVar[Stage]
     reads_of_task = ("volumes",)
@@ -29,7 +29,7 @@ class _Reach(NodeRule):
     for_tasks_with = ("volumes",)
 
     def refusals(self, machines: MachineTable, shape: TaskClass) -> Iterator[MachineRefusal]:
-        """Yield for each volume the machines that do not reach it."""
+        """Yield, for each volume of the rule's stage, the machines that do not reach it."""
         for volume in shape.volumes:
             reason = of_volume(volume.reason, in_use=volume.in_use)
             if reason.stage is self.stage:
@@ -37,7 +37,7 @@ class _Reach(NodeRule):
 
 
 class VolumeRestrictions(_Reach):
-    """Closes machines to a task whose volume only one task may use, as long as another task has it."""
+    """Refuses machines to a task whose volume only one task may use, as long as another task uses it."""
 
     name = "VolumeRestrictions"
     reasons = (Reason.CLAIM_IN_USE,)
@@ -45,18 +45,18 @@ class VolumeRestrictions(_Reach):
 
 
 class VolumeBinding(_Reach):
-    """A machine must match the node affinity of the task's volumes, or one of what could be bound for it."""
+    """A machine must match the node affinity of the task's volumes, or of a volume that could be bound to its claim."""
 
     name = "VolumeBinding"
     reasons = (Reason.WRONG_VOLUMES, Reason.NO_VOLUME_LEFT)
     stage = Stage.VOLUMES
 
     def count_looks(self, content: TaskClass) -> int:
-        """Return those for the terms of all volumes, whichever filter they are about."""
-        return count_of_terms([term for volume in content.volumes for term in volume.terms])
+        """Return the looks of the terms of all volumes, of whichever stage."""
+        return count_looks_of_terms([term for volume in content.volumes for term in volume.terms])
 
     def as_new(self, machine: Machine) -> Machine:
-        """Return the machine without the volumes that are in it, unclaimed or attached."""
+        """Return the machine without its attached volumes, and without its unclaimed local volumes."""
         offered = {
             key: amount
             for key, amount in machine.allocatable.items()
@@ -66,7 +66,7 @@ class VolumeBinding(_Reach):
 
 
 class NodeDeclaredFeatures(_Reach):
-    """A machine must declare the features that the task needs, which are told in the form of a volume."""
+    """A machine must declare the features that the task needs; the driver states them in the form of a volume."""
 
     name = "NodeDeclaredFeatures"
     reasons = (Reason.WRONG_FEATURES,)

@@ -1,4 +1,4 @@
-"""VolumeRestrictions between tasks: a disk that one has to itself, or writes to, keeps others off its machine."""
+"""VolumeRestrictions between tasks: a task that writes to a disk, or has it alone, keeps others off its machine."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from firmament.core.rules.framework.pod_rule import PodRule
 
 
 class SharedDisks(PodRule):
-    """Tasks share a disk on a machine if all of them only read, and a claim for one task at a time never."""
+    """Tasks may share a disk on a machine if all of them only read it; they never share a claim for one task at a
+    time.
+    """
 
     name = "VolumeRestrictions"
     called = MappingProxyType({Reason.NO_DISK: "disks", Reason.CLAIM_IN_USE: "claims for one pod at a time"})
     stated_in = ("disks",)
 
     def compile(self, compilation: Compilation) -> None:
-        """Add who keeps whom off a machine: writers everyone, and everyone writers."""
+        """Add which classes keep each other off a machine: those that write to a disk, and all others that use it."""
         if not any(compilation.rows[row].content.disks for row in compilation.waiting):
             return
         everyone: dict[tuple[str, bool], set[int]] = {}
@@ -41,9 +43,9 @@ class SharedDisks(PodRule):
             compilation.exclude_on_machines(found, reason)
 
     def count_looks(self, content: TaskClass) -> int:
-        """Return one for each disk."""
+        """Return one look for each disk."""
         return len(content.disks)
 
     def cures(self, standing: ChangedMachine) -> Iterator[CureProposal]:  # noqa: ARG002  # a disk is needed
-        """Yield nothing: a task without its disk is no use."""
+        """Return no cures: a task without its disk is of no use."""
         return iter(())

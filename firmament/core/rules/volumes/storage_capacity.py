@@ -1,4 +1,4 @@
-"""Room for volumes that are to be made for a task, where drivers say how much they can make (VolumeBinding)."""
+"""VolumeBinding's check of capacity: a machine must reach storage for the volumes that are to be created for a task."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WEIGHT = 1
 
 
 class StorageCapacity(NodeRule):
-    """A machine must reach room for the largest volume of each storage class. That comes and goes."""
+    """A machine must reach free storage for the largest new volume of each storage class; answers do not last."""
 
     name = "VolumeBinding (capacity)"
     reasons = (Reason.NO_STORAGE,)
@@ -26,15 +26,15 @@ class StorageCapacity(NodeRule):
     scores_tasks_with = ("new_storage",)
 
     def refusals(self, machines: MachineTable, shape: TaskClass) -> Iterator[MachineRefusal]:
-        """Yield the machines without room."""
+        """Yield the machines without enough storage."""
         lacking = machines.storage.find_refused(shape.new_storage, len(machines))
         yield MachineRefusal(Cause(Reason.NO_STORAGE), lacking)
 
     def count_looks(self, content: TaskClass) -> int:
-        """Return one for each storage class."""
+        """Return one look for each storage class."""
         return len(content.new_storage)
 
     def score(self, machines: MachineTable, shape: TaskClass, feasible: Bool) -> SoftCost | None:  # noqa: ARG002
-        """Return what use of stated capacities costs; None if none is stated."""
+        """Return the cost by how much of the stated capacities would be used; None if no capacity is stated."""
         unused = machines.storage.scores(shape.new_storage, len(machines))
         return None if unused is None else cost_of_score(WEIGHT, unused, unused)

@@ -12,7 +12,7 @@ from firmament.core.filters.static_rows import StaticRows
 from firmament.core.intake.events import apply_events
 from firmament.core.model import NodeSelectorTerm, Requirement, TaskClass, VolumeRule
 from firmament.core.reasons import Cause, Reason
-from firmament.core.rules.node_name import list_pinned_rows, pin_refusals
+from firmament.core.rules.node_name import list_pin_refusals, list_pinned_rows
 from firmament.core.rules.registry import default_rules
 from firmament.core.selectors.labels import HOSTNAME
 from firmament.core.state.cluster import Cluster
@@ -58,7 +58,7 @@ def test_machines_that_a_class_is_confined_to(content: TaskClass, expected: list
     found = list_pinned_rows(made, 0)
     assert (None if found is None else found.tolist()) == expected
     static = StaticRows(made.machines, made.classes.shapes, default_rules()).get(0)
-    causes = root_causes(4, [*pin_refusals(made, 0), *static.refusals()])
+    causes = root_causes(4, [*list_pin_refusals(made, 0), *static.refusals()])
     open_to = range(4) if expected is None else expected
     refused = [index for index in range(4) if index not in open_to]
     assert [causes.list_causes(index) for index in range(4) if index in refused] == [(Cause(reason),)] * len(
@@ -69,7 +69,7 @@ def test_machines_that_a_class_is_confined_to(content: TaskClass, expected: list
 
 def test_names_go_before_volumes():
     made = cluster(task_class(volumes=(on_hosts("h3", "h1"),), required=named("m1", "m2")))
-    causes = root_causes(4, pin_refusals(made, 0))
+    causes = root_causes(4, list_pin_refusals(made, 0))
     assert [causes.list_causes(index) for index in range(4)] == [
         (Cause(Reason.NOT_NAMED),),
         (),
