@@ -1,1 +1,3 @@
-"""Groups of tasks placed by rules at every level of a tree of machines: counts per leaf, pure functions on arrays."""
+"""Places groups of tasks by rules for every level of a tree of machines: pure functions on arrays of counts per
+leaf.
+"""

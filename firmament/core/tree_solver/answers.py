@@ -1,7 +1,7 @@
-"""From the leaves up: what the best answer to each question is worth, and which child then holds which count.
+"""Goes from the leaves up: finds the objective of the best answer to each question, and which child holds which count.
 
-What a placement is worth is one number with a part of 64 bits, sign included, for each thing that is compared (see
-`solver`); numbers add up over the units of a placement, and the least one is the best.
+The objective of a placement is one number with a part of 64 bits, sign included, for each thing that is compared (see
+`solver`). Objectives add up over the units of a placement, and the least one is the best.
 """
 
 from __future__ import annotations
@@ -26,15 +26,17 @@ Objectives = NDArray[np.object_]
 
 @dataclass(frozen=True, slots=True)
 class LevelAnswers:
-    """Per question, what its best placement is worth and the counts of the unit's children in their order."""
+    """For each question, the objective of its best placement, and the counts of the unit's children in their order."""
 
     objectives: Objectives
     held: Sequence[Sequence[int] | Int64]
 
 
 class Comparison:
-    """Where the parts are. From the least important: room of the used leaves, cost, room of the used units of each
-    level above the leaves (lowest first), how well counts obey each level's rule (lowest first).
+    """Computes objectives from their parts.
+
+    The parts, from the least important: room of the used leaves; cost; room of the used units of each level above the
+    leaves (lowest level first); how well counts obey each level's rule (lowest level first).
     """
 
     def __init__(self, rules: Sequence[Rule], asked: Sequence[Questions]) -> None:
@@ -53,17 +55,17 @@ class Comparison:
         self._weights.reverse()
 
     def get_room_bit(self, level: int) -> int:
-        """Return which bit the room of the used units of a level begins at."""
+        """Return the lowest bit of the part for the room of the used units of a level."""
         leaves = len(self._rules) - 1
         return 0 if level == leaves else PART * (1 + leaves - level)
 
     def of_profile(self, level: int, profile: Profile) -> int:
-        """Return what a profile of a level is worth."""
+        """Return the objective of a profile of a level."""
         weights = self._weights[level]
         return sum(weights[count] for count in profile)
 
     def of_profiles(self, level: int, profiles: Int64) -> Objectives:
-        """Return the same for many, one per row."""
+        """Return the objective of each row of ``profiles``."""
         objectives: Objectives = np.zeros(len(profiles), dtype=object)
         for count, weight in self._weights[level].items():
             if weight:
@@ -79,8 +81,9 @@ def answer(
     sign: int,
     asked: Sequence[Questions],
 ) -> list[LevelAnswers]:
-    """Return the answers to the questions of each level. ``sign``: 1 if little room is good, -1 if much is, 0
-    for neither.
+    """Return the answers to the questions of each level.
+
+    ``sign``: 1 if units with little room are better, -1 if those with much room are, 0 if room does not matter.
     """
     comparison = Comparison(rules, asked)
     leaves = len(rules) - 1
@@ -98,7 +101,7 @@ def answer(
 def _of_leaves(
     tree: Tree, found: ReachableShares, comparison: Comparison, cost: Int64, room: Int64, asked: Questions
 ) -> LevelAnswers:
-    """Return answers of the units right above the leaves."""
+    """Return the answers to questions about the units right above the leaves."""
     level = len(tree.levels) - 1
     shares, first = found.shares[level], tree.first_children(level)
     objectives: Objectives = np.zeros(len(asked.units), dtype=object)
@@ -137,7 +140,9 @@ def _of_units(
     asked: Sequence[Questions],
     below: Objectives,
 ) -> LevelAnswers:
-    """Return answers whose children, on ``level``, have been answered: ``below``."""
+    """Return the answers to questions about units whose children are on ``level``; ``below``: the children's
+    objectives.
+    """
     first, bit = tree.first_children(level).tolist(), comparison.get_room_bit(level)
     own, theirs = asked[level], asked[level + 1]
     known: list[dict[int, int]] = [{} for _ in range(tree.count_units(level))]
@@ -170,11 +175,10 @@ IDLE = 0
 def assign(
     profile: Sequence[int], weights: Sequence[Mapping[int, int]], must: Sequence[bool]
 ) -> tuple[list[int], int]:
-    """Return the cheapest way to give the counts of ``profile`` (largest first) to children, one each, and
-    what it costs.
+    """Return which count of ``profile`` (largest first) each child gets in the cheapest way, and the cost of that.
 
-    ``weights``: per child, what each count that it may hold costs; ``must``: children that may not be left out. Some
-    way has to exist. Of children that are alike the earlier one holds no less.
+    ``weights``: for each child, the cost of each count that it may hold; ``must``: children that may not be left out.
+    Some way must exist. Of children that are alike, the earlier one gets no smaller count.
     """
     needed = Counter(profile)
     if len(needed) == 1:
@@ -188,7 +192,9 @@ def assign(
 def _cheapest(
     count: int, number: int, weights: Sequence[Mapping[int, int]], must: Sequence[bool]
 ) -> list[int]:
-    """Return the same for all counts: the children that have to be used, then the cheapest ones."""
+    """Return the cheapest assignment of ``number`` equal counts: to the children that must be used, then the cheapest
+    ones.
+    """
     able = sorted(
         (not must[child], each[count], child) for child, each in enumerate(weights) if count in each
     )
@@ -199,7 +205,7 @@ def _cheapest(
 
 
 def _earlier_first(chosen: list[int], weights: Sequence[Mapping[int, int]], must: Sequence[bool]) -> None:
-    """Among children that are alike, hand the larger counts to the earlier ones."""
+    """Among children that are alike, give the larger counts to the earlier ones."""
     alike: dict[tuple[bool, tuple[tuple[int, int], ...]], list[int]] = {}
     for child, each in enumerate(weights):
         alike.setdefault((must[child], tuple(sorted(each.items()))), []).append(child)
@@ -212,8 +218,10 @@ def _earlier_first(chosen: list[int], weights: Sequence[Mapping[int, int]], must
 
 
 class _Augmentation:
-    """Successive shortest paths over kinds of counts: each step one child more holds a count, and a chain of children
-    that exchange their counts makes room for it in the cheapest way (a min-cost flow whose nodes are the kinds).
+    """Finds the cheapest assignment by successive shortest paths (a min-cost flow whose nodes are the different
+    counts).
+
+    Each step gives one more child a count, by the cheapest chain of children that change their counts.
 
     The cheapest child to move from one kind to another is on top of a heap per pair of kinds; entries of children that
     have moved since are dropped when they come up.
@@ -226,7 +234,7 @@ class _Augmentation:
     ) -> None:
         self.needed = needed
         self.kinds = [IDLE, *sorted(needed, reverse=True)]
-        # Leaving out a child that must not be left out costs more than any choice among the others.
+        # Leaving out a child that must be used costs more than any choice among the others.
         dear = 1 + 2 * sum(max(map(abs, each.values()), default=0) for each in weights)
         self.weights = [
             {IDLE: dear if required else 0} | {kind: each[kind] for kind in self.kinds[1:] if kind in each}
@@ -244,14 +252,14 @@ class _Augmentation:
             heapify(self.heaps[IDLE, kind])
 
     def solve(self) -> list[int]:
-        """Return per child its count, 0 if it is left out."""
+        """Return the count of each child, 0 if it is left out."""
         for kind in self.kinds[1:]:
             for _ in range(self.needed[kind]):
                 self._add(kind)
         return self.held
 
     def _add(self, kind: int) -> None:
-        """Add one child with ``kind``, by the cheapest chain of moves."""
+        """Let one more child hold the count ``kind``, by the cheapest chain of changes."""
         moves = {pair: top for pair in self.heaps if (top := self._top(*pair)) is not None}
         cost: dict[int, int] = {IDLE: 0}
         before: dict[int, int] = {}

@@ -1,4 +1,4 @@
-"""The best counts for the children of one unit, whichever children hold them: any sets of counts, exact.
+"""Finds the best counts for the children of one unit, from any sets of counts that these can hold, exactly.
 
 A *profile* is the counts of the used children, largest first. A packed profile is better the fewer counts it has, and
 then the larger its first, second, ... count is; a spread one the smaller its first, second, ... count is.
@@ -21,11 +21,10 @@ Table = NDArray[np.object_]
 
 
 def best_profile(options: Sequence[tuple[int, bool]], units: int, pack: bool, total: int) -> tuple[int, ...]:
-    """Return the best profile that sums to ``total``, which `counts.reachable` contains; other arguments as
-    there.
+    """Return the best profile that sums to ``total``, one of the totals of `reachable`; other arguments as there.
 
-    If the sets were without gaps, the best profile would be known at once; no other is better, so if it can be held
-    with the gaps as well it is the answer. Else a table is worked out.
+    If the sets had no gaps, the best profile would be known at once. No other profile is better, so if the children can
+    hold that one despite the gaps, it is the answer. If not, a table is computed.
     """
     within = (2 << total) - 1
     used = enough([(counts & within, must) for counts, must in options], units, total)
@@ -41,7 +40,9 @@ def best_profile(options: Sequence[tuple[int, bool]], units: int, pack: bool, to
 
 
 def _solve_without_gaps(sets: Sequence[int], units: int, pack: bool, total: int) -> tuple[int, ...]:
-    """Return the best profile if each child could hold every count from the least of all to its own largest."""
+    """Return the profile that would be best if each child could hold every count from the least of all to its own
+    largest.
+    """
     union = reduce(or_, sets)
     step = gcd(*list_counts(union))
     most = (
@@ -53,9 +54,10 @@ def _solve_without_gaps(sets: Sequence[int], units: int, pack: bool, total: int)
 
 
 def _fill(used: Sequence[tuple[int, bool]], units: int, total: int) -> list[int]:
-    """Return the best packed counts, per child. It is assumed that a child that has to be used can hold every count
-    from its own least to its own largest, and any other child every count from the least of all those. If no packing
-    exists, the result is arbitrary.
+    """Return for each child its count in the best packing; arbitrary if there is none.
+
+    It is assumed that a child that must be used can hold every count from its own least to its own largest, and any
+    other child every count from the least of all these others to its own largest.
 
     As few further children are used as possible, those with the largest counts. Of all used ones, the child that can
     become the largest is filled first, as far as the least counts of the others allow; of equals, the one with the
@@ -84,8 +86,9 @@ def _fill(used: Sequence[tuple[int, bool]], units: int, total: int) -> list[int]
 
 
 def _level(used: Sequence[tuple[int, bool]], total: int) -> list[int]:
-    """Return the most even counts, per child, if each child could hold every count from its own least (0 if it may be
-    left out) to its own largest: the same count for all, as far as their bounds allow.
+    """Return for each child its count in the most even division: the same for all, as far as their bounds allow.
+
+    It is assumed that each child can hold every count from its own least (0 if it may be left out) to its own largest.
     """
     low = np.array([lowest(counts) if must else 0 for counts, must in used], dtype=np.int64)
     high = np.array([counts.bit_length() - 1 for counts, _ in used], dtype=np.int64)
@@ -100,16 +103,14 @@ def _level(used: Sequence[tuple[int, bool]], total: int) -> list[int]:
 
 
 def _is_allowed(used: Sequence[tuple[int, bool]], units: int, held: Sequence[int]) -> bool:
-    """Return whether the children may hold these counts, gaps and the number of used ones included."""
+    """Return whether the children can hold these counts, considering gaps and the number of used children."""
     return (not units or sum(count > 0 for count in held) == units) and all(
         counts >> count & 1 if count else not must for (counts, must), count in zip(used, held, strict=True)
     )
 
 
 def _holds(sets: Sequence[int], profile: Sequence[int]) -> bool:
-    """Return whether children with these sets can hold a profile: a matching of counts and children by
-    augmenting paths.
-    """
+    """Return whether children with these sets can hold a profile, by a matching with augmenting paths."""
     if len(profile) > len(sets):
         return False
     order = sorted(sets, key=int.bit_length, reverse=True)
@@ -123,7 +124,9 @@ def _holds(sets: Sequence[int], profile: Sequence[int]) -> bool:
 
 
 def _augment(sets: Sequence[int], profile: Sequence[int], holder: list[int], place: int) -> bool:
-    """Find a child for one more count, others moving on for it where that helps."""
+    """Find a child for one more count, moving other counts to other children if necessary; return whether one was
+    found.
+    """
     came: dict[int, int] = {}
     waiting = [place]
     for current in waiting:
@@ -139,7 +142,7 @@ def _augment(sets: Sequence[int], profile: Sequence[int], holder: list[int], pla
 
 
 def _move(holder: list[int], came: Mapping[int, int], child: int, place: int) -> None:
-    """Give each count on the path the child that it came to, until the new one has one."""
+    """Move each count on the augmenting path to its next child, so that the new count gets one."""
     while came[child] != place:
         before = holder.index(came[child])
         holder[child] = came[child]
@@ -148,7 +151,7 @@ def _move(holder: list[int], came: Mapping[int, int], child: int, place: int) ->
 
 
 def _by_table(used: Sequence[tuple[int, bool]], units: int, pack: bool, total: int) -> tuple[int, ...]:
-    """Return the best profile for any sets of counts, also where quicker ways do not apply.
+    """Return the best profile for any sets of counts.
 
     A profile is a number with a digit per count: how often that occurs. Comparing profiles is comparing such numbers,
     and they add up, so a table over (used children, pods so far) finds the best one child by child, in children x
@@ -167,7 +170,7 @@ def _by_table(used: Sequence[tuple[int, bool]], units: int, pack: bool, total: i
 
 
 def _weights(values: Sequence[int], digit: int, pack: bool) -> Mapping[int, int]:
-    """Return what one child with a count is worth; ``digit``: bits per digit."""
+    """Return by count what one child with that count adds to a profile's number; ``digit``: bits per digit."""
     if not pack:
         return {value: -(1 << digit * place) for place, value in enumerate(values)}
     another = 1 << digit * len(values)
@@ -175,7 +178,9 @@ def _weights(values: Sequence[int], digit: int, pack: bool) -> Mapping[int, int]
 
 
 def _add_child(table: Table, counts: int, must: bool, weight: Mapping[int, int], nothing: int) -> Table:
-    """Return the table with one more child, whose least count has been set aside if it has to be used."""
+    """Return the table with one more child; if it must be used, its least count has been subtracted from the total
+    already.
+    """
     base = lowest(counts) if must else 0
     wide = len(table) > 1
     spare = table.shape[1]
@@ -204,7 +209,7 @@ def _decode(key: int, values: Sequence[int], digit: int, pack: bool) -> tuple[in
 
 
 def progression(low: int, high: int, step: int = 1) -> int:
-    """Return the set low, low + step, ... up to ``high``."""
+    """Return the set of ``low``, ``low`` + ``step``, ... up to ``high``."""
     if high < low:
         return 0
     count = (high - low) // step + 1
@@ -212,7 +217,7 @@ def progression(low: int, high: int, step: int = 1) -> int:
 
 
 def list_counts(counts: int) -> list[int]:
-    """Return the counts of a set in rising order."""
+    """Return the counts in a set, ascending."""
     found = []
     while counts:
         lowest = counts & -counts
@@ -227,7 +232,7 @@ def lowest(counts: int) -> int:
 
 
 def sums(one: int, other: int, size: int) -> int:
-    """Return all sums of a count of ``one`` and a count of ``other`` that do not exceed ``size``."""
+    """Return the set of all sums, up to ``size``, of a count in ``one`` and a count in ``other``."""
     if one.bit_count() < other.bit_count():
         one, other = other, one
     found = 0
@@ -241,7 +246,7 @@ def sums(one: int, other: int, size: int) -> int:
 
 
 def _smear(counts: int, length: int) -> int:
-    """Return the sums of a count and any of 0 .. length - 1."""
+    """Return the set of all sums of a count in ``counts`` and a number from 0 to ``length`` - 1."""
     width = 1
     while width < length:
         shift = min(width, length - width)
@@ -265,8 +270,10 @@ def reachable(options: Sequence[tuple[int, bool]], units: int, size: int) -> int
 
 
 def enough(options: Sequence[tuple[int, bool]], units: int, size: int) -> list[tuple[int, bool]]:
-    """Return ``options`` without those that no total up to ``size`` needs: children that can hold nothing,
-    and of children that are alike and may be left out all but as many as can be used at once.
+    """Return ``options`` without children that no total up to ``size`` needs.
+
+    These are children that can hold nothing and, of alike children that may be left out, all that cannot be used at
+    once.
     """
     spare = size - sum(lowest(counts) for counts, must in options if must and counts)
     others = units - sum(must for _, must in options) if units else spare
@@ -285,7 +292,7 @@ def enough(options: Sequence[tuple[int, bool]], units: int, size: int) -> list[t
 
 
 def _multiple(counts: int, number: int, size: int) -> int:
-    """Return the sums of ``number`` counts of one set."""
+    """Return the set of all sums, up to ``size``, of ``number`` counts in one set."""
     total, power = 1, counts
     while number:
         if number & 1:
@@ -297,7 +304,7 @@ def _multiple(counts: int, number: int, size: int) -> int:
 
 
 def _exactly(options: Sequence[tuple[int, bool]], units: int, size: int) -> int:
-    """Return the totals of exactly ``units`` used children."""
+    """Return the set of totals, up to ``size``, that exactly ``units`` used children can hold."""
     totals = [1] + [0] * units
     for counts, must in options:
         for used in range(units, 0, -1):

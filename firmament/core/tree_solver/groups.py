@@ -1,4 +1,4 @@
-"""Groups of a round whose tasks share out over a tree of machines by rules."""
+"""The groups of a round whose tasks are distributed over a tree of machines by rules."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from firmament.core.tree_solver.tree import Rule, Tree
 
 @dataclass(frozen=True, slots=True)
 class TreeGroup:
-    """One group, all of whose waiting tasks are to be placed, or none.
+    """A group of which a round places all waiting tasks, or none.
 
-    ``size``: its tasks, with those that are on machines of the tree already: ``held``, int64[L] over the tree's leaves;
-    ``rules``: one per level; ``order``: int64[N], the problem class of each waiting task, neighbours next to each
-    other; ``refused``: why it cannot be placed at all, empty if it can.
+    ``size``: number of its tasks, waiting or on machines of the tree; ``rules``: one per level; ``held``: int64[L],
+    number of its tasks that are on each leaf already; ``order``: int64[N], the problem class of each waiting task, in
+    the order in which tasks are to be neighbours; ``refused``: why it cannot be placed at all, "" if it can.
     """
 
     name: str
@@ -32,7 +32,7 @@ class TreeGroup:
 
 
 AnyGroup: TypeAlias = TreeGroup | NestedGroup
-"""A group by levels of one tree of machines, or a tree of groups that name labels."""
+"""A group with rules for the levels of one tree of machines, or a tree of groups with labels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +42,17 @@ class GroupTerms:
     tree: Tree
     """The tree of machines."""
     solver: ExactSolver
-    """Counts how many tasks of a group go where in it."""
+    """Decides how many tasks of a group go to each leaf of the tree."""
     groups: Mapping[int, TreeGroup]
-    """Groups that share out over it."""
+    """The groups that are distributed over the tree, by number of the gang."""
     position: Int64
-    """int64[M], where each machine stands among the leaves, L for those outside of the tree."""
+    """int64[M], the leaf of each machine; L, the number of leaves, for machines outside the tree."""
     counted: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    """int64[A], columns of the resources by which the rooms of units are compared, empty for all."""
+    """int64[A], columns of the resources by which the rooms of units are compared; empty: all resources."""
     domains: NestedDomains = NO_DOMAINS
     """The domains of the labels that trees of groups name."""
     nested: Mapping[int, NestedGroup] = field(default_factory=dict)
-    """Trees of groups."""
+    """The trees of groups, by number of the gang."""
 
     @property
     def every(self) -> Mapping[int, AnyGroup]:
@@ -60,12 +60,12 @@ class GroupTerms:
         return {**self.groups, **self.nested} if self.nested else self.groups
 
     def find_grouped(self, gang: Int64) -> Bool:
-        """Return which of some gangs (int64[A]) are groups: bool[A]."""
+        """Return bool[A]: which of ``gang`` (int64[A], numbers) are tree groups or trees of groups."""
         every = self.every
         return np.isin(gang, list(every)) if every else np.zeros(len(gang), dtype=np.bool_)
 
     def rank_machines(self, machines: int) -> Int64:
-        """Return int64[M]: the place of each machine in the order of the tree, without groups in that of their rows."""
+        """Return int64[M]: the place of each machine in the order of the tree; without groups, in the order of rows."""
         if not self.every:
             return np.arange(machines)
         rank = np.empty(machines, dtype=np.int64)
@@ -76,4 +76,4 @@ class GroupTerms:
 _NONE = np.empty(0, dtype=np.int64)
 
 NO_GROUPS = GroupTerms(Tree((), (), (), _NONE), ExactSolver(), {}, _NONE)
-"""There are none."""
+"""The terms of a round without groups."""

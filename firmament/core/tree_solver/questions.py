@@ -1,4 +1,6 @@
-"""From the root down: which shares of which units the best placement may involve, and their best profiles."""
+"""Goes from the root down: finds which shares of which units the best placement may involve, and their best
+profiles.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,10 @@ Profile = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Questions whose units have regular children: ``positions``: int64[R], which questions; ``children``: int64[R, C]
-    and ``exists``: bool[R, C]; ``profiles``: int64[R, C], counts of the children, largest first.
+    """Questions whose units have regular children, as arrays with one row per question.
+
+    ``positions``: int64[R], the number of each question; ``children``: int64[R, C], units, valid where ``exists``:
+    bool[R, C]; ``profiles``: int64[R, C], the best counts of the children, largest first.
     """
 
     positions: Int64
@@ -30,10 +34,11 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """Question q: how is ``shares[q]`` divided best over the children of ``units[q]``, which are on this level?
+    """Questions about one level: question q asks for the best division of ``shares[q]`` over the children of
+    ``units[q]``.
 
-    Both int64[Q]. Sorted and without repetition. The best profile of each is in ``batches`` or, by its number, in
-    ``others``.
+    The children are on this level. ``units`` and ``shares``: int64[Q], sorted by both, without repetition. The best
+    profile of a question is in ``batches`` or, by number of the question, in ``others``.
     """
 
     units: Int64
@@ -42,7 +47,7 @@ class Questions:
     others: Mapping[int, Profile]
 
     def counts(self) -> list[int]:
-        """Return all counts that occur in some profile, in rising order."""
+        """Return all counts above 0 that occur in some profile, ascending."""
         found = {count for profile in self.others.values() for count in profile}
         for batch in self.batches:
             found.update(np.unique(batch.profiles).tolist())
@@ -50,11 +55,10 @@ class Questions:
 
 
 def ask(tree: Tree, found: ReachableShares, rules: Sequence[Rule], size: int) -> list[Questions]:
-    """Return the questions of each level, beginning with the root's: how is ``size`` divided over the first
-    level?
+    """Return the questions of each level, beginning with the root's: how is ``size`` divided over the first level?
 
-    The best profile of a share does not depend on the rest of the tree (see `solver`: what is compared adds up over
-    units), so a child is asked only about counts in the profiles of its parent's questions.
+    The best profile of a share does not depend on the rest of the tree (what `solver` compares adds up over units). So
+    the questions about a child are only those for counts in the profiles of its parent's questions.
     """
     units, shares = np.zeros(1, dtype=np.int64), np.full(1, size, dtype=np.int64)
     asked = []
@@ -70,7 +74,7 @@ def ask(tree: Tree, found: ReachableShares, rules: Sequence[Rule], size: int) ->
 def _answer(
     tree: Tree, found: ReachableShares, level: int, rule: Rule, units: Int64, shares: Int64
 ) -> Questions:
-    """Return questions with the best profile of each."""
+    """Return the questions about ``shares`` of ``units`` above ``level``, with the best profile of each."""
     below, first = found.shares[level], tree.first_children(level)
     number, least = limits(rule).units, below.least // below.step
     fill = regular.pack_profiles if rule.kind == "pack" else regular.spread
@@ -90,8 +94,9 @@ def _answer(
 
 
 def _list_child_questions(asked: Questions, shares: Shares, first: Int64, size: int) -> tuple[Int64, Int64]:
-    """Return what the children are asked: every count of a profile that the child can hold. Units and shares,
-    sorted.
+    """Return the questions about the children: each child with every count of its parent's profiles that it can hold.
+
+    Units and shares, int64[Q] each, sorted.
     """
     codes = []
     for batch in asked.batches:

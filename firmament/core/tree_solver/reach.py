@@ -1,6 +1,6 @@
 """Computes, from the leaves up, which shares of a group each unit of a tree can hold under the strict rules.
 
-The shares that units of one level can be given are columns where they are regular.
+Regular units of a level, whose shares form a progression, are kept as arrays; all others as sets.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ CELLS = 1 << 21  # of one batch of rows
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """Sets of counts of the units of a level, besides 0.
+    """The counts, besides 0, that each unit of a level can be given.
 
     A *regular* unit can be given ``least``, ``least + step``, ... up to ``high`` (int64[units], 0: nothing); ``least``
     is a multiple of ``step``. The sets of ``others`` are any (see `counts`). ``must``: bool[units], units that hold
@@ -35,13 +35,13 @@ class Shares:
     must: Bool
 
     def counts(self, unit: int) -> int:
-        """Return the set of a unit."""
+        """Return the set of counts of a unit, as bits."""
         if self.regular[unit]:
             return progression(self.least, int(self.high[unit]), self.step)
         return self.others[unit]
 
     def options(self, units: range) -> list[tuple[int, bool]]:
-        """Return the set of each unit, and whether it has to be used: as `reachable` takes them."""
+        """Return for each unit its set of counts, and whether it must be used, as `reachable` takes them."""
         return [(self.counts(unit), bool(self.must[unit])) for unit in units]
 
     def highest(self) -> Int64:
@@ -53,18 +53,15 @@ class Shares:
 
 
 def plain(shares: Shares, first: Int64) -> Bool:
-    """Return bool[parents]: parents whose children are all regular; ``first``: where the children of each
-    begin.
-    """
+    """Return bool[parents]: whether all children of a parent are regular; ``first``: the first child of each."""
     strange = np.append(0, np.cumsum(~shares.regular))
     return strange[first[1:]] == strange[first[:-1]]
 
 
 def batches(first: Int64, parents: Int64) -> Iterator[tuple[Int64, Int64, Bool]]:
-    """Yield rows that are worth one array: (positions in ``parents``, their children int64[R, C], bool[R, C]
-    which exist).
+    """Yield batches of parents: (positions in ``parents``, their children int64[R, C], bool[R, C]: which exist).
 
-    Parents of similar numbers of children go together, and no array has more than some million cells.
+    Parents with similar numbers of children share a batch, and no array has more than about `CELLS` cells.
     """
     number = first[parents + 1] - first[parents]
     kind = np.frexp(number.astype(np.float64))[1]
@@ -81,9 +78,7 @@ def batches(first: Int64, parents: Int64) -> Iterator[tuple[Int64, Int64, Bool]]
 
 
 def caps(shares: Shares, children: Int64, exists: Bool) -> Int64:
-    """Return int64[R, C]: what each child can hold at most, in steps; 0 where there is no child or it can
-    hold nothing.
-    """
+    """Return int64[R, C]: the most that each child can hold, in steps; 0 for no child, or if it can hold nothing."""
     return np.where(exists, shares.high[children] // shares.step, 0)
 
 
@@ -93,9 +88,11 @@ ENDLESS = 1 << 40
 
 @dataclass(frozen=True, slots=True)
 class ReachableShares:
-    """``shares``: per level, the counts that its units can hold and that the level's rule lets them hold; ``room``: per
-    level, int64[units], pods that fit on each if no rule is asked, those that are there included; ``whole``: the sizes
-    that the tree can hold (see `counts`).
+    """What the units of a tree can hold of a group.
+
+    ``shares``: for each level, the counts that its units can hold by the rules; ``room``: for each level, int64[units],
+    the pods that fit on each unit without rules, with those that are there; ``whole``: the set of sizes that the tree
+    can hold (bits, see `count_vectors`).
     """
 
     shares: Sequence[Shares]
@@ -120,7 +117,8 @@ def reach(tree: Tree, slots: Int64, size: int, rules: Sequence[Rule], held: Int6
 
 
 def room_of(tree: Tree, slots: Int64, held: Int64) -> list[Int64]:
-    """Return per level, int64[units]: slots of the leaves of each unit and the pods that are there.
+    """Return for each level int64[units]: the slots of the leaves below each unit, plus the group's pods that are
+    there.
 
     Slots are clipped so that sums stay within 64 bits for tasks that ask for nothing.
     """
@@ -128,7 +126,7 @@ def room_of(tree: Tree, slots: Int64, held: Int64) -> list[Int64]:
 
 
 def _of_leaves(bound: CountLimits, size: int, held: Int64, room: Int64) -> Shares:
-    """Return what each leaf can hold: any count up to its room, within the rule."""
+    """Return the counts that each leaf can hold: any count up to its room that the rule allows."""
     high = np.minimum(room, min(bound.high or size, size)) // bound.step * bound.step
     must = held > 0
     others = {
@@ -143,9 +141,9 @@ def _of_leaves(bound: CountLimits, size: int, held: Int64, room: Int64) -> Share
 def _totals(
     below: Shares, first: Int64, units: int, size: int, bound: CountLimits
 ) -> tuple[Bool, dict[int, int]]:
-    """Return what the children of each parent can hold together, within the parent's own ``bound``.
+    """Return the totals that the children of each parent can hold together, and that the parent's ``bound`` allows.
 
-    A row of bool[parents, size + 1] for parents whose children are all regular, a set for the others.
+    They are rows of bool[parents, size + 1] for parents whose children are all regular, and sets for the others.
     """
     simple = plain(below, first)
     top = size // below.step
@@ -166,7 +164,7 @@ def _totals(
 
 
 def _columns(rows: Bool, others: dict[int, int], must: Bool) -> Shares:
-    """Return rows that are progressions alike become columns, what is left stays a set."""
+    """Return shares in which rows that are progressions with one least and one step are arrays, and all others sets."""
     some = rows.any(axis=1)
     lowest = np.argmax(rows, axis=1)
     highest = rows.shape[1] - 1 - np.argmax(rows[:, ::-1], axis=1)
@@ -174,7 +172,7 @@ def _columns(rows: Bool, others: dict[int, int], must: Bool) -> Shares:
     least = int(lowest[some].min(initial=rows.shape[1]))
     several = number > 1
     span = (highest - lowest)[several]
-    # The least mean distance between neighbours is the step if any row is a progression at all.
+    # The least mean distance between neighbours is the step, if any row is a progression.
     step = int((span // (number[several] - 1)).min(initial=least))
     step = max(step, 1)
     off = np.ones(rows.shape[1], dtype=np.bool_)

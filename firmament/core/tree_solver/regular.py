@@ -1,4 +1,4 @@
-"""Many units at once, whose children's sets of counts are alike: 0 and every count from one least to a cap of its own.
+"""Profiles of many units at once, whose children are regular: each can hold 0 or any count from a least to its own cap.
 
 Everything here counts in steps (the factor that all counts share). Rows are parents, columns their children by falling
 cap, 0 for children that cannot be used. Children with larger caps can hold whatever others can, so only the number of
@@ -13,10 +13,10 @@ from cost_models.interface import Bool, Int64
 
 
 def totals(caps: Int64, least: int, units: int, size: int) -> Bool:
-    """Return bool[rows, size + 1]: the totals that each row's children can hold; ``units``: exactly so many
-    used, 0 for any.
+    """Return bool[rows, size + 1]: the totals that each row's children can hold together.
 
-    K children hold anything from K times the least to the sum of the K largest caps.
+    ``units``: exactly so many children are used, 0 for any number. K children hold any total from K times the least to
+    the sum of the K largest caps.
     """
     rows, children = caps.shape
     used = np.arange(1, children + 1)
@@ -33,10 +33,10 @@ def totals(caps: Int64, least: int, units: int, size: int) -> Bool:
 
 
 def pack_profiles(caps: Int64, least: int, units: int, shares: Int64) -> Int64:
-    """Return int64[rows, children]: the best packed profiles that sum to ``shares``, each of which the row
-    can hold.
+    """Return int64[rows, children]: the best packed profile of each row that sums to its share.
 
-    As few children as the caps allow; each takes what it can as long as the least remains for those after it.
+    As few children are used as the caps allow; each takes as much as it can while the least remains for the next ones.
+    Every row can hold its share.
     """
     before = np.cumsum(caps, axis=1) - caps
     column = np.arange(caps.shape[1])
@@ -47,11 +47,10 @@ def pack_profiles(caps: Int64, least: int, units: int, shares: Int64) -> Int64:
 
 
 def spread(caps: Int64, least: int, units: int, shares: Int64) -> Int64:
-    """Return int64[rows, children]: the most even profiles that sum to ``shares``, each of which the row can
-    hold.
+    """Return int64[rows, children]: the most even profile of each row that sums to its share.
 
-    As many children as the least allows, filled to one level like connected vessels; what does not fill a whole level
-    goes to the first that have room for one more.
+    As many children are used as the least allows, filled to one level like connected vessels; the rest goes to the
+    first children with room for one more. Every row can hold its share.
     """
     column = np.arange(caps.shape[1])
     number = units or np.minimum((caps > 0).sum(axis=1), shares // least)[:, None]
@@ -69,9 +68,10 @@ def spread(caps: Int64, least: int, units: int, shares: Int64) -> Int64:
 def assign_counts(profiles: Int64, caps: Int64, cost: Int64, room: Int64) -> Int64:
     """Return int64[rows, children]: which leaf holds which count of the profiles, in the leaves' own order.
 
-    ``caps``, ``cost`` (per pod) and ``room``: of the leaves in their own order. Least cost in all, then least room of
-    the used leaves. Counts are dealt from the largest down, each to the best leaf left that can hold it: exchanging two
-    leaves' counts towards that order never costs more, since a leaf that can hold a count can hold any smaller one.
+    ``caps``, ``cost`` (per pod) and ``room`` are those of the leaves in their own order. The assignment has the least
+    total cost, and then the least room of the used leaves. Counts are dealt from the largest down, each to the best
+    leaf left that can hold it: exchanging two leaves' counts towards that order never costs more, since a leaf that
+    can hold a count can hold any smaller one.
     """
     order = np.lexsort((room, cost), axis=1)
     able = np.take_along_axis(caps, order, axis=1)

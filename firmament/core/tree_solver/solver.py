@@ -11,8 +11,8 @@
 3. The sum of ``cost`` over the pods.
 4. The room of the used leaves, as in 2.
 
-What is still equal is decided by the order of the tree, the same way each time; of siblings that are alike the earlier
-one holds no less.
+Among placements that are equal in all this, the order of the tree decides, the same way each time; of siblings that are
+alike, the earlier one gets no fewer pods.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ _SIGN = {"best-fit": 1, "roomiest": -1, "cheapest": 0}
 
 @dataclass(frozen=True, slots=True)
 class ExactSolver:
-    """See the module. ``choice``: which of otherwise equal domains are taken."""
+    """Finds the best placement of a group, as the module defines it; ``choice``: which of otherwise equal domains are
+    used.
+    """
 
     choice: Choice = "best-fit"
 
@@ -52,7 +54,7 @@ class ExactSolver:
         held: Int64,
         counted: Int64 | None = None,
     ) -> Int64 | Shortage:
-        """Return how many of the group's pods each leaf holds, or why that cannot be.
+        """Return int64[L], how many of the group's pods each leaf holds, or why the group cannot be placed.
 
         ``slots``: int64[L], how many more pods each leaf takes (below 0 counts as 0); ``size``: all pods of the group;
         ``rules``: one per level, top to bottom; ``cost``: int64[L], charged for each pod on the leaf, at most 2**62 in
@@ -77,11 +79,11 @@ class ExactSolver:
 def divide(
     tree: Tree, found: ReachableShares, size: int, rules: Sequence[Rule], cost: Int64, sign: int
 ) -> Int64:
-    """Return int64[L], the counts of the leaves in the best placement of ``size`` pods, which ``found`` says
-    there is.
+    """Return int64[L], the counts of the leaves in the best placement of ``size`` pods; ``found`` proves that one
+    exists.
 
-    Questions go down the tree, answers come back up, and what the answers say is read off from the root. ``sign``: 1 if
-    domains with little room are better, -1 for those with much, 0 if that does not matter.
+    Questions go down the tree, answers come back up, and the placement is read from the answers, beginning at the
+    root. ``sign``: 1 if domains with little room are better, -1 for those with much, 0 if that does not matter.
     """
     asked = ask(tree, found, rules, size)
     answers = answer(tree, found, rules, cost, sign, asked)
@@ -99,11 +101,11 @@ def divide(
     return shares
 
 
-# --- Why a group finds no place: the level and the rule that stand in the way, and by how much.
+# --- Why a group cannot be placed: the level and the rule that cannot be kept, and how many pods could be placed.
 
 
 def shortage(tree: Tree, slots: Int64, size: int, rules: Sequence[Rule], held: Int64) -> Shortage:
-    """Return what to tell about a group that cannot be placed; arguments as of `ExactSolver.place`.
+    """Return why a group cannot be placed; arguments as of `ExactSolver.place`.
 
     Rules are added from the leaves up; the first level that leaves no placement gets the blame.
     """
@@ -141,13 +143,13 @@ def _describe_fit(room: int, size: int) -> str:
 
 
 def _running(held: Int64) -> str:
-    """Return a remark on pods that are there already."""
+    """Return a remark on pods of the group that run already, "" if there are none."""
     there = int(held.sum())
     return f" ({there} of them running)" if there else ""
 
 
 def _obstacle(tree: Tree, level: int, size: int, rule: Rule, found: ReachableShares) -> str:
-    """Return the rule that cannot be kept, with figures."""
+    """Return a text that says why the rule of a level cannot be kept, with figures."""
     highest = found.shares[level].highest()
     able, most = int((highest > 0).sum()), int(highest.max(initial=0))
     whose = (
@@ -184,14 +186,14 @@ def _each(rule: Rule) -> str:
     return ", ".join(parts)
 
 
-# --- Rules that no cluster could keep, however empty: told once, with level, rule and by how much.
+# --- Rules that cannot be kept on a tree however empty it is.
 
 
 def inconsistencies(
     rules: Sequence[Rule], levels: Sequence[str], size: int, units: Sequence[int]
 ) -> tuple[str, ...]:
-    """Return what is wrong with a group's rules on a tree, one line for people each; empty if some room would
-    do.
+    """Return a line for people on each of a group's rules that the tree cannot keep however empty it is; () if there
+    is none.
 
     ``rules``, ``levels`` (names) and ``units`` (how many there are): top to bottom. Only the size of the tree counts,
     so a group without a complaint may still find no place.
@@ -245,7 +247,9 @@ def _alone(rule: Rule, size: int, units: int) -> str:
 def _together(
     rules: Sequence[Rule], levels: Sequence[str], size: int, units: Sequence[int]
 ) -> tuple[str, ...]:
-    """Return the first level from the leaves up that leaves no way for the size, if units had any room."""
+    """Return a line on the first level, from the leaves up, whose rules allow no group of this size even on empty
+    units.
+    """
     loose = [Rule() for _ in rules]
     for level in range(len(rules) - 1, -1, -1):
         loose[level] = rules[level]
@@ -261,14 +265,14 @@ def _together(
 
 
 def _possible(rules: Sequence[Rule], size: int, units: Sequence[int]) -> int:
-    """Return the sizes, up to twice the one wanted, that units of any room could hold: a set as in `counts`."""
+    """Return the set (bits, see `count_vectors`) of group sizes up to 2 * ``size`` that rules allow on empty units."""
     top = 2 * size
     counts = 0
     for level in range(len(rules), 0, -1):
         bound = limits(rules[level - 1])
         allowed = progression(bound.low, min(bound.high or top, top), bound.step)
         counts = allowed if level == len(rules) else counts & allowed
-        # Every unit above has a child at least, so this is the most that one of them can have.
+        # Every unit above has at least one child, so no unit has more children than this.
         most = units[level - 1] - (units[level - 2] - 1 if level > 1 else 0)
         if bound.units > most:
             return 0
@@ -277,7 +281,7 @@ def _possible(rules: Sequence[Rule], size: int, units: Sequence[int]) -> int:
 
 
 def _around(possible: int, size: int) -> list[int]:
-    """Return the largest possible size below and the smallest above."""
+    """Return the largest possible size below ``size`` and the smallest above, as far as these exist."""
     below, above = possible & ((1 << size) - 1), possible >> size
     found = [below.bit_length() - 1] if below else []
     return found + ([size + lowest(above)] if above else [])

@@ -1,4 +1,4 @@
-"""The tree of machines: named units on named levels, as arrays; and the rules that levels have."""
+"""The tree of machines, with named units on named levels, as arrays; and the rules of levels."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Tree:
 
     @property
     def leaves(self) -> int:
-        """How many leaves there are."""
+        """The number of leaves."""
         return len(self.rows)
 
     def count_units(self, level: int) -> int:
@@ -40,16 +40,12 @@ class Tree:
         return len(self.names[level])
 
     def first_children(self, level: int) -> Int64:
-        """Return int64[parents + 1]: where the children of each unit of the level above begin on this
-        ``level``.
-        """
+        """Return int64[parents + 1]: the first unit on ``level`` that is a child of each unit of the level above."""
         above = 1 if level == 0 else self.count_units(level - 1)
         return np.searchsorted(self.parents[level], np.arange(above + 1)).astype(np.int64)
 
     def sums(self, leaf_values: Int64) -> list[Int64]:
-        """Return per level, int64[units]: the sum of ``leaf_values`` (int64[L]) over the leaves below each
-        unit.
-        """
+        """Return for each level int64[units]: the sum of ``leaf_values`` (int64[L]) over the leaves below each unit."""
         sums = [np.asarray(leaf_values, dtype=np.int64)]
         for level in range(len(self.levels) - 1, 0, -1):
             # Every unit has a child, so no slice is empty.
@@ -104,7 +100,7 @@ def _natural(name: str) -> tuple[tuple[int, int | str], ...]:
     return tuple((0, int(part)) if part.isdecimal() else (1, part) for part in _DIGITS.split(name) if part)
 
 
-# --- Rules per level of a tree, what they demand of counts, and why a solver finds none.
+# --- Rules for levels of a tree, what they demand of counts, and why no placement is found.
 
 
 Rule: TypeAlias = LevelRule
@@ -112,8 +108,10 @@ Rule: TypeAlias = LevelRule
 
 @dataclass(frozen=True, slots=True)
 class CountLimits:
-    """The strict part of a rule, whatever it was called: ``units``: exactly so many are used, 0 for any number; a used
-    unit holds ``low`` to ``high`` pods (``high`` 0: no bound), a multiple of ``step``.
+    """What a rule strictly demands of the counts of units.
+
+    ``units``: exactly so many units are used, 0 for any number; a used unit holds ``low`` to ``high`` pods (``high`` 0:
+    no bound), a multiple of ``step``.
     """
 
     units: int
@@ -123,22 +121,24 @@ class CountLimits:
 
 
 def limits(rule: Rule) -> CountLimits:
-    """Return what a rule demands of the counts. The lower bound is at least 1; both are multiples of the
+    """Return what a rule demands of counts; the lower bound is at least 1, and both bounds are multiples of the
     step.
     """
     if rule.hard:
         return CountLimits(1, 1, 0, 1) if rule.kind == "pack" else CountLimits(0, 1, 1, 1)
     step = max(rule.factor, 1)
     low = -(-max(rule.least, 1) // step) * step
-    # A range that holds no multiple leaves no count at all: an upper bound below the lower one says that.
+    # An upper bound below the lower one says that the range holds no multiple, so that no count is allowed.
     high = rule.most // step * step or (low - 1 if rule.most else 0)
     return CountLimits(rule.partitions, low, high, step)
 
 
 @dataclass(frozen=True, slots=True)
 class Shortage:
-    """Why a group finds no place. ``level``: whose rule stands in the way, empty if there is too little room at all;
-    ``message``: one line for people; ``placeable``: how many of its pods could be placed by the rules.
+    """Why a group cannot be placed.
+
+    ``level``: the level whose rule cannot be kept, "" if there is too little room without rules; ``message``: one line
+    for people; ``placeable``: how many of the group's pods could be placed by the rules.
     """
 
     level: str

@@ -1,4 +1,4 @@
-"""What a claim's constraints leave to the devices that are still to be chosen, given those that have been."""
+"""Finds which devices a claim's constraints still allow, given the devices that have been chosen for the claim."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from firmament.core.rules.devices.plan import NO_VALUES, AttributeIndex, Values
 from firmament.core.rules.devices.requests import AttributeConstraint
 
 ConstraintState: TypeAlias = Values | tuple[Values, Values] | None
-"""Values of the chosen devices: all of them (distinct), those that they have in common, or those of both sides."""
+"""The attribute's values of the chosen devices: all values (distinct), the common values (match), or those of both
+sides.
+"""
 
 
 def find_allowed(
     constraint: AttributeConstraint, attribute: AttributeIndex, state: ConstraintState, option: str
 ) -> int:
-    """Return which devices (bits) a constraint leaves to an option that it covers."""
+    """Return the devices (bits) that a constraint allows for an option that it covers."""
     having = 0
     for devices in attribute.having.values():
         having |= devices
@@ -29,7 +31,7 @@ def find_allowed(
 def add_device(
     constraint: AttributeConstraint, state: ConstraintState, values: Values, option: str
 ) -> ConstraintState:
-    """Return the state once a device with these values has been chosen for an option."""
+    """Return the state of a constraint after a device with the attribute's ``values`` is chosen for an option."""
     if constraint.others:
         first, second = _sides(state)
         return (first, second | values) if constraint.is_other(option) else (first | values, second)

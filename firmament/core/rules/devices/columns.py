@@ -1,7 +1,7 @@
-"""Devices as cost models see them: what is free of each, by machine, and what tasks would take of them.
+"""Devices as cost models see them: the free share of each device, by machine, and the shares that tasks would take.
 
-Only devices that one machine alone reaches count, and no partitions of others: what these leave free is no share of
-one device. What is free is what the round's ledger begins with.
+Only devices that a single machine reaches count. Partitions of other devices do not, as the free part of a device that
+is partitioned is no single share. What is free is what the round's ledger begins with.
 """
 
 from __future__ import annotations
@@ -27,13 +27,15 @@ from firmament.core.state.cluster import Cluster
 from firmament.core.state.machines import MachineTable
 
 _MEMORY = "DynamicResources/columns"
-"""What is kept of a cluster is called so."""
+"""The key of `KnownDevices` in ``Cluster.rule_memory``."""
 MOST_KINDS = 64
-"""Kinds of devices that are told apart; machines with devices of further kinds count as without."""
+"""Most kinds of devices that are told apart; machines with devices of further kinds count as machines without
+devices.
+"""
 
 
 class LocalPool(NamedTuple):
-    """A pool that one machine reaches: its row, the number of the kind of its devices, and these."""
+    """A pool that a single machine reaches: the machine's row, the number of the devices' kind, and the devices."""
 
     row: int
     pool: PoolName
@@ -43,18 +45,18 @@ class LocalPool(NamedTuple):
 
 @dataclass(slots=True)
 class KnownDevices:
-    """What is kept from round to round of the devices of some drivers."""
+    """The devices of some drivers, as kept from round to round."""
 
     key: object = None
-    """What the rest follows from."""
+    """The versions and arguments from which the other fields were computed."""
     pools: list[LocalPool] = field(default_factory=list)
-    """By row of the machine."""
+    """The pools, ordered by row of the machine."""
     kinds: list[SeenDevice] = field(default_factory=list)
-    """A device of each kind, as an example."""
+    """One example device of each kind."""
     demands: dict[tuple[ClaimSpec, int], tuple[int, float]] = field(default_factory=dict)
-    """By claim and kind: how many devices, and which share of each."""
+    """By (claim, number of the kind): how many devices the claim takes, and the largest share of one."""
     free: dict[tuple[str, str], tuple[object, tuple[float, ...]]] = field(default_factory=dict)
-    """By pool: who has what, and what is left of each device."""
+    """By pool: what has been given away, and the free share of each device."""
 
 
 def list_local(
@@ -65,8 +67,10 @@ def list_local(
     drivers: Sequence[str],
     relevant: Relevant,
 ) -> None:
-    """Note the pools of some drivers that one machine reaches each, and their kinds; ``relevant``: attributes that
-    claims look at; ``version``: of ``pools``.
+    """Update ``known`` with the pools of some drivers that a single machine reaches, and with the kinds of their
+    devices.
+
+    ``relevant``: the attributes that claims read; ``version``: the version of ``pools``.
     """
     key = version, machines.static_version, len(machines), tuple(drivers), relevant
     if known.key == key:
@@ -98,7 +102,7 @@ def list_local(
 
 
 def _describe_kind(device: PublishedDevice, relevant: Relevant) -> object:
-    """Return what devices of a kind have in common; by its uuid nobody is of a kind."""
+    """Return what all devices of a kind have in common: relevant attributes without uuids, capacities, and sharing."""
     attributes = (
         (name, repr(value))
         for name, value in device.attributes.items()
@@ -111,7 +115,7 @@ def _describe_kind(device: PublishedDevice, relevant: Relevant) -> object:
 def show_free(
     known: KnownDevices, machines: int, given_away: Mapping[tuple[str, str], GivenAway]
 ) -> DeviceColumns | None:
-    """Return what is free of the devices that are known; None if there are none."""
+    """Return the free shares of the known devices; None if no device is known."""
     if not known.pools:
         return None
     kind = np.full(machines, -1, dtype=np.int64)
@@ -156,7 +160,9 @@ def _find_free(device: PublishedDevice, given: GivenAway) -> float:
 def describe_demand(
     known: KnownDevices, claims: Sequence[Sequence[ClaimSpec]], selectors: DeviceSelectors
 ) -> DeviceDemand:
-    """Return what tasks take of each kind; ``claims``: by shape."""
+    """Return how many devices of each kind a task of each shape takes, and the largest share of one; ``claims``: by
+    shape.
+    """
     count = np.zeros((len(claims), len(known.kinds)), dtype=np.int64)
     share = np.zeros(count.shape)
     for row, specs in enumerate(claims):
@@ -174,7 +180,9 @@ def describe_demand(
 def _find_demand(
     requests: Iterable[Request], seen: SeenDevice, selectors: DeviceSelectors
 ) -> tuple[int, float]:
-    """Return how many devices like one requests take, and the largest share of one; infinite if they take no such."""
+    """Return how many devices like ``seen`` requests take, and the largest share of one; share inf: they take none
+    such.
+    """
     count, share = 0, 0.0
     for request in requests:
         option = next((each for each in request.options if selectors.accepts(each, seen)), None)
@@ -202,9 +210,9 @@ def _find_demand(
 def show_devices(
     cluster: Cluster, drivers: Sequence[str], without: frozenset[str] = frozenset()
 ) -> DeviceColumns | None:
-    """Return what is free of the devices of some drivers; what only the tasks ``without`` (uids) have counts as free.
+    """Return the free shares of the devices of some drivers; None if there are no devices.
 
-    None if there are none.
+    Devices that only the tasks ``without`` (uids) have count as free.
     """
     memory = recall_memory(cluster)
     relevant = memory.selectors.find_relevant(
@@ -222,8 +230,9 @@ def show_devices(
 
 
 def show_demand(cluster: Cluster, shapes: Sequence[int]) -> DeviceDemand | None:
-    """Return what tasks of shapes (rows of the table) take of the devices that ``show_devices`` said last; None if they
-    take nothing.
+    """Return what tasks of shapes (rows of the table) take of the devices that ``show_devices`` returned last.
+
+    None if they take nothing.
     """
     memory, shown = recall_memory(cluster), _recall_shown(cluster)
     claims = [_list_specs(cluster, memory, cluster.classes.shapes[shape].claims) for shape in shapes]
@@ -240,7 +249,7 @@ def _recall_shown(cluster: Cluster) -> KnownDevices:
 
 
 def _list_specs(cluster: Cluster, memory: DeviceMemory, claims: Sequence[TaskClaim]) -> list[ClaimSpec]:
-    """Return the claims that can be read, but for those that have devices already."""
+    """Return the specs of the claims that can be read and have no devices yet."""
     found = []
     for claim in claims:
         text = claim.spec

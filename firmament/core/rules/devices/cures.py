@@ -11,11 +11,11 @@ from firmament.core.changes import ChangedMachine, CureChange, CureKind, CurePro
 from firmament.core.model import TaskClaim
 
 _MOST_ASKED = 32
-"""A request for more devices than any claim may have is none that fewer of would help."""
+"""Requests for more devices than the API allows a claim are not tried with fewer."""
 
 
 def propose_fewer_devices(standing: ChangedMachine) -> Iterator[CureProposal]:
-    """Yield the task with fewer devices in a request of one of its own claims, the largest number first."""
+    """Yield cures: fewer devices in a request of one of the task's own claims, the largest number first."""
     for place, claim in enumerate(standing.content.claims):
         for number, name, count in _list_counts(claim):
             for fewer in _list_fewer(count):
@@ -28,7 +28,7 @@ def propose_fewer_devices(standing: ChangedMachine) -> Iterator[CureProposal]:
 
 
 def _list_counts(claim: TaskClaim) -> Iterator[tuple[int, str, int]]:
-    """Yield place, name and count of the requests of a task's own claim that ask for several devices."""
+    """Yield (place, name, count) of each request of a task's own claim that asks for several devices."""
     for place, request in enumerate(_list_requests(claim)):
         exactly = request.get("exactly") if isinstance(request, dict) else None
         if not isinstance(exactly, dict) or exactly.get("allocationMode") == "All":
@@ -47,7 +47,7 @@ def _list_requests(claim: TaskClaim) -> list[Any]:
 
 
 def _list_fewer(count: int) -> list[int]:
-    """Return counts to be tried: each of a few, of many ever fewer."""
+    """Return the smaller counts to be tried, descending: all of them up to 8, seven of them above."""
     if count <= 8:
         return list(range(count - 1, 0, -1))
     return [count - 1, count * 3 // 4, count // 2, count // 4, 4, 2, 1]

@@ -1,4 +1,4 @@
-"""Kubernetes' feature gates of devices: what does not count where one is off, as in kube-scheduler.
+"""Kubernetes' feature gates of devices: drops what kube-scheduler ignores if a gate is off.
 
 A cluster whose API server has a feature off may still have objects that were stored while it was on.
 """
@@ -31,12 +31,12 @@ FEATURES = frozenset(
 )
 
 FeaturesOff: TypeAlias = AbstractSet[str]
-"""Names of the gates that are off; all others are on."""
+"""Names of the feature gates that are off; all other gates are on."""
 NOTHING_OFF: FeaturesOff = frozenset()
 
 
 def read_features(payload: bytes | None) -> FeaturesOff:
-    """Return which gates a record switches off (`DEVICE_FEATURES_RECORD`); nothing if it says something else."""
+    """Return the gates that a record (`DEVICE_FEATURES_RECORD`) switches off; none if it cannot be read."""
     try:
         gates = json.loads(payload) if payload else {}
         return frozenset(str(name) for name, on in gates.items() if on is False) & FEATURES
@@ -45,7 +45,9 @@ def read_features(payload: bytes | None) -> FeaturesOff:
 
 
 def drop_from_slice(spec: Mapping[str, Any], off: FeaturesOff) -> Mapping[str, Any]:
-    """Return the spec of a slice with what counts of it. A slice that does not count is one without devices."""
+    """Return the spec of a slice without the parts that belong to features in ``off``, which may leave it no
+    devices.
+    """
     if not off:
         return spec
     if PARTITIONS in off and (spec.get("perDeviceNodeSelection") or spec.get("sharedCounters")):
@@ -70,7 +72,7 @@ def _drop_from_device(device: Mapping[str, Any], off: FeaturesOff) -> Mapping[st
 
 
 def find_use(request: Mapping[str, Any], off: FeaturesOff) -> str:
-    """Return what a request has of a feature that is off, in kube-scheduler's words; "" for nothing."""
+    """Return which feature that is off a request uses, in kube-scheduler's words; "" for none."""
     name = request.get("name")
     listed = request.get("firstAvailable") or ()
     if PRIORITIZED_LIST in off and listed:

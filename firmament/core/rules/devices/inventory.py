@@ -1,7 +1,7 @@
-"""Devices as drivers publish them: slices, read and put together into pools (resource.k8s.io/v1 ResourceSlice).
+"""Reads the slices that drivers publish, and combines them into pools of devices (resource.k8s.io/v1 ResourceSlice).
 
-A pool of which slices are missing is incomplete, one that contradicts itself is faulty: of neither anything is
-allocated. A driver that changes a pool publishes a new generation of it, slice by slice.
+A pool with missing slices is incomplete, and a pool whose slices contradict each other is faulty: no device of either
+is allocated. A driver that changes a pool publishes a new generation of it, slice by slice.
 """
 
 from __future__ import annotations
@@ -18,16 +18,18 @@ from firmament.core.rules.devices.quantities import Amount, parse_quantity
 PoolName: TypeAlias = tuple[str, str, int]
 """Driver, name and generation of a pool."""
 Counts: TypeAlias = tuple[tuple[int, Amount], ...]
-"""What a device takes of the counters of its pool: pairs of a counter's number and an amount."""
+"""What a device takes of the counters of its pool: pairs of (number of the counter, amount)."""
 
 
 class BadDevicesError(ValueError):
-    """What a driver or a claim says cannot be used; the message says why."""
+    """A slice, class or claim cannot be used; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceReach:
-    """The machines that reach a device: the one called ``machine``, those that match ``terms``, or all."""
+    """The machines that reach a device: the machine named ``machine``, those that match ``terms``, or all
+    (``everywhere``).
+    """
 
     machine: str = ""
     terms: tuple[NodeSelectorTerm, ...] = ()
@@ -36,12 +38,12 @@ class DeviceReach:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What may be asked of a capacity that several claims share (CapacityRequestPolicy)."""
+    """The amounts that claims may take of a shared capacity (CapacityRequestPolicy)."""
 
     default: Amount | None = None
-    """What a request takes that says nothing."""
+    """The amount of a request that states none."""
     values: tuple[Amount, ...] = ()
-    """The amounts that may be taken, ascending; (): any."""
+    """The allowed amounts, ascending; (): any amount."""
     least: Amount | None = None
     """The least amount, None without a range."""
     most: Amount | None = None
@@ -50,7 +52,7 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """So much of something that a device has."""
+    """One capacity of a device, such as its memory."""
 
     amount: Amount
     policy: Policy | None = None
@@ -58,53 +60,53 @@ class Capacity:
 
 @dataclass(frozen=True, slots=True)
 class PublishedDevice:
-    """A device."""
+    """A device as its driver publishes it."""
 
     name: str
-    """Its name, unique in its pool."""
+    """The device's name, unique in its pool."""
     attributes: Mapping[str, Any]
     """By full name (``domain/name``): a value, or a list of values; versions as ``("version", text)``."""
     capacity: Mapping[str, Capacity]
     """By name, as the driver states it."""
     reach: int
-    """Number of its reach in its pool."""
+    """The index of its reach in ``Pool.reaches``."""
     takes: Counts = ()
     """What it takes of the pool's counters."""
     device_taints: tuple[tuple[str, str, str], ...] = ()
-    """Key, value and effect of each."""
+    """(key, value, effect) of each taint."""
     shared: bool = False
-    """Whether several claims may have it, each a part of its capacity."""
+    """Whether several claims may share the device, each with a part of its capacity."""
     binds_to_machine: bool = False
-    """Whether who gets it may only run where it was allocated for."""
+    """Whether a task that gets the device may run only on the machine for which it was allocated."""
     conditions: tuple[str, ...] = ()
-    """Conditions that must hold before a task is bound."""
+    """Conditions that must hold before a task with the device is bound."""
     failures: tuple[str, ...] = ()
-    """Conditions of which each means that it will never be ready."""
+    """Conditions of which each means that the device will never be ready."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """A pool of devices."""
+    """A pool of devices: one generation, combined from its slices."""
 
     driver: str
     """Name of the driver."""
     name: str
-    """Its name, unique with the driver's."""
+    """The pool's name, unique together with the driver's."""
     devices: tuple[PublishedDevice, ...] = ()
-    """By the names of their slices, then as these list them."""
+    """The devices, in order of the slices' names, then as the slices list them."""
     reaches: tuple[DeviceReach, ...] = ()
-    """The machines that reach its devices, which devices name by number."""
+    """The reaches of its devices; devices refer to them by index."""
     counters: tuple[Amount, ...] = ()
-    """What there is of each counter."""
+    """The total amount of each counter."""
     incomplete: bool = False
     """Whether slices are missing."""
     fault: str = ""
-    """What contradicts itself, "" for nothing."""
+    """The contradiction between its slices; "" for none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """A slice that has been read. ``devices``: without numbers of reaches and counters, which pools give."""
+    """A slice that has been read; its devices get the indexes of reaches and counters only in the pool."""
 
     name: str
     """Its name."""
@@ -117,22 +119,22 @@ class Slice:
     count: int
     """Number of slices of the pool in this generation."""
     reach: DeviceReach | None
-    """None: each device has its own."""
+    """The reach of all devices; None: each device has its own."""
     devices: tuple[tuple[PublishedDevice, DeviceReach | None, tuple[tuple[str, str, Amount], ...]], ...]
-    """Each with its reach and with what it takes: set, counter, amount."""
+    """(device, its own reach, what it takes as (counter set, counter, amount)) of each device."""
     counters: tuple[tuple[str, str, Amount], ...]
-    """Set, counter, amount."""
+    """(counter set, counter, amount) of each counter."""
 
 
 _NO_COUNTER = ("", {"value": 0})
-"""Stands for a set of counters itself, which may be empty."""
+"""Stands for a counter set itself, so that sets without counters are known too."""
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------
 
 
 def read_slice(name: str, payload: bytes, off: FeaturesOff = NOTHING_OFF) -> Slice:
-    """Return what a record says, without the parts that belong to features in ``off``; raises ``BadDevicesError``."""
+    """Return the slice that a record states, without parts of features in ``off``; raises ``BadDevicesError``."""
     try:
         spec = drop_from_slice(json.loads(payload), off)
         pool = spec["pool"]
@@ -269,7 +271,7 @@ def _read_policy(given: Any) -> Policy | None:
 
 
 def build_pool(slices: Iterable[Slice]) -> Pool:
-    """Return the pool that slices of one driver, name and generation are; at least one slice."""
+    """Return the pool that consists of ``slices``, at least one, all of one driver, pool name and generation."""
     current = sorted(slices, key=lambda each: each.name)
     first = current[0]
     if len(current) != first.count:
@@ -303,7 +305,7 @@ def build_pool(slices: Iterable[Slice]) -> Pool:
 
 
 def _reaches(slices: Iterable[Slice]) -> set[DeviceReach]:
-    """Return the reaches of slices, and those of devices that have their own."""
+    """Return the reaches of slices, and of devices that have a reach of their own."""
     found = {each.reach for each in slices if each.reach is not None}
     for each in slices:
         if each.reach is None:

@@ -1,8 +1,8 @@
-"""The ledger of devices: how many tasks the machines' devices serve, and which of them are booked in a round.
+"""The ledger of devices: how many more tasks each machine's devices serve, and what a round has booked.
 
-It is a `Ledger` of the problem. Machines that share no devices with others are looked at by their states, in which the
-order of tasks does not matter. Devices that several machines see, and claims that tasks share, are given away when they
-are booked: where the first task of a claim goes, the others have to follow.
+It is a `Ledger` of the problem. A machine that shares no devices with other machines is in a state that does not depend
+on the order of its tasks. Devices that several machines see, and claims that several tasks share, are allocated as soon
+as they are booked: all tasks of a claim have to go where the first one went.
 """
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ from firmament.core.rules.devices.views import View
 REASON = "cannot allocate all claims"
 """What kube-scheduler says of nodes whose devices do not serve a pod."""
 ANY = 2**31 - 1
-"""Room for tasks that need no devices."""
+"""The room that stands for no limit, for tasks without claims."""
 NOTHING_GIVEN: GivenAway = (frozenset(), {})
 
 
 class NamedClaim(NamedTuple):
-    """A claim that exists already, with the shape that uses it. ``machines``: bool[M], machines that reach its devices;
-    None if it is not allocated yet.
+    """A claim of a shape that exists as an object.
+
+    ``machines``: bool[M], the machines that reach its devices; None if it is not allocated yet.
     """
 
     name: str
@@ -41,35 +42,35 @@ class NamedClaim(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ShapeClaims:
-    """The claims of a shape, in the order of its tasks' specs. ``fault``: why they get no devices anywhere."""
+    """The claims of a shape, in the order of its tasks' specs. ``fault``: why they get no devices on any machine."""
 
     claims: tuple[ClaimSpec | NamedClaim, ...] = ()
     fault: str = ""
 
 
 class Served(NamedTuple):
-    """A task that is booked: its machine, the claims that got devices for it, and what they got if that is certain."""
+    """A booked task: its machine, the claims for which it was booked, and their devices if these are fixed already."""
 
     machine: int
     demand: Demand
     names: tuple[str, ...]
-    """By claim of ``demand``: its name, "" for one of the task's own."""
+    """For each claim of ``demand``, its name; "" for a claim of the task's own."""
     picks: Picks | None
-    """None: what the machine's state says in the end, see `share_out`."""
+    """The devices of each claim; None: the machine's final state decides, see `share_out`."""
 
 
 @dataclass(slots=True)
 class DeviceLedger:
-    """Devices behind the scheduler's ``Ledger``; see there for what the methods guarantee."""
+    """The scheduler's ``Ledger`` for devices; see there for what the methods guarantee."""
 
     shapes: tuple[ShapeClaims | None, ...]
-    """By shape; None: it has no claims."""
+    """The claims of each shape; None: the shape has none."""
     views: Sequence[View]
-    """By machine."""
+    """What each machine sees."""
     pools: Mapping[PoolName, Pool]
     """The pools of the cluster."""
     watchers: Mapping[PoolName, Sequence[int]]
-    """By pool that several machines see: the rows of these."""
+    """For each pool that several machines see, the rows of these machines."""
     watched: frozenset[int]
     """Rows of all machines that see such a pool."""
     table: StateTable
@@ -77,15 +78,15 @@ class DeviceLedger:
     at: Int64
     """int64[M], the number of each machine's state."""
     given_away: dict[tuple[str, str], GivenAway]
-    """What has been given away of the pools of watched machines, by driver and name."""
+    """By (driver, pool name), what has been allocated of the pools of watched machines."""
     opening: Opening | None = None
-    """What evicting changes, for who asks."""
+    """Answers what evictions would free; None outside of rounds."""
     reason: str = REASON
     """Why machines without room are refused."""
     pending: dict[str, Bool] = field(default_factory=dict)
-    """Claims that have got devices in this round, and the machines that their tasks may go to: bool[M]."""
+    """By claim that got devices in this round, bool[M]: the machines to which its tasks may go."""
     _rooms: dict[Demand, Int64] = field(default_factory=dict)
-    """By demand: the room in each state, -1 where it is not known."""
+    """By demand, int64: the room in each state, -1 where it has not been counted."""
 
     @property
     def shared(self) -> bool:
@@ -99,15 +100,17 @@ class DeviceLedger:
         return named or bool(self.watchers)
 
     def find_ordered(self, shapes: Int64, machines: Int64) -> Bool:  # noqa: ARG002  # nobody waits for others
-        """Return bool[A]: nothing; each task gets its devices before it is bound."""
+        """Return bool[A], all False: each task gets its devices before it is bound."""
         return np.zeros(len(shapes), dtype=np.bool_)
 
     def count_room(self, shape: int) -> Int64:
-        """Return int64[M]: how many more tasks of a shape each machine takes by themselves."""
+        """Return int64[M]: how many more tasks of a shape each machine takes if no other tasks come."""
         return self._count(shape, np.arange(len(self.at)))
 
     def room_at(self, shapes: Int64, machines: Int64) -> Int64:
-        """Return int64[A]: how many more tasks of ``shapes[i]`` machine ``machines[i]`` takes by themselves."""
+        """Return int64[A]: how many more tasks of ``shapes[i]`` machine ``machines[i]`` takes if no other tasks
+        come.
+        """
         found = np.full(len(shapes), ANY, dtype=np.int64)
         for shape in np.unique(shapes).tolist():
             if self._claims_of(shape) is not None:
@@ -116,7 +119,9 @@ class DeviceLedger:
         return found
 
     def list_faults(self, shape: int) -> list[tuple[str, Bool]]:
-        """Return why a shape gets no devices where it is not that others have them: words, and machines (bool[M])."""
+        """Return the faults, other than that devices are taken, for which machines do not serve a shape: words and
+        bool[M].
+        """
         claims = self._claims_of(shape)
         if claims is None or claims.fault:
             return []
@@ -129,7 +134,7 @@ class DeviceLedger:
         return [(f"{REASON}: {words}", np.isin(self.at, numbers)) for words, numbers in by_words.items()]
 
     def find_full(self, shapes: Int64, machines: Int64) -> Bool:
-        """Return bool[A]: machines whose devices do not serve a task of ``shapes[i]`` as they are."""
+        """Return bool[A]: whether the devices of ``machines[i]`` now serve no task of ``shapes[i]``."""
         full: Bool = self.room_at(shapes, machines) <= 0
         return full
 
@@ -138,9 +143,9 @@ class DeviceLedger:
         return self._claims_of(shape) is not None
 
     def find_demand(self, shape: int, machine: int, *, alone: bool) -> Demand | None:
-        """Return the claims of a shape that need devices; None if it must not come to a machine.
+        """Return the claims of a shape that need devices; None if its tasks must not go to a machine.
 
-        A task with a shared claim that has no devices yet comes ``alone``.
+        ``alone``: no other task goes there with it; only then may it have a shared claim without devices.
         """
         claims = self._claims_of(shape)
         if claims is None:
@@ -153,7 +158,7 @@ class DeviceLedger:
         return demand
 
     def find_fault(self, shape: int) -> str:
-        """Return what is wrong with a shape wherever it goes, "" for nothing."""
+        """Return the fault of a shape's claims on every machine; "" for none."""
         claims = self._claims_of(shape)
         return "" if claims is None else claims.fault
 
@@ -170,9 +175,7 @@ class DeviceLedger:
         if demand:
             room = self._count_states(demand, self.at[machines])
             if any(names):
-                room = np.minimum(
-                    room, 1
-                )  # only one claim is tried at a time: others follow once its place is known
+                room = np.minimum(room, 1)  # a shared claim is placed once; its other tasks follow
         else:
             room = np.full(len(machines), ANY, dtype=np.int64)
         if allowed is not None:
@@ -180,7 +183,9 @@ class DeviceLedger:
         return room
 
     def _demand(self, claims: ShapeClaims) -> tuple[Demand, tuple[str, ...], Bool | None]:
-        """Return the claims that need devices now with their names, and the machines that others leave: bool[M]."""
+        """Return the claims that need devices now, their names, and bool[M]: the machines that allocated claims allow
+        (None: all).
+        """
         demand: list[ClaimSpec] = []
         names: list[str] = []
         allowed: Bool | None = None
@@ -198,7 +203,7 @@ class DeviceLedger:
         return tuple(demand), tuple(names), allowed
 
     def _count_states(self, demand: Demand, states: Int64) -> Int64:
-        """Return int64[A]: the room in states for tasks with a demand."""
+        """Return int64[A]: how many more tasks with ``demand`` each of ``states`` serves."""
         known = self._rooms.get(demand)
         most = int(states.max(initial=-1))
         if known is None or len(known) <= most:
@@ -215,7 +220,9 @@ class DeviceLedger:
         return room
 
     def book(self, shapes: Int64, machines: Int64, counts: Int64) -> Int64:
-        """Book up to ``counts[i]`` tasks of ``shapes[i]`` on ``machines[i]``; int64[A] of how many each took."""
+        """Book up to ``counts[i]`` tasks of ``shapes[i]`` on ``machines[i]``; returns int64[A], how many were
+        booked.
+        """
         took = counts.copy()
         for entry, (shape, machine, count) in enumerate(
             zip(shapes.tolist(), machines.tolist(), counts.tolist(), strict=True)
@@ -229,7 +236,7 @@ class DeviceLedger:
         return took
 
     def book_task(self, shape: int, machine: int) -> Served | None:
-        """Book one task of a shape on a machine; None if its devices do not serve it."""
+        """Book one task of a shape on a machine; returns None if the machine's devices do not serve it."""
         claims = self._claims_of(shape)
         if claims is None or claims.fault:
             return None
@@ -253,7 +260,7 @@ class DeviceLedger:
         return Served(machine, demand, names, picks)
 
     def _give_away(self, machine: int, picks: Picks) -> None:
-        """Note who has which devices of pools that several machines share, and evaluate these machines anew."""
+        """Note devices as allocated, and set the states of all machines that see their pools anew."""
         view = self.views[machine]
         touched: set[PoolName] = set()
         for pick in (pick for claim in picks for pick in claim if not pick.option.admin):
@@ -280,7 +287,7 @@ class DeviceLedger:
 
 
 def place_machines(ledger: DeviceLedger, rows: Sequence[int]) -> None:
-    """Set the states of machines (rows) by what has been given away."""
+    """Set the states of machines (rows) by what has been allocated of the pools that they see."""
     known: dict[int, int] = {}
     for row in rows:
         view = ledger.views[row]
@@ -292,7 +299,9 @@ def place_machines(ledger: DeviceLedger, rows: Sequence[int]) -> None:
 
 
 def share_out(ledger: DeviceLedger, served: Sequence[Served]) -> list[Picks]:
-    """Return the devices of tasks that were booked one after another on a ledger that was new."""
+    """Return the devices of each task in ``served``: all tasks that were booked, in this order, since the ledger was
+    made.
+    """
     left: dict[int, list[tuple[Demand, Picks]]] = {}
     found: list[Picks] = []
     for each in served:

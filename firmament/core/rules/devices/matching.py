@@ -1,6 +1,6 @@
-"""Which devices an option of a request would take, by themselves: expressions, taints, and capacities.
+"""Finds the devices that an option of a request may take, by their expressions, taints and capacities alone.
 
-Each expression is compiled once, and evaluated once for devices that do not differ in what matters.
+Each expression is compiled once, and evaluated once for all devices that are equal in the attributes that matter.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from firmament.core.rules.devices.requests import ClaimSpec, Option, tolerates
 from firmament.core.rules.devices.views import Relevant, SeenDevice, ViewKind, join_relevant
 
 FIELDS = frozenset({"driver", "attributes", "capacity", "allowMultipleAllocations"})
-"""What expressions see of a device."""
+"""The fields of a device that expressions can read."""
 WORK_IN_ALL = 1_000_000
 WORK_PER_DEVICE = 2_000
-"""An expression that takes more than the first, and the second for each device that was looked at, is given up."""
+"""An expression gets a fault once it has taken more than `WORK_PER_DEVICE` per device and `WORK_IN_ALL` beyond that."""
 _BLOCKING = frozenset({"NoSchedule", "NoExecute"})
 
 Consumption = tuple[tuple[str, Amount], ...]
-"""What a claim takes of the capacities of a device that several share."""
+"""(name, amount) of each capacity that a claim takes of a shared device."""
 
 
 class Candidates(NamedTuple):
-    """Devices of a view that an option would take, as bits of their places there."""
+    """The devices of a view that match an option, as bits of their places in the view."""
 
     mask: int
-    """Those that match and are not kept off by taints."""
+    """Devices that match, without untolerated taints."""
     blocked: int
-    """Devices that match, but have taints that are not tolerated."""
+    """Devices that match, but have untolerated taints."""
     faults: Mapping[int, str]
-    """By place: why the expressions have no answer for a device."""
+    """By place of a device, why an expression has no value for it."""
 
 
 class DeviceSelector:
-    """An expression, or what is wrong with it."""
+    """A compiled expression of a selector, or its fault, with its answers so far."""
 
     def __init__(self, text: str) -> None:
         self.fault = ""
@@ -64,7 +64,7 @@ class DeviceSelector:
         return found
 
     def ask(self, seen: SeenDevice) -> bool | str:
-        """Return the same of a device whose key means nothing: the answer is not kept."""
+        """Return the answer of ``matches`` for a device whose ``key`` means nothing, without keeping it."""
         if self.fault:
             return self.fault
         try:
@@ -82,7 +82,7 @@ class DeviceSelector:
 
 
 class DeviceSelectors:
-    """The expressions of a cluster."""
+    """The compiled expressions of a cluster, by text."""
 
     def __init__(self) -> None:
         self._known: dict[str, DeviceSelector] = {}
@@ -96,7 +96,9 @@ class DeviceSelectors:
         return found
 
     def keep(self, texts: frozenset[str], relevant: Relevant) -> None:
-        """Forget other expressions once there are many more, and answers where other attributes matter."""
+        """Forget expressions not in ``texts`` once there are many, and all answers if ``relevant`` attributes have
+        changed.
+        """
         if len(self._known) > 2 * len(texts) + 1_000:
             self._known = {text: each for text, each in self._known.items() if text in texts}
         if relevant != self._relevant:
@@ -105,7 +107,7 @@ class DeviceSelectors:
                 each.forget()
 
     def find_relevant(self, claims: Iterable[ClaimSpec]) -> Relevant:
-        """Return the attributes that decide about some claims."""
+        """Return the attributes that the expressions and constraints of ``claims`` read."""
         parts: list[Relevant] = []
         for claim in claims:
             parts += [self.get(text).relevant for text in claim.expressions]
@@ -113,14 +115,14 @@ class DeviceSelectors:
         return join_relevant(parts)
 
     def find_candidates(self, kind: ViewKind, option: Option) -> Candidates:
-        """Return which devices of a view an option would take."""
+        """Return the devices of a view that match an option."""
         found = kind.memory.get(option)
         if found is None:
             found = kind.memory[option] = self._find(kind, option)
         return found
 
     def accepts(self, option: Option, seen: SeenDevice) -> bool:
-        """Return whether an option would take a device, whatever its taints; the answers are not kept."""
+        """Return whether a device matches an option, leaving taints aside; the answer is not kept."""
         texts = (*option.device_class.expressions, *option.expressions)
         return all(self.get(text).ask(seen) is True for text in texts) and (
             find_consumption(option, seen) is not None
@@ -180,7 +182,7 @@ def _show(value: Any) -> Any:
 
 
 def find_consumption(option: Option, seen: SeenDevice) -> Consumption | None:
-    """Return what an option takes of each capacity of a device; None if the device never has that."""
+    """Return what an option takes of each capacity of a device; None if the device cannot offer it even when unused."""
     wanted = {qualify(name, seen.driver): amount for name, amount in option.capacity}
     taken = []
     for name, capacity in seen.device.capacity.items():

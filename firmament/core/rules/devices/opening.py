@@ -1,7 +1,7 @@
-"""Which machines' devices would serve tasks if others went: what preemption asks of the ledger of devices.
+"""Answers for preemption which machines' devices would serve a task if other tasks were gone.
 
-A device comes back when all tasks that use its claim are gone. What is asked is answered exactly, by the same search as
-for any task. Devices that several machines see are left alone: who takes them on one machine has them on all.
+A device is free again when all tasks that use its claim are gone. Answers are exact: they come from the same search as
+for any task. Evictions free no devices that several machines see, as those may be in use from another machine.
 """
 
 from __future__ import annotations
@@ -21,19 +21,21 @@ from firmament.core.state.device_book import HeldDevices, PoolOfDevices
 
 @dataclass(slots=True, eq=False)
 class DeviceOpening:
-    """What the machines behind a ledger would take; see the scheduler's ``SharedOpening`` for its guarantees."""
+    """The scheduler's ``SharedOpening`` for devices; see there for what the methods guarantee."""
 
     ledger: DeviceLedger
-    """As it is before anybody is placed."""
+    """The ledger as it is before a task is placed."""
     holdings: Mapping[PoolOfDevices, HeldDevices]
-    """Who had which devices when the round began."""
+    """Which tasks had which devices when the round began."""
     uids: Sequence[str]
-    """By row of the task table."""
+    """The uid of each task, by row of the task table."""
     held: Bool
-    """bool[S, M]: no machine is refused by a filter of this rule."""
+    """bool[S, M], all False: no filter of this rule refuses a machine."""
 
     def promising(self, shape: int, tasks: Int64) -> Bool:
-        """Return bool[M]: machines that would take a task of a shape if all of ``tasks`` went, and do not now."""
+        """Return bool[M]: the machines that would take a task of a shape if all of ``tasks`` were gone, and do not
+        now.
+        """
         found: Bool = np.zeros(len(self.ledger.views), dtype=np.bool_)
         if not self.concerns(shape):
             return found
@@ -59,7 +61,7 @@ class DeviceOpening:
         return self._serves(list(filter(self.concerns, shapes)), machine, self._name(tasks))
 
     def concerns(self, shape: int) -> bool:
-        """Return whether tasks of a shape take devices, or have to go where some are."""
+        """Return whether tasks of a shape have claims."""
         return self.ledger.has_claims(shape)
 
     def _name(self, tasks: Collection[int]) -> frozenset[str]:
@@ -86,9 +88,9 @@ class DeviceOpening:
 
 
 def sum_given(held: HeldDevices, without: Collection[str] = ()) -> GivenAway:
-    """Return what has been given away of a pool: each share once, however many say so.
+    """Return what has been allocated of a pool; a share that several holders name counts once.
 
-    What nobody has but the tasks ``without`` (uids) does not count.
+    Devices that only the tasks ``without`` (uids) use do not count.
     """
     own: set[str] = set()
     shares: dict[str, dict[str, Amount]] = {}

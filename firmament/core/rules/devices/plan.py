@@ -1,4 +1,4 @@
-"""What claims ask for on machines of a kind, found out once for all searches there."""
+"""Prepares what claims ask for on machines of a kind, once for all searches there."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ NO_VALUES: Values = frozenset()
 
 
 class AttributeIndex(NamedTuple):
-    """An attribute of the devices of a view: its values of each, and the devices (bits) with each value."""
+    """An attribute of the devices of a view: ``of``, the values of each device; ``having``, the devices (bits) by
+    value.
+    """
 
     of: tuple[Values, ...]
     having: Mapping[tuple[str, Any], int]
@@ -28,7 +30,9 @@ class AttributeIndex(NamedTuple):
 
 
 def index_attribute(kind: ViewKind, name: str, *, lists: bool = True) -> AttributeIndex:
-    """Return an attribute of the devices of a kind of machines. Without ``lists``, one with several values has none."""
+    """Return the index of an attribute for a kind of machines. Without ``lists``, devices with a list of values have
+    none.
+    """
     found = kind.memory.get(("attribute", name, lists))
     if found is None:
         of = tuple(_list_values(seen.device.attributes.get(name), lists=lists) for seen in kind.devices)
@@ -48,7 +52,7 @@ def _list_values(value: Any, *, lists: bool) -> Values:
 
 
 class SearchPlan:
-    """What claims ask for on machines of a kind, found out once."""
+    """What claims ask for on machines of a kind, computed once."""
 
     def __init__(self, kind: ViewKind, claims: tuple[ClaimSpec, ...], selectors: DeviceSelectors) -> None:
         self.claims = claims
@@ -70,7 +74,7 @@ class SearchPlan:
         self.needs = self._add_up()
 
     def _sign(self, kind: ViewKind, options: Sequence[Option]) -> tuple[int, ...]:
-        """Return by device a number that is equal for those that are interchangeable."""
+        """Return a number for each device, equal for devices that are interchangeable for the claims."""
         known: dict[Any, int] = {}
         constrained = [attribute for each in self.attributes for attribute in each]
         masks = [(each.mask, each.blocked) for each in self.candidates.values()]
@@ -90,7 +94,9 @@ class SearchPlan:
         return tuple(signs)
 
     def _add_up(self) -> dict[tuple[int, int], tuple[tuple[int, int], ...]]:
-        """Return by claim and request what is needed from there on: devices (bits), and how many of them."""
+        """Return, by (claim, request), the devices (bits) that it and the requests after it need, and how many of
+        them.
+        """
         single = []
         for number, claim in enumerate(self.claims):
             for place, request in enumerate(claim.requests):

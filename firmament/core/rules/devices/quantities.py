@@ -1,4 +1,4 @@
-"""Amounts as Kubernetes writes them, exactly: capacities of devices, counters, and what claims ask of both."""
+"""Exact arithmetic with Kubernetes' quantities: capacities and counters of devices, and what claims take of both."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 Amount: TypeAlias = int | Fraction
-"""Whole ones are integers, which all the usual ones are."""
+"""An exact amount; whole amounts, which nearly all are, are integers."""
 
 _QUANTITY = re.compile(r"([+-]?(?:\d+(?:\.\d*)?|\.\d+))(?:[eE]([+-]?\d{1,3})|([numkMGTPE]|[KMGTPE]i)?)")
 
@@ -22,7 +22,7 @@ _FACTORS: Mapping[str, Fraction] = MappingProxyType(
     }
 )
 LONGEST = 100
-"""Characters of a quantity; the API writes some twenty."""
+"""The most characters of a quantity; the API writes about twenty."""
 
 
 def parse_quantity(value: object) -> Amount | None:
@@ -39,12 +39,14 @@ def parse_quantity(value: object) -> Amount | None:
 
 
 def simplify(amount: Amount) -> Amount:
-    """Return the same as an integer where it is whole."""
+    """Return an amount as an integer if it is whole, else unchanged."""
     return amount if isinstance(amount, int) or amount.denominator != 1 else amount.numerator
 
 
 def format_quantity(amount: Amount) -> str:
-    """Return an amount as Kubernetes reads it: with a binary suffix where it is a multiple of it, else in full."""
+    """Return an amount as Kubernetes writes it: with the largest binary suffix of which it is a multiple, or
+    without.
+    """
     if not isinstance(amount, int):
         for suffix in "mun":
             scaled = amount / _FACTORS[suffix]

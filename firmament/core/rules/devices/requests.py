@@ -1,4 +1,4 @@
-"""What claims ask for: their specs and the classes behind them, read once (resource.k8s.io/v1)."""
+"""Reads what claims ask for: their specs, and their device classes (resource.k8s.io/v1)."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from firmament.core.rules.devices.inventory import BadDevicesError, read_amount
 from firmament.core.rules.devices.quantities import Amount
 
 MOST_RESULTS = 32
-"""Devices that a claim may get, as the API allows them."""
+"""The most devices that the API allows a claim to get."""
 PACKED, SPREAD = "binpack", "spread"
-"""Orders in which devices that several share are tried: those with most in use first, or last."""
+"""Orders in which shared devices are tried: the most used first, or the most used last."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DeviceTerms:
-    """A DeviceClass. ``configurations``: JSON of its ``config``."""
+    """What a DeviceClass states. ``configurations``: the entries of its ``config``, as JSON."""
 
     name: str
     expressions: tuple[str, ...]
@@ -31,28 +31,28 @@ class Option:
     """One way to satisfy a request: an exact request, or a sub-request."""
 
     name: str
-    """As results name it: ``request`` or ``request/subrequest``."""
+    """Its name in allocations: ``request`` or ``request/subrequest``."""
     device_class: DeviceTerms
-    """The class of its devices."""
+    """The class of the devices that it takes."""
     expressions: tuple[str, ...]
-    """Beside those of the class."""
+    """Its own expressions, besides those of the class."""
     count: int
-    """How many devices; 0: all that match."""
+    """How many devices it takes; 0: all that match."""
     admin: bool = False
-    """Whether devices are looked at that others have."""
+    """Whether it gets administrative access, also to devices that other claims have."""
     tolerated: tuple[tuple[str, str, str, str], ...] = ()
-    """Key, operator, value and effect of each."""
+    """(key, operator, value, effect) of each toleration."""
     tolerations_text: str = ""
-    """JSON of the same, as given."""
+    """The tolerations as JSON, as given."""
     capacity: tuple[tuple[str, Amount], ...] = ()
-    """Requested capacities, by their names as given."""
+    """(name as given, amount) of each requested capacity."""
     order: str = ""
-    """`PACKED` or `SPREAD`; "": as listed. No field of the API: claims that stand for annotations state it."""
+    """`PACKED` or `SPREAD`; "": as listed. No field of the API: only claims made from annotations state it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Request:
-    """A request. ``options``: in order of preference."""
+    """A request of a claim; ``options``, in order of preference, are the ways to satisfy it."""
 
     name: str
     options: tuple[Option, ...]
@@ -60,23 +60,27 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class AttributeConstraint:
-    """All devices of the requests (names; (): of all) agree in an attribute, or all differ in it."""
+    """The devices of some requests all agree in an attribute, or (``distinct``) all differ in it.
+
+    ``requests``: their names; (): all requests.
+    """
 
     attribute: str
     distinct: bool
     requests: tuple[str, ...]
     lists: bool = True
-    """Whether attributes may have several values; else one that has is as good as absent."""
+    """Whether attributes may have several values; if not, attributes with several values count as absent."""
     others: tuple[str, ...] = ()
-    """Requests whose devices have, together, just the values that those of ``requests`` have, and come after them. No
-    field of the API: claims that stand for annotations state it."""
+    """Requests, after ``requests``, whose devices have together exactly the values that the devices of ``requests``
+    have.
+    No field of the API: only claims made from annotations state it."""
 
     def covers(self, option: str) -> bool:
-        """Return whether the devices of an option are meant."""
+        """Return whether the constraint applies to the devices of an option."""
         return not self.requests or _names(self.requests, option) or self.is_other(option)
 
     def is_other(self, option: str) -> bool:
-        """Return whether the devices of an option are held against those of ``requests``."""
+        """Return whether an option belongs to the requests ``others``."""
         return _names(self.others, option)
 
 
@@ -86,16 +90,16 @@ def _names(requests: tuple[str, ...], option: str) -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClaimSpec:
-    """A claim's spec, with the classes as they are."""
+    """A claim's spec, with the device classes as they are now."""
 
     requests: tuple[Request, ...]
     constraints: tuple[AttributeConstraint, ...] = ()
     configurations: tuple[tuple[tuple[str, ...], str], ...] = ()
-    """Requests, and JSON of the configuration."""
+    """(names of the requests, configuration as JSON) of each configuration."""
 
     @property
     def expressions(self) -> frozenset[str]:
-        """All expressions that decide about devices."""
+        """All expressions of the claim's options and of their device classes."""
         options = [option for request in self.requests for option in request.options]
         return frozenset(
             text for each in options for text in (*each.device_class.expressions, *each.expressions)
@@ -103,7 +107,7 @@ class ClaimSpec:
 
 
 def read_class(name: str, payload: bytes) -> DeviceTerms:
-    """Return what a record of a DeviceClass says; raises ``BadDevicesError``."""
+    """Return the DeviceClass that a record states; raises ``BadDevicesError``."""
     try:
         spec = json.loads(payload)
         return DeviceTerms(
@@ -118,9 +122,9 @@ def read_class(name: str, payload: bytes) -> DeviceTerms:
 
 
 def read_claim(spec: Any, classes: Mapping[str, DeviceTerms], off: FeaturesOff = NOTHING_OFF) -> ClaimSpec:
-    """Return what a claim's spec says; raises ``BadDevicesError``, as for a class that there is not.
+    """Return what a claim's spec asks for; raises ``BadDevicesError``, such as for a class that does not exist.
 
-    Features that are ``off`` must not be asked for.
+    It must not use features in ``off``.
     """
     try:
         devices = spec.get("devices") or {}

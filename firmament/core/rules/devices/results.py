@@ -1,4 +1,4 @@
-"""Writes what a claim has got as Kubernetes has it: an AllocationResult of resource.k8s.io/v1."""
+"""Writes the devices that a claim has got as an AllocationResult of resource.k8s.io/v1."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def write_allocation(
     machine: str,
     mark: str,
 ) -> dict[str, Any]:
-    """Return the AllocationResult of a claim that has got ``picks`` on a machine, as an object of JSON.
+    """Return the AllocationResult of a claim that has got ``picks`` on a machine, as a JSON object.
 
-    ``mark``: unique for the claim; shares of devices are named after it.
+    ``mark``: a text unique to the claim, from which the ids of its shares of devices are derived.
     """
     results = []
     given = []
@@ -45,7 +45,7 @@ def write_allocation(
 
 
 def find_device(view: View, device: int, pools: Mapping[PoolName, Pool]) -> tuple[Pool, PublishedDevice]:
-    """Return the pool and the device in a place of a view."""
+    """Return the pool and the device at a place (``device``) of a view."""
     seen = view.kind.devices[device]
     place = view.places[seen.pool]
     pool = pools[place.pool]
@@ -76,7 +76,7 @@ def _write_result(pick: Pick, pool: Pool, device: PublishedDevice, mark: str) ->
 
 
 def name_share(mark: str) -> str:
-    """Return a UID that follows from a mark alone."""
+    """Return a UID that depends on nothing but ``mark``."""
     digits = hashlib.sha256(mark.encode()).hexdigest()
     return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:32]}"
 
@@ -85,7 +85,7 @@ def name_share(mark: str) -> str:
 
 
 def _list_chosen(claim: ClaimSpec, picks: Sequence[Pick]) -> list[Option]:
-    """Return the option of each request that was chosen."""
+    """Return the chosen option of each request; the first one if no device was picked for it."""
     picked = {pick.option for pick in picks}
     return [
         next((option for option in request.options if option in picked), request.options[0])
@@ -94,9 +94,9 @@ def _list_chosen(claim: ClaimSpec, picks: Sequence[Pick]) -> list[Option]:
 
 
 def _list_configurations(claim: ClaimSpec, chosen: Sequence[Option]) -> list[dict[str, Any]]:
-    """Return those of the classes, each class once, then those of the claim for requests that were chosen.
+    """Return the configurations of the chosen options' classes, each class once, then those of the claim.
 
-    A configuration for all requests names none.
+    A configuration that applies to all requests names none; those of the claim for other options are left out.
     """
     found: list[tuple[str, tuple[str, ...], str]] = []
     for device_class in dict.fromkeys(option.device_class for option in chosen):
@@ -127,7 +127,7 @@ def _is_named(option: Option, names: Sequence[str]) -> bool:
 
 
 def _select_machines(given: Sequence[tuple[Pool, PublishedDevice]], machine: str) -> dict[str, Any] | None:
-    """Return the node selector of an allocation: the machine itself if a device is there alone; None: any."""
+    """Return the node selector of an allocation: the machine itself if a device is local to it; None: any machine."""
     fields: dict[Any, Requirement] = {}
     labels: dict[Any, Requirement] = {}
     for pool, device in given:

@@ -1,7 +1,7 @@
 """The rule of devices: kube-scheduler's plugin DynamicResources.
 
-What drivers publish and who has it is known by records; the ledger of a round is made of both. When a round takes
-effect, its tasks get their devices by the same ledger, made anew.
+A round's ledger is built from the devices that drivers publish and from what claims have been allocated. When the round
+takes effect, a new ledger, built in the same way, allocates devices to the placed tasks.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ NAME = "DynamicResources"
 
 
 class DeviceMemory:
-    """What is kept of a cluster's devices from round to round."""
+    """The devices, classes and claims of a cluster, as kept from round to round."""
 
     def __init__(self) -> None:
         self.off: FeaturesOff = NOTHING_OFF
@@ -65,7 +65,7 @@ class DeviceMemory:
         self._changes = (-1, -1, -1)
 
     def update(self, cluster: Cluster) -> None:
-        """Take in the records as they are now."""
+        """Read the records that have changed."""
         records = cluster.records
         changes = (
             records.changes[DEVICE_SLICE_RECORD],
@@ -99,13 +99,13 @@ class DeviceMemory:
                 self.class_faults[name] = str(error)
 
     def forget_findings(self) -> None:
-        """Forget what has been found out, and begin anew; rounds in the making keep what they know."""
+        """Forget all findings about machines; rounds that are being solved keep theirs."""
         self.inventory.forget_findings()
         self.table = StateTable(self.selectors)
         self.begun.clear()
 
     def recall_held(self, cluster: Cluster, pool: PoolOfDevices) -> HeldDevices:
-        """Return who has which devices of a pool; what is returned never changes."""
+        """Return which claims and tasks have which devices of a pool; the returned object never changes."""
         changed = cluster.devices.changes.get(pool, -1)
         known = self.held.get(pool)
         if known is None or known[0] != changed:
@@ -113,7 +113,7 @@ class DeviceMemory:
         return known[1]
 
     def recall_given(self, cluster: Cluster, pool: PoolOfDevices) -> GivenAway:
-        """Return what has been given away of a pool: the same object as long as nobody has got or given back any."""
+        """Return what has been allocated of a pool: the same object as long as no device is allocated or freed."""
         changed = cluster.devices.changes.get(pool, -1)
         known = self.given.get(pool)
         if known is None or known[0] != changed:
@@ -121,7 +121,7 @@ class DeviceMemory:
         return known[1]
 
     def read_spec(self, text: str) -> ClaimSpec | str:
-        """Return what the JSON of a spec says, or what is wrong with it."""
+        """Return the claim that the JSON of a spec states, or its fault."""
         found = self.specs.get(text)
         if found is None:
             if len(self.specs) > 10_000:
@@ -135,7 +135,7 @@ class DeviceMemory:
 
 
 def recall_memory(cluster: Cluster) -> DeviceMemory:
-    """Return what is kept of the devices of a cluster, up to date."""
+    """Return the memory of a cluster's devices, updated to the present records."""
     memory = cluster.rule_memory.get(NAME)
     if not isinstance(memory, DeviceMemory):
         memory = cluster.rule_memory[NAME] = DeviceMemory()
@@ -144,7 +144,7 @@ def recall_memory(cluster: Cluster) -> DeviceMemory:
 
 
 class DynamicResources(LimitRule):
-    """The devices that tasks claim."""
+    """Limits tasks to machines whose devices serve their claims, and allocates the devices."""
 
     name = NAME
     for_tasks_with = ("claims",)
@@ -157,11 +157,11 @@ class DynamicResources(LimitRule):
         demand: RoundDemand,  # noqa: ARG002
         free: Int64,
     ) -> tuple[Int64, Sequence[JointRows]]:
-        """Return what machines offer as it is: no row says what devices are."""
+        """Return ``free`` unchanged and no rows: the ledger keeps all about devices."""
         return free, ()
 
     def keep_ledger(self, cluster: Cluster, demand: RoundDemand) -> Ledger | None:
-        """Return the ledger of devices, for the shapes of a round."""
+        """Return the ledger of devices for the shapes of a round; None if no shape has claims."""
         shapes = [cluster.classes.shapes[shape] for shape in demand.shapes]
         without = frozenset({cluster.tasks.uid[demand.without]} if demand.without >= 0 else ())
         ledger = make_ledger(cluster, shapes, without)
@@ -170,12 +170,12 @@ class DynamicResources(LimitRule):
         return ledger
 
     def hand_out(self, cluster: Cluster, placed: Sequence[PlacedTask]) -> list[Any]:
-        """Return what each task gets, in their order; None for a task for which nothing is left."""
+        """Return the allocations of each placed task; None for a task whose claims cannot be served any more."""
         return give_devices(cluster, placed)
 
 
 def _make_opening(cluster: Cluster, ledger: DeviceLedger) -> DeviceOpening:
-    """Return what evicting changes for a ledger that is new."""
+    """Return the object that answers what evictions would free, for a ledger before its first booking."""
     memory = recall_memory(cluster)
     holdings = {pool: memory.recall_held(cluster, pool) for pool in cluster.devices.list_pools()}
     nowhere = np.broadcast_to(np.False_, (len(ledger.shapes), len(ledger.views)))
@@ -185,9 +185,9 @@ def _make_opening(cluster: Cluster, ledger: DeviceLedger) -> DeviceOpening:
 def make_ledger(
     cluster: Cluster, shapes: Sequence[TaskClass], without: frozenset[str] = frozenset()
 ) -> DeviceLedger | None:
-    """Return a ledger for shapes, of which the n-th has the number n; None if none of them has claims.
+    """Return a ledger for ``shapes``, numbered in their order; None if no shape has claims.
 
-    What only the tasks ``without`` (uids) have does not count.
+    Devices that only the tasks ``without`` (uids) have count as free.
     """
     if not any(shape.claims for shape in shapes):
         return None
@@ -219,7 +219,7 @@ def make_ledger(
 
 
 def _begin(cluster: Cluster, memory: DeviceMemory, ledger: DeviceLedger, without: frozenset[str]) -> None:
-    """Set the states of all machines by what is in use now."""
+    """Set the states of all machines by the devices that are in use now."""
     book = cluster.devices
     given: dict[PoolOfDevices, GivenAway] = {}
     begun = {} if without else memory.begun
@@ -272,7 +272,7 @@ _NOTHING = ClaimSpec(())
 
 
 def _find_reached(cluster: Cluster, allocation: Any) -> Any:
-    """Return bool[M]: the machines that an allocation is for."""
+    """Return bool[M]: the machines that the node selector of an allocation matches."""
     selector = allocation.get("nodeSelector")
     if not selector:
         return np.ones(len(cluster.machines), dtype=np.bool_)
@@ -286,10 +286,7 @@ def _find_reached(cluster: Cluster, allocation: Any) -> Any:
 
 
 def give_devices(cluster: Cluster, placed: Sequence[PlacedTask]) -> list[tuple[ClaimAllocation, ...] | None]:
-    """Return the devices of tasks that come to machines in this order; None where they are gone.
-
-    The tasks hold them from now on.
-    """
+    """Return the allocations of each placed task, made in this order and kept; None if its devices are gone."""
     number: dict[int, int] = {}
     for each in placed:
         number.setdefault(each.shape, len(number))
@@ -322,7 +319,9 @@ def _write_all(
     picks: Any,
     named: dict[str, str],
 ) -> tuple[ClaimAllocation, ...]:
-    """Return the allocations of a task: of its own claims, and of those that no record says to be allocated."""
+    """Return the allocations of a task that are to be written: of its own claims, and of claims not recorded as
+    allocated.
+    """
     view, machine = ledger.views[served.machine], cluster.machines.specs[served.machine].name
     written: list[ClaimAllocation] = []
     at = 0
@@ -343,7 +342,9 @@ def _write_all(
 
 
 def _repeat(cluster: Cluster, claim: str) -> str:
-    """Return the allocation of a claim that another task has got, and no record says yet; "" if one does."""
+    """Return the allocation, as JSON, that a claim got for another task and no record states yet; "" if a record
+    does.
+    """
     known = cluster.devices.known_claims.get(claim)
     if known is not None and known.allocation is not None:
         return ""

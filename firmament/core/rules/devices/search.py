@@ -1,11 +1,10 @@
-"""Finds devices for the claims of tasks on one machine: exactly, and with a bound on the work.
+"""Finds devices for the claims of tasks on one machine: by an exact search with a bound on the work.
 
-Requests are taken in their order, options by preference, devices in the order of pools, slices and lists; the first
-solution stands, as in Kubernetes' allocator; but a request for part of one device may state that devices are tried by
-how much of them is in use. What is left out cannot contain a solution. Devices that are equal in all
-that the claims read are interchangeable, so one of them is tried; requests for more devices than are left have no
-solution; a rest that has failed with the same devices left fails again. The search gives up after `MOST_PICKS` devices
-have been tried.
+Requests are tried in their order, options by preference, devices in the order of pools, slices and lists, and the first
+solution is taken, as in Kubernetes' allocator. (A request for part of one device may state that devices are tried in
+the order of their use.) The search skips only what cannot lead to a solution: of devices that are equal in all that the
+claims read, it tries one; requests for more devices than are left fail at once; requests that have failed with the same
+devices left fail again. It gives up after it has tried `MOST_PICKS` devices.
 """
 
 from __future__ import annotations
@@ -21,23 +20,23 @@ from firmament.core.rules.devices.requests import MOST_RESULTS, PACKED, Attribut
 from firmament.core.rules.devices.views import SeenDevice, ViewKind, list_bits
 
 MOST_PICKS = 20_000
-"""Devices that a search tries at most: some hundredths of a second."""
+"""The most devices that a search tries; that takes some hundredths of a second."""
 GIVEN_UP = "the search for devices was given up"
 
 
 class ViewUse(NamedTuple):
-    """What is in use of the devices of a view, which go by their places there."""
+    """What is in use of the devices of a view; devices are given by their places in the view."""
 
     taken: int = 0
-    """Bits of the devices that somebody has to himself."""
+    """The devices (bits) that one claim has to itself."""
     shares: tuple[tuple[int, Consumption], ...] = ()
-    """By device that several share, ascending: what they have taken of its capacities."""
+    """(device, amounts taken of its capacities) of each shared device in use, ascending."""
     counters: tuple[Amount, ...] = ()
-    """What is left of each counter."""
+    """The amount left of each counter."""
 
 
 class Pick(NamedTuple):
-    """A device that an option has got; ``consumption``: of one that several share."""
+    """A device picked for an option; ``consumption``: what it takes of a shared device, else None."""
 
     option: Option
     device: int
@@ -48,10 +47,11 @@ class SearchOutcome(NamedTuple):
     """The outcome of a search."""
 
     picks: tuple[tuple[Pick, ...], ...] | None
-    """By claim; None: there are none."""
+    """The picks for each claim; None: no solution was found."""
     fault: str = ""
-    """Why nothing was found, if it is not that devices are taken: an expression without an answer, a pool that is not
-    complete, a search that was given up."""
+    """Why no solution was found, unless devices are taken: an expression without a value, an incomplete pool, or a
+    search
+    that was given up."""
 
 
 class _StopError(Exception):
@@ -78,7 +78,9 @@ class _Search:
                         self._all[option] = self._list_all(option)
 
     def _list_all(self, option: Option) -> list[int]:
-        """Return the devices that are all for an option."""
+        """Return all devices that match an option, for a request for all of them; raises `_StopError` if they are not
+        known.
+        """
         found = self._plan.candidates[option]
         if self._kind.incomplete:
             raise _StopError("asks for all devices, but a resource pool is currently being updated")
@@ -93,11 +95,11 @@ class _Search:
         ]
 
     def run(self) -> bool:
-        """Return whether all claims have got devices."""
+        """Return whether devices for all claims were found; ``picks`` has them then."""
         return self._request(0, 0)
 
     def _request(self, number: int, place: int) -> bool:
-        """Satisfy the requests from one on, and the claims after it."""
+        """Return whether the request at ``place`` of claim ``number``, and all requests after it, can be satisfied."""
         while number < len(self._plan.claims) and place == len(self._plan.claims[number].requests):
             number, place = number + 1, 0
         if number == len(self._plan.claims):
@@ -123,7 +125,7 @@ class _Search:
         return False
 
     def _describe(self, number: int, place: int) -> Any:
-        """Return all that the rest of the search depends on."""
+        """Return a key that is equal if the rest of the search has the same outcome."""
         free = ~self._taken
         return (
             number,
@@ -137,7 +139,9 @@ class _Search:
         )
 
     def _pick(self, number: int, place: int, option: Option, left: int, start: int) -> bool:
-        """Give ``left`` more devices, from ``start`` on, to an option, and satisfy the rest."""
+        """Return whether ``left`` more devices, from ``start`` on, can be picked for an option and the rest be
+        satisfied.
+        """
         if not left:
             return self._is_kept(number, option) and self._request(number, place + 1)
         found = self._plan.candidates[option]
@@ -183,7 +187,7 @@ class _Search:
         return False
 
     def _order(self, option: Option, devices: list[int]) -> list[int]:
-        """Return devices as an option would have them tried: as listed, or by how much others have of them."""
+        """Return devices in the order in which an option tries them: as listed, or by how much of them is in use."""
         if option.order and option.count == 1 and self._shares:
             devices.sort(key=self._measure_use, reverse=option.order == PACKED)
         return devices
@@ -198,7 +202,7 @@ class _Search:
 
     def _sign(self, device: int) -> Any:
         share = self._shares.get(device)
-        in_use = self._taken >> device & 1  # for tasks that look at devices others have
+        in_use = self._taken >> device & 1  # matters for options with administrative access
         return self._plan.signature[device], in_use, None if share is None else tuple(share.items())
 
     # --- constraints ---------------------------------------------------------------------------------------------
@@ -212,7 +216,7 @@ class _Search:
                 yield index, constraint, self._plan.attributes[number][index]
 
     def _allow(self, number: int, option: Option) -> int:
-        """Return the devices (bits) that the claim's constraints leave to an option."""
+        """Return the devices (bits) that the claim's constraints allow for an option."""
         allowed = (1 << len(self._devices)) - 1
         for index, constraint, attribute in self._covering(number, option):
             allowed &= find_allowed(constraint, attribute, self._states[number][index], option.name)
@@ -224,7 +228,7 @@ class _Search:
             self._states[number][index] = add_device(constraint, state, attribute.of[device], option.name)
 
     def _is_kept(self, number: int, option: Option) -> bool:
-        """Return whether all constraints hold that depend on all devices of an option."""
+        """Return whether the constraints hold that can be checked only when all devices of an option are picked."""
         return all(
             is_kept(constraint, self._states[number][index], option.name)
             for index, constraint, _ in self._covering(number, option)
@@ -233,7 +237,7 @@ class _Search:
     # --- taking and giving back ----------------------------------------------------------------------------------
 
     def _take(self, number: int, option: Option, device: int) -> Any:
-        """Give a device to an option; returns what takes it back, None if there is not enough of it."""
+        """Pick a device for an option; returns what ``_give_back`` needs, None if too little of the device is left."""
         self._left -= 1
         if self._left < 0:
             raise _StopError(GIVEN_UP)
@@ -282,7 +286,7 @@ class _Search:
             self._counters[first + counter] += sign * amount
 
     def _consume(self, option: Option, device: int) -> Consumption | None:
-        """Return what an option takes of a device that several share; None if that is not left."""
+        """Return what an option takes of a shared device; None if too little of it is left."""
         seen = self._devices[device]
         wanted = find_consumption(option, seen)
         share = self._shares.get(device)
@@ -300,7 +304,7 @@ def find_devices(
     selectors: DeviceSelectors,
     most_picks: int = MOST_PICKS,
 ) -> SearchOutcome:
-    """Return devices for all claims, on a machine of a kind of whose devices so much is in use."""
+    """Return devices for all ``claims`` on a machine of a kind, of whose devices ``use`` is in use."""
     plan = kind.memory.get(claims)
     if plan is None:
         plan = kind.memory[claims] = SearchPlan(kind, claims, selectors)
@@ -310,15 +314,13 @@ def find_devices(
             return SearchOutcome(tuple(map(tuple, search.picks)))
     except _StopError as stopped:
         return SearchOutcome(None, str(stopped))
-    except (
-        RecursionError
-    ):  # hundreds of devices for one task are never needed, but any tenant may ask for them
+    except RecursionError:  # hundreds of devices for one task, which any tenant may ask for
         return SearchOutcome(None, GIVEN_UP)
     return SearchOutcome(None, "invalid resource pools were encountered" if kind.faulty else "")
 
 
 def use_after(kind: ViewKind, use: ViewUse, picks: Sequence[Sequence[Pick]]) -> ViewUse:
-    """Return what is in use once devices have been given away."""
+    """Return what is in use after ``picks`` are allocated, too."""
     taken = use.taken
     shares = {place: dict(amounts) for place, amounts in use.shares}
     counters = list(use.counters)
@@ -344,9 +346,10 @@ def use_after(kind: ViewKind, use: ViewUse, picks: Sequence[Sequence[Pick]]) -> 
 def count_plainly(
     kind: ViewKind, use: ViewUse, claims: tuple[ClaimSpec, ...], selectors: DeviceSelectors
 ) -> int | None:
-    """Return how many more times claims are served without giving other devices to those that have some already.
+    """Return how many more times ``claims`` can be served while tasks keep their devices; None if only a search can
+    tell.
 
-    None where only searching tells: several requests or options, constraints, partitions, faults.
+    A search is needed with several requests or options, constraints, partitions, or faults.
     """
     if len(claims) != 1 or claims[0].constraints or len(claims[0].requests) != 1 or kind.faulty:
         return None
@@ -379,7 +382,7 @@ def count_plainly(
 
 
 def _count_sets(times: Sequence[int], size: int) -> int:
-    """Return the number of sets of ``size`` different things, if each thing is there so many ``times``."""
+    """Return the most disjoint sets of ``size`` different devices, if each device can be used ``times`` times."""
     if size == 1:
         return sum(times)
     least, most = 0, sum(times) // size

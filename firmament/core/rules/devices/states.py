@@ -1,8 +1,8 @@
-"""Machines as tasks come to them: which sets of tasks the devices of a machine serve together.
+"""The states of machines as a round places tasks: which sets of tasks the devices of a machine serve together.
 
-A state stands for all machines that see alike devices, have the same of them in use, and have got the same tasks since.
-Findings about one machine are remembered for all of them. Tasks that came since are served together, so their order
-does not matter: if the remaining devices do not serve one more task, the devices of all of these tasks are chosen anew.
+A state stands for all machines that see equal devices, have the same of them in use, and got the same tasks in this
+round. What is computed for a state holds for all its machines. The order of the tasks does not matter: if the remaining
+devices do not serve one more task, the devices of all tasks of the round are chosen anew.
 """
 
 from __future__ import annotations
@@ -26,40 +26,40 @@ from firmament.core.rules.devices.views import ViewKind
 Demand: TypeAlias = tuple[ClaimSpec, ...]
 """The claims of a task that need devices."""
 Picks: TypeAlias = tuple[tuple[Pick, ...], ...]
-"""Devices of a task, by claim."""
+"""The devices of a task, for each of its claims."""
 
 MOST_ROOM = 1_000
-"""More tasks than a machine ever gets in a round; claims that need no devices have that much room."""
+"""The most tasks per machine that are counted or booked for one shape; no machine gets more in a round."""
 MOST_STATES = 100_000
-"""States that are remembered."""
+"""Number of states above which a new ledger forgets all of them."""
 MOST_PICKS_TOGETHER = 5_000
-"""Devices that are tried at most when all tasks of a machine are looked at anew."""
+"""The most devices that a search tries when it chooses the devices of all tasks of a machine anew."""
 
 
 @dataclass(eq=False, slots=True)
 class ServedState:
-    """Machines of a kind, with so much in use, to which tasks have come."""
+    """The state of machines of a kind, with some devices in use, that got some tasks."""
 
     number: int
-    """Its number in the table."""
+    """The number of the state in the table."""
     kind: ViewKind
-    """What such machines see."""
+    """The devices that such machines see."""
     base: ViewUse
     """What was in use before the tasks came."""
     tasks: tuple[Demand, ...]
-    """What the tasks that came have claimed."""
+    """The claims of each task that came."""
     picks: tuple[Picks, ...]
-    """By task."""
+    """The devices of each task that came."""
     use: ViewUse
     """What is in use now."""
     after: dict[Demand, ServedState | str] = field(default_factory=dict)
-    """By one more task: the state with it, or why there is none; "" if devices are taken."""
+    """By demand of one more task: the state with that task, or why it is not served; "" if devices are taken."""
     room: dict[Demand, int] = field(default_factory=dict)
-    """How many more such tasks are served."""
+    """By demand, how many more such tasks are served."""
 
 
 class StateTable:
-    """The states that are known, by number."""
+    """All known states, by number."""
 
     def __init__(self, selectors: DeviceSelectors) -> None:
         self._selectors = selectors
@@ -67,7 +67,7 @@ class StateTable:
         self._numbers = count()
 
     def begin(self, kind: ViewKind, use: ViewUse) -> ServedState:
-        """Return the state of machines of a kind to which nobody has come."""
+        """Return the state of machines of a kind that got no task yet."""
         return self._keep(kind, use, (), (), use)
 
     def _keep(
@@ -78,17 +78,17 @@ class StateTable:
         picks: tuple[Picks, ...],
         use: ViewUse,
     ) -> ServedState:
-        """Return the state of these tasks, whichever devices they have got: the one that is known, if any."""
+        """Return the known state with these tasks, whichever devices it gives them; a new one if there is none."""
         key = ("state", base, tuple(sorted(map(id, tasks))) if len(tasks) > 1 else tuple(map(id, tasks)))
         found: ServedState | None = kind.memory.get(key)
         if found is None:
-            # Explanations may look while a round is solved: the second finds out the same once more.
+            # Explanations may run while a round is solved, in another thread: both may make the same state.
             found = ServedState(next(self._numbers), kind, base, tasks, picks, use)
             self.states[found.number] = kind.memory[key] = found
         return found
 
     def add(self, state: ServedState, demand: Demand) -> ServedState | str:
-        """Return the state with one more task, or why there is none."""
+        """Return the state with one more task, or why the task is not served."""
         found = state.after.get(demand)
         if found is None:
             found = state.after[demand] = self._add(state, demand)
@@ -117,15 +117,17 @@ class StateTable:
         return find_devices(state.kind, state.base, claims, self._selectors, MOST_PICKS_TOGETHER)
 
     def count_served(self, state: ServedState, demand: Demand) -> int:
-        """Return how many more tasks with a demand are served: at least one if one is, and the very number for a state
-        without tasks. Where tasks have come, giving them other devices may make more room.
+        """Return how many more tasks with ``demand`` a state serves: exact for a state without tasks.
+
+        For a state with tasks it is a lower bound, and at least 1 if one more task is served: if these tasks got other
+        devices, more might be served.
         """
         chain = []
         room = 0
         while True:
             known = state.room.get(demand)
             if known is None:
-                # 0 does not say whether other devices would do for those that came, nor why there are none.
+                # 0 is not final: the tasks that came may get other devices, and the reason is not known.
                 known = count_plainly(state.kind, state.use, demand, self._selectors) or None
                 if known is not None:
                     state.room[demand] = known

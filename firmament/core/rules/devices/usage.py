@@ -1,4 +1,4 @@
-"""What is in use of the devices that a machine sees, from what has been given away of each pool."""
+"""Computes what is in use of the devices that a machine sees, from what has been allocated of each pool."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from firmament.core.rules.devices.search import ViewUse
 from firmament.core.rules.devices.views import View, list_bits
 
 GivenAway = tuple[frozenset[str] | set[str], Mapping[str, Mapping[str, Amount]]]
-"""Names of devices that one claim has to itself, and of shared devices, with the amounts taken of each."""
+"""Names of the devices that one claim has to itself; and, by name of a shared device, the amounts taken of it."""
 
 
 def usage_of(
     view: View, pools: Mapping[PoolName, Pool], given_away: Callable[[str, str], GivenAway]
 ) -> ViewUse:
-    """Return what is in use of the devices of a view; ``given_away``: by driver and pool."""
+    """Return what is in use of the devices of a view; ``given_away`` returns what a (driver, pool name) has
+    allocated.
+    """
     taken = 0
     shares = []
     counters: list[Amount] = []

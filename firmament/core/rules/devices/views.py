@@ -1,8 +1,8 @@
-"""What machines see of the pools of devices, by kinds: machines of one kind have alike devices in the same order.
+"""Finds which devices each machine sees, and the kinds of machines: those of one kind see equal devices in equal order.
 
-Devices differ in attributes that nobody asks for, such as serial numbers. So kinds count only those attributes that the
-expressions and constraints of a round read; everything that is found out about one machine holds for all of its kind
-that have the same in use.
+Devices differ in attributes that no claim reads, such as serial numbers. So kinds compare only the attributes that the
+expressions and constraints of a round read. What is computed for one machine holds for all machines of its kind with
+the same devices in use.
 """
 
 from __future__ import annotations
@@ -28,56 +28,56 @@ from firmament.core.rules.devices.inventory import (
 from firmament.core.state.machines import MachineTable
 
 Relevant: TypeAlias = frozenset[str] | None
-"""Attributes that matter: ``domain/name``, or ``domain/`` for all of a domain; None: all."""
+"""Attributes that claims read: ``domain/name``, or ``domain/`` for all of a domain; None: all attributes."""
 
 
 class Place(NamedTuple):
-    """Devices of a pool that a machine sees: bits of their numbers."""
+    """The devices of one pool that a machine sees; ``devices``: bits of their numbers in the pool."""
 
     pool: PoolName
     devices: int
 
 
 class SeenDevice(NamedTuple):
-    """A device in a view: an example, its pool's number in the view, and its number in the pool."""
+    """A device in a view: an example of it, and the numbers of its pool in the view and of the device in the pool."""
 
     device: PublishedDevice
     driver: str
     pool: int
     number: int
     key: int
-    """Equal for devices that differ in nothing that matters."""
+    """A number that is equal for devices that claims cannot tell apart."""
 
 
 @dataclass(eq=False, slots=True)
 class ViewKind:
-    """What machines of one kind see. Compared by identity."""
+    """The devices that machines of one kind see. Compared by identity."""
 
     devices: tuple[SeenDevice, ...]
-    """In the order in which they are tried."""
+    """The devices, in the order in which searches try them."""
     counters: tuple[int, ...]
-    """By pool: where its counters begin among those of the view."""
+    """For each pool, the index of its first counter among those of the view."""
     incomplete: tuple[int, ...] = ()
-    """Pools of which slices are missing."""
+    """Numbers of the pools with missing slices."""
     faulty: tuple[int, ...] = ()
-    """Pools that contradict themselves."""
+    """Numbers of the pools whose slices contradict each other."""
     memory: dict[Any, Any] = field(default_factory=dict)
-    """Findings about such machines, kept for reuse."""
+    """Results of searches and states of such machines, kept for reuse."""
 
 
 class View(NamedTuple):
-    """What one machine sees: its kind, and the pools in the kind's order."""
+    """What one machine sees: its kind, and the places of its devices, in the order of the kind's pools."""
 
     kind: ViewKind
     places: tuple[Place, ...]
 
 
 class DeviceInventory:
-    """The pools of a cluster, and what each machine sees of them. ``faults``: by name of slices that cannot be read.
+    """The pools of a cluster, and what each machine sees of them.
 
-    ``version`` grows with every change of what machines see. Of pools that several machines see, ``watchers`` are the
-    rows of these machines, as of the last ``see``; ``watched``: the rows for all pools. ``off``: features that do not
-    count.
+    ``faults``: by name, why a slice cannot be read; ``version`` grows when a pool changes; ``watchers``: for each pool
+    that several machines see, their rows, as of the last ``see``; ``watched``: all these rows; ``off``: features that
+    are off.
     """
 
     def __init__(self, off: FeaturesOff = NOTHING_OFF) -> None:
@@ -99,7 +99,7 @@ class DeviceInventory:
         self._projected: dict[Any, tuple[Pool, tuple[int, ...]]] = {}
 
     def update(self, payloads: Mapping[str, bytes]) -> None:
-        """Take in the slices as their records are now."""
+        """Read the slices whose records have changed, and rebuild their pools."""
         touched: set[PoolName] = set()
         for name in [name for name in self._slices if name not in payloads]:
             touched |= self._forget(name)
@@ -109,7 +109,7 @@ class DeviceInventory:
                 touched |= self._forget(name) | self._read(name, payload)
         if touched:
             self.version += 1
-            self.pools = dict(self.pools)  # rounds in the making know the former ones
+            self.pools = dict(self.pools)  # rounds that are being solved keep the former dict
         for pool in touched:
             slices = self._of_pool.get(pool)
             if slices:
@@ -142,7 +142,7 @@ class DeviceInventory:
     # --- machines ------------------------------------------------------------------------------------------------
 
     def see(self, machines: MachineTable, relevant: Relevant) -> list[View]:
-        """Return what each machine sees, by row; kinds differ by ``relevant`` attributes alone."""
+        """Return what each machine sees, by row; of attributes, only ``relevant`` ones make kinds differ."""
         seen = self.version, machines.static_version, len(machines)
         if seen != self._seen:
             self._places = self._place(machines)
@@ -186,7 +186,7 @@ class DeviceInventory:
     def _list_whole(
         self, name: PoolName, newer: set[int], rows_of: Mapping[DeviceReach, Sequence[int]]
     ) -> frozenset[int]:
-        """Return the machines that see a generation as a whole, and nothing of a newer one."""
+        """Return the machines (rows) that see all slices of a pool's generation, and none of a newer generation."""
         pool = self.pools[name]
         if pool.incomplete:
             return frozenset()
@@ -210,7 +210,7 @@ class DeviceInventory:
         return views
 
     def _view(self, places: Sequence[Place], relevant: Relevant) -> View:
-        """Return the view of some pools: those with devices that have to be made ready come last."""
+        """Return the view of some pools; pools with devices that must be made ready before use come last."""
         order = sorted(places, key=lambda place: (self._waits(place), place.pool))
         parts = []
         for place in order:
@@ -229,7 +229,7 @@ class DeviceInventory:
         return any(device.conditions for device in self.pools[place.pool].devices)
 
     def _project(self, name: PoolName, relevant: Relevant) -> tuple[int, ...]:
-        """Return a number for each device of a pool, equal for those that differ in nothing that matters."""
+        """Return a number for each device of a pool, equal for devices that differ in nothing ``relevant``."""
         pool = self.pools[name]
         known = self._projected.get(name)
         if known is None or known[0] is not pool:
@@ -238,14 +238,16 @@ class DeviceInventory:
         return known[1]
 
     def _number(self, description: Any) -> int:
-        """Return the number of a description; no number is given twice, as views of earlier rounds are in use."""
+        """Return the number of a description; numbers are never reused, as views of earlier rounds may still be in
+        use.
+        """
         found = self._keys.get(description)
         if found is None:
             found = self._keys[description] = next(self._next_key)
         return found
 
     def forget_findings(self) -> None:
-        """Forget what has been found out about machines of all kinds."""
+        """Forget all kinds, with what was computed for them."""
         self._kinds.clear()
         self._nothing = View(ViewKind((), ()), ())
         self._views = None, []
@@ -271,7 +273,7 @@ def _make_kind(parts: Sequence[tuple[Pool, list[int], tuple[int, ...], tuple[boo
 
 
 def _describe(device: PublishedDevice, driver: str, relevant: Relevant) -> Any:
-    """Return all that matters of a device, but for its name."""
+    """Return a device without its name and without attributes that are not ``relevant``."""
     attributes = tuple(
         sorted((name, repr(value)) for name, value in device.attributes.items() if matters(name, relevant))
     )
@@ -281,7 +283,7 @@ def _describe(device: PublishedDevice, driver: str, relevant: Relevant) -> Any:
 
 
 def matters(attribute: str, relevant: Relevant) -> bool:
-    """Return whether an attribute (``domain/name``) is one of those that matter."""
+    """Return whether ``relevant`` includes an attribute (``domain/name``)."""
     return relevant is None or attribute in relevant or f"{attribute.partition('/')[0]}/" in relevant
 
 
@@ -306,7 +308,7 @@ def list_bits(bits: int) -> list[int]:
 
 
 def join_relevant(parts: Iterable[Relevant]) -> Relevant:
-    """Return what matters to somebody."""
+    """Return the union of ``parts``; None if one of them is None."""
     found: set[str] = set()
     for part in parts:
         if part is None:

@@ -107,7 +107,7 @@ class LimitRule(ABC):
         cluster: Cluster,  # noqa: ARG002
         placed: Sequence[PlacedTask],
     ) -> Sequence[tuple[ClaimAllocation, ...] | None]:
-        """Allocate to each placed task what it claims, and return the allocations; None for a placement that fails.
+        """Return what is allocated to each placed task, which holds it then; None for a placement that fails.
 
         Called under the lock, for tasks that state any of ``for_tasks_with``, in the order in which they are placed.
         """

@@ -1,4 +1,4 @@
-"""Sums over a tree of groups: what each group has of tasks, those in the groups in it included."""
+"""Sums over a tree of groups: the tasks of each group, with those of the groups in it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from firmament.core.tree_solver.nested.trees import LinkedGroup
 
 
 def sum_by_shape(group: LinkedGroup, shape_of: Sequence[int], counts: Sequence[int]) -> list[dict[int, int]]:
-    """Return by group how many tasks of each shape it and those in it have, of ``counts`` of each part."""
+    """Return for each group the number of tasks by shape, with those of the groups in it; ``counts``: tasks of each
+    part.
+    """
     total: list[dict[int, int]] = [{} for _ in group.names]
     for number in reversed(range(len(total))):
         own = total[number]
@@ -22,7 +24,7 @@ def sum_by_shape(group: LinkedGroup, shape_of: Sequence[int], counts: Sequence[i
 
 
 def find_whole(group: LinkedGroup, have: Sequence[int]) -> list[bool]:
-    """Return by group whether it has what it needs, with ``have`` tasks of its own in each."""
+    """Return for each group whether it is whole, if the groups have ``have`` tasks of their own."""
     whole = [False] * len(group.names)
     for number in reversed(range(len(whole))):
         inside = group.children[number]

@@ -1,7 +1,8 @@
-"""Chooses domains for groups that share them: a packing of vectors, by best fit and then by moves and swaps.
+"""Chooses domains for groups that share them: vector packing, by best fit and then by moves and swaps.
 
-What counts is by how much domains are overfull. A move takes one group to another domain, a swap exchanges two; what
-has just been moved stays for a while (tabu search, Glover 1989). It depends on nothing but its input.
+The search lowers the amounts by which domains are overfull. A move takes one group to another domain, a swap exchanges
+two groups; a group that has just been moved stays for a while (tabu search, Glover 1989). The outcome depends on
+nothing but the input.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ STAY = 6
 
 @dataclass(slots=True)
 class DomainChoice:
-    """Items and domains, in parts of what the largest domain has of each resource.
+    """A problem of I items and D domains; amounts are shares of what the largest domain has of each resource.
 
-    ``demand``: float64[I, K]; ``room``: float64[D, K]; ``able``: bool[I, D], domains that may take an item by itself;
-    ``apart``: int64[I], items of one number other than -1 take different domains.
+    ``demand``: float64[I, K]; ``room``: float64[D, K]; ``able``: bool[I, D], domains that can take an item alone;
+    ``apart``: int64[I], items that share a number other than -1 must take different domains.
     """
 
     demand: Float64
@@ -31,7 +32,7 @@ class DomainChoice:
     random: np.random.Generator
 
     def choose_domains(self, steps: int, order: Int64 | None = None) -> Int64 | None:
-        """Return int64[I], the domain of each item, with none overfull; None if none was found."""
+        """Return int64[I], the domain of each item, so that no domain is overfull; None if no such choice was found."""
         if not self.able.any(axis=1).all():
             return None
         at = self._best_fit(order)
@@ -74,7 +75,7 @@ class DomainChoice:
         return over
 
     def _conflicts(self, at: Int64) -> Float64:
-        """Return float64[D]: items too many that are to be apart."""
+        """Return float64[D]: how many items too many are in each domain of those that must be apart."""
         found = np.zeros(len(self.room))
         bound = np.flatnonzero(self.apart >= 0)
         if len(bound):
@@ -83,7 +84,7 @@ class DomainChoice:
         return found
 
     def _improve(self, at: Int64, load: Float64, until: Int64, crowded: Int64, step: int) -> bool:
-        """Make the best move or swap that takes something out of one of the crowded domains."""
+        """Make the best move or swap that takes an item out of one of the crowded domains; return whether to go on."""
         source = int(crowded[int(self.random.integers(len(crowded)))])
         items = np.flatnonzero((at == source) & (self.able.sum(axis=1) > 1))
         free = items[until[items] <= step]
@@ -115,7 +116,7 @@ class DomainChoice:
         at[item] = target
 
     def _clash(self, item: int, at: Int64, target: Int64) -> Float64:
-        """Return float64[A]: whether items that are to be apart from this one are in domains."""
+        """Return float64[A]: 1 for domains in ``target`` with another item that must be apart from ``item``, else 0."""
         if self.apart[item] < 0:
             return np.zeros(len(target))
         others = (self.apart == self.apart[item]) & (np.arange(len(at)) != item)

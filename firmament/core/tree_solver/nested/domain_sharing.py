@@ -1,4 +1,4 @@
-"""The terms on which groups share the domains of a label: what each group asks for, and what each domain has."""
+"""Describes how groups share the domains of a label: what each group requests, and what each domain has."""
 
 from __future__ import annotations
 
@@ -15,32 +15,34 @@ from firmament.core.tree_solver.nested.room import NestedRoom
 from firmament.core.tree_solver.nested.trees import LinkedGroup, NestedDomains
 
 Item: TypeAlias = tuple[int, int]
-"""A group, and how many of its labels are settled."""
+"""(group, how many of its labels have been given domains)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sharing:
-    """I items that each need one of D domains, K resources."""
+    """I groups that each need one of D domains, with K resources."""
 
     items: Sequence[Item]
-    """The groups."""
+    """The groups, each with the number of its labels that have been given domains."""
     bound: tuple[bool, ...]
-    """By item whether this is the very label that it needs a domain of, and not a finer one."""
+    """For each item, whether it needs a domain of this label itself; else it needs one of a finer label."""
     machines: Sequence[Int64]
-    """By domain its machines."""
+    """The machines of each domain."""
     shapes: list[int]
-    """Shapes of the tasks."""
+    """The shapes of the items' tasks."""
     amount: Int64
-    """int64[I, K], what each item asks for in all."""
+    """int64[I, K], the requests of all tasks of each item."""
     free: Int64
-    """int64[D, K], as much of what is free as tasks of these shapes could use."""
+    """int64[D, K], the free amounts of each domain, as far as tasks of these shapes can use them."""
     able: Bool
-    """bool[I, D], domains that may take an item by itself."""
+    """bool[I, D], the domains that can take an item alone."""
     apart: Int64
-    """int64[I], items of one number other than -1 take different domains."""
+    """int64[I], items that share a number other than -1 must take different domains."""
 
     def pose_choice(self, random: np.random.Generator) -> DomainChoice:
-        """Return the choice of domains, in parts of what the largest domain has of each resource."""
+        """Return the problem of choosing domains, with amounts as shares of what the largest domain has of each
+        resource.
+        """
         asked = self.amount.any(axis=0)
         scale = np.maximum(self.free.max(axis=0, initial=0), 1)[asked]
         demand: Float64 = self.amount[:, asked] / scale
@@ -57,9 +59,9 @@ def describe_sharing(
     key: int,
     where: Int64,
 ) -> Sharing:
-    """Return the terms on which items share the domains of a label on machines ``where``.
+    """Return how ``items`` share the domains of the label ``key`` on the machines ``where``.
 
-    ``demand``: by group its tasks by shape; ``bound``: as in `Sharing`.
+    ``demand``: for each group, the number of its tasks by shape; ``bound``: as in `Sharing`.
     """
     codes = domains.code[key][where]
     values = np.unique(codes[codes >= 0])
@@ -105,7 +107,7 @@ def _keep_where_held(
     able: Bool,
     code_of: Mapping[int, int],
 ) -> None:
-    """Close the domains to items that run in another one already, or from whose groups they are to be apart."""
+    """Clear ``able`` for items that run in another domain already, and for domains of siblings that must be apart."""
     code = domains.code[key]
     for index, (number, _) in enumerate(items):
         held = code[list(group.held[number])]

@@ -1,4 +1,6 @@
-"""Searches places for what the groups of a tree need, and then for more of their tasks where there is room."""
+"""Searches places for the tasks that the groups of a tree need, and then for more of their tasks where there is
+room.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +13,10 @@ from firmament.core.tree_solver.nested.search import NestedSearch
 
 
 class ElasticSearch(NestedSearch):
-    """A search that starts from the least that groups need, or from places that another search has found."""
+    """A search that first places only the tasks that groups need, or takes over places found by a joint packing."""
 
     def is_elastic(self) -> bool:
-        """Return whether the groups need less than all tasks."""
+        """Return whether some group needs fewer tasks, or groups, than it has."""
         group = self.group
         for number, inside in enumerate(group.children):
             there = len(inside) or self._have[number] + sum(
@@ -25,8 +27,9 @@ class ElasticSearch(NestedSearch):
         return False
 
     def count_fewest(self) -> list[int] | None:
-        """Return by part the tasks that the groups need, of the smallest groups where there is a choice; None if
-        groups lack tasks.
+        """Return for each part the number of tasks that the groups need; None if groups lack tasks.
+
+        If a group needs only some of its groups, the smallest ones are chosen.
         """
         counts = [0] * len(self.group.part_class)
         todo = [*self.group.roots]
@@ -45,7 +48,7 @@ class ElasticSearch(NestedSearch):
         return counts
 
     def adopt(self, booked: Sequence[tuple[int, Int64, Int64]]) -> None:
-        """Go on from places that another search has found and booked."""
+        """Take over places that another search has found and booked."""
         self._taken = [*booked]
         machines: dict[int, list[Int64]] = {}
         for part, rows, _ in booked:
@@ -61,8 +64,10 @@ class ElasticSearch(NestedSearch):
                     self._chosen[number, key] = int(codes[0])
 
     def add_more(self) -> None:
-        """Place what is left where there is room: tasks of groups that have places, then further groups."""
-        # Groups stay in the domains that were found for them.
+        """Place the remaining tasks where there is room: first tasks of groups that have places, then further
+        groups.
+        """
+        # Placed groups stay in the domains that were found for them.
         placed = np.zeros(len(self.group.part_class), dtype=np.int64)
         for part, _, counts in self._taken:
             placed[part] += int(counts.sum())
@@ -89,13 +94,13 @@ class ElasticSearch(NestedSearch):
             self._add_to(child, where, placed)
 
     def _is_given(self, number: int, placed: Int64) -> bool:
-        """Return whether a group has got places, and with them what it needs."""
+        """Return whether some task of a group, or of the groups in it, has been placed."""
         return any(placed[part] for part in self.group.parts[number]) or any(
             self._is_given(child, placed) for child in self.group.children[number]
         )
 
     def _find_domain(self, number: int, key: int) -> int | None:
-        """Return the domain of a label that a group is in, None if no place says it."""
+        """Return the domain of a label that a group has been given or has tasks in; None if there is neither."""
         if (number, key) in self._chosen:
             return self._chosen[number, key]
         held = self.domains.code[key][list(self.group.held[number])]

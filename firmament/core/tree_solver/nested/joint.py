@@ -1,10 +1,10 @@
-"""Places all groups that share a domain together: domains for those that need one, then each domain by itself.
+"""Places all groups of a tree jointly: gives domains to the groups that need them, then solves each domain on its own.
 
-What is to be placed on some machines is a set of items: groups that still need one domain of some label, and tasks. The
-groups get domains by what these have in all (`DomainChoice`); then each domain with its groups is a problem of its own,
-down to tasks on single machines. If one cannot be solved, it counts as smaller, and the groups choose again. If that
-leads nowhere, all ways are gone through by patterns: which kinds of groups each domain gets. What is found for a domain
-holds for all that are alike.
+The items to be placed on some machines are groups that still need a domain of some label, and tasks. Groups are given
+domains by the total room of these (`DomainChoice`); then each domain with its groups is a problem of its own, down to
+tasks on single machines. If a domain cannot be solved, it is taken to be smaller, and the groups choose again. If that
+fails, all ways are tried by patterns: which kinds of groups each domain gets. A result for one domain holds for all
+domains that are alike.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from firmament.core.tree_solver.nested.task_packing import Booked, TaskPacking
 from firmament.core.tree_solver.nested.trees import LinkedGroup, NestedDomains
 
 CHOICES = 24
-"""Choices of domains for one set of groups."""
+"""The most choices of domains that are tried for one set of groups."""
 FIRST_CHOICES = 3
-"""Choices that are tried before all ways are gone through."""
+"""The number of choices that are tried before all ways are tried by patterns."""
 SHRINK = 0.985
-"""What is left of the room of a domain whose groups did not fit it."""
+"""The factor by which the room of a domain shrinks, for the next choice, if its groups did not fit."""
 
 
 class JointPacking:
-    """A packing of one tree, with ``counts`` tasks of each part, on ``room``, where it is booked.
+    """Packs one tree, with ``counts`` tasks of each part, on the machines of ``room``, and books it there.
 
-    ``is_certain``: if nothing was found, there is nothing to be found.
+    ``is_certain``: if no packing was found, whether it is certain that there is none.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class JointPacking:
         self._solved: dict[Hashable, tuple[Booked | None, bool]] = {}
 
     def pack_all(self) -> Booked | None:
-        """Return places for all tasks, which are booked; or None, and book nothing."""
+        """Return places for all tasks, and book them; or return None, and book nothing."""
         roots = [(root, 0) for root in self._group.roots]
         return self._solve_items(roots, np.arange(self._room.slots.shape[1]))
 
@@ -82,7 +82,7 @@ class JointPacking:
         rest = self._solve_items([*later], where) if later else []
         more = self._pack(parts, where) if rest is not None and parts else []
         if rest is None or more is None:
-            self.is_certain = False  # other domains for the first ones could leave room for these
+            self.is_certain = False  # other domains for the first items could leave room for these
             self._room.undo(mark)
             return None
         return found + rest + more
@@ -93,7 +93,9 @@ class JointPacking:
         return found
 
     def _unfold(self, items: Sequence[Item]) -> tuple[list[Item], list[int]]:
-        """Return the groups that need a domain of some label, and the parts whose tasks may go anywhere."""
+        """Return the groups in ``items`` that need a domain of some label, and the parts whose tasks may use all
+        machines.
+        """
         bound: list[Item] = []
         parts: list[int] = []
         todo = list(items)
@@ -118,7 +120,7 @@ class JointPacking:
         return keys[int(np.argmin(sizes))]
 
     def _lies_in(self, fine: int, coarse: int, where: Int64) -> bool:
-        """Return whether each domain of one label lies in one of another."""
+        """Return whether each domain of the label ``fine`` lies in one domain of the label ``coarse``."""
         small, large = self._domains.code[fine][where], self._domains.code[coarse][where]
         known = small >= 0
         pairs = np.unique(np.stack([small[known], large[known]]), axis=1)
@@ -127,7 +129,7 @@ class JointPacking:
     # --- groups to domains ---------------------------------------------------------------------------------------
 
     def _share_out(self, items: Sequence[Item], key: int, where: Int64) -> Booked | None:
-        """Give each item a domain of a label, and solve these; all or nothing."""
+        """Give each item a domain of a label, solve the domains, and book all; or return None, and book nothing."""
         bound = [self._next(item) == key for item in items]
         sharing = describe_sharing(
             self._group, self._domains, self._room, self._demand, items, bound, key, where
@@ -165,7 +167,7 @@ class JointPacking:
         return None
 
     def _share_by_patterns(self, sharing: Sharing, looks: Sequence[Hashable]) -> tuple[Booked | None, bool]:
-        """Return places for all items, booked; or None, and whether there are none for certain."""
+        """Return places for all items, booked; or None, and whether it is certain that there are none."""
         members: dict[Hashable, list[int]] = {}
         for index, (number, settled) in enumerate(sharing.items):
             own = self._kinds[number], settled, sharing.apart[index], sharing.able[index].tobytes()
@@ -202,8 +204,10 @@ class JointPacking:
     def _solve_domain(
         self, sharing: Sharing, looks: Sequence[Hashable], domain: int, inside: Sequence[int]
     ) -> tuple[Booked | None, bool]:
-        """Return places for items in a domain, by number in it and among the items' parts, with nothing booked; or
-        None, and whether there are none for certain.
+        """Return places for items in a domain, without booking them; or None, and whether it is certain that there are
+        none.
+
+        Machines are numbered within the domain, parts among the parts of the items.
         """
         items, machines = self._order(sharing, inside), sharing.machines[domain]
         key = looks[domain], tuple((self._kinds[number], settled, own) for number, settled, own in items)
@@ -223,12 +227,14 @@ class JointPacking:
         return self._solved[key]
 
     def _order(self, sharing: Sharing, inside: Sequence[int]) -> list[tuple[int, int, bool]]:
-        """Return items by kind: groups, how many of their labels are settled, and whether one more will be."""
+        """Return items ordered by kind: (group, how many of its labels have domains, whether this label is its
+        next).
+        """
         items = [(*sharing.items[index], sharing.bound[index]) for index in inside]
         return sorted(items, key=lambda item: (self._kinds[item[0]], item))
 
     def _book(self, sharing: Sharing, looks: Sequence[Hashable], inside: dict[int, list[int]]) -> Booked:
-        """Return what was found for items in domains, booked."""
+        """Book the places that were found for the items in each domain, and return them."""
         booked: Booked = []
         for domain, indexes in inside.items():
             found, _ = self._solve_domain(sharing, looks, domain, indexes)

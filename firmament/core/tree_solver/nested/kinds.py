@@ -1,4 +1,4 @@
-"""Which groups, and which domains, are alike: what is found for some then holds for others."""
+"""Finds which groups, and which domains, are alike, so that results for one hold for the others."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from firmament.core.tree_solver.nested.trees import LinkedGroup, NestedDomains
 def number_kinds(
     group: LinkedGroup, keys: Sequence[Sequence[int]], shape_of: Sequence[int], counts: Sequence[int]
 ) -> list[int]:
-    """Return by group a number: equal for groups that ask for the same, in all groups in them too.
+    """Return the kind of each group: a number equal for groups that are alike, with the groups in them.
 
-    ``keys``: by group its labels; ``counts``: tasks by part. Groups that have tasks on machines are like no other.
+    ``keys``: the labels of each group; ``counts``: the tasks of each part. A group with tasks on machines has a kind of
+    its own.
     """
     known: dict[Hashable, int] = {}
     kinds = [0] * len(group.names)
@@ -30,7 +31,7 @@ def number_kinds(
 
 
 def list_parts(group: LinkedGroup, number: int) -> list[int]:
-    """Return the parts of a group and of those in it; in the same order for groups of one kind."""
+    """Return the parts of a group and of the groups in it; in the same order for groups of one kind."""
     found: list[int] = []
     todo = [number]
     while todo:
@@ -43,7 +44,7 @@ def list_parts(group: LinkedGroup, number: int) -> list[int]:
 def describe_domain(
     domains: NestedDomains, room: NestedRoom, shapes: Sequence[int], machines: Int64
 ) -> Hashable:
-    """Return equal for domains with the same room for some shapes, and the same domains in them."""
+    """Return a key that is equal for domains with the same room for ``shapes``, and with the same domains in them."""
     codes = []
     for code in domains.code[:, machines]:
         _, order = np.unique(code, return_inverse=True)

@@ -1,6 +1,6 @@
-"""Counts in a tree of groups: how many tasks it lacks until each of its groups has what it needs.
+"""Counts how many tasks a tree of groups lacks until each of its groups has what it needs.
 
-A group that holds tasks is whole with ``least`` of them, one that holds groups with ``least`` whole ones.
+A group of tasks is whole with ``least`` tasks, a group of groups with ``least`` whole groups.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from firmament.core.model import JobGroup
 from firmament.core.reasons import format_number
 
 NEVER = 2**40
-"""Stands for more tasks than there ever are: a group lacks groups."""
+"""More than any number of tasks: stands for a group that has too few groups in it."""
 
 
 def find_children(groups: Sequence[JobGroup]) -> dict[str, list[JobGroup]]:
-    """Return the groups in each group by its name, roots by ""; groups that hold tasks have no entry."""
+    """Return the groups in each group, by its name, and the roots by ""; groups of tasks have no entry."""
     children: dict[str, list[JobGroup]] = {}
     for each in groups:
         children.setdefault(each.parent, []).append(each)
@@ -23,9 +23,9 @@ def find_children(groups: Sequence[JobGroup]) -> dict[str, list[JobGroup]]:
 
 
 def count_missing(groups: Sequence[JobGroup], have: Mapping[str, int]) -> dict[str, int]:
-    """Return by name of each group, and for all together by "", the fewest further tasks that make it whole.
+    """Return the fewest further tasks that make each group whole, by its name, and all roots, by "".
 
-    ``have``: tasks of each group that count already. `NEVER` and more: some group has too few groups in it.
+    ``have``: by name, the tasks that a group has already. `NEVER` or more: some group has too few groups in it.
     """
     children = find_children(groups)
     missing: dict[str, int] = {}
@@ -41,7 +41,7 @@ def count_missing(groups: Sequence[JobGroup], have: Mapping[str, int]) -> dict[s
 
 
 def list_whole(groups: Sequence[JobGroup], have: Mapping[str, int]) -> set[str]:
-    """Return the groups that have what they need, as all groups above them do."""
+    """Return the names of the groups that are whole, and whose groups above are whole, too."""
     missing = count_missing(groups, have)
     whole: set[str] = set()
     for each in groups:
@@ -51,7 +51,9 @@ def list_whole(groups: Sequence[JobGroup], have: Mapping[str, int]) -> set[str]:
 
 
 def explain_incomplete(groups: Sequence[JobGroup], have: Mapping[str, int], name: str) -> str:
-    """Return what the first group lacks, of a group and those above it, in words for people; "" if none does."""
+    """Return what group ``name`` lacks or, if it is whole, the nearest group above it that lacks something; "" if none
+    does.
+    """
     missing = count_missing(groups, have)
     children = find_children(groups)
     known = {each.name: each for each in groups}
@@ -67,7 +69,7 @@ def explain_incomplete(groups: Sequence[JobGroup], have: Mapping[str, int], name
 
 
 def explain_missing(groups: Sequence[JobGroup], have: Mapping[str, int]) -> str:
-    """Return which group lacks what, of those nearest to the tasks, in words for people; "" if none does."""
+    """Return which group lacks what, as near to the tasks as possible, for people; "" if no group lacks anything."""
     missing = count_missing(groups, have)
     children = find_children(groups)
     name, found = "", ""

@@ -1,9 +1,9 @@
 """Fills bins with items of few kinds: bin after bin, each with one of the patterns that it takes.
 
-A pattern says how many items of each kind a bin gets. What bins leave over is bounded: by all that is free less all
-that is asked for. Where little is to spare few patterns remain, and the search goes through them depth first, those
-first that leave over least, and takes note of what remained where it led nowhere (compare the patterns of the cutting
-stock problem, Gilmore and Gomory 1961). It is bounded by effort, and depends on nothing but its input.
+A pattern says how many items of each kind a bin gets. All bins together may leave over no more than all that is free
+less all that is requested. If that is little, few patterns remain. The search tries them depth first, first those that
+leave over least, and remembers which remaining items had no solution from which bin on (compare the patterns of the
+cutting stock problem, Gilmore and Gomory 1961). It is bounded by effort, and depends on nothing but its input.
 """
 
 from __future__ import annotations
@@ -17,58 +17,61 @@ import numpy as np
 from cost_models.interface import Bool, Float64, Int64
 
 MOST_PATTERNS = 20_000
-"""Patterns of one bin, beyond which the search is left to others."""
+"""The most patterns of one bin; with more there is no search."""
 MOST_BINS = 400
-"""Bins, beyond which it is."""
+"""The most bins; with more there is no search."""
 PATTERNS_A_STEP = 1_000
-"""Patterns that are looked at for one unit of effort."""
+"""Number of patterns that are compared for one unit of effort."""
 STYLES = ((2.0, 0.0), (0.5, 0.0), (0.5, 0.5), (2.0, 0.5), (1.0, 1.0))
-"""By attempt: what large items count, and noise."""
+"""For each attempt, the weight of large items, and the noise, in the order in which patterns are tried."""
 NODES_A_BIN = 12
-"""Bins that are filled in one attempt, for each bin that there is."""
+"""The most search nodes (bins that are filled) of one attempt, per bin."""
 FEWEST_NODES = 300
-"""Those that are filled at least."""
+"""The number of search nodes that every attempt may use."""
 
 
 @dataclass(slots=True)
 class Effort:
-    """``left``: what may still be spent, in items that are looked at."""
+    """The effort that searches may still spend; ``left``: about one unit per item or bin that is tried."""
 
     left: int
 
 
 Check: TypeAlias = Callable[[int, Int64], tuple[bool, bool]]
-"""Says of a bin and a pattern (int64[S]) whether it is right, and whether that is certain."""
+"""Takes a bin and a pattern (int64[S]); returns whether the bin takes the pattern, and whether that is certain."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bins:
-    """What is to be put where: S kinds of items, B bins, K resources."""
+    """Items to be put into bins: S kinds of items, B bins, K resources."""
 
     free: Int64
-    """int64[K, B]"""
+    """int64[K, B], the free amounts of each bin."""
     requests: Int64
-    """int64[S, K]"""
+    """int64[S, K], the request of an item of each kind."""
     counts: Int64
     """int64[S], items of each kind."""
     most: Int64
-    """int64[S, B], items of a kind that a bin takes, whatever else bounds them than what is free."""
+    """int64[S, B], the most items of a kind that a bin takes by bounds other than ``free``."""
     look: Sequence[Hashable]
-    """By bin: equal for bins that are alike in all that ``check`` asks for."""
+    """For each bin, a value that is equal for bins between which ``check`` makes no difference."""
     apart: Int64
-    """int64[S]: of kinds with one number other than -1 a bin takes one item in all."""
+    """int64[S]: of all kinds that share a number other than -1, a bin takes one item in all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Filling:
-    """``patterns``: bins and what they get (int64[S]), None if none were found; ``certain``: none exist then."""
+    """The outcome of a search.
+
+    ``patterns``: (bin, what it gets: int64[S]) of each bin; None: no solution was found. ``certain``: then none exists.
+    """
 
     patterns: tuple[tuple[int, Int64], ...] | None
     certain: bool
 
 
 def fill_bins(bins: Bins, effort: Effort, random: np.random.Generator, check: Check | None = None) -> Filling:
-    """Return patterns that place all items; ``check``: says which patterns a bin takes, all that fit without it."""
+    """Return patterns that place all items; ``check`` decides which patterns a bin takes (None: all that fit)."""
     search = _PatternSearch(bins, effort, random, check)
     if not search.is_posed:
         return Filling(None, search.is_hopeless)
@@ -82,7 +85,9 @@ def fill_bins(bins: Bins, effort: Effort, random: np.random.Generator, check: Ch
 
 
 class _PatternSearch:
-    """The bins in the order in which they are filled, the patterns of each kind of bin, and what has led nowhere."""
+    """The bins in the order in which they are filled, the patterns of each kind of bin, and remainders without
+    solution.
+    """
 
     def __init__(self, bins: Bins, effort: Effort, random: np.random.Generator, check: Check | None) -> None:
         self._effort, self._random, self._check = effort, random, check
@@ -123,7 +128,7 @@ class _PatternSearch:
         self._failed: set[tuple[int, bytes]] = set()
 
     def _list_patterns(self, at: int) -> tuple[Int64, Int64] | None:
-        """Return int64[P, S], the patterns that a bin takes, and int64[P, K], what they leave over; None: too many."""
+        """Return int64[P, S], the patterns that fit a bin, and int64[P, K], what each leaves over; None: too many."""
         pattern = np.zeros((1, len(self._counts)), dtype=np.int64)
         left = self._capacity[:, at][None]
         for kind, request in enumerate(self._requests):
@@ -147,7 +152,9 @@ class _PatternSearch:
         return pattern[kept], waste[kept]
 
     def run(self, large: float, noise: float) -> list[tuple[int, Int64]] | None:
-        """Search once; ``is_exhausted`` says whether all was gone through."""
+        """Search once; return the bins and their patterns, or None; ``is_exhausted`` then says whether all ways were
+        tried.
+        """
         nodes = max(FEWEST_NODES, NODES_A_BIN * len(self._bin))
         chosen: list[tuple[int, Int64]] = []
         frames = [
@@ -190,7 +197,7 @@ class _PatternSearch:
     def _iter_patterns(
         self, depth: int, left: Int64, slack: Int64, large: float, noise: float
     ) -> Iterator[tuple[Int64, Int64]]:
-        """Yield the patterns of a bin and what they leave over, those first that serve best."""
+        """Yield the patterns of a bin that can be used now, and what each leaves over; the best ones first."""
         if depth >= len(self._bin):
             return
         pattern, waste = self._patterns[self._kind[depth]]
@@ -207,8 +214,9 @@ class _PatternSearch:
             yield pattern[row], waste[row]
 
     def _find_full(self, at: int, pattern: Int64, left: Int64) -> Bool:
-        """Return bool[P]: whether a bin takes no item more with a pattern; others may be left out, as an item could
-        always come to it from a later bin.
+        """Return bool[P]: whether a bin with a pattern has no room for another item.
+
+        Other patterns need not be tried, as an item from a later bin could always be added.
         """
         over = self._capacity[:, at] - pattern @ self._requests
         full = np.ones(len(pattern), dtype=np.bool_)

@@ -1,4 +1,4 @@
-"""What machines have left while places for a tree of groups are searched: booked and given back many times."""
+"""The room that machines have left while places for a tree of groups are searched; bookings can be undone."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import numpy as np
 from cost_models.interface import Float64, Int64
 
 MANY = 2**40
-"""Slots where nothing bounds them."""
+"""Number of slots that stands for no limit."""
 
 
 class NestedRoom:
     """Room for tasks of S shapes on M machines.
 
-    ``free``: int64[K, M]; ``requests``: int64[S, K]; ``most``: int64[S, M], tasks that a machine takes of a shape by
-    itself, whatever else bounds them than what is free; ``cost``: int64[S, M]. ``slots``: int64[S, M], tasks of each
-    shape that machines take now.
+    ``free``: int64[K, M], free amounts; ``requests``: int64[S, K]; ``most``: int64[S, M], the most tasks of a shape
+    that a machine takes by bounds other than ``free``; ``cost``: int64[S, M], cost of a task. ``slots``: int64[S, M],
+    how many tasks of one shape alone each machine takes now.
     """
 
     def __init__(self, free: Int64, requests: Int64, most: Int64, cost: Int64) -> None:
@@ -30,7 +30,7 @@ class NestedRoom:
         self._idle = np.where(self.requests > 0, 0, MANY)[:, :, None]
         self.slots = self._count(self.everything)
         total = np.maximum(self.free, 0).sum(axis=1).astype(np.float64)
-        #: float64[S], share of all that is free that a task of a shape takes, of the resource of which it takes most
+        #: float64[S], size of a task of each shape: the largest share that it takes of all that is free of a resource
         self.size: Float64 = (self.requests / np.maximum(total, 1)).max(axis=1, initial=0.0)
         self._journal: list[tuple[Int64, Int64, Int64, Int64]] = []
 
@@ -39,20 +39,22 @@ class NestedRoom:
         return np.maximum(np.minimum(fitting, self._left[:, machines]), 0)
 
     def is_as_free_as(self, free: Int64) -> bool:
-        """Return whether all that tasks ask for is as free as in ``free`` (int64[K, M])."""
+        """Return whether machines have as much free as in ``free`` (int64[K, M]) of all resources that tasks
+        request.
+        """
         return np.array_equal(self.free, free[self._used])
 
     def cap(self, machines: Int64, most: Int64) -> None:
-        """Let machines take no more tasks of any shape than ``most`` (int64[M])."""
+        """Limit the tasks of each shape on ``machines`` to ``most`` (int64[M])."""
         self._left[:, machines] = np.minimum(self._left[:, machines], most[machines])
         self.slots[:, machines] = self._count(machines)
 
     def mark(self) -> int:
-        """Return where the room stands, for ``undo``."""
+        """Return a mark of the present bookings, for ``undo``."""
         return len(self._journal)
 
     def take(self, shape: int, machines: Int64, counts: Int64) -> None:
-        """Book tasks of a shape on distinct machines."""
+        """Book ``counts`` tasks of a shape on ``machines``, which are distinct."""
         before = (machines, self.free[:, machines], self._left[:, machines], self.slots[:, machines])
         self._journal.append(before)
         self.free[:, machines] -= self.requests[shape][:, None] * counts
@@ -68,7 +70,9 @@ class NestedRoom:
             self.slots[:, machines] = slots
 
     def find_waste(self, shape: int, machines: Int64) -> Float64:
-        """Return float64[A]: what machines would have left over once filled with a shape, in sizes of its task."""
+        """Return float64[A]: what each machine would have left if it were filled with tasks of a shape, in sizes of a
+        task.
+        """
         asked = np.flatnonzero(self.requests[shape])
         if not len(asked):
             return np.zeros(len(machines))

@@ -1,9 +1,10 @@
-"""Searches places for a tree of groups: all of it together, each group in one domain of each of its labels.
+"""Searches places for a tree of groups: each group in one domain of each of its labels.
 
-From the roots down each group takes the tightest domain that may hold it, and its groups follow in it, the largest
-first. If one finds no place, it goes before its siblings, and they choose again; then the group takes its next domain
-("squeaky wheel" optimization, Joslin and Clements 1999). If that leads nowhere, everything begins anew in other orders.
-All is bounded by steps, one for each group that is tried in a domain, and depends on nothing but its input.
+From the roots down, each group takes the tightest domain that may hold it, and the groups in it are placed there, the
+largest first. A group that finds no place is moved before its siblings, and they choose again ("squeaky wheel"
+optimization, Joslin and Clements 1999); after some turns the group above takes its next domain. If that fails, the
+search begins anew in other orders. It is bounded by steps, one for each group that is tried in a domain, and depends on
+nothing but its input.
 """
 
 from __future__ import annotations
@@ -20,22 +21,22 @@ from firmament.core.tree_solver.nested.room import NestedRoom
 from firmament.core.tree_solver.nested.trees import LinkedGroup, NestedDomains
 
 Hints: TypeAlias = dict[tuple[int, int], tuple[Int64, int, Int64]]
-"""By group and label: on which machines a domain was looked for, the one that was found, and its machines there."""
+"""By (group, label): the machines on which a domain was searched, the domain that was found, and its machines there."""
 
 TURNS = 6
-"""Times that the groups in a group choose again."""
+"""The most times that the groups in a group choose domains again."""
 
 
 @dataclass(slots=True)
 class SearchSteps:
-    """``left``: steps that may still be taken."""
+    """The steps that searches may still take (``left``)."""
 
     left: int
 
 
 @dataclass(frozen=True, slots=True)
 class NestedPlaces:
-    """``counts[i]`` tasks of the part ``part[i]`` on the machine ``machine[i]``; int64[A] each."""
+    """Places of tasks: ``count[i]`` tasks of part ``part[i]`` on machine ``machine[i]``; int64[A] each."""
 
     part: Int64
     machine: Int64
@@ -43,15 +44,15 @@ class NestedPlaces:
 
     @property
     def tasks(self) -> int:
-        """How many there are."""
+        """The number of tasks with places."""
         return int(self.count.sum())
 
 
 class NestedSearch:
     """A search for places of one tree.
 
-    ``shape_of``: by part, its shape in ``room``. ``room`` is booked with what is found. ``hints``: what was found for a
-    tree of the same kind in the same ``room``, which is tried first; it is kept up to date.
+    ``shape_of``: for each part, its shape in ``room``. Places that are found are booked in ``room``. ``hints``: domains
+    that were found for a tree of the same kind in the same ``room``; they are tried first, and updated.
     """
 
     def __init__(
@@ -78,7 +79,7 @@ class NestedSearch:
         self._taken: list[tuple[int, Int64, Int64]] = []
         self._have = np.bincount(group.held_group, minlength=len(group.names)).tolist()
         self._whole = find_whole(group, self._have)
-        # What is to come completes a group that has tasks; a group without any would be no help.
+        # Tasks to come can complete a group that has tasks; a group of such tasks alone would help nobody.
         known = ~group.part_to_come
         there = [sum(group.part_count[[*own]].tolist()) if known[[*own]].any() else 0 for own in group.parts]
         self._completable = find_whole(
@@ -86,12 +87,13 @@ class NestedSearch:
         )
         self._total = sum_by_shape(group, shape_of, group.part_count.tolist())
 
-    # --- the whole -----------------------------------------------------------------------------------------------
+    # --- the whole tree -------------------------------------------------------------------------------------------
 
     def search(self, turns: Sequence[int], *, least: bool = False, limit: int = 0) -> bool:
-        """Place all tasks, or with ``least`` those that the groups need; returns whether that was found, and booked.
+        """Place all tasks or, with ``least``, the tasks that the groups need; return whether places were found and
+        booked.
 
-        Each turn has another order; 0 is the most natural one. ``limit``: steps to take for each group at most, 0: all
+        Each of ``turns`` has another order; turn 0 has the natural one. ``limit``: the most steps per group; 0: all
         that are left.
         """
         kept = max(0, self.steps.left - limit * len(self.group.names)) if limit else 0
@@ -115,7 +117,7 @@ class NestedSearch:
         return False
 
     def _begin(self, turn: int) -> None:
-        """Set the order of groups for a turn: the largest first, later with some noise."""
+        """Set the order of groups for a turn: the largest first, from turn 2 on with noise."""
         self._noise = np.random.default_rng(turn) if turn > 1 else None
         self._style = turn
         sizes = [self._weigh(number) for number in range(len(self.group.names))]
@@ -135,7 +137,7 @@ class NestedSearch:
     # --- one group -----------------------------------------------------------------------------------------------
 
     def _fill(self, number: int, where: Int64) -> bool:
-        """Place a group on some of the machines ``where``; or leave all as it was."""
+        """Place a group on some of the machines ``where``, and return True; or change nothing, and return False."""
         self.steps.left -= 1
         hard = self.group.within[number]
         for wish in self.group.rather_within[number]:
@@ -177,14 +179,16 @@ class NestedSearch:
         return False
 
     def _fill_in_order(self, number: int, order: Sequence[int], where: Int64) -> int | None:
-        """Place the groups in a group; returns the one that found no place, None if there is none such."""
+        """Place the groups in a group, in ``order``; return the first that finds no place, None if all that are needed
+        do.
+        """
         spare = len(order) - int(self.group.least[number]) if self._least else 0
         wanted = len(order) - max(0, spare)
         found = 0
         for child in order:
             if self._least and found >= wanted:
                 return None
-            # A group that lacks members would be no help, however easily it finds room.
+            # Groups that lack members do not count as placed, so none is tried.
             if (self._completable[child] or not self._least) and self._fill(child, where):
                 found += 1
             elif spare > 0:
@@ -200,9 +204,10 @@ class NestedSearch:
     # --- domains -------------------------------------------------------------------------------------------------
 
     def _iter_candidates(self, number: int, key: int, where: Int64) -> Iterator[tuple[int, Int64]]:
-        """Yield the domains of a label that may hold a group, and their machines among ``where``; the tightest first.
+        """Yield the domains of a label that may hold a group, each with its machines among ``where``; the tightest
+        first.
 
-        A group that has tasks on machines already stays where most of them are.
+        For a group with tasks on machines, that is only the domain where most of them are.
         """
         parent = int(self.group.parent[number])
         separate = parent >= 0 and self.group.apart[parent]
@@ -240,11 +245,11 @@ class NestedSearch:
             yield candidate, inside[at == candidate]
 
     def _select(self, values: Int64, machines: Int64) -> Int64:
-        """Return what machines have of int64[M]; without a copy for all of them."""
+        """Return ``values`` (int64[M]) of ``machines``; without a copy if these are all machines."""
         return values if machines is self.everything else values.take(machines)
 
     def _list_siblings_domains(self, number: int, parent: int, key: int) -> list[int]:
-        """Return the domains of a label in which the other groups of a group are, or are to be."""
+        """Return the domains of a label that the siblings of a group have been given, or have tasks in."""
         taken = []
         for sibling in self.group.children[parent]:
             if sibling != number:
@@ -254,7 +259,9 @@ class NestedSearch:
         return taken
 
     def _find_roomy(self, number: int, machines: Int64, code: Int64, domains: int) -> np.ndarray:
-        """Return bool[D]: domains with slots and resources for all that a group needs, for each by itself."""
+        """Return bool[D]: the domains with enough slots for each shape of a group, and enough of each resource in
+        all.
+        """
         needed = self._count_needed(number)
         able = np.ones(domains, dtype=np.bool_)
         for shape, count in needed.items():
@@ -269,7 +276,9 @@ class NestedSearch:
         return able
 
     def _count_needed(self, number: int) -> dict[int, int]:
-        """Return tasks by shape that a group places for certain: all, or what it needs, as far as that is clear."""
+        """Return by shape the tasks that a group certainly places: all or, with ``least``, those that it cannot do
+        without.
+        """
         if not self._least:
             return self._total[number]
         inside = self.group.children[number]
@@ -286,7 +295,7 @@ class NestedSearch:
         return needed
 
     def _measure(self, number: int, machines: Int64, code: Int64, domains: int) -> Float64:
-        """Return float64[D]: what is free in each domain, of the resource of which the group asks for most."""
+        """Return float64[D]: the amount that is free in each domain of the resource that is scarcest for the group."""
         total = self._total[number]
         amounts = sum(self.room.requests[shape] * count for shape, count in total.items())
         free = np.maximum(self.room.free, 0)
@@ -298,7 +307,7 @@ class NestedSearch:
     # --- tasks ---------------------------------------------------------------------------------------------------
 
     def _fill_tasks(self, number: int, where: Int64) -> bool:
-        """Place the tasks of a group, the largest first."""
+        """Place the tasks of a group, the largest first, and return True; or change nothing, and return False."""
         parts = self.group.parts[number]
         counts = {part: int(self.group.part_count[part]) for part in parts}
         if self._least:
@@ -311,7 +320,7 @@ class NestedSearch:
         return True
 
     def _choose_fewest(self, number: int, counts: dict[int, int]) -> dict[int, int]:
-        """Return how many of each part a group needs."""
+        """Return how many tasks of each part are taken to make a group whole."""
         left = max(0, int(self.group.least[number]) - self._have[number])
         chosen = {}
         for part, count in counts.items():
@@ -320,7 +329,7 @@ class NestedSearch:
         return chosen
 
     def _fill_part(self, part: int, count: int, where: Int64, *, all_of_it: bool = True) -> int:
-        """Place tasks of one part on ``where``, all or none of them; returns how many are placed."""
+        """Place ``count`` tasks of one part on ``where`` or, with ``all_of_it``, none; return how many are placed."""
         shape = self.shape_of[part]
         slots = self.room.slots[shape, where]
         open_to = slots > 0
@@ -341,7 +350,9 @@ class NestedSearch:
         return count
 
     def _rank_machines(self, shape: int, machines: Int64, slots: Int64) -> Int64:
-        """Return the order in which machines are filled: the fullest first, or those that waste least."""
+        """Return the order in which machines are filled: the fullest first or, in other turns, those where least is
+        wasted.
+        """
         cost = self.room.cost[shape, machines]
         if self._style % 3 == 0:
             return np.lexsort((cost, slots))
@@ -351,7 +362,7 @@ class NestedSearch:
         return np.lexsort((cost, waste, -slots))
 
     def collect(self) -> NestedPlaces:
-        """Return all places of tasks that exist."""
+        """Return the places of all tasks that exist; places of tasks to come are left out."""
         if not self._taken:
             nothing = np.empty(0, dtype=np.int64)
             return NestedPlaces(nothing, nothing, nothing)

@@ -1,8 +1,8 @@
-"""Places a tree of groups, or says which of its groups stands in the way.
+"""Places a tree of groups, or says which of its groups cannot be placed.
 
-First one natural order is tried, which is enough as long as there is room; then all groups are placed jointly, and last
-many orders are gone through. If all tasks cannot be placed, as many are as the groups need, and more where there is
-room.
+The natural order is tried first, which suffices as long as there is much room; then all groups are placed jointly; then
+many other orders are tried. If not all tasks can be placed, those that the groups need are placed, and more where there
+is room.
 """
 
 from __future__ import annotations
@@ -22,22 +22,23 @@ from firmament.core.tree_solver.nested.trees import LinkedGroup, NestedDomains
 from firmament.core.tree_solver.tree import Shortage
 
 ORDERS = tuple(range(1, 24))
-"""Orders that are gone through last."""
+"""The orders (turns of `NestedSearch`) that are tried last."""
 STEPS = 3_000
-"""Steps of a search, of those that are left in the round."""
+"""The most steps of one search."""
 FIRST_STEPS = 4
-"""Steps of the search in its natural order, for each group."""
+"""The most steps per group of the search in the natural order."""
 EFFORT = 4_000
-"""What a joint packing may spend."""
+"""The most effort of a joint packing."""
 BLAMED = 32
-"""Groups of a level that are looked at one by one where a level stands in the way."""
+"""The most groups of a level that are tested one by one when the rules of the level cannot be kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class NestedProblem:
-    """A tree, and where its tasks could go: ``shape_of`` each part in ``room``, which is booked with what is found.
+    """A tree of groups, and the room for its tasks.
 
-    ``hints``: as in `NestedSearch`.
+    ``shape_of``: for each part, its shape in ``room``, in which places that are found are booked; ``hints``: as in
+    `NestedSearch`.
     """
 
     group: LinkedGroup
@@ -47,11 +48,13 @@ class NestedProblem:
     hints: Hints = field(default_factory=dict)
 
     def find_places(self, steps: SearchSteps) -> NestedPlaces | None:
-        """Return places for all tasks or, if that cannot be found, for what the groups need and more; else None."""
+        """Return places for all tasks or, failing that, for those that the groups need and more; None if none are
+        found.
+        """
         return self.search_places(steps)[0]
 
     def search_places(self, steps: SearchSteps) -> tuple[NestedPlaces | None, bool]:
-        """Return the same, and if it is None whether there are no such places for certain."""
+        """Return the result of ``find_places``, and if that is None, whether it is certain that there are no places."""
         mark = self.room.mark()
         search = ElasticSearch(self.group, self.domains, self.room, self.shape_of, steps, self.hints)
         if search.search((0,), limit=FIRST_STEPS):
@@ -70,12 +73,14 @@ class NestedProblem:
         return None, False
 
     def _place_all(self, search: ElasticSearch, steps: SearchSteps) -> tuple[bool, bool]:
-        """Place all tasks by a joint packing, or by other orders where it is not certain that there are no places."""
+        """Place all tasks by a joint packing or, unless it proves that there are no places, by searches in other
+        orders.
+        """
         found, certain = self._pack(search, steps, self.group.part_count.tolist())
         return found or (not certain and search.search(ORDERS)), certain
 
     def _place_least(self, search: ElasticSearch, steps: SearchSteps) -> bool:
-        """Place what the groups need."""
+        """Place the tasks that the groups need; return whether that succeeded."""
         if search.search((0,), least=True, limit=FIRST_STEPS):
             return True
         counts = search.count_fewest()
@@ -84,8 +89,9 @@ class NestedProblem:
         return search.search((0, *ORDERS), least=True)
 
     def _pack(self, search: ElasticSearch, steps: SearchSteps, counts: Sequence[int]) -> tuple[bool, bool]:
-        """Place ``counts`` tasks of each part; returns whether places were found and booked, and if not, whether it is
-        certain that there are none.
+        """Place ``counts`` tasks of each part by a joint packing.
+
+        Returns whether places were found and booked, and if not, whether it is certain that there are none.
         """
         effort = Effort(min(EFFORT, steps.left))
         given, certain = effort.left, False
@@ -102,7 +108,7 @@ class NestedProblem:
         return found is not None, certain
 
     def has_all_room(self) -> bool:
-        """Return whether machines have slots, and room, for all tasks if groups did not matter."""
+        """Return whether all machines together have slots and resources for all tasks, leaving groups aside."""
         group, room = self.group, self.room
         wanted = np.zeros(len(room.requests), dtype=np.int64)
         for part, shape in enumerate(self.shape_of):
@@ -113,7 +119,7 @@ class NestedProblem:
 
 
 def solve_nested(problem: NestedProblem, steps: SearchSteps) -> NestedPlaces | Shortage:
-    """Return places for a tree, or why it finds none; ``steps``: what is left in the round."""
+    """Return places for a tree, or why it has none; ``steps``: those left in the round."""
     given = SearchSteps(max(min(STEPS, steps.left), 4 * len(problem.group.names)))
     before = given.left
     found = problem.find_places(given)
@@ -121,13 +127,13 @@ def solve_nested(problem: NestedProblem, steps: SearchSteps) -> NestedPlaces | S
     return explain_shortage(problem, steps) if found is None else found
 
 
-# --- Why there is no place: the level, and if one alone is to blame the group, whose labels stand in the way.
+# --- Why a tree has no places: the level whose labels cannot be kept and, if it is one alone, the group.
 
 
 def explain_shortage(problem: NestedProblem, steps: SearchSteps) -> Shortage:
-    """Return what to tell about a tree that finds no place.
+    """Return why a tree finds no places.
 
-    Labels are added level by level, from the tasks up; the first level that leaves no placement is named.
+    The groups' labels are added level by level, from the tasks up; the first level that leaves no placement is named.
     """
     group = problem.group
     free = replace(group, within=((),) * len(group.names), rather_within=((),) * len(group.names))
@@ -149,12 +155,12 @@ def explain_shortage(problem: NestedProblem, steps: SearchSteps) -> Shortage:
         placed, certain = _find_out(problem, bound, steps)
         if not placed:
             return _blame(problem, bound, level, steps, certain=certain)
-    # Each level for itself leaves a way: only a search that is bounded says that there is none.
+    # These searches found places, so only the limit on steps made the first search fail.
     return Shortage("", "no way was found to place all of its groups", 0)
 
 
 def _find_out(problem: NestedProblem, group: LinkedGroup, steps: SearchSteps) -> tuple[bool, bool]:
-    """Return whether another tree finds places, and if not whether there are none for certain."""
+    """Return whether the tree ``group`` finds places, and if not, whether it is certain that there are none."""
     room = problem.room
     mark = room.mark()
     given = SearchSteps(max(min(steps.left, STEPS), len(group.names) * 4))
@@ -164,7 +170,7 @@ def _find_out(problem: NestedProblem, group: LinkedGroup, steps: SearchSteps) ->
 
 
 def _count_placed(problem: NestedProblem, free: LinkedGroup) -> int:
-    """Return how many tasks fit if groups do not matter, the largest first."""
+    """Return how many tasks fit, the largest first, leaving groups aside."""
     room, placed = problem.room, 0
     mark = room.mark()
     for part in sorted(range(len(problem.shape_of)), key=lambda part: -room.size[problem.shape_of[part]]):
@@ -181,9 +187,9 @@ def _count_placed(problem: NestedProblem, free: LinkedGroup) -> int:
 def _blame(
     problem: NestedProblem, group: LinkedGroup, level: Sequence[int], steps: SearchSteps, *, certain: bool
 ) -> Shortage:
-    """Return which groups of a level stand in the way: one without whose labels the others have places, or all.
+    """Return a shortage that names the one group without whose labels the tree has places, or else the whole level.
 
-    ``certain``: there is no placement, rather than that none was found.
+    ``certain``: it is proved that there is no placement.
     """
     alone = []
     for number in level[:BLAMED] if len(level) > 1 else level:
@@ -195,7 +201,7 @@ def _blame(
     labels = sorted({problem.domains.keys[key] for number in named for key in group.within[number]})
     where = f"level {group.depth[level[0]] + 1} ({', '.join(labels)})"
     if not alone:
-        # Several stand in the way, each of which may have no place for itself, whatever becomes of the others.
+        # Some group may be too large for every domain even without the other groups.
         named = [number for number in level[:BLAMED] if _is_too_large(problem, group, number)][:1] or named
     if not alone and len(named) > 1:
         way = "there is no way" if certain else "no way was found"
@@ -215,7 +221,7 @@ def _blame(
 
 
 def _is_too_large(problem: NestedProblem, group: LinkedGroup, number: int) -> bool:
-    """Return whether no domain of one of its labels takes all of a group, even without the other groups."""
+    """Return whether a group has a label of which no domain takes all its tasks, even without the other groups."""
     size = _count_tasks(group, number)
     return any(_count_in_domain(problem, group, number, key)[0] < size for key in group.within[number])
 
@@ -228,15 +234,16 @@ def _list_subtree(group: LinkedGroup, number: int) -> list[int]:
 
 
 def _count_tasks(group: LinkedGroup, number: int) -> int:
-    """Return how many tasks a group and those in it place."""
+    """Return the number of tasks of a group and of the groups in it."""
     parts = [part for each in _list_subtree(group, number) for part in group.parts[each]]
     return int(group.part_count[parts].sum())
 
 
 def _count_in_domain(problem: NestedProblem, group: LinkedGroup, number: int, key: int) -> tuple[int, str]:
-    """Return how many tasks of a group the roomiest domain of a label takes, whatever the groups in it ask for.
+    """Return how many tasks of a group the roomiest domain of a label takes, leaving the groups in it aside.
 
-    If it has tasks on machines only the domain counts in which most of these are, which is returned, too; else "".
+    If the group has tasks on machines, only the domain with most of these counts, and its value is returned too; else
+    "".
     """
     parts = [part for each in _list_subtree(group, number) for part in group.parts[each]]
     best, room = 0, problem.room

@@ -1,4 +1,4 @@
-"""Puts tasks on machines of which they may use any: in some greedy orders, then by patterns."""
+"""Packs tasks on machines, all of which they may use: in some greedy orders, then by patterns."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from firmament.core.tree_solver.nested.pattern_search import Bins, Effort, fill_
 from firmament.core.tree_solver.nested.room import NestedRoom
 
 Booked: TypeAlias = list[tuple[int, Int64, Int64]]
-"""Part, machines and counts."""
+"""(part, machines, tasks on each machine) of each booking."""
 
 PACKINGS = 5
-"""Greedy orders in which tasks of several shapes are put on machines."""
+"""The number of greedy orders that are tried for tasks of several shapes."""
 
 
 class TaskPacking:
-    """Packings of parts, of ``counts`` tasks each, on ``room``, which is booked."""
+    """Packs tasks of parts on machines, and books them in ``room``; ``counts``: number of tasks of each part."""
 
     def __init__(
         self, room: NestedRoom, shape_of: Sequence[int], counts: Sequence[int], effort: Effort
@@ -27,8 +27,9 @@ class TaskPacking:
         self._room, self._shape_of, self._counts, self._effort = room, shape_of, counts, effort
 
     def pack(self, parts: Sequence[int], where: Int64) -> tuple[Booked | None, bool]:
-        """Return places on ``where`` for all tasks of some parts, booked, and True; or None, and whether there are
-        none for certain.
+        """Return places on the machines ``where`` for all tasks of some parts, booked, and True.
+
+        If no places are found: None, and whether it is certain that there are none.
         """
         parts = [part for part in parts if self._counts[part]]
         counts: dict[int, int] = {}
@@ -89,7 +90,7 @@ class TaskPacking:
         return booked, True
 
     def _put(self, shape: int, count: int, where: Int64, style: int) -> tuple[int, Int64, Int64] | None:
-        """Place tasks of a shape, booked; the fullest machines first, or those that waste least."""
+        """Book tasks of a shape; ``style`` 0: on the fullest machines first; 1 and 2: where least is wasted."""
         slots = self._room.slots[shape, where]
         open_to = slots > 0
         machines, slots = where[open_to], slots[open_to]
@@ -108,7 +109,7 @@ class TaskPacking:
         return shape, machines, counts
 
     def _deal(self, parts: Sequence[int], found: Booked) -> Booked:
-        """Return places of shapes as places of parts, which are equal if they have one shape."""
+        """Divide the places of each shape among the parts with that shape."""
         by_shape = {shape: (machines, counts) for shape, machines, counts in found}
         given: dict[int, int] = {}
         dealt: Booked = []

@@ -1,4 +1,4 @@
-"""Trees of groups of a round, as arrays: which group is in which, what each needs, and where its tasks may go."""
+"""A round's trees of groups, as arrays: which group is in which, what each group needs, and where its tasks may go."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from cost_models.interface import Bool, Int64
 
 @dataclass(frozen=True, slots=True)
 class NestedDomains:
-    """Labels of machines by which groups keep together.
+    """The labels of machines in whose domains groups are kept together.
 
-    ``keys``: names of the labels; ``code``: int64[Y, M], the number of each machine's value, -1 if it has none;
-    ``values``: by key the values, by number.
+    ``keys``: names of the labels; ``code``: int64[Y, M], the number of each machine's value of a label, -1 if it has
+    none; ``values``: for each label, the values by number.
     """
 
     keys: tuple[str, ...]
@@ -30,47 +30,47 @@ NO_DOMAINS = NestedDomains((), np.empty((0, 0), dtype=np.int64), ())
 class NestedGroup:
     """A tree of groups whose tasks are placed together.
 
-    Its G groups are in an order in which parents come first; of its waiting tasks P parts are told apart, by class and
-    group. Groups of groups hold no tasks themselves.
+    Of its G groups, parents come before the groups in them. Its waiting tasks form P parts: tasks of one class and one
+    group. Groups of groups have no tasks of their own.
     """
 
     name: str
-    """What people call it."""
+    """The name of the gang, for people."""
     names: tuple[str, ...]
     """Names of the groups."""
     parent: Int64
-    """int64[G], number of the group that each is in, -1 for roots."""
+    """int64[G], the number of the group that contains each group, -1 for roots."""
     least: Int64
-    """int64[G], tasks, or groups in it, that go together or not at all, those that are there already included."""
+    """int64[G], how many of its tasks, or groups, each group needs to be whole, with those that are on machines."""
     within: tuple[tuple[int, ...], ...]
-    """By group the labels (rows of `NestedDomains`) of which all of its tasks share one value."""
+    """For each group, the labels (rows of `NestedDomains`) of which all its tasks must share one value."""
     rather_within: tuple[tuple[int, ...], ...]
-    """The same as a wish."""
+    """For each group, the labels of which all its tasks should share one value."""
     apart: tuple[bool, ...]
-    """By group whether no two groups in it share a domain."""
+    """For each group, whether the groups in it must be in different domains of their labels."""
     part_class: Int64
-    """int64[P], class of the problem."""
+    """int64[P], the problem's class of each part."""
     part_group: Int64
-    """int64[P], group."""
+    """int64[P], the group of each part."""
     part_count: Int64
-    """int64[P], waiting tasks."""
+    """int64[P], the number of waiting tasks of each part."""
     part_to_come: Bool
-    """bool[P], whether these tasks do not exist yet: room is found for them, but they are not placed. Such parts come
-    last.
+    """bool[P], whether the tasks of a part do not exist yet: room is found for them, but they are not placed. Such
+    parts come last.
     """
     held_group: Int64
-    """int64[H], group of each task that is on a machine already."""
+    """int64[H], the group of each task that is on a machine already."""
     held_machine: Int64
-    """int64[H], that machine."""
+    """int64[H], the machine of each task that is on a machine already."""
     order: Int64
-    """int64[N], class of the problem of each waiting task."""
+    """int64[N], the problem's class of each waiting task."""
     refused: str = ""
-    """Why it cannot be placed at all, "" if it can."""
+    """Why the tree cannot be placed at all; "" if it can."""
     fewest: int = 0
-    """Waiting tasks that are placed together, whatever groups they are in; the groups may need more."""
+    """The fewest waiting tasks that may be placed, of all groups together; the groups may need more."""
 
     def looks(self) -> tuple[object, ...]:
-        """Return equal for trees that differ in nothing but what they are called and which tasks they have."""
+        """Return a key that is equal for trees that differ only in names and classes."""
         return (
             self.parent.tobytes(),
             self.least.tobytes(),
@@ -88,16 +88,16 @@ class NestedGroup:
 
 @dataclass(frozen=True)
 class LinkedGroup(NestedGroup):
-    """A tree, and what follows from it, which is computed when it is first asked for."""
+    """A tree of groups, with derived properties that are computed when they are first used."""
 
     @classmethod
     def link(cls, group: NestedGroup) -> LinkedGroup:
-        """Return a tree as one of these."""
+        """Return a `LinkedGroup` with the fields of ``group``."""
         return cls(**{each.name: getattr(group, each.name) for each in fields(group)})
 
     @cached_property
     def children(self) -> tuple[tuple[int, ...], ...]:
-        """Return by group those in it."""
+        """For each group, the groups in it."""
         inside: list[list[int]] = [[] for _ in self.names]
         for number, parent in enumerate(self.parent.tolist()):
             if parent >= 0:
@@ -106,12 +106,12 @@ class LinkedGroup(NestedGroup):
 
     @cached_property
     def roots(self) -> tuple[int, ...]:
-        """Return the groups that are in none."""
+        """The groups without a parent."""
         return tuple(np.flatnonzero(self.parent < 0).tolist())
 
     @cached_property
     def parts(self) -> tuple[tuple[int, ...], ...]:
-        """Return by group the parts of its own tasks."""
+        """For each group, the parts of its own tasks."""
         found: list[list[int]] = [[] for _ in self.names]
         for number, group in enumerate(self.part_group.tolist()):
             found[group].append(number)
@@ -119,7 +119,7 @@ class LinkedGroup(NestedGroup):
 
     @cached_property
     def depth(self) -> tuple[int, ...]:
-        """Return by group how many are above it."""
+        """For each group, the number of groups above it."""
         found: list[int] = []
         for parent in self.parent.tolist():
             found.append(found[parent] + 1 if parent >= 0 else 0)
@@ -127,7 +127,7 @@ class LinkedGroup(NestedGroup):
 
     @cached_property
     def held(self) -> tuple[tuple[int, ...], ...]:
-        """Return by group the machines of the tasks that it and those in it have already."""
+        """For each group, the machines of the tasks that it and the groups in it have on machines already."""
         found: list[list[int]] = [[] for _ in self.names]
         for group, machine in zip(self.held_group.tolist(), self.held_machine.tolist(), strict=True):
             at = group

@@ -1,4 +1,4 @@
-"""Looks at trees before they are evaluated: whether all names are known, and which attributes of devices are read."""
+"""Checks the trees of expressions before evaluation: whether all names are known, and which attributes are read."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ _LOOPS: Mapping[str, tuple[int, ...]] = {
     "map": (2, 3),
     "filter": (2,),
 }
-"""Macros over the items of a list or the keys of a map, and how many arguments they take."""
+"""Macros over the items of a list or the keys of a map, each with the numbers of arguments that it takes."""
 OPERATORS = frozenset({"+", "-", "*", "/", "%", "==", "!=", "<", "<=", ">", ">=", "in", "-x", "!x"})
 
 
 class NameCheck:
-    """Looks for names and functions that there are not."""
+    """Checks that a tree uses only variables, fields and functions that exist."""
 
     def __init__(self, fields: frozenset[str]) -> None:
         self._fields = fields
 
     def look_at(self, node: Node, known: frozenset[str]) -> None:
-        """Raise ``ExpressionError`` for the first that is found."""
+        """Raise ``ExpressionError`` for the first unknown name in a tree; ``known``: the variables in scope."""
         if isinstance(node, Call):
             self._look_at_call(node, known)
             return
@@ -107,7 +107,7 @@ def find_attributes(tree: Node) -> frozenset[str] | None:
 
 
 def _domain_of(node: Node, domains: Mapping[str, str]) -> str | None:
-    """Return the domain whose attributes a tree stands for, None if for none that is known."""
+    """Return the domain whose attributes a tree evaluates to; None if it does not, or the domain is not known."""
     if isinstance(node, Name):
         return domains.get(node.name)
     if isinstance(node, Index) and node.of == Field(Name("device"), "attributes"):
@@ -116,7 +116,7 @@ def _domain_of(node: Node, domains: Mapping[str, str]) -> str | None:
 
 
 class Bound:
-    """A macro that gives a variable values: those of ``range``, in ``bodies``."""
+    """A call of a macro that binds ``variable`` to each value of ``range``, and evaluates ``bodies``."""
 
     __slots__ = ("bodies", "range", "variable")
 
@@ -125,7 +125,7 @@ class Bound:
 
 
 def find_bound(node: Call) -> Bound | None:
-    """Return what a call binds if it is a macro that does."""
+    """Return what a call binds; None if it is no macro that binds a variable."""
     if node.of is None:
         return None
     arguments = node.arguments

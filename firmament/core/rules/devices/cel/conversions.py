@@ -1,4 +1,4 @@
-"""Quantities, versions and conversions in expressions: values of one type out of values of another."""
+"""The functions of expressions for quantities, versions and conversions between types."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LEAST, _MOST = -(2**63), 2**63 - 1
 
 
 def check_number(value: Any) -> Any:
-    """Return a number that its type can hold; raises ``EvaluationError`` for others."""
+    """Return a number if its type can hold it; raises ``EvaluationError`` if not."""
     least, most = (0, 2**64 - 1) if isinstance(value, UInt) else (_LEAST, _MOST)
     if isinstance(value, int) and not least <= value <= most:
         raise EvaluationError("a number is too large")
@@ -68,7 +68,7 @@ def _read_version(text: str, normalize: Any = False) -> Version | None:
 
 
 def compare_amounts(one: Any, other: Any, name: str) -> int:
-    """Return -1, 0 or 1 as one quantity, or version, is below, like or above another."""
+    """Return -1, 0 or 1: whether a quantity, or version, is below, equal to or above another."""
     if isinstance(one, Quantity) and isinstance(other, Quantity):
         return int(one.amount > other.amount) - int(one.amount < other.amount)
     if isinstance(one, Version) and isinstance(other, Version):
@@ -89,7 +89,7 @@ def combine_quantities(sign: int) -> Callable[..., Quantity]:
 
 
 def get_amount(value: Any, name: str) -> Any:
-    """Return the number of a quantity."""
+    """Return the amount of a quantity; ``name``: the function, for the error."""
     if not isinstance(value, Quantity):
         raise explain_unfit(name, value)
     return value.amount
@@ -110,7 +110,7 @@ def is_integer(_: Spend, value: Any) -> bool:
 
 
 def get_part_of_version(place: int, name: str) -> Callable[..., int]:
-    """Return the function that gets one number of a version, by its place."""
+    """Return the function that returns the number at ``place`` of a version."""
 
     def get_part(_: Spend, value: Any) -> int:
         if not isinstance(value, Version):

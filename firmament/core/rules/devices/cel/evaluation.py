@@ -1,8 +1,8 @@
 """Evaluates expressions, with a bound on the work that each may cause.
 
-An expression is checked once: its names and functions must be known. Evaluating costs a step for each operation, and
-more for what looks at whole texts and lists. An error on one side of ``&&`` or ``||`` does not count where the other
-side decides; so it is with the items that ``all`` and ``exists`` look at.
+An expression is checked once: its names and functions must be known. Evaluation costs a step for each operation, and
+more for operations on whole texts and lists. An error on one side of ``&&`` or ``||`` does not count if the other side
+decides; the same holds for the items of ``all`` and ``exists``.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ from firmament.core.rules.devices.cel.values import (
 )
 
 MOST_WORK = 100_000
-"""Steps of one evaluation. DeviceSelectors that people write take some twenty; this many take a tenth of a second."""
+"""The most steps of one evaluation, a tenth of a second. Expressions that people write take about twenty."""
 
 Scope = Mapping[str, Any]
 
 
 class Expression:
-    """An expression about a variable ``device``. ``fields``: what that has.
+    """An expression about a variable ``device``, whose fields are ``fields``.
 
-    Raises ``ExpressionError`` if the text is no expression, or names what there is not.
+    Raises ``ExpressionError`` if the text is no expression, or uses unknown names.
     """
 
     def __init__(self, text: str, fields: frozenset[str]) -> None:
@@ -63,11 +63,13 @@ class Expression:
 
     @property
     def attributes(self) -> frozenset[str] | None:
-        """The attributes that it may read, as ``domain/name``, or ``domain/`` for all of a domain; None: any."""
+        """The attributes that the expression may read: ``domain/name``, or ``domain/`` for all of a domain; None:
+        any.
+        """
         return find_attributes(self._tree)
 
     def evaluate(self, device: Mapping[str, Any], most_work: int = MOST_WORK) -> tuple[Any, int]:
-        """Return the value for a device, and the work that it took; raises ``EvaluationError``."""
+        """Return the value for a device, and the steps that it took; raises ``EvaluationError``."""
         evaluator = _Evaluator(most_work)
         try:
             value = evaluator.value(self._tree, {"device": device})
@@ -92,7 +94,7 @@ class _Evaluator:
         }
 
     def spend(self, work: int) -> None:
-        """Note work; raises ``EvaluationError`` once it is too much."""
+        """Count steps of work; raises ``WorkError`` once there are too many."""
         self.left -= work
         if self.left < 0:
             raise WorkError("it takes too much work")
@@ -115,7 +117,9 @@ class _Evaluator:
         return self._look_up(self.value(node.of, scope), self.value(node.key, scope), optional=node.optional)
 
     def _look_up(self, place: Any, key: Any, *, optional: bool) -> Any:
-        """Return what a list or map has there; of an optional one an optional value."""
+        """Return the value at a key of a map or an index of a list; with ``optional`` or an optional map, an optional
+        value.
+        """
         if isinstance(place, Optional):
             return self._look_up(place.value, key, optional=True) if place.has_value else place
         if isinstance(place, dict):
@@ -145,7 +149,9 @@ class _Evaluator:
         return self._decide([partial(self.value, part, scope) for part in node.parts], deciding=deciding)
 
     def _decide(self, parts: Sequence[Callable[[], Any]], *, deciding: bool) -> bool:
-        """Return ``deciding`` as soon as a part is that; errors count only if none is."""
+        """Return ``deciding`` as soon as a part has that value, else its negation; errors count only if no part
+        decides.
+        """
         failed: EvaluationError | None = None
         for part in parts:
             try:
@@ -194,7 +200,7 @@ class _Evaluator:
             raise EvaluationError(f"{node.name} does not take {len(arguments)} arguments") from error
 
     def _has(self, node: Node, scope: Scope) -> bool:
-        assert isinstance(node, Field)  # as has been checked
+        assert isinstance(node, Field)  # `NameCheck` has checked it
         place = self.value(node.of, scope)
         if isinstance(place, Optional):
             place = place.value if place.has_value else {}
@@ -253,7 +259,7 @@ class _Evaluator:
 
 
 class WorkError(EvaluationError):
-    """The work was too much; nothing that another part decides makes that good."""
+    """The evaluation took too much work; no other part of the expression makes up for that."""
 
 
 _ORDERS: Mapping[str, Callable[[int], bool]] = {

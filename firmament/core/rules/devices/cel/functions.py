@@ -1,5 +1,5 @@
-"""The functions of expressions: the language's own, those of its extensions for texts, and Kubernetes' for quantities,
-versions, lists and sets. What takes more work than a step says so first.
+"""The functions of expressions: the language's own, its extensions for texts, and Kubernetes' for quantities, versions,
+lists and sets. Functions that take more work than a step spend it first.
 """
 
 from __future__ import annotations
@@ -57,14 +57,14 @@ from firmament.core.rules.devices.cel.values import (
 )
 
 MOST_LIST_VALUES = 48
-"""Values of a list that ``includes`` looks through, as many as devices may have."""
+"""The most values of a list that ``includes`` compares; attributes of devices have no more."""
 
 
 # --- operators --------------------------------------------------------------------------------------------------------
 
 
 def add(spend: Spend, one: Any, other: Any) -> Any:
-    """Return a sum of numbers, or two texts or lists after each other."""
+    """Return the sum of two numbers, or two texts or lists joined."""
     kind = kind_of(one)
     if kind != kind_of(other) or kind not in {"int", "uint", "double", "string", "bytes", "list"}:
         raise explain_unfit("+", one, other)
@@ -74,7 +74,7 @@ def add(spend: Spend, one: Any, other: Any) -> Any:
 
 
 def calculate(sign: str, one: Any, other: Any) -> Any:
-    """Return ``one`` less, times, divided by or modulo ``other``."""
+    """Return ``one`` minus, times, divided by or modulo ``other``."""
     if kind_of(one) != kind_of(other) or not is_number(one) or (sign == "%" and isinstance(one, float)):
         raise explain_unfit(sign, one, other)
     if sign == "-":
@@ -132,7 +132,7 @@ def _list(spend: Spend, value: Any, name: str) -> list[Any]:
 
 
 def _includes(_: Spend, value: Any, item: Any) -> bool:
-    """``includes`` of a list, or of a single value as if it were one."""
+    """Return whether a list includes an item; a single value counts as a list of one."""
     if not isinstance(value, list):
         return are_equal(value, item)
     for place, each in enumerate(value):
@@ -219,7 +219,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "type": lambda _, value: kind_of(value),
     }
 )
-"""By name: those that are called by themselves. The first argument is `Spend`."""
+"""By name, functions that are called on no value. Their first argument is `Spend`."""
 
 METHODS: Mapping[str, Callable[..., Any]] = MappingProxyType(
     {
@@ -262,7 +262,7 @@ METHODS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "or": lambda _, one, other: one if _optional(one, "or").has_value else _optional(other, "or"),
     }
 )
-"""By name: those that are called on a value, which comes after `Spend`."""
+"""By name, functions that are called on a value: their second argument, after `Spend`."""
 
 SPACED: Mapping[str, Mapping[str, Callable[..., Any]]] = MappingProxyType(
     {
@@ -282,4 +282,4 @@ SPACED: Mapping[str, Mapping[str, Callable[..., Any]]] = MappingProxyType(
         ),
     }
 )
-"""By what stands before their names."""
+"""By namespace, such as ``sets``, then by name: functions; their first argument is `Spend`."""

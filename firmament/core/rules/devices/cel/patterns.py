@@ -1,8 +1,8 @@
-"""Regular expressions whose search takes time in proportion to text and pattern, as the language promises.
+"""Regular expressions whose search takes time proportional to text times pattern, as the language promises.
 
 The syntax is that of RE2 as far as people use it: literals, classes, groups, alternatives, repetitions, anchors, word
 borders and the flags ``i`` and ``s``. A pattern becomes a set of instructions, and all its threads go through the text
-side by side (Thompson's construction), so no pattern makes anybody wait.
+side by side (Thompson's construction), so no pattern takes exponential time.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 MOST_STEPS = 2_000
-"""Instructions of a pattern, repetitions written out."""
+"""The most instructions of a pattern, after repetitions are written out."""
 MOST_REPETITIONS = 1_000
 _CLASSES: dict[str, Callable[[str], bool]] = {
     "d": lambda c: c in "0123456789",
@@ -35,14 +35,14 @@ class PatternError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class _One:
-    """One character of some kind."""
+    """One character that ``takes`` accepts."""
 
     takes: Callable[[str], bool]
 
 
 @dataclass(frozen=True, slots=True)
 class _At:
-    """A place: ``^``, ``$``, ``b``, ``B``."""
+    """A condition on a place in the text: ``^`` its start, ``$`` its end, ``b`` a word border, ``B`` no word border."""
 
     place: str
 
@@ -124,7 +124,7 @@ class _PatternReader:
                 raise PatternError("so many repetitions are not supported")
             part = _Repeat(part, least, most)
             if self._peek() == "?":
-                self._next()  # whether few or many are taken makes no difference to whether it matches
+                self._next()  # a lazy repetition matches the same texts
         return part
 
     def _atom(self) -> _Part:
@@ -232,10 +232,10 @@ def _make_range(first: str, last: str) -> Callable[[str], bool]:
 
 
 class Pattern:
-    """A pattern that has been read. ``steps``: how many instructions it has, the work for each character at most."""
+    """A compiled pattern. ``steps``: the number of its instructions, which bounds the work for each character."""
 
     def __init__(self, pattern: str) -> None:
-        """Raise ``PatternError``."""
+        """Compile a pattern; raises ``PatternError``."""
         self._ones: list[_One | _At | None] = []
         self._nexts: list[tuple[int, ...]] = []
         end = self._add(None, ())
@@ -243,7 +243,7 @@ class Pattern:
 
     @property
     def steps(self) -> int:
-        """How many instructions there are."""
+        """The number of instructions."""
         return len(self._nexts)
 
     def _add(self, one: _One | _At | None, nexts: tuple[int, ...]) -> int:
@@ -254,7 +254,7 @@ class Pattern:
         return len(self._nexts) - 1
 
     def _compile(self, part: _Part, then: int) -> int:
-        """Return the instruction with which a part begins; it goes on with ``then``."""
+        """Add the instructions of a part, which continue at ``then``; return the number of the first one."""
         if isinstance(part, _One | _At):
             return self._add(part, (then,))
         if isinstance(part, _Row):
@@ -295,7 +295,7 @@ class Pattern:
         return found
 
     def _follow(self, threads: set[int], text: str, place: int) -> set[int]:
-        """Return the instructions that are reached without taking a character."""
+        """Return the instructions that ``threads`` reach at ``place`` without reading a character."""
         found: set[int] = set()
         waiting = list(threads)
         while waiting:

@@ -1,7 +1,7 @@
 """Reads an expression of the Common Expression Language into a tree.
 
-The grammar is that of the language's definition, without messages, which selectors of devices have none of. Texts are
-bounded in length, and trees in depth, before anything looks at them further.
+The grammar is that of the language's definition, without messages, which selectors of devices do not have. The length
+of texts and the depth of trees are bounded.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from firmament.core.rules.devices.cel.tree import (
 )
 
 LONGEST = 10 * 1024
-"""Characters of an expression, as the API allows them."""
+"""The most characters of an expression that the API allows."""
 DEEPEST = 60
-"""Brackets, conditions and operators within each other; people write a handful."""
+"""The most brackets and conditions within each other; people write a handful."""
 LONGEST_CHAIN = 150
-"""Operators and fields that follow each other without brackets."""
+"""The most operators or fields in a row without brackets."""
 DEEPEST_TREE = 90
-"""Levels of a tree; evaluation takes some frames of the stack for each."""
+"""The most levels of a tree; evaluation takes some frames of the stack for each."""
 
 
 class _Token(NamedTuple):
@@ -120,7 +120,7 @@ def _unescape(body: str) -> str:
             raise ExpressionError(f"\\{mark} is no escape sequence")
         try:
             read = chr(int(code, base))
-            read.encode()  # it refuses halves of characters
+            read.encode()  # raises ValueError for halves of surrogate pairs
             parts.append(read)
         except (ValueError, OverflowError) as error:
             raise ExpressionError(f"\\{mark}{code} is no character") from error
@@ -149,7 +149,7 @@ class _Parser:
         return ExpressionError(f"{self._tokens[self._place].text!r} is not expected there")
 
     def _takes(self, *signs: str) -> str:
-        """Return the next token if it is one of these signs or words, and go on; "" otherwise."""
+        """If the next token is one of ``signs``, skip it and return its text; else return ""."""
         token = self._tokens[self._place]
         if token.kind in {"sign", "name"} and token.text in signs:
             self._place += 1

@@ -1,4 +1,6 @@
-"""The functions of expressions about texts. Each takes `Spend` first, and says how much it is about to do."""
+"""The functions of expressions about texts. The first argument of each is `Spend`, with which it spends its work
+first.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +11,13 @@ from firmament.core.rules.devices.cel.patterns import Pattern, PatternError
 from firmament.core.rules.devices.cel.values import EvaluationError, are_equal, count_size, kind_of
 
 Spend = Callable[[int], None]
-"""Is called with the amount of work before it is done; raises `EvaluationError` if that is too much."""
+"""A function that is called with the steps of work before the work is done; raises `EvaluationError` if they are too
+many.
+"""
 
 
 def explain_unfit(name: str, *values: Any) -> EvaluationError:
-    """Return the error for a call with values of types that the function does not take."""
+    """Return the error for a call of the function ``name`` with values of types that it does not take."""
     return EvaluationError(f"there is no {name}({', '.join(map(kind_of, values))})")
 
 
@@ -25,7 +29,7 @@ def check_text(value: Any, name: str) -> str:
 
 
 def matches_pattern(spend: Spend, text: Any, pattern: Any) -> bool:
-    """Return whether a text matches a regular expression somewhere."""
+    """Return whether some part of a text matches a regular expression."""
     text, pattern = check_text(text, "matches"), check_text(pattern, "matches")
     spend(1 + len(pattern))
     try:
@@ -37,7 +41,7 @@ def matches_pattern(spend: Spend, text: Any, pattern: Any) -> bool:
 
 
 def find_first(spend: Spend, text: Any, part: Any, *start: Any) -> int:
-    """Return where a part comes first in a text, or an item in a list; -1 for nowhere."""
+    """Return the first place of a part in a text, or of an item in a list; -1 if there is none."""
     if isinstance(text, list):
         spend(count_size(text))
         return next((place for place, each in enumerate(text) if are_equal(each, part)), -1)
@@ -46,7 +50,7 @@ def find_first(spend: Spend, text: Any, part: Any, *start: Any) -> int:
 
 
 def find_last(spend: Spend, text: Any, part: Any, *start: Any) -> int:
-    """Return where a part comes last in a text, or an item in a list; -1 for nowhere."""
+    """Return the last place of a part in a text, or of an item in a list; -1 if there is none."""
     if isinstance(text, list):
         spend(count_size(text))
         return max((place for place, each in enumerate(text) if are_equal(each, part)), default=-1)
@@ -62,7 +66,7 @@ def _place(text: str, place: Any) -> int:
 
 
 def cut_out(spend: Spend, text: Any, first: Any, *end: Any) -> str:
-    """Return part of a text: from a place on, or up to another."""
+    """Return the part of a text from the place ``first`` on, up to ``end`` if given."""
     spend(1 + len(check_text(text, "substring")) // 10)
     begin, after = _place(text, first), _place(text, end[0]) if end else len(text)
     if begin > after:
@@ -71,13 +75,13 @@ def cut_out(spend: Spend, text: Any, first: Any, *end: Any) -> str:
 
 
 def get_character(_: Spend, text: Any, place: Any) -> str:
-    """Return the character at a place, "" at the end."""
+    """Return the character at a place; "" at the end of the text."""
     at = _place(check_text(text, "charAt"), place)
     return str(text[at : at + 1])
 
 
 def split_text(spend: Spend, text: Any, mark: Any, *most: Any) -> list[str]:
-    """Return the parts of a text between marks, at most so many."""
+    """Return the parts of a text between marks; ``most``: at most so many parts."""
     text, mark = check_text(text, "split"), check_text(mark, "split")
     limit = most[0] if most else -1
     spend(1 + len(text))
@@ -94,7 +98,7 @@ def split_text(spend: Spend, text: Any, mark: Any, *most: Any) -> list[str]:
 
 
 def replace_text(spend: Spend, text: Any, old: Any, new: Any, *most: Any) -> str:
-    """Return a text with parts replaced, at most so many times."""
+    """Return a text with ``old`` replaced by ``new``; ``most``: at most so many times."""
     text, old, new = (check_text(each, "replace") for each in (text, old, new))
     limit = most[0] if most else -1
     spend(1 + len(text) * (1 + len(new)) // 10)
@@ -102,7 +106,7 @@ def replace_text(spend: Spend, text: Any, old: Any, new: Any, *most: Any) -> str
 
 
 def join_texts(spend: Spend, parts: Any, *mark: Any) -> str:
-    """Return one text of many, with a mark between them."""
+    """Return texts joined, with ``mark`` between them."""
     if not isinstance(parts, list):
         raise explain_unfit("join", parts)
     between = check_text(mark[0], "join") if mark else ""
@@ -127,7 +131,7 @@ def trim_text(spend: Spend, text: Any) -> str:
 
 
 def has_part(spend: Spend, text: Any, part: Any) -> bool:
-    """Return whether a text has a part."""
+    """Return whether a text contains a part."""
     spend(1 + len(check_text(text, "contains")) // 10)
     return check_text(part, "contains") in text
 

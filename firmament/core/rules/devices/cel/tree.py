@@ -1,4 +1,4 @@
-"""The trees that expressions of the Common Expression Language are read into."""
+"""The nodes of the trees into which expressions of the Common Expression Language are parsed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class ExpressionError(ValueError):
 
 
 class UInt(int):
-    """A number of the type ``uint``, which is none of the type ``int``."""
+    """A number of the type ``uint``, which the language keeps apart from ``int``."""
 
 
 @dataclass(frozen=True, slots=True)

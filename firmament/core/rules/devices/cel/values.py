@@ -1,4 +1,4 @@
-"""Values of expressions, beside Python's own: versions, quantities, optional values; and when two are equal."""
+"""The values of expressions besides Python's own: versions, quantities and optional values; and their comparison."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from firmament.core.rules.devices.cel.tree import UInt
 
 
 class EvaluationError(Exception):
-    """An expression has no value for what it is asked about; the message says why."""
+    """An expression has no value for a device; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """An amount."""
+    """An exact amount, as Kubernetes' quantities state it."""
 
     amount: int | Fraction
 
@@ -30,7 +30,7 @@ _VERSION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A semantic version. ``precedence`` orders versions, as its definition says; builds make no difference there."""
+    """A semantic version. ``precedence`` orders versions as semver defines it: build metadata makes no difference."""
 
     text: str
     numbers: tuple[int, int, int]
@@ -38,7 +38,7 @@ class Version:
 
 
 def parse_version(text: str) -> Version | None:
-    """Return the semantic version that a text is, None if it is none."""
+    """Return the semantic version that a text states; None if it states none."""
     found = _VERSION.fullmatch(text) if len(text) <= 256 else None
     if found is None:
         return None
@@ -46,7 +46,7 @@ def parse_version(text: str) -> Version | None:
     parts = [] if before is None else before.split(".")
     if any(part.isdigit() and len(part) > 1 and part[0] == "0" for part in parts):
         return None
-    # Numbers are less than words, fewer parts less than more, and a version without any comes after all with some.
+    # Numbers come before words, fewer parts before more, and a version without pre-release parts after all with some.
     order = tuple((0, int(part), "") if part.isdigit() else (1, 0, part) for part in parts)
     numbers = int(major), int(minor), int(patch)
     return Version(text, numbers, (*numbers, before is None, order))
@@ -61,11 +61,11 @@ class Optional:
 
 
 class DomainMap(dict[str, Any]):
-    """Attributes or capacities by domain: of domains that a device does not have there is an empty map."""
+    """Attributes or capacities by domain; a domain that the device does not have reads as an empty map."""
 
 
 def kind_of(value: Any) -> str:
-    """Return what the language calls the type of a value."""
+    """Return the language's name of the type of a value."""
     if value is None:
         return "null_type"
     return _KINDS.get(type(value), "map" if isinstance(value, dict) else "unknown")
@@ -92,7 +92,7 @@ def is_number(value: Any) -> bool:
 
 
 def are_equal(one: Any, other: Any) -> bool:
-    """Return whether two values are equal; those of different types never are, but for numbers."""
+    """Return whether two values are equal; values of different types never are, except numbers."""
     kind, kind_there = kind_of(one), kind_of(other)
     if kind in _NUMBERS and kind_there in _NUMBERS:
         return bool(one == other)
@@ -110,7 +110,9 @@ def are_equal(one: Any, other: Any) -> bool:
 
 
 def compare(one: Any, other: Any) -> int:
-    """Return -1, 0 or 1; raises ``EvaluationError`` for values that have no order."""
+    """Return -1, 0 or 1: whether ``one`` is below, equal to or above ``other``; raises ``EvaluationError`` without an
+    order.
+    """
     kind, kind_there = kind_of(one), kind_of(other)
     both_numbers = kind in _NUMBERS and kind_there in _NUMBERS
     if not both_numbers and (kind != kind_there or kind not in {"string", "bytes", "bool"}):
@@ -119,7 +121,7 @@ def compare(one: Any, other: Any) -> int:
 
 
 def count_size(value: Any) -> int:
-    """Return how much work it is to look at a value as a whole: at least 1."""
+    """Return the steps of work to read a whole value: at least 1."""
     if isinstance(value, str | bytes):
         return 1 + len(value) // 10
     if isinstance(value, list):
