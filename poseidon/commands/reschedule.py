@@ -158,7 +158,7 @@ async def _carry_out(transport: Transport, planned: PlannedMoves, patience: floa
             def say(pod: PodRef, text: str) -> None:
                 events.say(pod, EventReason.MOVED, text)
 
-            mover = Mover(access, patience, told=_tell_outcome, say=say, wall=time.time)
+            mover = Mover(access, patience, report=_tell_outcome, record=say, wall=time.time)
             done = await carry_out(planned, mover, access)
             await events.wait_drained()
         finally:

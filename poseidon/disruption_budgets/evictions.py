@@ -1,8 +1,8 @@
-"""Whether PodDisruptionBudgets let a pod be evicted at present, as the eviction subresource answers it.
+"""Tells whether PodDisruptionBudgets allow evicting a pod now, by the rules of the eviction subresource.
 
-Semantics follow ``EvictionREST`` in ``pkg/registry/core/pod/storage`` of Kubernetes: budgets do not matter for pods
-that do not run; two budgets over one pod refuse; a pod that is not ready goes where its budget's policy says so, or
-where those that are ready are enough; and a budget whose latest change nobody has counted refuses.
+The rules follow ``EvictionREST`` in ``pkg/registry/core/pod/storage`` of Kubernetes: budgets do not matter for pods
+that do not run; a pod with two budgets is refused; a pod that is not ready may be evicted if its budget's policy says
+so, or if enough ready pods remain; a budget whose latest change its controller has not counted yet refuses.
 """
 
 from __future__ import annotations
@@ -19,26 +19,24 @@ from poseidon.volumes.records import Condition
 ALWAYS_ALLOW = "AlwaysAllow"
 
 _MOST_UNCONFIRMED = 2000
-"""Evictions that a budget's controller has not seen yet: beyond so many the API server allows no further one."""
+"""The API server refuses further evictions if a budget's controller has not seen more than this many."""
 
 
 def is_known_unready(pod: Pod) -> bool:
-    """Return whether a pod says that it is not ready; one that says nothing, as in files of people, counts as
-    ready.
-    """
+    """Return whether a pod's conditions say that it is not ready; a pod without them, as in files, counts as ready."""
     ready = pod.condition("Ready")
     return ready is not None and ready.status != "True"
 
 
 def is_counted(budget: DisruptionBudget) -> bool:
-    """Return whether the controller has counted a budget since its latest change."""
+    """Return whether the controller has counted a budget's pods since the budget's latest change."""
     return budget.status is not None and budget.status.observed_generation >= budget.metadata.generation
 
 
 def selector_of(budget: DisruptionBudget) -> tuple[Condition, ...] | None:
-    """Return the conditions on labels that a budget's pods meet, None for a budget that is about no pod.
+    """Return the conditions on labels that select a budget's pods.
 
-    One without a selector, or with a malformed one, is about none.
+    Returns None for a budget that selects no pod: it has no selector, or a malformed one.
     """
     if budget.spec.selector is None:
         return None
@@ -48,7 +46,7 @@ def selector_of(budget: DisruptionBudget) -> tuple[Condition, ...] | None:
 
 
 class BudgetAnswers:
-    """The budgets of a cluster, to be asked of any pod of it."""
+    """Tells which budgets of a cluster cover a pod, and whether they allow evicting it."""
 
     def __init__(self, budgets: Iterable[DisruptionBudget]) -> None:
         self._in_namespace: dict[str, list[tuple[DisruptionBudget, tuple[Condition, ...]]]] = {}
@@ -59,13 +57,13 @@ class BudgetAnswers:
                 self._in_namespace.setdefault(namespace, []).append((budget, selector))
 
     def covering(self, pod: Pod) -> list[DisruptionBudget]:
-        """Return the budgets that are about a pod."""
+        """Return the budgets that cover a pod."""
         labels = pod.metadata.labels
         listed = self._in_namespace.get(pod.metadata.namespace or "default", ())
         return [budget for budget, selector in listed if all(holds(each, labels) for each in selector)]
 
     def refusal(self, pod: Pod) -> str:
-        """Return why budgets do not let a pod go now, "" if they do."""
+        """Return why budgets do not allow evicting a pod now, "" if they allow it."""
         if pod.status.phase == "Pending" or pod.terminal or pod.metadata.deletion_timestamp is not None:
             return ""
         budgets = self.covering(pod)

@@ -1,4 +1,4 @@
-"""PodDisruptionBudgets as records: which tasks each is about, and how many of them may be disrupted now."""
+"""Makes records of PodDisruptionBudgets: which tasks each covers, and how many of these may be disrupted now."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from poseidon.pods.classes import ClassTable
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 _MOST_ALLOWED = 2**31 - 1
-"""The largest number that the field holds."""
+"""Largest value of the field ``allowed``."""
 
 BUDGET_RECORD = "PodDisruptionBudget"
 """Kind of the records: ``{"namespace", "selector": [{"key", "operator", "values"}, ...] or null, "allowed",
@@ -22,11 +22,11 @@ BUDGET_RECORD = "PodDisruptionBudget"
 
 
 def describe(found: DisruptionBudget) -> tuple[bytes, pb.TaskSelector, tuple[Defect, ...]]:
-    """Return the payload of a budget's record, which pods it looks at, and what is wrong with its selector.
+    """Return the payload of a budget's record, the selector of its pods, and the defects of that selector.
 
-    A budget whose latest change the controller has not counted yet allows nothing, as for the eviction subresource;
-    one whose selector makes no sense matches nothing. ``disrupted`` are the pods whose eviction the API server has
-    granted and counted; the controller takes those out that have not gone two minutes later.
+    A budget whose latest change the controller has not counted yet allows nothing, as the eviction subresource does; a
+    malformed selector selects no pods. ``disrupted``: pods whose eviction the API server has granted and counted; the
+    controller removes pods from this list that are still there two minutes later.
     """
     defects: list[Defect] = []
     namespace = found.metadata.namespace or "default"
@@ -51,7 +51,7 @@ def describe(found: DisruptionBudget) -> tuple[bytes, pb.TaskSelector, tuple[Def
 
 
 def budget_resource(classes: ClassTable) -> CustomResource[DisruptionBudget]:
-    """Return how the objects are followed. What their selectors look at comes into ``classes``."""
+    """Return how budgets become records; the labels that their selectors read are added to ``classes``."""
 
     def read(found: DisruptionBudget) -> Reading:
         payload, looks, defects = describe(found)

@@ -1,1 +1,1 @@
-"""Which of several bridges of a cluster is the one that decides: by a Lease, as Kubernetes' own controllers do it."""
+"""Elects one of several bridges of a cluster as leader, by a Lease, as Kubernetes' own controllers do."""

@@ -1,10 +1,10 @@
-"""Who leads, decided by one Lease; sans I/O.
+"""Decides who leads, by one Lease; sans I/O.
 
-The rules are those of client-go's ``leaderelection``: a Lease may be taken over if nobody holds it, or if this process
-has seen no renewal for as long as the Lease states; a leader stops when it has not renewed for ``renew_deadline``. A
-Lease that states more than ``longest_lease`` counts as if it stated that: its holder is no bridge, or none that is
-configured alike. Clocks of different machines are never compared: only changes of the Lease count, and when they are
-seen here.
+The rules are those of client-go's ``leaderelection``: a Lease may be taken over if nobody holds it, or if this
+process has seen no renewal for as long as the Lease states; a leader stops when it has not renewed for
+``renew_deadline``. A Lease that states more than ``longest_lease`` counts as if it stated that: its holder is no
+bridge, or a bridge with another configuration. Clocks of different machines are never compared: only changes of the
+Lease count, and when they are seen here.
 
 A fencing number goes with the Lease, in an annotation: each leader's is larger than that of all before it, and at least
 the milliseconds since the epoch, which bridges without a Lease use. Solvers refuse drivers with smaller ones.
@@ -23,36 +23,40 @@ from poseidon.kube.api.metadata import ObjectMeta
 from poseidon.leadership.options import JITTER, LeaderElectionOptions
 
 FENCING = "poseidon.firmament.io/fencing"
-"""Annotation of the Lease: the number of its holder."""
+"""Annotation of the Lease: the fencing number of its holder."""
 
 _RELEASED_SECONDS = 1
-"""What a Lease states that nobody holds; zero is no valid duration."""
+"""Duration that a released Lease states; Kubernetes does not allow zero."""
 _AHEAD_MS = 3_600_000
-"""A number further ahead of the clock than this is nobody's: solvers think nothing of it either."""
+"""Milliseconds: a fencing number further ahead of the clock than this is ignored, as solvers do too."""
 _RETRY_AT_ONCE = 0.1
-"""Seconds until a candidate asks again who has written in between."""
+"""Seconds until a candidate tries again after another process has written the Lease first."""
 
 
 class Role(Enum):
-    """How this process stands."""
+    """The role of this process in the election."""
 
     STANDBY = "standby"
     LEADER = "leader"
     ENDED = "ended"
-    """Has led, and never will again."""
+    """The process has led, or has released the Lease, and never leads again."""
 
 
 class LeaseWrite(NamedTuple):
-    """A Lease to be written in place of the one that was seen; without a version it is to be created."""
+    """A Lease to write in place of the seen version, or to create if its metadata name no version.
+
+    ``begun``: time of the decision, by the election's ``clock``.
+    """
 
     lease: Lease
     begun: float
 
 
 class Election:
-    """One candidate. ``identity`` tells it from all others, ``clock`` is monotonic, ``wall`` seconds since the epoch.
+    """A candidate of an election.
 
-    ``random`` keeps candidates apart that wait for the same moment.
+    ``identity``: name of this candidate, unlike all others; ``clock``: monotonic seconds; ``wall``: seconds since the
+    epoch; ``random``: spreads the tries of candidates that wait for the same moment.
     """
 
     def __init__(
@@ -76,18 +80,18 @@ class Election:
         self._try_at = float("-inf")
         self._deadline = float("-inf")
         self.role = Role.STANDBY
-        """How this process stands."""
+        """The role of this process in the election."""
         self.fencing = 0
-        """The number of this leader; 0 before it leads."""
+        """The fencing number of this leader; 0 before it leads."""
 
     @property
     def holder(self) -> str:
-        """The present holder of the Lease as far as it is known, "" if nobody holds it."""
+        """The holder of the Lease that was seen last, "" if nobody held it."""
         return self._seen.spec.holder_identity if self._seen is not None else ""
 
     @property
     def deadline(self) -> float:
-        """Until when, by ``clock``, this leader may write unless it renews before."""
+        """Time, by ``clock``, until which this leader may write unless it renews the Lease."""
         return self._deadline
 
     def may_write(self) -> bool:
@@ -95,9 +99,9 @@ class Election:
         return self.role is Role.LEADER and self._clock() < self._deadline
 
     def observe(self, lease: Lease | None) -> None:
-        """Take the Lease as a watch shows it, None if it is deleted; this may be out of date.
+        """Note the Lease as a watch shows it, which may be out of date; None: it is deleted.
 
-        A leader that sees another holder renews at once, to make sure.
+        A leader that sees another holder renews at once, which shows who holds the Lease.
         """
         if self.role is not Role.LEADER:
             self.read(lease)
@@ -105,7 +109,7 @@ class Election:
             self._try_at = self._clock()
 
     def read(self, lease: Lease | None) -> None:
-        """Take the Lease as the API server has it at present, None if there is none."""
+        """Note the Lease as the API server returned it just now, None if there is no Lease."""
         former = self._seen
         if former is None or lease is None or lease.spec != former.spec:
             self._seen_at = self._clock()
@@ -114,7 +118,7 @@ class Election:
             self._end()
 
     def due(self) -> float:
-        """Return when, by ``clock``, to ask for the next write; who has ended does so at once, to be told."""
+        """Return the time, by ``clock``, to call ``next_write``; ``-inf`` for a process that has ended."""
         if self.role is Role.ENDED:
             return float("-inf")
         if self._seen is None or self.role is Role.LEADER or self.holder in ("", self._identity):
@@ -123,9 +127,10 @@ class Election:
         return max(self._try_at, self._seen_at + stated)
 
     def next_write(self) -> LeaseWrite | None:
-        """Return what to write now, to lead or to go on leading; None if there is nothing to be written yet.
+        """Return the Lease to write now, to lead or to go on leading; None if it is too early or this process has
+        ended.
 
-        Who led and has not renewed in time does not lead from here on.
+        A leader that has not renewed in time loses the lead here.
         """
         now = self._clock()
         if self.role is Role.LEADER and now >= self._deadline:
@@ -138,9 +143,9 @@ class Election:
         return LeaseWrite(self._propose(), now)
 
     def note_written(self, write: LeaseWrite, lease: Lease) -> None:
-        """Take that a write was made; ``lease`` is what the API server has made of it.
+        """Note a successful write, after which this process leads; ``lease``: the Lease as the API server returned it.
 
-        Others cannot have seen it before ``write`` was begun, so that is when the time of this leader starts.
+        The leader's time counts from the begin of ``write``, as others cannot have seen the Lease earlier.
         """
         self.read(lease)
         if self.role is Role.ENDED:
@@ -150,13 +155,13 @@ class Election:
         self.fencing = _fencing(lease)
         self.role = Role.LEADER
 
-    def outrun(self, lease: Lease | None) -> None:
-        """Note that another candidate has written in between; ``lease`` is the present one."""
+    def note_overtaken(self, lease: Lease | None) -> None:
+        """Note that another process has written the Lease first; ``lease``: the present Lease."""
         self.read(lease)
         self._try_at = min(self._try_at, self._clock() + _RETRY_AT_ONCE)
 
     def release(self) -> Lease | None:
-        """Return the Lease for others to take over at once, None if it is not this process's; it never leads again."""
+        """End for ever; return the Lease to write so that others can take over at once, None without the lead."""
         led = self.may_write()
         self._end()
         if not led or self._seen is None:
@@ -203,11 +208,11 @@ class Election:
 
 
 def _fencing(lease: Lease | None) -> int:
-    """Return the number that a Lease bears, 0 if it bears none."""
+    """Return the fencing number in a Lease's annotation, 0 if there is none."""
     text = lease.metadata.annotations.get(FENCING, "") if lease is not None else ""
     return int(text) if len(text) < 20 and text.isascii() and text.isdecimal() else 0
 
 
 def _micro_time(seconds: float) -> str:
-    """Write seconds since the epoch as Kubernetes writes ``MicroTime``."""
+    """Return seconds since the epoch in the format of Kubernetes' ``MicroTime``."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -1,4 +1,4 @@
-"""Stands for election by a Lease: follows it, takes it when it is free, renews it, and gives it back."""
+"""Takes part in an election by a Lease: watches the Lease, takes it when it is free, renews it and gives it back."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from poseidon.leadership.options import LeaderElectionOptions
 _log = logging.getLogger(__name__)
 
 _PATIENCE = 2.0
-"""Seconds that a write may take which is no renewal."""
+"""Longest time for a write other than a renewal, in seconds."""
 _NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
 
 class LeadershipLostError(Exception):
-    """This process led and does so no longer. It must not go on: what it knows may be decided by another one."""
+    """This process has lost the lead. It must stop: another process may have decided differently meanwhile."""
 
 
 class Elector:
-    """One candidate of an election, by the Lease that ``options`` name.
+    """A candidate of the election by the Lease that ``options`` name.
 
-    ``identity`` tells it from all others. The ``environment`` must be one that may write at any time.
+    ``identity``: name of this candidate, unlike all others. ``environment`` must allow writes at any time.
     """
 
     def __init__(self, environment: Environment, options: LeaderElectionOptions, identity: str) -> None:
@@ -70,12 +70,12 @@ class Elector:
 
     @property
     def fencing(self) -> int:
-        """The number of this leader, larger than that of all before it; 0 before it leads."""
+        """The fencing number of this leader, larger than the numbers of all earlier leaders; 0 before it leads."""
         return self._election.fencing
 
     @property
     def role(self) -> Role:
-        """How this process stands."""
+        """The role of this process in the election."""
         return self._election.role
 
     def may_write(self) -> bool:
@@ -87,7 +87,7 @@ class Elector:
         await self._elected.wait()
 
     async def run(self) -> None:
-        """Stand for election, and renew, until cancelled or ``release``. Raises ``LeadershipLostError``."""
+        """Stand for election and renew the Lease, until cancelled or released. Raises ``LeadershipLostError``."""
         following = asyncio.create_task(self._reflector.run(), name="lease")
         try:
             await self._campaign()
@@ -96,10 +96,10 @@ class Elector:
             await asyncio.gather(following, return_exceptions=True)
 
     async def release(self) -> None:
-        """Let others take over at once, if this process leads. From then on it writes nothing."""
+        """Stop leading and write the Lease so that others can take over at once."""
         self._released = True
         try:
-            async with asyncio.timeout(_PATIENCE), self._writing:  # a renewal under way would come in between
+            async with asyncio.timeout(_PATIENCE), self._writing:  # a renewal under way has to end first
                 lease = self._election.release()
                 self._wake.set()
                 if lease is None:
@@ -130,7 +130,7 @@ class Elector:
             if write is not None:
                 async with self._writing:
                     await self._carry_out(write)
-            self._tell()
+            self._announce_role()
             seconds = max(election.due() - self._clock(), 0.0)
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._wake.wait(), seconds)
@@ -146,19 +146,19 @@ class Elector:
                 except ApiError as error:
                     if not (error.conflict or error.not_found):
                         raise
-                    election.outrun(await self._read())
+                    election.note_overtaken(await self._read())
         except (KubeError, TimeoutError, MalformedObjectError) as error:
             _log.warning('lease not written, trying again lease=%s error="%s"', self._path, error)
 
     async def _replace(self, lease: Lease) -> Lease:
-        """Write the Lease in place of the version that it names, or create it if it names none."""
+        """Replace the version of the Lease that ``lease`` names, or create the Lease if it names no version."""
         metadata, spec = msgspec.to_builtins(lease.metadata), msgspec.to_builtins(lease.spec)
         body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
         if not lease.metadata.resource_version:
             return decode_object(
                 await self._transport.post(self._collection, msgspec.json.encode(body)), Lease
             )
-        # Null takes out what the one before has written; a holder must not be empty.
+        # A null holder removes the former one; the API server refuses an empty name.
         body["spec"] = {"holderIdentity": None, "leaseTransitions": 0, **spec}
         return decode_object(
             await self._transport.patch(self._path, msgspec.json.encode(body), MERGE_PATCH), Lease
@@ -172,7 +172,7 @@ class Elector:
         for change in changes:
             self._election.observe(change.object)
 
-    def _tell(self) -> None:
+    def _announce_role(self) -> None:
         election = self._election
         if election.role is Role.LEADER:
             said: tuple[str, object] = ("leading lease=%s fencing=%s", election.fencing)
@@ -186,7 +186,7 @@ class Elector:
 
 
 class OnlyBridge:
-    """The leadership of a bridge that no other stands by: it leads from the start, until its process ends."""
+    """The leadership of a bridge that runs alone: it leads from start to end."""
 
     role = Role.LEADER
 
@@ -194,7 +194,7 @@ class OnlyBridge:
         self.fencing = fencing
 
     def may_write(self) -> bool:
-        """Return whether it may change the cluster: at any time."""
+        """Return True: this bridge may change the cluster at any time."""
         return True
 
     async def wait_elected(self) -> None:
@@ -205,15 +205,15 @@ class OnlyBridge:
         await asyncio.Event().wait()
 
     async def release(self) -> None:
-        """Do nothing: solvers know how long to wait for who comes next."""
+        """Do nothing: there is no Lease to give back."""
 
 
 Leadership: TypeAlias = Elector | OnlyBridge
-"""What the rest of a bridge asks whether this process is the one that decides for its cluster."""
+"""The two kinds of leadership, which tell a bridge whether it leads."""
 
 
 def own_namespace(path: Path = _NAMESPACE_FILE) -> str:
-    """Return the namespace of the pod that this runs in, ``default`` outside a cluster."""
+    """Return the namespace of the pod that this process runs in, ``default`` outside a cluster."""
     try:
         return path.read_text("utf-8").strip() or "default"
     except OSError:

@@ -1,4 +1,4 @@
-"""How bridges of one cluster agree which of them decides: the section ``leaderElection``."""
+"""The section ``leaderElection`` of the configuration: how bridges of a cluster elect their leader."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from pydantic import Field, StrictBool, StrictStr, model_validator
 from protos.conventions.configuration import PositiveDuration, Section
 
 JITTER = 1.2
-"""By how much of itself a pause before the next try may be longer, as in client-go."""
+"""Largest factor on the pause before the next try, as in client-go."""
 
 LONGEST_LEASE = 120.0
-"""Seconds that any Lease may state and be believed."""
+"""A Lease may state this many seconds, whatever is configured here."""
 LONGEST_MULTIPLE = 4.0
-"""A Lease may state so many times the duration that is configured here, where that is more."""
+"""A Lease may state this multiple of the duration that is configured here, if that is more than ``LONGEST_LEASE``."""
 
 _NAME = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"
 
 
 class LeaderElectionOptions(Section):
-    """The section ``leaderElection``, in kube-scheduler's words and with its defaults, but off unless asked for.
+    """The section ``leaderElection``, with the names and defaults of kube-scheduler, but off by default.
 
     ``lease_duration`` (15 s): how long others wait after the last renewal that they saw before they take over.
-    ``renew_deadline`` (10 s): how long the leader goes on without having renewed. ``retry_period`` (2 s): the pause
+    ``renew_deadline`` (10 s): how long the leader goes on without a renewal. ``retry_period`` (2 s): the pause
     between renewals. ``resource_name`` and ``resource_namespace`` name the Lease; without a namespace it is in that of
     the pod, or ``default`` outside a cluster.
     """
@@ -47,8 +47,8 @@ class LeaderElectionOptions(Section):
 
     @property
     def longest_lease(self) -> float:
-        """The longest duration that a Lease may state; a longer one counts as this, as no bridge writes it.
+        """The longest duration of a Lease that is believed, in seconds; longer ones count as this.
 
-        Bridges of one cluster are configured alike, or at most by ``LONGEST_MULTIPLE`` apart.
+        Durations configured for bridges of one cluster may differ by the factor ``LONGEST_MULTIPLE`` at most.
         """
         return max(LONGEST_LEASE, LONGEST_MULTIPLE * self.lease_duration)

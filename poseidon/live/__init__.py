@@ -1,1 +1,1 @@
-"""Questions of commands to a running cluster and its solver. Nothing is written."""
+"""Reads a running cluster and its solver for commands. Nothing is written."""

@@ -1,5 +1,4 @@
-"""Writes a support bundle, for somebody who helps from afar: the cluster, the programs' answers, and doctor's
-findings.
+"""Writes a support bundle for a person who helps remotely: the cluster, the programs' pages, and doctor's findings.
 
 Objects are as ``poseidon plan`` reads them, reduced to the fields that the bridge decodes. Containers'
 environments, commands and probes, parameters of storage classes, and other places for secrets are left out.
@@ -34,7 +33,7 @@ from protos.conventions.secrets import redact_credentials, redact_urls
 from protos.conventions.tls import TlsError, TlsFiles
 
 COLLECTIONS = tuple(kind.resource for kind in FOLLOWED if kind.bundled)
-"""What a cluster holds that placement looks at."""
+"""The collections of objects that placement reads."""
 
 _PAGE = 500
 
@@ -46,10 +45,10 @@ _MOST_BYTES = 64 << 20
 
 
 class Held(NamedTuple):
-    """What a collection of a live cluster holds, as manifests of the fields that are decoded.
+    """The objects of one collection of a live cluster, reduced to the fields that are decoded.
 
-    ``left_out``: a line for each object that cannot be read, and so is not among them; ``problem``: why none could be
-    listed, "" if they were listed.
+    ``left_out``: a line for each object that cannot be read; ``problem``: why the collection could not be listed, "" if
+    it was listed.
     """
 
     name: str
@@ -58,10 +57,10 @@ class Held(NamedTuple):
     problem: str = ""
 
 
-async def collections_held(transport: Transport, annotations: Sequence[str] = ()) -> AsyncIterator[Held]:
-    """Yield what each collection holds, in the first version that is served; nothing if none is.
+async def list_collections(transport: Transport, annotations: Sequence[str] = ()) -> AsyncIterator[Held]:
+    """Yield the objects of each collection in its first served version; no objects if no version is served.
 
-    ``annotations``: keys that stay beside those that placement reads.
+    ``annotations``: keys of annotations that are kept in addition to those that placement reads.
     """
     for resource in COLLECTIONS:
         try:
@@ -103,13 +102,13 @@ def _name(metadata: ObjectMeta) -> str:
 
 
 def reduce_object(found: KubeStruct, annotations: frozenset[str] = frozenset()) -> dict[str, Any]:
-    """Return what a bundle has of an object."""
+    """Return an object as a bundle contains it."""
     cut: dict[str, Any] = msgspec.to_builtins(found)
     return keep(type(found).__name__, cut, annotations)
 
 
 class Part(NamedTuple):
-    """A file of the archive; ``problem`` says why there is none, "" if there is. ``left_out``: what is not in it."""
+    """A file of the archive; ``problem``: why it is missing, "" if it is there; ``left_out``: lines on omissions."""
 
     name: str
     content: bytes
@@ -119,7 +118,7 @@ class Part(NamedTuple):
 
 async def cluster_parts(transport: Transport, annotations: Sequence[str]) -> AsyncIterator[Part]:
     """Yield one file per collection that has objects, to be read by ``poseidon plan -f``."""
-    async for held in collections_held(transport, annotations):
+    async for held in list_collections(transport, annotations):
         name = f"cluster/{held.name}.json"
         if held.problem:
             yield Part(name, b"", held.problem)
@@ -129,7 +128,7 @@ async def cluster_parts(transport: Transport, annotations: Sequence[str]) -> Asy
 
 
 async def version_part(transport: Transport) -> Part:
-    """Return which versions these are."""
+    """Return the file with the versions of poseidon and Kubernetes."""
 
     async def versions() -> bytes:
         served = msgspec.json.decode(await transport.get("/version"))
@@ -139,7 +138,7 @@ async def version_part(transport: Transport) -> Part:
 
 
 async def solver_part(targets: Sequence[str], cluster: str, seconds: float, tls: TlsFiles | None) -> Part:
-    """Return what a running solver knows of tasks and machines."""
+    """Return the file with the tasks and machines that a running solver knows."""
 
     async def state() -> bytes:
         return _json(await state_of(targets, cluster, seconds, tls))
@@ -148,7 +147,7 @@ async def solver_part(targets: Sequence[str], cluster: str, seconds: float, tls:
 
 
 async def page_parts(program: str, url: str) -> AsyncIterator[Part]:
-    """Yield what a program says of itself at the address of its metrics."""
+    """Yield the pages that a program serves at the address of its metrics."""
     timeout = aiohttp.ClientTimeout(total=_PAGE_SECONDS)
     async with aiohttp.ClientSession(timeout=timeout) as session:
         for page in PAGES:
@@ -176,7 +175,7 @@ def round_parts(folder: Path, most: int = MOST_ROUNDS) -> Iterator[Part]:
 
 
 def doctor_part(findings: Iterable[Finding]) -> Part:
-    """Return what ``poseidon doctor`` has found."""
+    """Return the file with the findings of ``poseidon doctor``."""
     return Part("doctor.json", _json([each.as_json() for each in findings]))
 
 
@@ -195,7 +194,7 @@ async def _attempt(name: str, make: Callable[[], Awaitable[bytes]]) -> Part:
 
 
 def archive(parts: Sequence[Part], moment: float) -> bytes:
-    """Return the parts as a compressed archive, with a file that lists its content, and what could not be collected."""
+    """Return the parts as a compressed archive, with a file that lists the content and what could not be collected."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as tar:
         for part in (Part("README.txt", _read_me(parts)), *parts):

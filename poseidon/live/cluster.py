@@ -14,7 +14,7 @@ import msgspec
 from poseidon.kube.api.collections import QUEUED_JOBS
 from poseidon.kube.client.errors import KubeError
 from poseidon.kube.client.transport import Transport
-from poseidon.live.bundle import collections_held
+from poseidon.live.bundle import list_collections
 from poseidon.manifests.documents import Document
 from poseidon.manifests.loader import Manifests, build_live_manifests
 
@@ -22,14 +22,14 @@ _PAGE = 500
 
 
 async def read_cluster(transport: Transport, *, suspended: bool = False) -> Manifests:
-    """Return what placement sees of a cluster. Raises ``KubeError`` if its server does not answer at all.
+    """Return the objects of a cluster that placement reads. Raises ``KubeError`` if the API server does not answer.
 
-    ``suspended``: with the pods that suspended Jobs in queues would have.
+    ``suspended``: include the pods that suspended Jobs in queues would have.
     """
     await transport.get("/version")
     documents: list[Document] = []
     left_out: list[str] = []
-    async for held in collections_held(transport):
+    async for held in list_collections(transport):
         if held.problem:
             left_out.append(f"{held.name} cannot be listed: {held.problem}")
         left_out.extend(held.left_out)
@@ -48,7 +48,7 @@ async def read_cluster(transport: Transport, *, suspended: bool = False) -> Mani
 
 
 async def _list_suspended_jobs(transport: Transport) -> list[dict[str, Any]]:
-    """Return the suspended Jobs as they are; all others have their pods already."""
+    """Return the suspended Jobs as JSON objects."""
     found, more = list[dict[str, Any]](), {"limit": str(_PAGE)}
     while True:
         answer = await transport.get(QUEUED_JOBS.path, QUEUED_JOBS.query(**more))

@@ -31,16 +31,16 @@ async def explain_live(
     seconds: float,
     tls: TlsFiles | None = None,
 ) -> PodExplanation:
-    """Explain the pod ``namespace/name`` as the solver of ``cluster`` sees it now; ``targets``: where solvers listen.
+    """Explain the pod ``namespace/name`` as the solver of ``cluster`` sees it now; ``targets``: addresses of solvers.
 
-    A pod that the solver does not know has no verdicts, and an outlook that says why. Raises ``UnknownPodError``,
+    For a pod that the solver does not know there are no verdicts, and the outlook says why. Raises ``UnknownPodError``,
     ``KubeError``, ``MalformedObjectError``, ``NoAnswerError`` or ``TlsError``.
     """
     pod = await _read(transport, name)
     if disposition(pod) is Disposition.FINISHED:
         raise UnknownPodError(f"pod {name} has ended ({pod.status.phase}), so no node is sought for it")
     found = await explain_task(targets, cluster, pod.metadata.uid, seconds, tls)
-    outlook = () if pod.spec.node_name else tuple(_outlook(pod, found))
+    outlook = () if pod.spec.node_name else tuple(_describe_outlook(pod, found))
     if found is None and not pod.spec.node_name:
         driven = await list_clusters(targets, seconds, tls)
         if cluster not in driven:
@@ -50,7 +50,7 @@ async def explain_live(
 
 
 async def _read(transport: Transport, name: str) -> Pod:
-    """Return the pod by a list, as that is what a bridge's account may do, and so works within its pod too."""
+    """Return the pod, read by a list: a bridge's account may list pods, so that works in the bridge's pod too."""
     namespace, _, own = name.partition("/")
     path = f"/api/v1/namespaces/{quote(namespace)}/pods"
     body = await transport.get(path, {"fieldSelector": f"metadata.name={own}"})
@@ -66,8 +66,8 @@ def _say_which_are_driven(cluster: str, driven: set[str]) -> str:
     return f"The solver does not know cluster {cluster}; choose one with --cluster-name: {', '.join(sorted(driven))}."
 
 
-def _outlook(pod: Pod, found: pb.Explanation | None) -> Iterator[str]:
-    """Say why a pod waits, and for what, as far as its object shows it."""
+def _describe_outlook(pod: Pod, found: pb.Explanation | None) -> Iterator[str]:
+    """Yield lines on why a pod waits, as far as its object shows it."""
     said = next((each.message for each in pod.status.conditions if each.type == "PodScheduled"), "")
     if pod.status.nominated_node_name:
         yield f"It is to get node {pod.status.nominated_node_name}."

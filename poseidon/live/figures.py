@@ -1,4 +1,4 @@
-"""Computes figures of the last seconds from the metrics of both programs."""
+"""Computes rates, times and counts of a running pair from the metrics of both programs."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from protos.conventions.logs import one_line
 
 Labels = tuple[tuple[str, str], ...]
 Values = Mapping[tuple[str, Labels], float]
-"""By name of a sample, and its labels in order."""
+"""Values by (name of the sample, its sorted labels)."""
 
 STAGES = ("snapshot", "network", "solve", "admit")
 
 
 class Quantiles(NamedTuple):
-    """Seconds within which half, and 99 of 100, were done; NaN where there was nothing."""
+    """Median (``median``) and 99th percentile (``most``) in seconds; NaN if nothing was measured."""
 
     median: float
     most: float
@@ -28,9 +28,7 @@ class Quantiles(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Figures of a running pair. Rates and mean times are of the time between two looks; after one look, of
-    all time.
-    """
+    """Figures of a running pair; rates and means are of the time between two looks, or of all time after one look."""
 
     nodes: int
     """Nodes that the bridge knows."""
@@ -64,7 +62,7 @@ class Figures:
     """Failed rounds."""
 
     def as_json(self) -> dict[str, Any]:
-        """Return the documented JSON object; times are null where there was nothing."""
+        """Return the documented JSON object; times are null if nothing was measured."""
         return {
             "nodes": self.nodes,
             "leads": self.leads,
@@ -88,7 +86,7 @@ class Figures:
 
 
 def parse_metrics(text: str) -> Values:
-    """Read a page of metrics, without what is no finite number. Raises ``ValueError`` for one that is none."""
+    """Return the finite samples of a page of metrics. Raises ``ValueError`` for a text that is no such page."""
     try:
         return {
             (sample.name, tuple(sorted(sample.labels.items()))): sample.value
@@ -102,7 +100,7 @@ def parse_metrics(text: str) -> Values:
 
 
 def figures(now: Values, before: Values | None, seconds: float) -> Figures:
-    """Compare two looks, ``seconds`` apart; ``before`` is None for the first. Both programs' values stand together."""
+    """Return the figures of two looks at both programs, ``seconds`` apart; ``before``: None for the first look."""
     change = _Change(now, before or {})
     since = seconds if before is not None and seconds > 0 else math.inf
     rounds = change.get_growth("firmament_round_duration_seconds_count", stage="total")
@@ -141,15 +139,13 @@ class _Change:
         self._now, self._before = now, before
 
     def get_growth(self, name: str, **labels: str) -> float:
-        """Return the growth of a counter; one that has begun anew counts from 0."""
+        """Return the growth of a counter between the looks; a counter that was reset counts from 0."""
         key = (name, tuple(sorted(labels.items())))
         now, before = self._now.get(key, 0.0), self._before.get(key, 0.0)
         return now - before if now >= before else now
 
     def quantiles(self, name: str) -> Quantiles:
-        """Return quantiles of a histogram over all other labels, interpolated as Prometheus'
-        histogram_quantile does.
-        """
+        """Return quantiles of a histogram summed over its labels, as Prometheus' histogram_quantile does."""
         buckets: dict[float, float] = {}
         for key in self._now:
             if key[0] == f"{name}_bucket":
@@ -162,7 +158,10 @@ class _Change:
 
 
 def _quantile(buckets: list[tuple[float, float]], part: float) -> float:
-    """Return a histogram's ``buckets``: upper edges, the last of them infinite, and the counts up to each."""
+    """Return the quantile ``part`` (0 to 1) of a histogram, NaN if it is empty.
+
+    ``buckets``: upper edge and count up to that edge, in ascending order; the last edge is infinite.
+    """
     if not buckets or not buckets[-1][1]:
         return math.nan
     wanted, low, counted = part * buckets[-1][1], 0.0, 0.0

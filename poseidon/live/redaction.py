@@ -1,6 +1,6 @@
-"""What of an object's free texts a support bundle keeps: those that placement reads, by a list; nothing else.
+"""Removes the free texts of objects for a support bundle, except those on a list of what placement reads.
 
-Labels stay, as selectors of any object may look at them.
+Labels stay, as selectors of any object may read them.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ ANNOTATIONS: frozenset[str] = frozenset(
 """Annotations that placement reads, beside those that begin with ``ANNOTATION_PREFIX``, which are for cost models."""
 
 _SPOKEN_FOR = frozenset({"PodScheduled"})
-"""Types of conditions whose messages are kept: schedulers write them, from what placement reads."""
+"""Types of conditions whose messages are kept: schedulers write these from what placement reads."""
 
 _NAMES_OF_CUSTOM_OBJECTS = frozenset(
     {
@@ -122,7 +122,7 @@ _NAMES_OF_CUSTOM_OBJECTS = frozenset(
 
 
 def keep(kind: str, cut: dict[str, Any], annotations: Collection[str] = ()) -> dict[str, Any]:
-    """Return a decoded object, as builtins, with what a bundle keeps of it; ``annotations``: keys that stay, too."""
+    """Return a decoded object (builtins) as a bundle keeps it; ``annotations``: keys that are kept in addition."""
     _drop_annotations(cut, annotations)
     if kind in _BY_KIND:
         cut = _BY_KIND[kind](cut)
@@ -137,7 +137,7 @@ def is_kept(annotation: str) -> bool:
 
 
 def _drop_annotations(value: Any, more: Collection[str]) -> None:
-    """Cut the annotations of an object, and of all templates within it."""
+    """Remove annotations from an object and its templates, except those that placement reads, and those in ``more``."""
     if isinstance(value, list | tuple):
         for each in value:
             _drop_annotations(each, more)
@@ -171,7 +171,7 @@ def _of_custom_object(cut: dict[str, Any]) -> dict[str, Any]:
 
 
 def _keep_known_fields(value: Any) -> Any:
-    """Return a value with the fields alone whose names placement knows."""
+    """Return a value without the fields whose names placement does not know."""
     if isinstance(value, dict):
         return {
             key: _keep_known_fields(each) for key, each in value.items() if key in _NAMES_OF_CUSTOM_OBJECTS
@@ -180,7 +180,7 @@ def _keep_known_fields(value: Any) -> Any:
 
 
 def _of_device_object(cut: dict[str, Any]) -> dict[str, Any]:
-    """Return an object of dynamic resource allocation without parameters for drivers, which no scheduler reads."""
+    """Return an object of dynamic resource allocation without drivers' parameters, which no scheduler reads."""
     for each in cut.get("status", {}).get("devices", ()):
         _drop_messages(each)
     return {key: _drop_parameters(value) for key, value in cut.items()}

@@ -1,4 +1,4 @@
-"""Watches another scheduler at work, and asks the running solver where each pod that it binds would be cheaper.
+"""Watches another scheduler, and asks the running solver where the pods that it binds would cost less.
 
 Nothing is placed and nothing is written. A solver judges a running pod as if it were waiting. So pods are asked about
 right after they were bound, one by one; what joint placement would have gained does not show.
@@ -27,7 +27,7 @@ EPSILON = 1e-6
 
 
 class Observation(NamedTuple):
-    """A pod that another scheduler has bound, compared with the solver's choice. Costs are of all models."""
+    """A pod that another scheduler has bound, compared with the solver's choice. Costs are sums over all models."""
 
     pod: str
     """Name of the pod, ``namespace/name``."""
@@ -46,16 +46,16 @@ class Observation(NamedTuple):
 
     @property
     def saving(self) -> float:
-        """By how much ``best`` would have cost less; 0 if ``node`` was as good, or refused."""
+        """Points by which ``best`` would have cost less; 0 if ``node`` was as good, or if the solver refuses it."""
         if self.reasons or not self.best:
             return 0.0
         return max(self.cost - self.best_cost, 0.0)
 
 
 def observation(pod: str, node: str, found: Mapping[str, Verdict]) -> Observation | None:
-    """Return what verdicts by node say of a pod on ``node``; None if that is unknown to the solver.
+    """Compare a pod's ``node`` with the cheapest node of the verdicts; None if the solver does not know ``node``.
 
-    Of several cheapest nodes ``node`` is the best if it is one, else the first by name.
+    Of several cheapest nodes, ``node`` itself is preferred, then the first by name.
     """
     there = found.get(node)
     if there is None:
@@ -71,7 +71,7 @@ def observation(pod: str, node: str, found: Mapping[str, Verdict]) -> Observatio
 
 @dataclass(slots=True)
 class Report:
-    """What was seen: ``bound`` pods, of which ``observed`` were asked about."""
+    """What was seen: ``bound`` pods, the ``observed`` ones that were compared, and those ``unknown`` to the solver."""
 
     bound: int = 0
     observed: list[Observation] = field(default_factory=list)
@@ -97,7 +97,7 @@ class Report:
 
 
 def by_model(observed: Iterable[Observation]) -> dict[str, float]:
-    """Return what the cheaper nodes would have saved by each model; one that charges more there has less than 0."""
+    """Return by model the points that the cheapest nodes would have saved; negative if the model charges more there."""
     found: dict[str, float] = {}
     for each in observed:
         for name, (there, best) in each.models.items():
@@ -118,10 +118,10 @@ def _as_json(each: Observation) -> dict[str, Any]:
 
 
 class Shadow:
-    """Follows pods, and asks about those of other schedulers when they get a node.
+    """Watches pods of other schedulers, and asks the solver about each when it gets a node.
 
-    ``names``: the values of ``spec.schedulerName`` that are looked at. ``rate``: pods a second that are asked about at
-    most; of those that wait for it only the latest thousand are kept.
+    ``names``: values of ``spec.schedulerName`` of the pods that are watched. ``rate``: largest number of questions per
+    second; if more pods wait for their question, only the latest thousand are kept.
     """
 
     def __init__(
@@ -141,7 +141,7 @@ class Shadow:
         self.report = Report()
 
     def take_changes(self, changes: Sequence[Change[Pod]]) -> None:
-        """Take pods as they are now. What comes once the first list is complete is new."""
+        """Note changed pods, and queue each pod for a question when it gets a node after it was seen without."""
         for uid, pod in changes:
             if pod is None:
                 self._unbound.discard(uid)
@@ -159,9 +159,9 @@ class Shadow:
             self._came.set()
 
     async def run(self) -> None:
-        """Ask for ever. Raises ``NoAnswerError`` if no solver answers at the start, or ``TlsError``.
+        """Ask about bound pods for ever. Raises ``NoAnswerError`` if no solver answers at the start, or ``TlsError``.
 
-        While none answers later on, pods are counted as unknown.
+        While no solver answers later, pods count as unknown.
         """
         await explain_task(self._targets, self._cluster, "", _KNOWN_WITHIN, self._tls)
         while True:
@@ -178,7 +178,7 @@ class Shadow:
         until = loop.time() + _KNOWN_WITHIN
         while loop.time() < until:
             explanation = None
-            with suppress(NoAnswerError):  # one that is started anew
+            with suppress(NoAnswerError):  # the solver may be restarting
                 explanation = await explain_task(
                     self._targets, self._cluster, pod.metadata.uid, _KNOWN_WITHIN, self._tls
                 )

@@ -1,4 +1,4 @@
-"""Questions to running solvers, with answers or an error for people."""
+"""Asks running solvers; returns their answers or raises an error for people."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from protos.firmament.v1 import scheduler_pb2_grpc as pb_grpc
 Answer = TypeVar("Answer")
 
 _MOST_BYTES = 1 << 30
-"""An explanation names every node, with what each model says of it."""
+"""Largest answer: an explanation names every node with the verdict of each model."""
 _KEEPALIVE_SECONDS = 20.0
 _NOT_KNOWN = (grpc.StatusCode.NOT_FOUND, grpc.StatusCode.FAILED_PRECONDITION)
-"""How a solver answers that does not know what it is asked about, or whose driver has not told it everything yet."""
+"""Status codes of a solver that does not know the object in question, or not the whole cluster yet."""
 
 
 class NoAnswerError(Exception):
-    """No solver has answered; the text says of each why, in one line."""
+    """No solver has answered; the text says why, for each solver, in one line."""
 
 
 async def explain_task(
     targets: Sequence[str], cluster: str, uid: str, seconds: float, tls: TlsFiles | None = None
 ) -> pb.Explanation | None:
-    """Return what the first of the solvers at ``targets`` says that knows the task; None: one answers, none knows it.
+    """Return the answer of the first solver at ``targets`` that knows a task, None if no answering solver knows it.
 
     Each has ``seconds`` to answer. Raises ``NoAnswerError`` or ``TlsError``.
     """
     request = pb.ExplainRequest(cluster=cluster, task=uid)
-    return await _first(targets, tls, lambda stub: stub.Explain(request, timeout=seconds))
+    return await _ask_in_order(targets, tls, lambda stub: stub.Explain(request, timeout=seconds))
 
 
 async def list_clusters(targets: Sequence[str], seconds: float, tls: TlsFiles | None = None) -> set[str]:
-    """Return the names of the clusters of all solvers at ``targets`` that answer.
+    """Return the names of all clusters of the solvers at ``targets`` that answer.
 
     Each has ``seconds`` to answer. Raises ``NoAnswerError`` if none does, or ``TlsError``.
     """
@@ -46,7 +46,7 @@ async def list_clusters(targets: Sequence[str], seconds: float, tls: TlsFiles | 
     faults = []
     for target in targets:
         try:
-            found = await _first(
+            found = await _ask_in_order(
                 [target], tls, lambda stub: stub.ListState(pb.ListStateRequest(), timeout=seconds)
             )
         except NoAnswerError as error:
@@ -61,12 +61,12 @@ async def list_clusters(targets: Sequence[str], seconds: float, tls: TlsFiles | 
 async def state_of(
     targets: Sequence[str], cluster: str, seconds: float, tls: TlsFiles | None = None
 ) -> dict[str, Any]:
-    """Return what the first of the solvers that drives ``cluster`` knows of it, as the protocol's JSON.
+    """Return the state of ``cluster``, as the protocol's JSON, from the first solver that serves it.
 
-    Raises ``NoAnswerError``, also if none drives it or knows all of it yet, or ``TlsError``.
+    Raises ``TlsError``, or ``NoAnswerError``, also if no solver serves the cluster or knows all of it yet.
     """
     request = pb.ListStateRequest(cluster=cluster, with_tasks=True)
-    found = await _first(targets, tls, lambda stub: stub.ListState(request, timeout=seconds))
+    found = await _ask_in_order(targets, tls, lambda stub: stub.ListState(request, timeout=seconds))
     if found is None:
         raise NoAnswerError(
             f"no solver drives cluster {cluster}, or the one that does is still being told of it"
@@ -74,10 +74,10 @@ async def state_of(
     return dict(MessageToDict(found))
 
 
-async def _first(
+async def _ask_in_order(
     targets: Sequence[str], tls: TlsFiles | None, ask: Callable[[Any], Awaitable[Answer]]
 ) -> Answer | None:
-    """Return the first answer; None if some solver answers that it does not know what is asked about."""
+    """Return the first answer, None if some solver answers that it does not know the object in question."""
     shown = tls.read() if tls is not None else None
     unknown = False
     faults = []
@@ -87,7 +87,7 @@ async def _first(
                 return await ask(pb_grpc.SchedulerStub(channel))
             except grpc.aio.AioRpcError as error:
                 if error.code() in _NOT_KNOWN:
-                    unknown = True  # perhaps another one drives the cluster
+                    unknown = True  # another solver may serve the cluster
                 else:
                     details = " ".join((error.details() or "").split())
                     faults.append(f"{target}: {error.code().name}: {details}")

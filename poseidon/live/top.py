@@ -1,4 +1,4 @@
-"""Figures on a terminal."""
+"""Draws the figures of a running pair on a terminal."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _WAITING: Mapping[str, str] = {
 
 
 def screen(found: Figures) -> RenderableType:
-    """Return what is shown: how things stand, who waits for what, how long things take."""
+    """Return the screen: state of the pair, waiting pods by what they wait for, and times."""
     return Group(_line(found), Text(), _waiting(found), Text(), _times(found))
 
 

@@ -1,1 +1,1 @@
-"""Plans and explanations of manifests, by a scheduler in this process."""
+"""Plans, explains and audits clusters given as manifests, with a scheduler in this process."""

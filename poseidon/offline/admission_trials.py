@@ -1,4 +1,4 @@
-"""Tries changes by which a waiting workload might be let in: plans the whole cluster as it would be then."""
+"""Tries changes that might admit a waiting workload: plans the whole cluster with each change made."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from poseidon.kube.api.pods import Container, Pod
 from poseidon.kube.api.queues import WorkloadPriorityClass
 from poseidon.manifests.loader import Manifests
 from poseidon.offline.cluster import OfflineCluster, build
-from poseidon.offline.plan import Plan, plan_of
+from poseidon.offline.plan import Plan, schedule_pods
 from poseidon.pods.resources import amounts, effective_requests
 from poseidon.pods.tasks import workload_of
 from poseidon.queues.claims import KUEUE_PRIORITY
@@ -63,9 +63,9 @@ class AdmissionChange:
 
 
 class AdmissionTrials:
-    """Plans a cluster again and again, each time with something changed.
+    """Plans a cluster repeatedly, each time with one change that might admit a workload.
 
-    ``plan``: that of the cluster as it is; ``pods``: the pods (uids) of the workload that wait after it.
+    ``plan``: the plan of the unchanged cluster; ``pods``: uids of the workload's pods that still wait after that plan.
     """
 
     def __init__(
@@ -83,11 +83,11 @@ class AdmissionTrials:
         self._placed = _list_placed(cluster, plan)
 
     def try_quota(self, quota: QuotaNode) -> tuple[str, ...] | None:
-        """Return who loses its places if a quota is as given; None if the workload goes on waiting then."""
+        """Try another quota; return the workloads that lose places by it, None if it fails."""
         return self._judge(self._manifests, (quota,))
 
     def try_priority(self, priority: int) -> tuple[str, ...] | None:
-        """Return who loses its places if the workload's pods have a priority; None if they go on waiting then."""
+        """Try a priority for the workload's pods; return the workloads that lose places by it, None if it fails."""
 
         def give_priority(pod: Pod) -> Pod:
             labels = {**pod.metadata.labels, KUEUE_PRIORITY: _TRIED}
@@ -99,9 +99,9 @@ class AdmissionTrials:
         return self._judge(replace(changed, for_models=(*changed.for_models, tried)), ())
 
     def try_requests(self, requests: Mapping[str, int]) -> tuple[str, ...] | None:
-        """Return who loses its places if each pod of the workload asks for less; None if they go on waiting then.
+        """Try lower requests for each pod of the workload; return the workloads that lose places by it.
 
-        None as well if a pod cannot ask for so little.
+        Returns None if the pods still wait, or if some pod's requests cannot be lowered so far.
         """
         if any(_lower_requests(self._cluster.pods[uid], requests) is None for uid in self._pods):
             return None
@@ -119,7 +119,7 @@ class AdmissionTrials:
     def _judge(self, manifests: Manifests, quotas: Sequence[QuotaNode]) -> tuple[str, ...] | None:
         cluster = build(manifests, self._configuration, self._now)
         cluster.assume_quotas(quotas)
-        placed = _list_placed(cluster, plan_of(cluster, manifests))
+        placed = _list_placed(cluster, schedule_pods(cluster, manifests))
         if not self._pods <= placed:
             return None
         lost = {workload_of(self._cluster.pods[uid]) for uid in self._placed - placed}
@@ -127,14 +127,17 @@ class AdmissionTrials:
 
 
 def _list_placed(cluster: OfflineCluster, plan: Plan) -> frozenset[str]:
-    """Return the pods (uids) that have nodes after a plan, or wait only for others to leave."""
+    """Return the pods (uids) that have nodes after a plan, or get nodes once its victims have left."""
     leaving = {each.pod for each in plan.preemptions}
     runs = {uid for uid in cluster.pods if cluster.runs(uid)}
     return frozenset(runs - leaving | {each.pod for each in plan.bindings})
 
 
 def _lower_requests(pod: Pod, requests: Mapping[str, int]) -> Pod | None:
-    """Return the pod with lower requests, in the container that requests most; None if that is not enough."""
+    """Return the pod with its requests lowered to ``requests`` (amount by resource), None if that is not possible.
+
+    Of each resource, the request of the container that requests most is lowered.
+    """
     containers = list(pod.spec.containers)
     before = effective_requests(pod.spec, [])
     for resource, wanted in requests.items():
@@ -152,7 +155,9 @@ def _lower_requests(pod: Pod, requests: Mapping[str, int]) -> Pod | None:
 def _set_request(container: Container, resource: str, amount: int) -> Container:
     value = f"{amount}m" if resource == "cpu" else amount
     limits = dict(container.resources.limits)
-    if "/" in resource and resource in limits:  # of which a limit has to equal the request
+    if (
+        "/" in resource and resource in limits
+    ):  # the API server demands that limits of extended resources equal requests
         limits[resource] = value
     requests = {**container.resources.requests, resource: value}
     resources = replace_struct(container.resources, requests=requests, limits=limits)
@@ -160,7 +165,7 @@ def _set_request(container: Container, resource: str, amount: int) -> Container:
 
 
 def name_others(others: Sequence[str]) -> str:
-    """Return who would lose its places, as the end of a sentence; "" for nobody."""
+    """Return the end of a sentence that names the workloads which would lose places; "" for no workloads."""
     if not others:
         return ""
     more = len(others) - _MOST_NAMED

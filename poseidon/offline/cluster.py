@@ -1,6 +1,4 @@
-"""A cluster made from manifests: a bridge's state, a solver in this process, and an API that accepts every
-write.
-"""
+"""A cluster made from manifests: a bridge's state, a solver in this process, and an API that accepts every write."""
 
 from __future__ import annotations
 
@@ -33,7 +31,7 @@ from poseidon.metrics_sources.listed import take_listed
 from poseidon.numa.node_topology import RECORD_KIND
 from poseidon.offline.devices import make_write
 from poseidon.offline.feeding import as_created, as_pending, feed
-from poseidon.offline.refusals import tell
+from poseidon.offline.refusals import apply_events
 from poseidon.pods.tasks import GATED_REASON, Disposition, disposition, get_qualified_name, scheduler_of
 from poseidon.pods.visibility import visible_to
 from poseidon.queues.model import QuotaNode
@@ -44,7 +42,7 @@ _STAYS = "nobody needs its place any more"
 
 @dataclass(slots=True)
 class OfflineCluster:
-    """A cluster from objects, with a scheduler in this process. Uids of pods are ``namespace/name``."""
+    """A cluster made from manifests, with a solver in this process. Uids of pods are ``namespace/name``."""
 
     scheduler: EmbeddedScheduler
     """The solver in this process."""
@@ -63,9 +61,9 @@ class OfflineCluster:
     now: float = 0.0
     """Seconds since the epoch."""
     victims: dict[str, str] = field(default_factory=dict)
-    """By uid, the nodes that pods are told to leave."""
+    """By uid of a pod to be evicted, the node that it leaves."""
     annotated: dict[str, dict[str, str]] = field(default_factory=dict)
-    """By uid, what is written on pods for those who hand out parts of GPUs."""
+    """By uid, annotations written on pods for the programs that share out GPUs."""
     failed: dict[str, str] = field(default_factory=dict)
     """By uid, why the bridge has not carried out a decision."""
     _evictions: dict[str, Evict] = field(default_factory=dict)
@@ -74,27 +72,26 @@ class OfflineCluster:
     """Nodes by uid of bound pods."""
 
     def run_round(self) -> pb.RoundResult:
-        """Run a round and let the bridge carry it out: bindings succeed at once; victims stay until
-        ``let_go``.
+        """Run a round and carry out its decisions: bindings succeed at once, victims stay until ``remove_victims``.
 
-        The watch shows the bindings by the next round.
+        The bridge's watch sees the bindings when the next round begins.
         """
-        self._show()
+        self._show_bindings()
         result = self.scheduler.run_round()
         self.state.on_round(result)
         self._act()
         return result
 
     def assume_quotas(self, quotas: Iterable[QuotaNode]) -> None:
-        """Let quotas be other ones than the objects of their queues say."""
+        """Replace quotas by ``quotas``, whatever the objects of their queues state."""
         book = self.state.queues
         if book is not None:
             for quota in quotas:
                 book.assume(quota)
             self._act()
 
-    def let_go(self) -> None:
-        """Remove all victims."""
+    def remove_victims(self) -> None:
+        """Remove all victims from the cluster."""
         if self.victims:
             self.state.pods_changed([Change(uid, None) for uid in self.victims])
             self._act()
@@ -109,7 +106,7 @@ class OfflineCluster:
         return disposition(pod) is Disposition.BOUND and pod.spec.node_name in self.state.machines
 
     def consider(self, uid: str) -> None:
-        """Let the solver know a pod, whatever holds it back, so that it can be explained."""
+        """Pass a pod to the solver as pending, even if it is held back or bound, so that it can be explained."""
         if uid not in {task.uid for task in self.scheduler.tasks()}:
             self.state.pods_changed([Change(uid, None)])  # no pod that was bound ever waits again
             self.state.pods_changed([Change(uid, as_pending(self.pods[uid]))])
@@ -117,7 +114,7 @@ class OfflineCluster:
             self._act()
 
     def _act(self) -> None:
-        """Do what the bridge asks for, and tell the solver."""
+        """Carry out the bridge's actions, and pass its reports and events to the solver."""
         while actions := self.state.take_actions():
             for action in actions:
                 if isinstance(action, Bind):
@@ -135,10 +132,10 @@ class OfflineCluster:
         reports = self.state.take_reports()
         self.failed.update((each.task, each.reason) for each in reports if not each.bound)
         self.scheduler.report(reports)
-        tell(self.scheduler, self.state, self.state.take_events(), is_live=self.is_live)
+        apply_events(self.scheduler, self.state, self.state.take_events(), is_live=self.is_live)
 
-    def _show(self) -> None:
-        """Let the watch show what has been bound since it did last."""
+    def _show_bindings(self) -> None:
+        """Pass the bindings made since the last call to the bridge's state, as its watch would."""
         if self._bound:
             bound, self._bound = self._bound, {}
             pods = ((uid, self.pods[uid], node) for uid, node in bound.items())
@@ -166,12 +163,12 @@ def build(
     scheduler_names: frozenset[str] = frozenset(),
     clock: Callable[[], float] | None = None,
 ) -> OfflineCluster:
-    """Tell a bridge's state about everything in the input, and by it a new scheduler.
+    """Pass all manifests to the state of a bridge, and its events to a new solver.
 
-    Every pending pod takes part, or only those of ``scheduler_names`` if any are given. ``now`` (seconds since the
-    epoch) stands still unless the solver is given another ``clock``, and is the age of whatever has no creation time.
-    Pods that run on a node outside the input are left out with a warning. So is what the solver refuses of a live
-    cluster; of files it raises ``ManifestError``.
+    All pending pods take part; if ``scheduler_names`` are given, only their pods. ``now`` (seconds since the
+    epoch) is the solver's constant time unless a ``clock`` is given, and the creation time of objects that state none.
+    Pods that run on a node outside the input are left out with a warning. Objects of a live cluster that the solver
+    refuses are left out as well; such objects in files raise ``ManifestError``.
     """
     scheduler = EmbeddedScheduler(configuration, clock or (lambda: now))
     adapted = _adapt(configuration, scheduler_names, is_live=manifests.is_live)
@@ -180,7 +177,7 @@ def build(
     suspended = manifests.suspended if adapted.queues.enforces("kueue") else ()
     pods = {each.metadata.uid: as_created(each, now) for each in (*manifests.pods, *suspended)}
     refused = manifests.refused
-    # Nothing says which scheduler the plan is of, so each sees its own part of a group alone.
+    # With chosen schedulers, a group's pods of other schedulers are no part of it: each scheduler sees its own only.
     state.groups.one_scheduler = bool(scheduler_names)
     feed(
         manifests,
@@ -199,7 +196,7 @@ def build(
         warnings += missing_app_groups(manifests.pods, [each.app_group for each in applications.app_groups])
     warnings += _warnings(manifests, state, pods_left_out(elsewhere, of_others))
     warnings += take_listed(manifests.for_models, state.samples, state, now)
-    warnings += tell(scheduler, state, state.snapshot(), is_live=manifests.is_live)
+    warnings += apply_events(scheduler, state, state.snapshot(), is_live=manifests.is_live)
     state.take_actions()
     return OfflineCluster(
         scheduler, state, held, tuple(warnings), applications.app_groups, pods, manifests.is_live, now
@@ -209,7 +206,7 @@ def build(
 def _adapt(
     configuration: BridgeConfiguration, scheduler_names: frozenset[str], *, is_live: bool
 ) -> BridgeConfiguration:
-    """Return the configuration for a bridge that takes pods of these schedulers, and evicts as fast as it likes."""
+    """Return the configuration with these schedulers (none: all), without a limit on the rate of evictions."""
     unhurried = configuration.evictions.model_copy(update={"burst": sys.maxsize})
     queues = configuration.queues
     if not is_live:  # offline, no other program admits pods
@@ -223,7 +220,7 @@ def _adapt(
 def _sort_out(
     pods: Iterable[Pod], nodes: Collection[str], scheduler_names: frozenset[str]
 ) -> tuple[list[Pod], list[Pod], list[Pod]]:
-    """Return the pods that run on other nodes than these, those that wait for other schedulers, and gated ones."""
+    """Return three lists: pods on nodes other than ``nodes``, pods of other schedulers that wait, and gated pods."""
     elsewhere: list[Pod] = []
     of_others: list[Pod] = []
     gated: list[Pod] = []
@@ -240,7 +237,7 @@ def _sort_out(
 
 
 def _warnings(manifests: Manifests, state: BridgeState, left_out: Iterator[str]) -> Iterator[str]:
-    """Yield what the bridge would say of objects other than pods, and what is missing."""
+    """Yield the bridge's warnings about objects, the lines ``left_out``, and lines about missing objects."""
     for described, text in state.gangs.topology.problems():
         yield f"ConfigMap {get_qualified_name(described.found.metadata)}: {text}"
     yield from not_honoured(state.gangs.groups)
@@ -256,8 +253,7 @@ def _warnings(manifests: Manifests, state: BridgeState, left_out: Iterator[str])
 
 
 def _about_queues(manifests: Manifests, state: BridgeState) -> Iterator[str]:
-    """Yield faults in queues, settings of queues that have no effect here, and a line if there are queues but none are
-    read."""
+    """Yield faults in queues, settings of queues without effect here, and a line about queues that are not read."""
     if state.queues is not None:
         yield from state.queues.list_remarks()
     structs = {kind.struct: kind.name for kind in kinds.QUEUES if not state.follows(kind)}

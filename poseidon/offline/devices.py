@@ -1,4 +1,4 @@
-"""Plays the API server and the drivers for claims of devices: each write is made, and drivers are ready at once."""
+"""Stands in for the API server and device drivers: makes each write to a claim, and reports devices ready at once."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from poseidon.kube.write.device_claim_writer import (
 
 
 def make_write(state: BridgeState, write: DeviceClaimWrite, now: float) -> dict[str, dict[str, str]]:
-    """Make a write of the bridge, and show it the claim as it is then.
+    """Make a write of the bridge, and pass the changed claim to its state.
 
-    Returns what that writes on pods, by uid.
+    Returns, by uid, the annotations that the write puts on pods.
     """
     try:
         change = build_status(write.claim, write)
@@ -45,11 +45,11 @@ def make_write(state: BridgeState, write: DeviceClaimWrite, now: float) -> dict[
 
 def _apply_change(claim: ResourceClaim, change: Json) -> ResourceClaim:
     changed = apply_status(claim, change)
-    said = tuple(_say_ready(each) for each in list_results(changed.status.allocation or {}))
+    said = tuple(_report_ready(each) for each in list_results(changed.status.allocation or {}))
     return replace(changed, status=replace(changed.status, devices=said))
 
 
-def _say_ready(result: Json) -> AllocatedDeviceStatus:
+def _report_ready(result: Json) -> AllocatedDeviceStatus:
     device = device_of(result)
     conditions = tuple(
         Condition(type=each, status="True") for each in result.get("bindingConditions") or () if each

@@ -1,5 +1,4 @@
-"""Decides whether a running pod may be moved to another node, for audits, moves, drained nodes and cures
-alike.
+"""Decides whether a running pod may be moved to another node, for audits, moves, drained nodes and cures.
 
 A move is an eviction after which the pod's controller creates another pod. So a pod stays if the eviction
 subresource would refuse it, if tools that empty nodes (kubectl drain, cluster-autoscaler, Karpenter) would
@@ -24,7 +23,7 @@ from poseidon.pods.daemon_sets import find_daemon_set
 from poseidon.pods.tasks import Disposition, disposition
 
 SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
-"""Annotation of a pod: "false" forbids to move it, "true" allows to leave its local data behind."""
+"""Annotation of a pod: "false" forbids moving the pod, "true" allows leaving its local data behind."""
 
 SAFE_VOLUMES = "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes"
 """Annotation of a pod: names of volumes, separated by commas, whose local data may be left behind."""
@@ -32,22 +31,20 @@ SAFE_VOLUMES = "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes"
 REFUSALS: Mapping[str, str] = MappingProxyType(
     {"karpenter.sh/do-not-disrupt": "true", SAFE_TO_EVICT: "false"}
 )
-"""Annotations, of Karpenter and of cluster-autoscaler, that forbid to move a pod, and the values by which they do."""
+"""Annotations of Karpenter and cluster-autoscaler with the values that forbid moving a pod."""
 
 _MEMORY = "Memory"
 
 
 def goes_with_its_node(pod: Pod) -> bool:
-    """Return whether a pod ends before its node does, or with it: one that is being deleted, of a DaemonSet,
-    or static.
-    """
+    """Return whether a pod ends with its node at the latest: it is being deleted, static, or of a DaemonSet."""
     owner = pod.metadata.controller()
     static = MIRROR_ANNOTATION in pod.metadata.annotations or (owner is not None and owner.kind == "Node")
     return pod.metadata.deletion_timestamp is not None or find_daemon_set(pod) is not None or static
 
 
 def forbidden_by_annotation(pod: Pod) -> str:
-    """Return which annotation of a pod forbids to move it, "" for none."""
+    """Return which annotation of a pod forbids moving it, as a phrase, "" for none."""
     annotations = pod.metadata.annotations
     for key, value in REFUSALS.items():
         if annotations.get(key) == value:
@@ -56,7 +53,7 @@ def forbidden_by_annotation(pod: Pod) -> str:
 
 
 class RunningPods(NamedTuple):
-    """``pods`` that are on nodes, by uid; of them ``goes`` end with their nodes, ``stays`` must not move, and why."""
+    """Pods on nodes, by uid. ``goes``: pods that end with their nodes; ``stays``: why pods must not move."""
 
     pods: Mapping[str, Pod]
     goes: frozenset[str]
@@ -64,12 +61,12 @@ class RunningPods(NamedTuple):
 
     @property
     def nodes(self) -> dict[str, str]:
-        """The node of each."""
+        """The node of each pod, by uid."""
         return {uid: pod.spec.node_name for uid, pod in self.pods.items()}
 
     @property
     def movable(self) -> list[str]:
-        """Those that may be moved, in order of uid."""
+        """The uids of pods that may be moved, in order."""
         return sorted(self.pods.keys() - self.goes - self.stays.keys())
 
 
@@ -78,7 +75,7 @@ def running_pods(
 ) -> RunningPods:
     """Return the pods of a cluster that are on nodes.
 
-    ``local_data_may_go``: what pods have in folders of their nodes keeps none of them.
+    ``local_data_may_go``: pods may move although they have data in folders of their nodes.
     """
     bound = {uid: pod for uid, pod in cluster.pods.items() if disposition(pod) is Disposition.BOUND}
     goes = frozenset(uid for uid, pod in bound.items() if goes_with_its_node(pod))
@@ -93,9 +90,9 @@ def running_pods(
 
 
 class MoveRules:
-    """What may keep the pods of a cluster where they are.
+    """The rules that may forbid moving a running pod.
 
-    ``needs_of``: what the claims of devices of a pod (uid) ask for.
+    ``needs_of``: returns what the device claims of a pod (uid) request.
     """
 
     def __init__(
@@ -112,19 +109,19 @@ class MoveRules:
         self._local_data_may_go = local_data_may_go
 
     def refusal(self, uid: str, pod: Pod) -> str:
-        """Return why a pod that runs must stay on its node, "" if it may be evicted and comes up elsewhere."""
+        """Return why a running pod must stay on its node, "" if it may be evicted and can come up elsewhere."""
         if pod.metadata.controller() is None:
             return forbidden_by_annotation(pod) or "has no controller that would replace it"
         return (
             forbidden_by_annotation(pod)
-            or self._gang(uid)
-            or self._local_data(pod)
+            or self._explain_gang(uid)
+            or self._explain_local_data(pod)
             or find_tie(pod, self._needs_of(uid))
             or self._budgets.refusal(pod)
         )
 
-    def _gang(self, uid: str) -> str:
-        """Say if a pod may only be evicted together with all others of its gang."""
+    def _explain_gang(self, uid: str) -> str:
+        """Return a reason if a pod may be evicted only together with its whole gang, else ""."""
         group = self._groups.group_of(uid)
         if group is None:
             return ""
@@ -132,16 +129,16 @@ class MoveRules:
         whole = demand is not None and demand.disrupted_whole and demand.min_members > 1
         return f"is in gang {group.member.name}, which is disrupted as a whole" if whole else ""
 
-    def _local_data(self, pod: Pod) -> str:
-        """Say which volume of a pod is a folder of its node."""
+    def _explain_local_data(self, pod: Pod) -> str:
+        """Return a reason if data in a folder of its node keeps a pod there, else ""."""
         if self._local_data_may_go or pod.metadata.annotations.get(SAFE_TO_EVICT) == "true":
             return ""
-        found = next(_local_volumes(pod), None)
+        found = next(_list_local_volumes(pod), None)
         return f"has local data in volume {found[0]} ({found[1]})" if found else ""
 
 
-def _local_volumes(pod: Pod) -> Iterator[tuple[str, str]]:
-    """Yield names and kinds of the volumes of a pod whose data does not move with it."""
+def _list_local_volumes(pod: Pod) -> Iterator[tuple[str, str]]:
+    """Yield (name, kind) of the volumes of a pod whose data does not move with the pod."""
     safe = {each.strip() for each in pod.metadata.annotations.get(SAFE_VOLUMES, "").split(",")}
     for volume in pod.spec.volumes:
         if volume.name in safe:

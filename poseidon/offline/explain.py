@@ -1,6 +1,4 @@
-"""Explains why a pod may or may not run on each node, what each model charges for it, and what a round does
-with it.
-"""
+"""Explains why a pod may or may not run on each node, what each model charges there, and what a round does with it."""
 
 from __future__ import annotations
 
@@ -22,11 +20,11 @@ from poseidon.group_trees.status.placement import pods_of
 from poseidon.kube.api.pods import Pod
 from poseidon.manifests.loader import Manifests
 from poseidon.offline.audit.findings import Cure
-from poseidon.offline.audit.make_audit import cures_of
+from poseidon.offline.audit.make_audit import find_cures_of_pods
 from poseidon.offline.cluster import build
 from poseidon.offline.evictability import running_pods
 from poseidon.offline.movable import WORTH_MOVING, find_migrations
-from poseidon.offline.plan import Plan, plan_of
+from poseidon.offline.plan import Plan, schedule_pods
 from poseidon.offline.planned_groups import PlannedGroup
 from poseidon.pods.tasks import Disposition, disposition, gates_text
 from protos.conventions.command_line import format_count
@@ -35,9 +33,9 @@ from protos.conventions.command_line import format_count
 def explain_pod(
     manifests: Manifests, configuration: BridgeConfiguration, now: float, pod: str
 ) -> PodExplanation:
-    """Explain ``namespace/name``, no matter who schedules it; a running pod as if it looked for another place.
+    """Explain the pod ``namespace/name`` of any scheduler; a running pod is explained as if it were pending.
 
-    Nodes are shown after a round: the places that other pods get in it are taken. Raises ``UnknownPodError``.
+    Nodes are shown as they are after a round, in which other pods have got their places. Raises ``UnknownPodError``.
     """
     pods = {each.metadata.uid: each for each in (*manifests.pods, *manifests.suspended)}
     found = pods.get(pod)
@@ -52,7 +50,7 @@ def explain_pod(
         remedy = "queues.source of the configuration names the project whose queues are to resume it"
         raise UnknownPodError(f"pod {pod} would be created by a suspended object; {remedy}")
     known = tuple(cluster.state.snapshot())
-    plan = plan_of(cluster, manifests)
+    plan = schedule_pods(cluster, manifests)
     cluster.consider(pod)
     try:
         explanation = cluster.scheduler.explain(pod)
@@ -60,10 +58,10 @@ def explain_pod(
         raise UnknownPodError(f"pod {pod} is not taken by the solver; see the warnings of `plan`") from None
     nodes = dict(sorted(read_verdicts(explanation).items()))
     runs_on = found.spec.node_name if cluster.runs(pod) else ""
-    standing = _standing(plan, found, runs_on)
+    standing = _find_standing(plan, found, runs_on)
     waits = [pod] if standing.outcome is PodOutcome.WAITS else []
     running = running_pods(cluster, manifests)
-    cures = cures_of(manifests, configuration, now, known, running, plan, waits)
+    cures = find_cures_of_pods(manifests, configuration, now, known, running, plan, waits)
     if runs_on:
         leaving = {each.pod for each in plan.preemptions}
         moves, faults = find_migrations(cluster, manifests, leaving, WORTH_MOVING)
@@ -73,14 +71,14 @@ def explain_pod(
         runs_on,
         nodes,
         tuple(dict.fromkeys((*plan.warnings, *cluster.scheduler.notes))),
-        tuple(_outlook(plan, pod)),
+        tuple(_describe_outlook(plan, pod)),
         standing,
         tuple(map(describe_cure, cures)),
     )
 
 
 def describe_cure(cure: Cure) -> Remedy:
-    """Return what would give a pod a place as a line for people, with its commands."""
+    """Return a cure as a line for people, commands and JSON."""
     text = (
         f"It would get node {cure.node}: {cure.text}."
         if cure.node
@@ -89,8 +87,8 @@ def describe_cure(cure: Cure) -> Remedy:
     return Remedy(text, cure.commands, cure.as_json())
 
 
-def _standing(plan: Plan, pod: Pod, runs_on: str) -> PodStanding:
-    """Return what a round does with a pod; ``runs_on``: where it is, "" for nowhere."""
+def _find_standing(plan: Plan, pod: Pod, runs_on: str) -> PodStanding:
+    """Return what a round does with a pod; ``runs_on``: the pod's present node, "" for none."""
     uid = pod.metadata.uid
     group = next((_as_json(each) for each in plan.groups if uid in each.members), None)
     if runs_on:
@@ -119,8 +117,8 @@ def _count_placed(group: PlannedGroup) -> int:
     return sum(map(len, pods_of(group.placement).values()))
 
 
-def _outlook(plan: Plan, pod: str) -> Iterator[str]:
-    """Say what else a round has to do with a pod, and how far its group is."""
+def _describe_outlook(plan: Plan, pod: str) -> Iterator[str]:
+    """Yield lines about a pod for people: its devices, preemption, moves that pay, and the state of its group."""
     for binding in plan.bindings:
         leaders = sorted({*binding.after} - {each.pod for each in plan.preemptions})
         if binding.pod == pod and leaders:

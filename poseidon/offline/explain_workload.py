@@ -1,4 +1,4 @@
-"""Explains why a workload in a queue waits: what it lacks of its quota, who is ahead of it, what would let it in."""
+"""Explains why a workload in a queue waits: what its quota lacks, what is ahead of it, which changes would admit it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from poseidon.kube.api.queues import WorkloadPriorityClass
 from poseidon.manifests.amounts import format_amount
 from poseidon.manifests.loader import Manifests
 from poseidon.offline.admission_trials import AdmissionChange, AdmissionTrials
-from poseidon.offline.audit.make_audit import cures_of
+from poseidon.offline.audit.make_audit import find_cures_of_pods
 from poseidon.offline.cluster import OfflineCluster, build
 from poseidon.offline.evictability import running_pods
 from poseidon.offline.explain import describe_cure
-from poseidon.offline.plan import Plan, plan_of
+from poseidon.offline.plan import Plan, schedule_pods
 from poseidon.offline.quota_changes import (
     QuotaLack,
     find_priority_change,
@@ -36,7 +36,7 @@ from protos.conventions.command_line import format_count
 
 
 class UnknownWorkloadError(LookupError):
-    """There is no such workload in the input, or none with pods. The message says what to name instead."""
+    """The input has no such workload, or it has no pods. The message says what to name instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,25 +44,25 @@ class WorkloadExplanation:
     """How a workload stands in its queue, after a round."""
 
     workload: str
-    """``namespace/Kind/name`` of what controls its pods; of a pod without such its own name."""
+    """``namespace/Kind/name`` of the controller of its pods; the pod's own name if it has no controller."""
     pods: int
     """How many pods it has that have not ended."""
     waiting: tuple[str, ...]
-    """Those of them that go on waiting."""
+    """Its pods (uids) that still wait after the round."""
     queue: str
     """The quota that it draws on, "" for none."""
     position: int
-    """Its place among the workloads that wait in the queue, 1 for the first, 0 if it does not wait."""
+    """Its position among the workloads that wait in the queue, 1 for the first, 0 if it does not wait."""
     behind_it: int
-    """How many wait in the queue after it."""
+    """How many workloads wait behind it in the queue."""
     reason: str
-    """Why it waits, in the solver's words; of its pods the most frequent."""
+    """Why it waits, in the solver's words: the most frequent reason of its pods."""
     lacks: tuple[QuotaLack, ...]
-    """What of its quota is lacking, for the flavors that lack least; empty if quota is not what it lacks."""
+    """What it lacks of its quota, for the flavors that lack least; empty if its quota is enough."""
     changes: tuple[AdmissionChange, ...]
-    """Changes of quotas or of its priority that would let it in."""
+    """Changes of quotas, requests or priority that would admit it."""
     cures: tuple[Remedy, ...]
-    """Changes of its pods, or of nodes, that would."""
+    """Changes of its pods or of nodes that would give its first waiting pod a node."""
     warnings: tuple[str, ...]
     """Lines for people about the input."""
 
@@ -86,7 +86,7 @@ class WorkloadExplanation:
         }
 
     def describe(self) -> Iterator[str]:
-        """Yield it as lines for people."""
+        """Yield the explanation as lines for people."""
         title = self.queue.replace("/", " ", 1)
         name = f"Workload {self.workload}" + (f" of {title}" if title else ", which is in no queue,")
         every = format_count(self.pods, "pod")
@@ -116,12 +116,12 @@ class WorkloadExplanation:
 def explain_workload(
     manifests: Manifests, configuration: BridgeConfiguration, now: float, name: str
 ) -> WorkloadExplanation:
-    """Explain a workload, named as in the table of ``poseidon plan``, or in short. Raises ``UnknownWorkloadError``."""
+    """Explain a workload, named in full as ``poseidon plan`` does, or in short. Raises ``UnknownWorkloadError``."""
     cluster = build(manifests, configuration, now)
     members = _list_members(cluster)
     workload = _find_workload(members, name)
     known = tuple(cluster.state.snapshot())
-    plan = plan_of(cluster, manifests)
+    plan = schedule_pods(cluster, manifests)
     pods = members[workload]
     book = cluster.state.queues
     queue = book.resolve(pods[0]).quota if book is not None else ""
@@ -130,8 +130,8 @@ def explain_workload(
     standing = _Standing(workload, pods, waiting, queue)
     if not waiting:
         return standing.describe(plan)
-    # Before others are tried, as these leave the cluster as it is.
-    cures = cures_of(
+    # Cures come first: they leave the cluster as it is.
+    cures = find_cures_of_pods(
         manifests, configuration, now, known, running_pods(cluster, manifests), plan, waiting[:1]
     )
     ((reason, _),) = Counter(reasons[uid] for uid in waiting).most_common(1)
@@ -143,7 +143,9 @@ def explain_workload(
     if queue.startswith("ClusterQueue/"):
         classes += [each for each in manifests.for_models if isinstance(each, WorkloadPriorityClass)]
     lacks, changes = _find_changes(trials, cluster, standing, before, classes)
-    if any(each.steps[0].kind == "request" for each in changes):  # of which cures know for single pods
+    if any(
+        each.steps[0].kind == "request" for each in changes
+    ):  # then cures that lower the request of a single pod say nothing new
         cures = tuple(each for each in cures if each.kind != "lower-request" or len(each.changes) > 1)
     return standing.describe(
         plan,
@@ -157,7 +159,7 @@ def explain_workload(
 
 
 class _Standing(NamedTuple):
-    """A workload, its pods and those of them that wait, and its quota."""
+    """A workload, its pods (uids), its waiting pods, and its quota ("" for none)."""
 
     workload: str
     pods: Sequence[str]
@@ -197,12 +199,12 @@ def _find_changes(
     ahead: Sequence[str],
     classes: Sequence[PriorityClass | WorkloadPriorityClass],
 ) -> tuple[tuple[QuotaLack, ...], tuple[AdmissionChange, ...]]:
-    """Return what a workload lacks of its quota, and what would let it in; ``ahead``: pods that wait before it."""
+    """Return what a workload lacks of its quota, and changes that would admit it; ``ahead``: pods ahead of it."""
     book, waiting = cluster.state.queues, standing.waiting
     quota = book.quotas.get(standing.queue) if book is not None else None
     if book is None or quota is None or quota.problem:
         return (), ()
-    lacks = list_lacks(quota, _sum_requests(cluster, waiting), _LeftOf(cluster, quota))
+    lacks = list_lacks(quota, _sum_requests(cluster, waiting), _AvailableQuota(cluster, quota))
     asked = [effective_requests(cluster.pods[uid].spec, []) for uid in waiting]
     found: list[AdmissionChange | None] = [
         *find_quota_changes(trials, book, quota, lacks, _sum_requests(cluster, ahead)),
@@ -218,11 +220,11 @@ def _find_changes(
     return tuple(lacks[0]) if lacks else (), tuple(each for each in found if each is not None)
 
 
-class _LeftOf:
-    """Says what is left of a quota, by flavor and resource.
+class _AvailableQuota:
+    """Tells how much of a quota is available, by flavor and resource.
 
-    Where the solver does not tell it, nothing is used of the quota, and it has nothing of its own: then it is as much
-    as its limit, if the quotas above it have that.
+    The solver reports no amount for what the quota neither uses nor owns; then its limit counts as available, as the
+    quotas above it might lend that much.
     """
 
     def __init__(self, cluster: OfflineCluster, quota: QuotaNode) -> None:
@@ -247,7 +249,7 @@ def _list_members(cluster: OfflineCluster) -> dict[str, list[str]]:
 
 
 def _find_workload(members: Mapping[str, Sequence[str]], name: str) -> str:
-    """Return the workload that is called so: in full, without its kind, or by its last part if that is unique."""
+    """Return the workload with a name given in full, without its kind, or as its last part; the name must be unique."""
     if name in members:
         return name
     parts = name.lower().split("/")
@@ -284,7 +286,7 @@ def _find_priority(cluster: OfflineCluster, uid: str) -> int:
 def _order_queue(
     cluster: OfflineCluster, plan: Plan, members: Mapping[str, Sequence[str]], queue: str
 ) -> list[str]:
-    """Return the workloads that wait in a queue: the most important first, then those that came first."""
+    """Return the workloads that wait in a queue, ordered by priority, then by age."""
     book, pending = cluster.state.queues, {each.pod for each in plan.pending}
     found: list[tuple[int, float, str]] = []
     for workload, pods in members.items():

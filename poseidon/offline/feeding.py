@@ -28,15 +28,15 @@ T = TypeVar("T", bound=KubeStruct)
 
 
 def feed(manifests: Manifests, state: BridgeState, pods: Iterable[Pod], *, trees: bool) -> None:
-    """Tell ``state`` everything, ``pods`` for those of the manifests, in the order in which a bridge comes to know it.
+    """Pass all objects to ``state`` in the order of a bridge's watches; ``pods`` replace the pods of the manifests.
 
-    ``trees``: some model looks at the cluster's tree. What cannot be dealt with is set aside by itself.
+    ``trees``: some model reads the cluster's tree. Objects that cannot be handled go to quarantine.
     """
     tell = state.quarantine.deliver
     for kind in kinds.BEFORE_PODS:
         if state.follows(kind):
             prefix = kind.group if kind in kinds.GROUPS else ""
-            tell(kind.plural, state.takers[kind], _changes(_objects(manifests, kind), prefix))
+            tell(kind.plural, state.takers[kind], _changes(_list_objects(manifests, kind), prefix))
     for name, owner in manifests.owners:
         take: Callable[[Sequence[Change[Any]]], None] = state.owner_taker(name)
         tell(name, take, _changes([owner], name))
@@ -58,7 +58,7 @@ def feed(manifests: Manifests, state: BridgeState, pods: Iterable[Pod], *, trees
 
 
 def as_created(pod: Pod, now: float) -> Pod:
-    """Return a pod that has a creation time: ``now``, in seconds since the epoch, unless it states one."""
+    """Return the pod with a creation time: its own, or ``now`` (seconds since the epoch) if it states none."""
     if pod.metadata.creation_timestamp:
         return pod
     time = datetime.fromtimestamp(now, UTC).isoformat()
@@ -66,17 +66,17 @@ def as_created(pod: Pod, now: float) -> Pod:
 
 
 def as_pending(pod: Pod) -> Pod:
-    """Return a pod as one that looks for a node, wherever it was."""
+    """Return the pod as a pending pod: without node, scheduling gates and deletion time."""
     spec = replace(pod.spec, node_name="", scheduling_gates=())
     return replace(pod, metadata=replace(pod.metadata, deletion_timestamp=None), spec=spec)
 
 
-def _objects(manifests: Manifests, kind: WatchedKind) -> Sequence[KubeStruct]:
-    """Return the objects of a kind that is known before pods are."""
+def _list_objects(manifests: Manifests, kind: WatchedKind) -> Sequence[KubeStruct]:
+    """Return the objects of a kind that a bridge reads before pods."""
     if kind is kinds.NAMESPACE:
-        return _namespaces(manifests)
+        return _list_namespaces(manifests)
     if kind is kinds.DAEMON_SET:
-        return _daemon_sets(manifests)
+        return _list_daemon_sets(manifests)
     listed: Mapping[WatchedKind, Sequence[KubeStruct]] = {
         kinds.NODE: manifests.nodes,
         kinds.PRIORITY_CLASS: manifests.priority_classes,
@@ -106,15 +106,15 @@ def _feed_applications(objects: Sequence[KubeStruct], state: BridgeState) -> Non
                 book.config_map_changed(name, each.data)
 
 
-def _namespaces(manifests: Manifests) -> list[Namespace]:
-    """Return the namespaces of the input, and those of its pods that are not described: they have a name."""
+def _list_namespaces(manifests: Manifests) -> list[Namespace]:
+    """Return the namespaces of the input, and bare objects for the pods' namespaces that are not in the input."""
     known = {each.metadata.name: each for each in manifests.namespaces}
     names = sorted({*known, *(pod.metadata.namespace for pod in manifests.pods)})
     return [known.get(name) or Namespace(metadata=ObjectMeta(name=name)) for name in names]
 
 
-def _daemon_sets(manifests: Manifests) -> list[ScaledOwner]:
-    """Return the DaemonSets of the input; if it has none at all, those that pods name as their owners."""
+def _list_daemon_sets(manifests: Manifests) -> list[ScaledOwner]:
+    """Return the DaemonSets of the input; if the input has none, the DaemonSets that pods name as their owners."""
     if manifests.daemon_sets:
         return [ScaledOwner(metadata=each) for each in manifests.daemon_sets]
     named = (
@@ -130,7 +130,7 @@ def _list_changes(objects: Iterable[KubeStruct], kind: type[T]) -> list[Change[T
 
 
 def _changes(objects: Iterable[T], kind: str = "") -> list[Change[T]]:
-    """Return objects as changes; what tells them apart is their name, after ``kind`` if it is given."""
+    """Return objects as changes with the key ``namespace/name``, after ``kind`` if that is given."""
     name_of: Callable[[ObjectMeta], str] = get_qualified_name
     return [
         Change(f"{kind} {name_of(each.metadata)}".lstrip(), each)  # type: ignore[attr-defined]  # all have metadata

@@ -1,7 +1,6 @@
-"""Finds out which nodes of a cluster can be freed, and what keeps the others: one rule for audits and moves.
+"""Finds which nodes of a cluster can be freed, and which pods keep the others, for audits and moves.
 
-Waiting pods come first. A node that a waiting pod gets in the next round is not freed, nor is a node that one would
-take once it is empty.
+Waiting pods come first: a node is not freed if a waiting pod gets it in the next round, or would get it once empty.
 """
 
 from __future__ import annotations
@@ -23,9 +22,10 @@ _MAKES_WAY = "makes way for {}"
 
 @dataclass(frozen=True, slots=True)
 class FreeNodes:
-    """``nodes`` can be emptied together by ``moves`` (uid -> node); no choice frees more than ``most``.
+    """Nodes that ``moves`` (uid -> node) empty together; no choice of moves frees more than ``most`` nodes.
 
-    ``kept``: by node and uid of the pods that keep it, why. ``room``: nodes that moves empty for pods that wait.
+    ``kept``: by node and by uid of a pod that keeps it, why. ``room``: by node that moves empty, the waiting pod (uid)
+    that gets it.
     """
 
     nodes: tuple[str, ...]
@@ -35,7 +35,7 @@ class FreeNodes:
     room: Mapping[str, str]
 
 
-def placement_trials(
+def make_trials(
     configuration: BridgeConfiguration,
     now: float,
     events: tuple[pb.Event, ...],
@@ -44,9 +44,9 @@ def placement_trials(
     plan: Plan,
     fixed: Collection[str] = (),
 ) -> EmbeddedTrials:
-    """Return what tries moves in a cluster of ``events``, where pods that a ``plan`` places have their places.
+    """Return trials of moves in the cluster that ``events`` describe, in which the placements of ``plan`` are made.
 
-    ``fixed``: uids of pods that are no part of any move.
+    ``fixed``: uids of pods that must not move.
     """
     placed = {each.pod: each.node for each in plan.bindings}
     ends = {uid for uid in placed if goes_with_its_node(pods[uid])}
@@ -67,8 +67,8 @@ def find_free_nodes(
 ) -> FreeNodes:
     """Return which of the ``candidates`` can be emptied together by at most ``budget`` moves.
 
-    ``staying``: why pods (uids) that run stay. ``plan``: what the next rounds do with the pods that wait. At most so
-    many ``tries`` are made; ``note`` is told how many have been.
+    ``staying``: by uid, why running pods must stay. ``plan``: what the next rounds do with the waiting pods. ``tries``:
+    how many choices are tried at most; ``note``: receives the number of tries made.
     """
     nodes = running.nodes
     kept: dict[str, dict[str, str]] = {}

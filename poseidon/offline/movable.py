@@ -17,13 +17,13 @@ MOVE_COST = "firmament.io/move-cost"
 _MOST_PRICE = 10_000_000
 
 WORTH_MOVING = 20.0
-"""Points that a move saves at least to be worth it, unless asked for otherwise."""
+"""Default of the points that a move has to save."""
 
 
 def move_prices(pods: Iterable[Pod]) -> tuple[dict[str, float], list[str]]:
-    """Return by uid what moving each pod costs, in points, by its annotation, 0 without one; and faults.
+    """Return, by uid, the points that moving a pod costs, from its annotation (0 without it); and lines about faults.
 
-    A pod whose annotation makes no sense is left out, and so stays.
+    A pod with an invalid annotation is left out, so it may not move.
     """
     prices: dict[str, float] = {}
     faults: list[str] = []
@@ -60,9 +60,9 @@ class PaidMove:
 def find_migrations(
     cluster: OfflineCluster, manifests: Manifests, leaving: Collection[str], move_cost: float
 ) -> tuple[tuple[PaidMove, ...], list[str]]:
-    """Return moves that each save more than ``move_cost`` points, those that save most first.
+    """Return the moves that save more than ``move_cost`` points each, most first, and faults of annotations.
 
-    Also returns faults of annotations. ``leaving``: uids of pods that have to go anyway.
+    ``leaving``: uids of pods that are preempted anyway.
     """
     running = running_pods(cluster, manifests)
     prices, faults = move_prices(running.pods[uid] for uid in running.movable if uid not in leaving)

@@ -26,7 +26,7 @@ NO_NODES = "0/0 nodes are available: no nodes available to schedule pods."
 """kube-scheduler's words for a cluster without nodes."""
 
 _MAX_ROUNDS = 100
-"""One round is the rule; this bounds a scheduler that claims to have work and never does any."""
+"""Most plans take one round; this ends a plan whose solver always has work but never does any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +39,10 @@ class Binding:
     devices: tuple[str, ...] = ()
     """What its claims get, such as ``gpu: gpu.example.com/pool/device``."""
     annotations: Mapping[str, str] = field(default_factory=dict)
-    """What is written on it for those who hand out parts of GPUs."""
+    """Annotations written on the pod for the programs that share out GPUs."""
 
     def as_json(self) -> dict[str, Any]:
-        """Return the documented JSON object; ``devices`` and ``annotations`` only of pods that get some."""
+        """Return the documented JSON object; ``devices`` and ``annotations`` are left out if empty."""
         found = asdict(self)
         return {key: value for key, value in found.items() if value or key not in ("devices", "annotations")}
 
@@ -66,7 +66,7 @@ class Pending:
 
 @dataclass(frozen=True, slots=True)
 class NodeUse:
-    """A node after the plan; amounts by resource. ``free`` is negative where it was overcommitted before."""
+    """A node after the plan, with amounts by resource; ``free`` is negative where requests exceed allocatable."""
 
     node: str
     pods: int
@@ -76,9 +76,7 @@ class NodeUse:
 
 @dataclass(slots=True)
 class Round:
-    """Figures of all rounds together: sums, except for machines, tasks and classes, which are of the largest
-    round.
-    """
+    """Figures of all rounds together: sums; for machines, tasks and classes the maximum over rounds."""
 
     machines: int = 0
     """Machines."""
@@ -108,7 +106,7 @@ class Round:
     """Seconds by stage."""
 
     def add(self, stats: pb.RoundStats) -> None:
-        """Take in one more round."""
+        """Add the figures of one more round."""
         for name in ("machines", "tasks", "classes", "arcs"):
             setattr(self, name, max(getattr(self, name), getattr(stats, name)))
         for name in ("waves", "passes", "solves", "cost"):
@@ -144,7 +142,7 @@ class Plan:
     groups: tuple[PlannedGroup, ...] = ()
     """Groups of pods, and their places."""
     admitted: tuple[str, ...] = ()
-    """The pods of ``bindings`` in an order in which every rule between pods holds for each next one."""
+    """The pods of ``bindings`` in an order in which they can be bound so that rules between pods hold at each step."""
     workloads: Mapping[str, str] = field(default_factory=dict)
     """Workloads of the pending pods."""
     queues: tuple[PlannedQueue, ...] = ()
@@ -154,12 +152,12 @@ class Plan:
 
     @property
     def waiting(self) -> tuple[Binding, ...]:
-        """Those of ``bindings`` that wait until others have made way."""
+        """The bindings that wait until victims have left."""
         victims = {each.pod for each in self.preemptions}
         return tuple(each for each in self.bindings if not victims.isdisjoint(each.after))
 
     def as_json(self) -> dict[str, Any]:
-        """Return the documented JSON object; every key is always there, but ``networkCost`` and ``queues``."""
+        """Return the documented JSON object; every key is always there, except ``networkCost`` and ``queues``."""
         figures = asdict(self.round)
         network_cost, seconds = figures.pop("network_cost"), figures.pop("seconds")
         figures["gap"] = round(self.round.gap, 9)
@@ -203,12 +201,12 @@ def make_plan(
     scheduler_names: frozenset[str] = frozenset(),
     move_cost: float | None = None,
 ) -> Plan:
-    """Schedule the waiting pods of ``manifests``, or those of ``scheduler_names`` alone if any are given.
+    """Schedule the waiting pods of ``manifests``; if ``scheduler_names`` are given, only their pods.
 
-    ``move_cost``: points that a move of a running pod has to save to be part of the plan; None: none moves.
+    ``move_cost``: points that a move of a running pod has to save to be part of the plan; None: no pod moves.
     """
     cluster = build(manifests, configuration, now, scheduler_names=scheduler_names)
-    plan = plan_of(cluster, manifests)
+    plan = schedule_pods(cluster, manifests)
     if move_cost is None:
         return plan
     leaving = {each.pod for each in plan.preemptions}
@@ -216,8 +214,8 @@ def make_plan(
     return replace(plan, migrations=migrations, warnings=(*plan.warnings, *faults))
 
 
-def plan_of(cluster: OfflineCluster, manifests: Manifests) -> Plan:
-    """Schedule the waiting pods of a cluster built of ``manifests``; afterwards they are where they would be."""
+def schedule_pods(cluster: OfflineCluster, manifests: Manifests) -> Plan:
+    """Schedule the waiting pods of a ``cluster`` built from ``manifests``; the cluster has them placed afterwards."""
     outcome = _Outcome(cluster)
     scheduler, known = cluster.scheduler, cluster.state.gangs
     while scheduler.has_work() and outcome.rounds < _MAX_ROUNDS:
@@ -226,35 +224,35 @@ def plan_of(cluster: OfflineCluster, manifests: Manifests) -> Plan:
         if not result.deltas and not scheduler.put_off:
             break
     if cluster.state.queues is not None and not outcome.rounds:
-        outcome.add_round(cluster.run_round())  # which says what running pods use of quotas
-    outcome.settle()
+        outcome.add_round(cluster.run_round())  # its result tells how much of quotas running pods use
+    outcome.drop_failed()
     pending = [Pending(uid, reason) for uid, reason in cluster.held.items()]
     tasks = list(scheduler.tasks())
     pending.extend(_list_waiting(tasks, outcome, has_nodes=bool(manifests.nodes)))
     tree = known.topology.trees.tree()
     decided = Decided(outcome.gangs, outcome.reasons, outcome.preemptors, cluster.held)
     groups = plan_groups(known.groups, tree, tasks, decided)
-    # Nodes are shown as they will be once all victims have gone.
-    cluster.let_go()
+    # Nodes are shown as they will be once all victims have left.
+    cluster.remove_victims()
     return Plan(
         bindings=tuple(sorted(outcome.bindings, key=lambda each: each.pod)),
         preemptions=tuple(sorted(outcome.preemptions(known.groups), key=lambda each: each.pod)),
         migrations=(),
         pending=tuple(sorted(pending, key=lambda each: each.pod)),
-        nodes=tuple(sorted(node_uses(scheduler), key=lambda each: each.node)),
+        nodes=tuple(sorted(list_node_uses(scheduler), key=lambda each: each.node)),
         round=outcome.figures,
-        warnings=(*cluster.warnings, *scheduler.notes, *_budgets_unknown(manifests, outcome)),
+        warnings=(*cluster.warnings, *scheduler.notes, *_warn_of_budgets(manifests, outcome)),
         app_groups=cluster.app_groups,
         groups=groups,
         admitted=tuple(each.pod for each in outcome.bindings),
         queues=plan_queues(cluster.state),
-        workloads={each.pod: _name_of_all(cluster.pods[each.pod]) for each in pending},
+        workloads={each.pod: _name_workload(cluster.pods[each.pod]) for each in pending},
         draw=scheduler.draw_network,
     )
 
 
-def _name_of_all(pod: Pod) -> str:
-    """Return the workload of a pod; of a pod without an owner its group, or else its own name."""
+def _name_workload(pod: Pod) -> str:
+    """Return the name of a pod's workload: its controller's, else its group's, else its own name."""
     found = None if pod.metadata.controller() else membership(pod)
     if found is None:
         return workload_of(pod)
@@ -263,7 +261,7 @@ def _name_of_all(pod: Pod) -> str:
 
 
 class _Outcome:
-    """Gathers what the rounds decide. Uids are ``namespace/name`` here, see `Manifests`."""
+    """The decisions of all rounds of a plan. Uids are ``namespace/name`` here, see `Manifests`."""
 
     def __init__(self, cluster: OfflineCluster) -> None:
         self._cluster = cluster
@@ -275,7 +273,7 @@ class _Outcome:
         self.victims, self.failed = cluster.victims, cluster.failed
 
     def add_round(self, result: pb.RoundResult) -> None:
-        """Add a round."""
+        """Add the decisions of a round."""
         self.rounds += 1
         self.figures.add(result.stats)
         for group in result.unscheduled:
@@ -283,12 +281,12 @@ class _Outcome:
         self.gangs.update((gang.job, gang) for gang in result.gangs)
         for delta in result.deltas:
             if delta.kind == pb.Delta.PLACE:
-                # One that still waits for victims may be given another node by a later round.
+                # A pod that still waits for victims may get another node in a later round.
                 self._placed.pop(delta.task, None)
                 self._placed[delta.task] = Binding(delta.task, delta.machine, tuple(sorted(delta.depends_on)))
 
-    def settle(self) -> None:
-        """Leave out the placements that the bridge has given back."""
+    def drop_failed(self) -> None:
+        """Drop the placements that the bridge did not carry out, and add devices and annotations to the others."""
         is_placed, devices = self._cluster.is_placed, self._cluster.state.devices
         self._placed = {
             pod: replace(
@@ -302,12 +300,12 @@ class _Outcome:
 
     @property
     def bindings(self) -> Iterable[Binding]:
-        """Pods that get a node, in the order of the decisions."""
+        """Bindings, in the order in which the rounds decided them."""
         return self._placed.values()
 
     @property
     def preemptors(self) -> frozenset[str]:
-        """Pods that get a node which others have to leave first."""
+        """Pods (uids) that get a node once victims have left."""
         return frozenset(each.pod for each in self.bindings if not self.victims.keys().isdisjoint(each.after))
 
     def preemptions(self, groups: Groups) -> Iterable[Preemption]:
@@ -326,8 +324,8 @@ def _describe_devices(devices: DeviceState, uid: str) -> Iterator[str]:
         yield f"{claim}: {device.driver}/{device.pool}/{device.name}"
 
 
-def _budgets_unknown(manifests: Manifests, outcome: _Outcome) -> Iterable[str]:
-    """Yield a line if pods of a real cluster would be evicted, and nothing is known of what protects them."""
+def _warn_of_budgets(manifests: Manifests, outcome: _Outcome) -> Iterable[str]:
+    """Yield a line if pods of a real cluster would be evicted and the input has no PodDisruptionBudget."""
     dumped = any(
         pod.metadata.uid in outcome.victims and pod.metadata.resource_version for pod in manifests.pods
     )
@@ -344,8 +342,8 @@ def _list_waiting(tasks: Iterable[pb.TaskState], outcome: _Outcome, *, has_nodes
             yield Pending(task.uid, reason if has_nodes else NO_NODES)
 
 
-def node_uses(scheduler: EmbeddedScheduler) -> Iterable[NodeUse]:
-    """Yield each node as the scheduler knows it now."""
+def list_node_uses(scheduler: EmbeddedScheduler) -> Iterable[NodeUse]:
+    """Yield the use of each node as the solver knows it now."""
     for state in scheduler.machines():
         yield NodeUse(
             node=state.name,

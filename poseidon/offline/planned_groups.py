@@ -28,14 +28,14 @@ _STATUSES = {
 
 @dataclass(frozen=True, slots=True)
 class PlannedGroup:
-    """A group of pods, and its places."""
+    """A group of pods, and the nodes of its pods."""
 
     group: str
     """Its name, ``namespace/name``."""
     status: str
     """Its status."""
     placement: Placement
-    """Its pods by node; if it is placed on a tree, nodes are within their units."""
+    """Its pods by node; for a group on a tree, nodes are nested in their units."""
     members: frozenset[str]
     """Uids of all its pods."""
     message: str = ""
@@ -45,12 +45,14 @@ class PlannedGroup:
     priority: int | None = None
     """Highest priority of its pods; None if none takes part."""
     stated: int | None = None
-    """Priority that it states for itself among such groups, None if none."""
+    """Priority that the group states for itself, None if it states none."""
 
 
 class Decided(NamedTuple):
-    """What rounds have decided: the latest state of each gang, by job; why pods stay pending, by uid; pods that get a
-    node which others have to leave first. ``held`` says why pods were not offered at all.
+    """Decisions of the rounds.
+
+    ``gangs``: the latest state of each gang, by job; ``reasons``: why pods stay pending, by uid; ``preemptors``: uids
+    of pods that get a node once victims have left; ``held``: why pods took part in no round, by uid.
     """
 
     gangs: Mapping[str, pb.GangState]
@@ -62,7 +64,7 @@ class Decided(NamedTuple):
 def plan_groups(
     groups: Groups, tree: ClusterTree, tasks: Iterable[pb.TaskState], decided: Decided
 ) -> tuple[PlannedGroup, ...]:
-    """Return all groups that have pods, sorted."""
+    """Return all groups that have pods, sorted by name."""
     known = {task.uid: task for task in tasks}
     found = (_plan_group(groups, tree, each, known, decided) for each in groups)
     return tuple(sorted(found, key=lambda each: each.group))

@@ -1,4 +1,4 @@
-"""Describes the queues of an input after a plan: who has been admitted, who waits, and what is used of each quota."""
+"""Describes queues after a plan: how many workloads are admitted or wait, and what is used of each quota."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 
 @dataclass(frozen=True, slots=True)
 class QueueUse:
-    """What is used of a resource in a flavor, in the protocol's units."""
+    """Use of a resource in a flavor, in the protocol's units."""
 
     flavor: str
     resource: str
@@ -26,7 +26,7 @@ class QueueUse:
 
 @dataclass(frozen=True, slots=True)
 class PlannedQueue:
-    """A queue, or what several queues share."""
+    """A queue, or a quota that several queues share."""
 
     queue: str
     """Name of its quota, such as ``ClusterQueue/team-a``."""
@@ -35,13 +35,13 @@ class PlannedQueue:
     depth: int
     """How many quotas are above it."""
     admitted: int
-    """Workloads that draw on it and have places."""
+    """How many workloads that draw on it have nodes."""
     waiting: int
-    """Workloads that draw on it and wait."""
+    """How many workloads that draw on it wait."""
     uses: tuple[QueueUse, ...]
     """What is used of it, by flavor and resource."""
     message: str = ""
-    """Why it admits nothing, "" if it does."""
+    """Why it admits nothing, "" if it admits workloads."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the documented JSON object."""
@@ -56,7 +56,7 @@ class PlannedQueue:
 
 
 def plan_queues(state: BridgeState) -> tuple[PlannedQueue, ...]:
-    """Return all queues in force, each after the one above it, with the latest figures of the solver."""
+    """Return all queues in force with the solver's latest figures, each queue after its parent."""
     book, news = state.queues, state.queue_news
     if book is None or news is None:
         return ()
@@ -82,7 +82,7 @@ def plan_queues(state: BridgeState) -> tuple[PlannedQueue, ...]:
 def _iter_tree(
     quotas: Mapping[str, QuotaNode], below: Mapping[str, Sequence[str]]
 ) -> Iterator[tuple[QuotaNode, int]]:
-    """Yield quotas by name, each followed by those ``below`` it, with how many are above each."""
+    """Yield (quota, depth in the tree), in order of names, each quota followed by the quotas ``below`` it."""
     waiting = [(name, 0) for name in reversed(below.get("", []))]
     while waiting:
         name, depth = waiting.pop()
@@ -91,7 +91,7 @@ def _iter_tree(
 
 
 def _list_below(quotas: Mapping[str, QuotaNode]) -> dict[str, list[str]]:
-    """Return the names of the quotas directly below each, in their order; "" has those below none."""
+    """Return, by quota, the sorted names of the quotas directly below it; "" stands for quotas without a parent."""
     below: dict[str, list[str]] = {}
     for name in sorted(quotas):
         below.setdefault(quotas[name].parent, []).append(name)
@@ -99,16 +99,16 @@ def _list_below(quotas: Mapping[str, QuotaNode]) -> dict[str, list[str]]:
 
 
 def _iter_uses(quota: QuotaNode, below: Iterable[str], statuses: QueueStatuses) -> Iterator[QueueUse]:
-    """Yield what is used of a quota. What is lent is what the quotas directly ``below`` it have borrowed."""
-    told = _find_uses(quota.name, statuses)
+    """Yield the uses of a quota. ``lent`` is the sum of what the quotas directly ``below`` it have borrowed."""
+    reported = _find_uses(quota.name, statuses)
     lent: dict[tuple[str, str], int] = {}
     for name in below:
         for place, use in _find_uses(name, statuses).items():
             lent[place] = lent.get(place, 0) + max(use.borrowed, 0)
     stated = ((flavor, resource) for flavor, amounts in quota.nominal.items() for resource in amounts)
-    for place in dict.fromkeys((*stated, *told)):
+    for place in dict.fromkeys((*stated, *reported)):
         flavor, resource = place
-        use = told.get(place, pb.QuotaUse())
+        use = reported.get(place, pb.QuotaUse())
         nominal = quota.nominal.get(flavor, {}).get(resource, 0)
         yield QueueUse(flavor, resource, nominal, use.used, use.borrowed, lent.get(place, 0))
 

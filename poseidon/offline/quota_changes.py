@@ -1,4 +1,4 @@
-"""Changes of quotas, requests and priorities that would let a waiting workload in; each is tried before it is told."""
+"""Finds changes of quotas, requests and priorities that admit a waiting workload; a plan has tried each of them."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from poseidon.queues.book import QueueBook
 from poseidon.queues.model import UNLIMITED, QuotaNode, Quotas
 
 _COMBINATIONS = 64
-"""Combinations of flavors that are looked at: those that come first in the order of the queue."""
+"""How many combinations of flavors are examined at most, the first in the queue's order."""
 
 _MOST_TRIED = 3
-"""Combinations of flavors for which changes are tried: those that lack least."""
+"""How many combinations of flavors changes are tried for at most, those that lack least."""
 
 _STATED = {
     "ClusterQueue": ("nominalQuota", "borrowingLimit"),
@@ -31,12 +31,12 @@ _STATED = {
     "ElasticQuota": ("min", "max"),
     "KoordinatorQuota": ("min", "max"),
 }
-"""By kind of quota, what people write for its own amount and for the most that it may use."""
+"""By kind of quota, the names of its fields for the nominal amount and for the upper limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class QuotaLack:
-    """What a workload asks for of a flavor, and what is left of it to its queue; amounts in the protocol's units."""
+    """What a workload requests of a flavor, and how much of it is left to its queue, in the protocol's units."""
 
     flavor: str
     resource: str
@@ -45,7 +45,7 @@ class QuotaLack:
 
     @property
     def missing(self) -> int:
-        """How much there is too little."""
+        """By how much the request exceeds what is left."""
         return self.wanted - self.left
 
 
@@ -55,9 +55,9 @@ class QuotaLack:
 def list_lacks(
     quota: QuotaNode, wanted: Mapping[str, int], left: Callable[[str, str], int]
 ) -> list[list[QuotaLack]]:
-    """Return, by combination of flavors, what a workload lacks that takes ``wanted`` of them: the least first.
+    """Return, per combination of flavors, what a workload lacks that requests ``wanted``; the least lacking first.
 
-    An empty list: of such flavors there is enough. ``left``: returns what is left of a flavor and resource.
+    An empty list means that the combination is enough. ``left``: returns what is left of a flavor and resource.
     """
     groups = [group for group in quota.covered if not wanted.keys().isdisjoint(group.resources)]
     found = []
@@ -82,10 +82,10 @@ def find_quota_changes(
     lacks: Sequence[Sequence[QuotaLack]],
     ahead: Mapping[str, int],
 ) -> list[AdmissionChange]:
-    """Return changes of the workload's own quota that let it in: for the first combination of flavors that has some.
+    """Return changes of the workload's own quota that admit it, for the first flavors that have any.
 
-    ``ahead``: what those ask for who wait before it in its queue; if nothing else helps, there has to be enough for
-    them as well.
+    ``ahead``: requests of the pods ahead of it in its queue. If a smaller change does not help, the quota is raised by
+    these requests as well.
     """
     for each in [each for each in lacks if each][:_MOST_TRIED]:
         for before in ({}, ahead) if ahead else ({},):
@@ -106,7 +106,7 @@ def _try_amounts(
     *,
     with_ahead: bool,
 ) -> Iterator[AdmissionChange]:
-    """Yield changes that work: a higher limit by itself, a higher quota by itself, or both if neither is enough."""
+    """Yield changes that admit the workload: a higher limit alone, a higher quota alone, or both if needed."""
     limits = {
         kind: steps
         for kind, stated in (("borrowing-limit", quota.borrowing), ("limit", quota.limit))
@@ -133,7 +133,7 @@ def _raise_stated(
     *,
     always: bool = False,
 ) -> Iterator[AdmissionStep]:
-    """Yield steps that raise what a quota states by what is missing; ``always``: also where it states nothing."""
+    """Yield steps that raise a quota's ``stated`` amounts by ``missing`` ones; ``always``: also amounts not stated."""
     for (flavor, resource), amount in missing.items():
         before = stated.get(flavor, {}).get(resource, 0 if always else UNLIMITED)
         if before + amount < UNLIMITED:
@@ -183,7 +183,7 @@ def _describe_step(step: AdmissionStep) -> str:
 
 
 def _make_commands(book: QueueBook, steps: Sequence[AdmissionStep]) -> tuple[str, ...]:
-    """Return the command that carries steps out; none for objects other than ClusterQueues."""
+    """Return the command that carries out steps; an empty tuple for objects other than ClusterQueues."""
     found = book.find_object(steps[0].subject)
     if found is None or not isinstance(found[1], ClusterQueue):
         return ()
@@ -211,9 +211,9 @@ def find_request_change(
     requests: Sequence[Mapping[str, int]],
     lacks: Sequence[Sequence[QuotaLack]],
 ) -> AdmissionChange | None:
-    """Return the largest requests with which all pods of a workload would fit into what is left of the quota.
+    """Return the change to the largest requests with which all pods of a workload are admitted, None if there is none.
 
-    ``requests``: what each pod asks for; where that differs nothing is proposed.
+    ``requests``: amounts by resource of each pod; if they differ between pods, no change is proposed.
     """
     for each in [each for each in lacks if each][:_MOST_TRIED]:
         steps = []
@@ -247,9 +247,10 @@ def find_priority_change(
     competing: Collection[int],
     classes: Sequence[PriorityClass | WorkloadPriorityClass],
 ) -> AdmissionChange | None:
-    """Return the least priority that lets a workload in, None if none does.
+    """Return the change to the least priority that admits a workload, None if no priority does.
 
-    ``competing``: priorities of the tasks that draw on the same tree of quotas; ``classes``: those of the cluster.
+    ``competing``: priorities of the tasks that draw on the same tree of quotas; ``classes``: the cluster's priority
+    classes.
     """
     steps = sorted({each + 1 for each in competing if before <= each < HIGHEST})
     if not steps or trials.try_priority(steps[-1]) is None:

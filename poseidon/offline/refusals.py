@@ -1,4 +1,4 @@
-"""Leaves out and names objects that the solver in this process refuses, as a bridge does.
+"""Leaves out objects that the solver in this process refuses, and names them in warnings, as a bridge does.
 
 A live cluster may hold objects that no API server accepts today, written by anybody. In files that a user
 names, such an object is a defect.
@@ -17,16 +17,16 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 
 _LONGEST_NAME, _LONGEST_REASON = 80, 300
 _MOST_PASSES = 64
-"""Each leaves out all events that are refused, or halves those about many tasks: 64 are more than any needs."""
+"""Each pass drops all refused events, or halves events about many tasks, so 64 passes are always enough."""
 
 
-def tell(
+def apply_events(
     scheduler: EmbeddedScheduler, state: BridgeState, events: list[pb.Event], *, is_live: bool
 ) -> list[str]:
-    """Apply events; returns a line per event that is refused and left out, from then on also by ``state``.
+    """Apply events to the solver; return a line per refused event.
 
-    Raises ``ManifestError`` with these lines unless the events describe a live cluster (``is_live``), and
-    ``ValueError`` for what is no single event's fault.
+    Refused events are left out, now and later: ``state`` notes them. Raises ``ManifestError`` with the lines unless the
+    events describe a live cluster (``is_live``), and ``ValueError`` for a fault that is in no single event.
     """
     lines: list[str] = []
     for _ in range(_MOST_PASSES):
@@ -47,13 +47,13 @@ def tell(
 
 
 def _line(event: pb.Event, events: Sequence[pb.Event], reason: str, *, is_live: bool) -> str:
-    found = list_names(shorten(name, _LONGEST_NAME) for name in _about(event, events))
+    found = list_names(shorten(name, _LONGEST_NAME) for name in _list_objects(event, events))
     what = "the solver does not take it, and it is left out" if is_live else "the solver does not take it"
     return f"{found}: {what}: {shorten(reason, _LONGEST_REASON)}"
 
 
-def _about(event: pb.Event, events: Sequence[pb.Event]) -> Iterator[str]:
-    """Yield kind and name of each object that an event is about; a class is about the pods that have it."""
+def _list_objects(event: pb.Event, events: Sequence[pb.Event]) -> Iterator[str]:
+    """Yield kind and name of each object that an event is about; for a class, its pods."""
     body = event.WhichOneof("body")
     if body == "machine":
         yield f"Node {event.machine.name}"

@@ -28,7 +28,7 @@ _UNWRAPPED = 10_000
 
 
 def print_plan(plan: Plan, *, wide: bool = False) -> None:
-    """Print what would happen, the nodes that it touches, and a summary; ``wide``: devices, each pod that waits."""
+    """Print a plan: decisions, the nodes of bindings, and a summary; ``wide``: also devices and each waiting pod."""
     console = _Printer()
     waiting = plan.waiting
     placed = [each for each in plan.bindings if each not in waiting]
@@ -64,7 +64,7 @@ def print_plan(plan: Plan, *, wide: bool = False) -> None:
 
 
 _MOST_INDENTED = 20
-"""Levels of queues that can be told apart by how far they are indented; thousands of levels would fill the terminal."""
+"""How many levels of queues are indented; thousands of levels would fill the terminal."""
 
 _QUEUE_HEADINGS = (
     "QUEUE",
@@ -80,7 +80,7 @@ _QUEUE_HEADINGS = (
 
 
 def _queue_rows(queues: Iterable[PlannedQueue]) -> Iterator[Sequence[str]]:
-    """Yield rows of queues as a tree: one per flavor and resource, or why a queue admits nothing."""
+    """Yield rows of queues, indented as a tree: one row per flavor and resource, or why the queue admits nothing."""
     for queue in queues:
         first = (
             f"{'  ' * min(queue.depth, _MOST_INDENTED)}{queue.queue}",
@@ -104,7 +104,7 @@ def _queue_rows(queues: Iterable[PlannedQueue]) -> Iterator[Sequence[str]]:
 
 
 def print_queues(queues: Sequence[PlannedQueue], starts: Mapping[str, tuple[str, str]] | None = None) -> None:
-    """Print queues as a tree; ``starts``: by queue, when the first and the last pod that waits get nodes."""
+    """Print queues as a tree; ``starts``: by queue, when its first and its last waiting pod get nodes."""
     headings: tuple[str, ...] = _QUEUE_HEADINGS
     rows = _queue_rows(queues)
     if starts is not None:
@@ -115,7 +115,7 @@ def print_queues(queues: Sequence[PlannedQueue], starts: Mapping[str, tuple[str,
 
 
 def print_rows(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table behind an empty line, or nothing if it has no rows."""
+    """Print an empty line and a table; print nothing if there are no rows."""
     if rows:
         console = _Printer()
         console.print()
@@ -123,10 +123,9 @@ def print_rows(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def print_explanation(explanation: PodExplanation, most: int = 0) -> None:
-    """Print what becomes of a pod, and one line per node: its own, the cheapest first, those that are not feasible last
-    with their reasons; then what would give it a place.
+    """Print what becomes of a pod, a line per node, and cures: its own node, feasible nodes by cost, refusing nodes.
 
-    ``most``: of so many nodes; what the others say is counted. 0: of all.
+    ``most``: how many nodes are shown, 0 for all; the verdicts of the others are counted.
     """
     console = _Printer()
     for line in (*headline(explanation), *explanation.outlook):
@@ -175,7 +174,7 @@ def _print_verdicts(console: _Printer, explanation: PodExplanation, most: int) -
 
 
 def _print_details(console: _Printer, shown: set[str], explanation: PodExplanation) -> None:
-    """Print what models have to say of the nodes that are shown beyond figures, if anything."""
+    """Print the lines that models add to their figures, for the nodes that are ``shown``, if there are any."""
     table = _table(("NODE", "MODEL", "RAW", "SCORE", "DETAIL"))
     for node, verdict in ((name, explanation.nodes[name]) for name in explanation.nodes if name in shown):
         for model, charge in verdict.models.items():
@@ -220,7 +219,7 @@ def _summary(plan: Plan) -> str:
 
 
 def _proof(figures: Round) -> str:
-    """Return what is known of how good a round is: of its flow, and what rules between pods cost at most beyond it."""
+    """Return what is proved about the cost of the rounds: of their flow, and of the rules between pods at most."""
     share = f"{100 * figures.gap:.2f}%"
     if not figures.certified:
         return f"flow not proved optimal, at most {share} of it could be saved"
@@ -235,13 +234,13 @@ class _Printer:
         self._console = Console(width=self._width, highlight=False, markup=False, emoji=False)
 
     def print_part(self, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """Print a table before an empty line, or nothing if it has no rows."""
+        """Print a table and an empty line; print nothing if there are no rows."""
         if rows:
             self.print(_table(headings, rows))
             self.print()
 
     def print(self, what: str | Table | Tree = "") -> None:
-        """Print text, a table or a tree, without the blanks that pad the last column."""
+        """Print text, a table or a tree without trailing blanks."""
         with self._console.capture() as captured:
             self._console.print(what)
         for line in captured.get().splitlines():
@@ -258,7 +257,7 @@ def _table(headings: Sequence[str], rows: Iterable[Sequence[str]] = ()) -> Table
 
 
 def group_tree(group: PlannedGroup) -> Tree:
-    """Return where a group's pods are; each is followed by its rank."""
+    """Return a tree of a group's pods by unit and node; each pod is followed by its rank."""
     tree = Tree(Text(f"{group.group} ({group.status})"))
     _grow(tree, group.placement, group)
     return tree
@@ -270,9 +269,11 @@ def _grow(tree: Tree, placement: Placement, group: PlannedGroup) -> None:
             pods = (f"{name} ({group.ranks[name]})" if name in group.ranks else name for name in below)
             tree.add(Text(f"{unit}: {', '.join(pods)}"))
         else:
-            _grow(tree.add(Text(f"{unit} ({_pods_below(below)})")), below, group)
+            _grow(tree.add(Text(f"{unit} ({_count_pods_below(below)})")), below, group)
 
 
-def _pods_below(placement: Placement) -> int:
+def _count_pods_below(placement: Placement) -> int:
     """Return how many pods are below a unit."""
-    return sum(len(below) if isinstance(below, tuple) else _pods_below(below) for below in placement.values())
+    return sum(
+        len(below) if isinstance(below, tuple) else _count_pods_below(below) for below in placement.values()
+    )

@@ -20,13 +20,13 @@ _NEAREST_LAST = (
     re.compile(r"node\(s\) didn't have free ports"),
     re.compile(r"Insufficient |Too many pods"),
 )
-"""Causes by when their filter has its turn: the later one refuses a node, the nearer that node came."""
+"""Texts of causes in the order of kube-scheduler's filters: a node that a later filter refuses came nearer."""
 
 _MOST_CAUSES = 3
 
 
 class WaitingWorkload(NamedTuple):
-    """``pods`` of a workload wait for one reason; ``others``: how many of its pods wait for other reasons."""
+    """A workload with waiting pods: how many wait for ``cause``, and how many ``others`` wait for other reasons."""
 
     name: str
     pods: int
@@ -35,7 +35,7 @@ class WaitingWorkload(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The cause, for people."""
+        """The cause and the number of pods with other reasons, for people."""
         return (
             f"{self.cause} ({format_count(self.others, 'pod')} for other reasons)"
             if self.others
@@ -44,7 +44,7 @@ class WaitingWorkload(NamedTuple):
 
 
 def waiting_workloads(pending: Iterable[Pending], workloads: Mapping[str, str]) -> list[WaitingWorkload]:
-    """Return the waiting workloads, sorted; ``workloads``: the workload of each pod, the pod itself if it has none."""
+    """Return the waiting workloads, sorted by name; ``workloads``: workload by pod, the pod's own name if missing."""
     causes: dict[str, Counter[str]] = {}
     for each in pending:
         found = causes.setdefault(workloads.get(each.pod, each.pod), Counter())
@@ -57,10 +57,10 @@ def waiting_workloads(pending: Iterable[Pending], workloads: Mapping[str, str]) 
 
 
 def main_cause(message: str) -> str:
-    """Return what a message says in short: causes of the nodes that came nearest first, and of how many nodes each.
+    """Return a message in short: its causes with their numbers of nodes, first of the nodes that came nearest.
 
     ``0/4 nodes are available: 1 node(s) were unschedulable, 3 Insufficient cpu. ...`` becomes ``Insufficient cpu (3 of
-    4 nodes), node(s) were unschedulable (1)``. What stands before such a sentence, as of a gang, comes last.
+    4 nodes), node(s) were unschedulable (1)``. Text before such a sentence, such as a gang's, comes last.
     """
     found = _AVAILABLE.search(message)
     if found is None:

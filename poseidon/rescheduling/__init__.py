@@ -1,1 +1,1 @@
-"""Moves of running pods to nodes where they cost less: choosing, ordering, and carrying them out."""
+"""Moves running pods to nodes where they cost less: chooses the moves, orders them and carries them out."""

@@ -1,4 +1,4 @@
-"""Requests to the API server for moves, one each, tried again if that may help."""
+"""Sends the API server the requests that moves need, and repeats failed requests where that may help."""
 
 from __future__ import annotations
 
@@ -30,26 +30,26 @@ _ITS_OWN_LABELS = frozenset(
         "statefulset.kubernetes.io/pod-name",
     }
 )
-"""Labels by which controllers tell their pods from each other."""
+"""Labels whose values differ between the pods of one controller."""
 
 
 FREED = "firmament.io/freed"
-"""Annotation of a node that was cordoned since its pods are to leave it."""
+"""Annotation of a node that was cordoned because all its pods are to be moved away."""
 
 
 NOT_FREED = "firmament.io/not-freed"
-"""Annotation of a node that could not be freed: the state of the cluster in which that was."""
+"""Annotation of a node that could not be freed; its value is the digest of the cluster's state at that time."""
 
 
 class Eviction(NamedTuple):
-    """Why a pod stays, "" if it goes; ``for_now``: a disruption budget may let it go later."""
+    """Answer to an eviction request: ``refusal``, "" if the pod leaves; ``for_now``: a budget may allow it later."""
 
     refusal: str = ""
     for_now: bool = False
 
 
 class ClusterAccess:
-    """Every method raises ``KubeError`` if there is no answer after several tries."""
+    """Reads and changes pods and nodes for moves. Every method raises ``KubeError`` if all tries get no answer."""
 
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
@@ -64,14 +64,13 @@ class ClusterAccess:
         return await self._find(f"{NODES.path}/{name}", NODES.kind)
 
     async def pods_on(self, node: str) -> list[Pod]:
-        """Return the pods that are assigned to a node, those that have ended among them."""
+        """Return the pods that are assigned to a node, including pods that have ended."""
         return await self._list(PODS.path, {"fieldSelector": f"spec.nodeName={node}"})
 
     async def siblings(self, pod: Pod) -> list[Pod]:
-        """Return the pods of a pod's controller, itself among them if it is there.
+        """Return the pods of a pod's controller, including the pod itself while it exists.
 
-        The server is asked for pods with the same labels, where the pod has valid ones: an old
-        object may keep others.
+        The server selects by the pod's labels, except labels with invalid syntax, which old objects may still have.
         """
         metadata = pod.metadata
         same = [
@@ -84,15 +83,15 @@ class ClusterAccess:
         return [each for each in found if each.metadata.controller() == metadata.controller()]
 
     async def announce(self, pod: PodRef, node: str, until: float) -> None:
-        """Say that a pod's replacement is meant for a node, and until when (seconds since the epoch)."""
+        """Annotate a pod: its replacement is meant for ``node`` until a time (seconds since the epoch)."""
         await self._annotate(pod, {MOVE_TO: node, MOVE_UNTIL: timestamp(until)})
 
-    async def take_back(self, pod: PodRef) -> None:
-        """Say that a pod stays."""
+    async def withdraw(self, pod: PodRef) -> None:
+        """Remove the annotations of an announced move from a pod."""
         await self._annotate(pod, {MOVE_TO: None, MOVE_UNTIL: None})
 
     async def evict(self, pod: PodRef) -> Eviction:
-        """Have a pod leave its node."""
+        """Request the eviction of a pod; return the API server's answer."""
         try:
             await self._try(lambda: post_eviction(self._transport, pod))
         except ApiError as error:
@@ -102,11 +101,11 @@ class ClusterAccess:
         return Eviction()
 
     async def cordon(self, node: str) -> None:
-        """Let a node take no more pods, since it is to be freed."""
+        """Cordon a node that is to be freed, and annotate it so."""
         await self._mark(node, {"unschedulable": True}, {FREED: "true", NOT_FREED: None})
 
     async def uncordon(self, node: str, failed_in: str = "") -> None:
-        """Let a node that was to be freed take pods again; ``failed_in``: the state in which it could not be."""
+        """Uncordon a node that was to be freed; ``failed_in``: digest of the state in which that failed, else ""."""
         annotations = {FREED: None, **({NOT_FREED: failed_in} if failed_in else {})}
         await self._mark(node, {"unschedulable": None}, annotations)
 
@@ -137,7 +136,7 @@ class ClusterAccess:
 
     async def _try(self, ask: Callable[[], Awaitable[T]]) -> T:
         tries = Tries(RetryOptions(), self._environment.random)
-        # A budget that refuses now does so for a while: the caller has more patience.
+        # Retries here are short. A budget refuses for longer, so the caller repeats that request itself.
         return await tries.persist(
             ask, self._environment.sleep, lambda error: False if is_budget_refusal(error) else None
         )

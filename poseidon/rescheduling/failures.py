@@ -22,7 +22,7 @@ _CORDON = "node.kubernetes.io/unschedulable"
 
 
 def state_digest(manifests: Manifests) -> str:
-    """Return a digest that differs whenever the cluster's state matters differently for freeing nodes."""
+    """Return a digest that changes whenever something in the cluster changes that matters for freeing nodes."""
     budgets = sorted(
         (
             each.metadata.namespace,
@@ -37,12 +37,12 @@ def state_digest(manifests: Manifests) -> str:
 
 
 def list_failed(nodes: Iterable[Node], state: str) -> set[str]:
-    """Return the nodes that could not be freed in this very state."""
+    """Return the names of nodes that could not be freed when the cluster was in the same state (a digest)."""
     return {each.metadata.name for each in nodes if each.metadata.annotations.get(NOT_FREED) == state}
 
 
 def _node_state(node: Node) -> tuple[object, ...]:
-    """Return what counts of a node, without what cordoning it for its pods to leave makes of it."""
+    """Return the fields of a node that matter for freeing nodes; a cordon for freeing it is ignored."""
     spec, metadata = node.spec, node.metadata
     return (
         metadata.name,
@@ -54,7 +54,7 @@ def _node_state(node: Node) -> tuple[object, ...]:
 
 
 def _pod_states(pods: Iterable[Pod]) -> Iterator[tuple[str, str, str, int]]:
-    """Yield namespace, controller (or name) and node of pods that run, and how many of these there are."""
+    """Yield (namespace, controller or pod name, node, number of running pods with these three)."""
     counted: Counter[tuple[str, str, str]] = Counter()
     for pod in pods:
         if disposition(pod) is Disposition.BOUND and pod.metadata.deletion_timestamp is None:

@@ -1,4 +1,4 @@
-"""Counters of moves for monitoring."""
+"""Prometheus metrics of plans and moves."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from poseidon.rescheduling.planning import PlannedMoves
 
 
 class MoveMetrics:
-    """``registry`` has them all."""
+    """Metrics of plans and moves, registered in ``registry``."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -27,7 +27,7 @@ class MoveMetrics:
         )
 
     def note(self, planned: PlannedMoves, outcomes: Iterable[MoveOutcome]) -> None:
-        """Count a plan and what became of it."""
+        """Count a plan and the outcomes of its moves."""
         self._plans.inc()
         self._released.set(planned.released)
         for outcome in outcomes:

@@ -1,11 +1,10 @@
-"""Carries out moves, wave by wave: announces each, evicts the pod, and waits until its replacement has a
-node.
+"""Carries out moves, wave by wave: announces each move, evicts the pod, and waits until its replacement has a node.
 
 A plan is older than the cluster, so before each move the pod must still be where the plan has it, and its
 target must accept pods and have room. If a replacement waits too long, its wave stops: no further pod is
-evicted, and the old node is uncordoned if it was cordoned for the moves, so that the pod gets its place back.
-If a replacement gets no node in time, or its old one, no further wave begins. So any fault costs at most the
-pods of one wave. Nodes to be freed are cordoned before, and stay so once they have been empty.
+evicted, and the old node is uncordoned if it was cordoned for the moves, so that the replacement can run there.
+If a replacement gets no node in time, or gets the old node, no further wave begins. So any fault costs at most
+the pods of one wave. Nodes to be freed are cordoned before the first wave, and stay cordoned if they get empty.
 """
 
 from __future__ import annotations
@@ -31,24 +30,24 @@ from poseidon.rescheduling.moves import MoveOutcome, PlannedMove, Result, Waves
 from poseidon.rescheduling.planning import PlannedMoves
 
 _FIRST_LOOK, _LAST_LOOK = 0.25, 2.0
-"""Seconds between looks for a replacement, at first and at last."""
+"""Seconds between looks for a replacement: at first, and at most."""
 
 _BUDGET_PAUSE = 1.0
-"""Seconds until a disruption budget is asked again: those that were moved before become ready meanwhile."""
+"""Seconds until an eviction that a disruption budget refused is tried again; moved pods become ready meanwhile."""
 
 _KEPT_SECONDS = 600.0
-"""How long a place is asked for; it ends when the replacement has it."""
+"""Seconds until the announcement of a move expires."""
 
 _KEEPING_AWAY = ("NoSchedule", "NoExecute")
 
 _STUCK_SECONDS = 5.0
-"""How long a scheduler may find no node for a replacement before that counts: it may be tried on one node first."""
+"""Seconds that a replacement may be unschedulable before its wave stops; schedulers may try the target alone first."""
 
 _STOPPING = (Result.UNPLACED, Result.RETURNED)
 
 
 def explain_change(pod: Pod, move: PlannedMove, now: float) -> str:
-    """Return how a pod differs from the plan, "" if it does not; ``now``: seconds since the epoch."""
+    """Return why a planned move no longer applies to a pod, "" if it does; ``now``: seconds since the epoch."""
     owner = pod.metadata.controller()
     if pod.terminal or pod.metadata.deletion_timestamp is not None:
         return "the pod is ending"
@@ -63,9 +62,10 @@ def explain_change(pod: Pod, move: PlannedMove, now: float) -> str:
 
 
 def find_refusal(node: Node, there: Iterable[Pod], pod: Pod) -> str:
-    """Return why a node refuses a pod beside those that are ``there``, or coming; "" if it accepts it.
+    """Return why a pod does not fit on a node beside the pods ``there``, "" if it does.
 
-    Checks resources and the node as a whole; the scheduler, which places the replacement, checks the rest.
+    ``there``: pods that are on the node or on their way to it. Checks resources, taints,
+    readiness and cordon only; the scheduler that places the replacement checks the other rules.
     """
     name = node.metadata.name
     if node.spec.unschedulable:
@@ -89,7 +89,7 @@ def _requests(pod: Pod) -> Counter[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Leaving:
-    """A pod that is announced to leave; ``others``: uids of its controller's pods before."""
+    """A pod whose move is announced. ``others``: uids of its controller's pods before the eviction."""
 
     pod: Pod
     ref: PodRef
@@ -98,7 +98,11 @@ class _Leaving:
 
 @dataclass(slots=True)
 class _WaveState:
-    """``cordoned``: nodes that are, for the sake of moves, without those that are ``given_back``; ``stopped``: why."""
+    """Progress of a wave.
+
+    ``cordoned``: nodes that were cordoned for the moves before the wave; ``given_back``: nodes of these that were
+    uncordoned since; ``stopped``: why no further pod is evicted, "" while the wave goes on.
+    """
 
     cordoned: frozenset[str]
     given_back: set[str] = field(default_factory=set)
@@ -112,35 +116,35 @@ class Mover:
     access: ClusterAccess
     """The connection to the cluster."""
     patience: float
-    """Seconds within which a replacement must get a node, after the end of its predecessor."""
+    """Seconds within which a replacement must get a node once the evicted pod has ended."""
     _: KW_ONLY
-    told: Callable[[MoveOutcome], None]
+    report: Callable[[MoveOutcome], None]
     """Receives each outcome."""
-    say: Callable[[PodRef, str], None]
-    """Writes something about a pod, for people."""
+    record: Callable[[PodRef, str], None]
+    """Records a message about a pod, for people."""
     wall: Callable[[], float]
     """Seconds since the epoch."""
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     """Waits for some seconds."""
 
     async def carry_out(self, waves: Waves, cordoned: Collection[str] = ()) -> list[MoveOutcome]:
-        """Make the moves; returns what became of those that were begun, in order. Raises ``KubeError``.
+        """Make the moves; return the outcomes of the moves that were begun, in order. Raises ``KubeError``.
 
-        ``cordoned``: nodes that take no pods for the sake of the moves.
+        ``cordoned``: nodes that were cordoned for the moves.
         """
         outcomes: list[MoveOutcome] = []
         for wave in waves.waves:
             state = _WaveState(frozenset(cordoned))
             coming: dict[str, list[Pod]] = {}
             begun = [(move, await self._begin(move, coming)) for move in wave]
-            ended = await asyncio.gather(*(self._end(move, leaving, state) for move, leaving in begun))
+            ended = await asyncio.gather(*(self._finish(move, leaving, state) for move, leaving in begun))
             outcomes.extend(ended)
             if state.stopped or any(each.result in _STOPPING for each in ended):
                 break
         return outcomes
 
     async def _begin(self, move: PlannedMove, coming: dict[str, list[Pod]]) -> _Leaving | MoveOutcome:
-        """Announce that a pod leaves, if all is as planned; ``coming``: by node, those of this wave that do already."""
+        """Announce a move if it still applies; ``coming``: by target node, the pods of this wave announced before."""
         namespace, _, name = move.pod.partition("/")
         pod = await self.access.pod(namespace, name)
         if pod is None:
@@ -166,7 +170,7 @@ class Mover:
         return find_refusal(node, [*await self.access.pods_on(target), *coming], pod)
 
     async def _evict(self, ref: PodRef, state: _WaveState) -> str:
-        """Have a pod leave, if it may within a while; return why it stays, "" if it goes."""
+        """Evict a pod, waiting ``patience`` seconds for its disruption budget; return why it stays, "" if it leaves."""
         until = self.wall() + self.patience
         while not state.stopped:
             eviction = await self.access.evict(ref)
@@ -175,32 +179,34 @@ class Mover:
             await self.sleep(_BUDGET_PAUSE)
         return state.stopped
 
-    async def _take_back(self, ref: PodRef) -> None:
+    async def _withdraw(self, ref: PodRef) -> None:
         try:
-            await self.access.take_back(ref)
+            await self.access.withdraw(ref)
         except ApiError as error:
             if not (error.not_found or error.replaced):
                 raise
 
-    async def _end(self, move: PlannedMove, begun: _Leaving | MoveOutcome, state: _WaveState) -> MoveOutcome:
+    async def _finish(
+        self, move: PlannedMove, begun: _Leaving | MoveOutcome, state: _WaveState
+    ) -> MoveOutcome:
         outcome = begun if isinstance(begun, MoveOutcome) else await self._move(move, begun, state)
-        self.told(outcome)
+        self.report(outcome)
         return outcome
 
     async def _move(self, move: PlannedMove, leaving: _Leaving, state: _WaveState) -> MoveOutcome:
-        """Evict a pod, and wait until it is replaced."""
+        """Evict a pod, and wait for its replacement; return the outcome of the move."""
         refusal = await self._evict(leaving.ref, state)
         if refusal:
-            await self._take_back(leaving.ref)
+            await self._withdraw(leaving.ref)
             result = Result.SKIPPED if refusal == state.stopped else Result.REFUSED
             return MoveOutcome(move, result, reason=refusal)
-        self.say(leaving.ref, f"Leaves {move.source} for {move.target}: {move.why}")
+        self.record(leaving.ref, f"Leaves {move.source} for {move.target}: {move.why}")
         return await self._wait_for_replacement(move, leaving, state)
 
     async def _wait_for_replacement(
         self, move: PlannedMove, leaving: _Leaving, state: _WaveState
     ) -> MoveOutcome:
-        """Wait until the replacement of a pod has a node, or for too long."""
+        """Wait until an evicted pod's replacement has a node or the time is up; return the outcome of the move."""
         deadline = self.wall() + self.patience
         pause, waits_since = _FIRST_LOOK, math.inf
         while True:
@@ -216,7 +222,7 @@ class Mover:
             ]
             placed = [pod for pod in new if pod.spec.node_name]
             if placed:
-                return self._check_placement(
+                return self._judge_placement(
                     move, min(placed, key=lambda pod: pod.spec.node_name != move.target)
                 )
             waits_since = min(waits_since, self.wall()) if any(map(_waits_in_vain, new)) else math.inf
@@ -231,17 +237,17 @@ class Mover:
             pause = min(pause * 2, _LAST_LOOK)
 
     async def _stop(self, move: PlannedMove, state: _WaveState) -> None:
-        """Let no further pod leave, and the one that has left get its place back."""
+        """Stop the wave: evict no further pod, and uncordon the node of the evicted one so that it can return."""
         if not state.stopped:
             state.stopped = f"stopped, as the replacement of {move.pod} has no node"
         if move.source in state.cordoned and move.source not in state.given_back:
             state.given_back.add(move.source)
             await self.access.uncordon(move.source)
 
-    def _check_placement(self, move: PlannedMove, pod: Pod) -> MoveOutcome:
+    def _judge_placement(self, move: PlannedMove, pod: Pod) -> MoveOutcome:
         node, metadata = pod.spec.node_name, pod.metadata
         ref = PodRef(metadata.uid, metadata.namespace, metadata.name)
-        self.say(ref, f"Replaces {move.pod}, which ran on {move.source}")
+        self.record(ref, f"Replaces {move.pod}, which ran on {move.source}")
         if node == move.target:
             return MoveOutcome(move, Result.MOVED, get_qualified_name(metadata))
         if node == move.source:
@@ -252,13 +258,13 @@ class Mover:
 
 
 def _waits_in_vain(pod: Pod) -> bool:
-    """Return whether a scheduler says that it has found no node for a pod."""
+    """Return whether a pod's conditions say that a scheduler has found no node for it."""
     scheduled = pod.condition("PodScheduled")
     return scheduled is not None and scheduled.status == "False" and scheduled.reason == "Unschedulable"
 
 
 class CarriedOut(NamedTuple):
-    """Results of moves, and which nodes are ``freed``, and which are not as planned."""
+    """Outcomes of a plan's moves. ``freed``: nodes that got empty as planned; ``unfreed``: nodes that did not."""
 
     outcomes: list[MoveOutcome]
     freed: tuple[str, ...] = ()
@@ -268,8 +274,8 @@ class CarriedOut(NamedTuple):
 async def carry_out(planned: PlannedMoves, mover: Mover, access: ClusterAccess) -> CarriedOut:
     """Make the moves of a plan. Raises ``KubeError``.
 
-    Freed nodes stay cordoned, for the tool that takes machines away. One that could not be freed takes pods again, and
-    bears the state of the cluster in which it could not, if any of its pods was to leave.
+    Freed nodes stay cordoned, for the tool that removes machines. A node that could not be freed is uncordoned; if one
+    of its moves was tried, it is annotated with the digest of the cluster's state, so that it is not tried again in it.
     """
     for node in planned.given_back:
         await access.uncordon(node)
@@ -287,9 +293,7 @@ async def carry_out(planned: PlannedMoves, mover: Mover, access: ClusterAccess) 
 async def _is_freed(
     node: str, planned: PlannedMoves, outcomes: Sequence[MoveOutcome], access: ClusterAccess
 ) -> bool:
-    """Return whether a node is freed as planned: all pods that were to leave it have places elsewhere, and no other pod
-    has come.
-    """
+    """Return whether a node is freed as planned: all its pods have replacements elsewhere, and no pod has come."""
     wanted = {move.pod for wave in planned.waves.waves for move in wave if move.source == node}
     made = {each.move.pod: each for each in outcomes if each.result in (Result.MOVED, Result.ELSEWHERE)}
     for name in wanted:

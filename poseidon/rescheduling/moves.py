@@ -1,6 +1,6 @@
 """Planned moves, their order, and their outcomes.
 
-A move is made only when there is room for it, and never for two pods of one controller at once.
+A move is made only when its target has room, and no two pods of one controller move in the same wave.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class PlannedMove:
     pod: str
     """Name of the pod, ``namespace/name``."""
     source: str
-    """The node that it leaves."""
+    """The node that the pod leaves."""
     target: str
     """The node that its replacement should get."""
     why: str
@@ -47,15 +47,18 @@ class Result(Enum):
 
     MOVED = "moved"
     ELSEWHERE = "elsewhere"  # its replacement runs on another node than was meant
-    RETURNED = "returned"  # its replacement got no other place than the one that it had
+    RETURNED = "returned"  # its replacement runs on the old node again
     REFUSED = "refused"  # the pod was not evicted
-    SKIPPED = "skipped"  # things have changed since the plan was made
-    UNPLACED = "unplaced"  # evicted, and no replacement has a place yet
+    SKIPPED = "skipped"  # the move was not tried, as the cluster has changed since the plan was made
+    UNPLACED = "unplaced"  # the pod was evicted, and no replacement has a node yet
 
 
 @dataclass(frozen=True, slots=True)
 class MoveOutcome:
-    """``replacement``: the pod that took its place (``namespace/name``), "" for none; ``reason`` why not as planned."""
+    """How a move ended.
+
+    ``replacement``: ``namespace/name`` of the new pod, "" for none; ``reason``: why it did not end as planned.
+    """
 
     move: PlannedMove
     result: Result
@@ -74,19 +77,20 @@ class MoveOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Waves:
-    """``waves``: moves made together, one wave after the other; ``left``: those for which there is never room."""
+    """Moves in waves. ``waves``: moves made together, wave by wave; ``left``: moves whose targets never have room."""
 
     waves: tuple[tuple[PlannedMove, ...], ...]
     left: tuple[PlannedMove, ...]
 
 
-def in_waves(moves: Sequence[PlannedMove], free: Mapping[str, Mapping[str, int]], at_once: int) -> Waves:
-    """Divide moves, most gain first and else as they come, into waves of at most ``at_once``.
+def divide_into_waves(
+    moves: Sequence[PlannedMove], free: Mapping[str, Mapping[str, int]], at_once: int
+) -> Waves:
+    """Divide moves into waves of at most ``at_once`` moves, those that save most first, otherwise in the given order.
 
-    The first is a single one to see how it goes.
-    ``free``: amounts by node and resource before the first of them. Within a wave a pod takes room on its target before
-    any has left its own node, so that nothing is overcommitted whichever of them comes first. Moves that wait for each
-    other in a circle are left.
+    The first wave has a single move, as a test. ``free``: free amounts by node and resource before the first wave.
+    Within a wave, a pod takes room on its target before any pod has left its old node, so no node is overcommitted
+    in whatever order the moves of the wave happen. Moves that wait for each other in a circle go to ``left``.
     """
     room = {node: Counter(amounts) for node, amounts in free.items()}
     waiting = sorted(moves, key=lambda each: -each.saves)

@@ -8,7 +8,7 @@ from enum import Enum
 
 from poseidon.embedding import EmbeddedTrials
 from poseidon.group_trees.status.placement import natural
-from poseidon.offline.freeing import FreeNodes, find_free_nodes, placement_trials
+from poseidon.offline.freeing import FreeNodes, find_free_nodes, make_trials
 from poseidon.rescheduling.cluster_access import NOT_FREED
 from poseidon.rescheduling.standing import Standing
 
@@ -16,8 +16,11 @@ _LOAD = "load_threshold"
 
 
 class Objective(Enum):
-    """``LOWER_COST``: pods go to where cost models charge less. ``RELIEVE_LOAD``: off nodes that are hot by measured
-    use. ``FREE_NODES``: off nodes that can be emptied. ``MAKE_ROOM``: out of the way of the first that waits.
+    """The purpose of moves.
+
+    ``LOWER_COST``: pods move to nodes where cost models charge less. ``RELIEVE_LOAD``: pods leave nodes that are hot by
+    measured use. ``FREE_NODES``: pods leave nodes that can be emptied. ``MAKE_ROOM``: pods make room for the first
+    waiting pod that moves can help.
     """
 
     LOWER_COST = "lower-cost"
@@ -28,29 +31,29 @@ class Objective(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ObjectiveOptions:
-    """What moves should reach, and at what price."""
+    """The objective of moves, and its limits."""
 
     objective: Objective = Objective.LOWER_COST
     """What moves should reach."""
     move_cost: float = 20.0
     """Points that a move must save for ``LOWER_COST``."""
     hot: tuple[tuple[str, float], ...] = ()
-    """Percent of use by resource from which on a node is hot."""
+    """By resource, the percentage of use at which a node counts as hot."""
     nodes: tuple[str, ...] = ()
-    """The only nodes to free, empty for any."""
+    """The nodes that may be freed; empty: all nodes may."""
     tries: int = 200
-    """Most rounds to try."""
+    """How many trial rounds are run at most."""
     most: int = 100
-    """Most moves."""
+    """How many moves are planned at most."""
     local_data_may_go: bool = False
     """Whether pods with data in folders of their nodes may move."""
     failed: frozenset[str] = frozenset()
-    """Nodes that could not be freed, while nothing has changed since."""
+    """Nodes that could not be freed before, and nothing that matters has changed since."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A pod (uid) that should go to ``target``; ``saves``: points, 0 where that is not what it is for."""
+    """A pod (uid) that should move to the node ``target``; ``saves``: points, 0 where moves are not made to save."""
 
     uid: str
     target: str
@@ -60,7 +63,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Moves in order of importance, and the nodes that they free. ``notes``: for people."""
+    """Chosen moves, the most important first. ``freed``: nodes that the moves empty; ``notes``: lines for people."""
 
     moves: tuple[Wanted, ...]
     freed: tuple[str, ...] = ()
@@ -88,7 +91,7 @@ def _free_nodes(standing: Standing, options: ObjectiveOptions) -> Choice:
     nodes = standing.running.nodes
     known = {each.node for each in standing.plan.nodes}
     candidates = known if not options.nodes else known & set(options.nodes)
-    trials = _trials(standing)
+    trials = _make_trials(standing)
     found = find_free_nodes(
         trials, standing.pods, standing.running, standing.staying, standing.plan, set(candidates) - options.failed,
         tries=options.tries, budget=options.most,
@@ -98,7 +101,7 @@ def _free_nodes(standing: Standing, options: ObjectiveOptions) -> Choice:
         Wanted(
             uid,
             found.moves[uid],
-            _room_for(found.room[nodes[uid]], uid)
+            _explain_room(found.room[nodes[uid]], uid)
             if nodes[uid] in found.room
             else f"node {nodes[uid]} is to be freed",
         )
@@ -106,14 +109,17 @@ def _free_nodes(standing: Standing, options: ObjectiveOptions) -> Choice:
     )
     return Choice(
         moves,
-        # Nodes that are empty already are nobody's target, and need no cordon.
+        # Only nodes with moves are cordoned: a node that is empty already is the target of no move.
         tuple(sorted({nodes[uid] for uid in order} - found.room.keys(), key=natural)),
-        (*_notes(options.nodes, known, found, options.failed), *_failures(options.failed & set(candidates))),
+        (
+            *_explain_unfreed(options.nodes, known, found, options.failed),
+            *_explain_untried(options.failed & set(candidates)),
+        ),
     )
 
 
-def _failures(nodes: Collection[str]) -> Iterator[str]:
-    """Say which nodes are not tried again."""
+def _explain_untried(nodes: Collection[str]) -> Iterator[str]:
+    """Yield a line for each node that is not tried again."""
     for name in sorted(nodes, key=natural):
         yield (
             f"node {name} could not be freed before, and nothing has changed since; "
@@ -121,10 +127,10 @@ def _failures(nodes: Collection[str]) -> Iterator[str]:
         )
 
 
-def _notes(
+def _explain_unfreed(
     asked: Collection[str], known: Collection[str], found: FreeNodes, failed: Collection[str]
 ) -> Iterator[str]:
-    """Say why nodes that were asked for are not freed."""
+    """Yield a line for each node that was asked for and is not freed: why."""
     for name in sorted(set(asked), key=natural):
         if name not in known:
             yield f"node {name} is not known"
@@ -135,39 +141,39 @@ def _notes(
 
 
 def _make_room(standing: Standing, options: ObjectiveOptions) -> Choice:
-    """Plan moves that give room to the first waiting pod, in the order of names, for which some do."""
+    """Choose moves that make room for the first waiting pod, in the order of names, that moves can help."""
     waiting = [each.pod for each in standing.plan.pending]
     if not waiting:
         return Choice(())
-    trials = _trials(standing, standing.staying)
+    trials = _make_trials(standing, standing.staying)
     found = trials.find_room(waiting, options.tries)
     if found is None or len(found.moves) > options.most:
         return Choice((), notes=("no few moves give anyone a place who waits",))
     first = min(found.places)
     return Choice(
-        tuple(Wanted(uid, target, _room_for(first, uid)) for uid, target in sorted(found.moves.items()))
+        tuple(Wanted(uid, target, _explain_room(first, uid)) for uid, target in sorted(found.moves.items()))
     )
 
 
-def _room_for(waiting: str, moved: str) -> str:
-    """Name the pod that a pod makes room for, unless the owner must not see names of that namespace."""
+def _explain_room(waiting: str, moved: str) -> str:
+    """Return why the pod ``moved`` moves; a ``waiting`` pod is named only within the moved pod's own namespace."""
     same = waiting.partition("/")[0] == moved.partition("/")[0]
     return f"makes room for {waiting}" if same else "makes room for a pod of another namespace"
 
 
-def _trials(standing: Standing, fixed: Collection[str] = ()) -> EmbeddedTrials:
-    return placement_trials(
+def _make_trials(standing: Standing, fixed: Collection[str] = ()) -> EmbeddedTrials:
+    return make_trials(
         standing.configuration, standing.now, standing.events, standing.pods, standing.running, standing.plan,
         fixed,
     )  # fmt: skip
 
 
 def rehearse(standing: Standing, waves: Sequence[Mapping[str, str]], cordoned: Collection[str]) -> set[str]:
-    """Return the pods (uids) that do not get their nodes when moves (uid -> node) are made in waves.
+    """Return the pods (uids) that do not get their targets when moves (uid -> node) are made in waves.
 
-    The ``cordoned`` nodes are so before the first.
+    The ``cordoned`` nodes are cordoned before the first wave.
     """
-    return _trials(standing).rehearse(waves, cordoned)
+    return _make_trials(standing).rehearse(waves, cordoned)
 
 
 _CHOICES = {
@@ -178,6 +184,6 @@ _CHOICES = {
 }
 
 
-def choose(standing: Standing, options: ObjectiveOptions) -> Choice:
-    """Return the moves for an objective."""
+def choose_moves(standing: Standing, options: ObjectiveOptions) -> Choice:
+    """Return the moves that serve an objective."""
     return _CHOICES[options.objective](standing, options)

@@ -10,9 +10,16 @@ from poseidon.manifests.loader import Manifests
 from poseidon.pods.resources import effective_requests
 from poseidon.rescheduling.cluster_access import FREED
 from poseidon.rescheduling.failures import list_failed, state_digest
-from poseidon.rescheduling.moves import PlannedMove, Waves, in_waves
-from poseidon.rescheduling.objectives import Choice, Objective, ObjectiveOptions, Wanted, choose, rehearse
-from poseidon.rescheduling.standing import Standing, standing
+from poseidon.rescheduling.moves import PlannedMove, Waves, divide_into_waves
+from poseidon.rescheduling.objectives import (
+    Choice,
+    Objective,
+    ObjectiveOptions,
+    Wanted,
+    choose_moves,
+    rehearse,
+)
+from poseidon.rescheduling.standing import Standing, examine
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,15 +31,15 @@ class PlannedMoves:
     freed: tuple[str, ...]
     """Nodes that are empty after the moves."""
     given_back: tuple[str, ...]
-    """Nodes that an earlier plan would have freed, and this one does not."""
+    """Nodes that an earlier plan has cordoned to free them, and that this plan does not free; they are uncordoned."""
     released: int
-    """How many of our pods their owners allow to move."""
+    """How many pods of our schedulers may be moved by leave of their owners."""
     notes: tuple[str, ...]
     """Notes for people."""
     warnings: tuple[str, ...]
     """Warnings for people."""
     state: str = ""
-    """A value that differs whenever the cluster's state does."""
+    """Digest of the cluster's state, which changes whenever something changes that matters for freeing nodes."""
 
 
 def plan_moves(
@@ -42,36 +49,38 @@ def plan_moves(
     options: ObjectiveOptions,
     at_once: int,
 ) -> PlannedMoves:
-    """Return the moves of pods that an objective asks for, in waves of ``at_once``.
+    """Return the moves that serve an objective, in waves of at most ``at_once`` moves.
 
-    Each has its place in the state that holds while its wave is made: with the nodes that are to be freed cordoned, and
-    all waves before it carried out.
+    A trial has placed each pod on its target in the state that holds during its wave: nodes to be freed are cordoned,
+    and all earlier waves have been carried out.
     """
     state = state_digest(manifests)
     failed = list_failed(manifests.nodes, state)
-    found = standing(manifests, configuration, now, local_data_may_go=options.local_data_may_go)
-    chosen = choose(found, replace(options, failed=frozenset(failed)))
-    waves, freed, notes = _prove(found, chosen, at_once, freeing=options.objective is Objective.FREE_NODES)
+    found = examine(manifests, configuration, now, local_data_may_go=options.local_data_may_go)
+    chosen = choose_moves(found, replace(options, failed=frozenset(failed)))
+    waves, freed, notes = _keep_proven(
+        found, chosen, at_once, freeing=options.objective is Objective.FREE_NODES
+    )
     given_back: tuple[str, ...] = ()
     if options.objective is Objective.FREE_NODES:
-        given_back = tuple(sorted(_half_freed(manifests, found) - set(freed)))
+        given_back = tuple(sorted(_list_half_freed(manifests, found) - set(freed)))
     return PlannedMoves(
         waves, freed, given_back, found.released, (*chosen.notes, *notes), found.warnings, state
     )
 
 
-def _prove(
+def _keep_proven(
     found: Standing, chosen: Choice, at_once: int, *, freeing: bool
 ) -> tuple[Waves, tuple[str, ...], list[str]]:
-    """Return the moves that find their places when they are made in this order, and the nodes that they free.
+    """Return the moves that reach their targets when made in waves, the nodes that they free, and notes for people.
 
-    A node of which one pod has none is not freed, and none of its pods moves. Pods go by ``namespace/name``.
+    If one pod of a node that is to be freed cannot reach its target, none of the node's pods moves.
     """
     free = {each.node: each.free for each in found.plan.nodes}
-    moves = [_plan(found.running.pods[each.uid], each) for each in chosen.moves]
+    moves = [_make_move(found.running.pods[each.uid], each) for each in chosen.moves]
     freed, notes = chosen.freed, list[str]()
     while True:
-        waves = in_waves(moves, free, at_once)
+        waves = divide_into_waves(moves, free, at_once)
         if not waves.waves and not (freeing and waves.left):
             return waves, freed, notes
         failed = rehearse(found, [{move.pod: move.target for move in wave} for wave in waves.waves], freed)
@@ -87,8 +96,8 @@ def _prove(
         moves = [each for each in moves if each.source not in staying]
 
 
-def _half_freed(manifests: Manifests, found: Standing) -> set[str]:
-    """Return the nodes that an earlier plan has cordoned, and that still have pods to move."""
+def _list_half_freed(manifests: Manifests, found: Standing) -> set[str]:
+    """Return the nodes that an earlier plan has cordoned, and that still run pods which would have to move."""
     busy = {node for uid, node in found.running.nodes.items() if uid not in found.running.goes}
     return {
         node.metadata.name
@@ -97,7 +106,7 @@ def _half_freed(manifests: Manifests, found: Standing) -> set[str]:
     }
 
 
-def _plan(pod: Pod, wanted: Wanted) -> PlannedMove:
+def _make_move(pod: Pod, wanted: Wanted) -> PlannedMove:
     metadata = pod.metadata
     owner = metadata.controller()
     assert owner is not None, "pods without a controller are no candidates"

@@ -14,19 +14,22 @@ from poseidon.manifests.loader import Manifests
 from poseidon.offline.cluster import build
 from poseidon.offline.evictability import RunningPods, running_pods
 from poseidon.offline.movable import move_prices
-from poseidon.offline.plan import Plan, plan_of
+from poseidon.offline.plan import Plan, schedule_pods
 from poseidon.pods.moves import parse_announced_move
 from poseidon.pods.tasks import scheduler_of
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 RESCHEDULE = "firmament.io/reschedule"
-"""Label of a namespace, and annotation of a pod, which goes before it."""
+"""Label of a namespace, and annotation of a pod; the annotation takes precedence."""
 
 ALLOW, DENY = "allow", "deny"
 
 
 class Permission:
-    """``faults``: what was said that makes no sense; it allows nothing. Pods without any such statement stay."""
+    """Tells which pods may be moved by leave of their owners, stated by a label or an annotation; default: none.
+
+    ``faults``: lines about statements that are neither ``allow`` nor ``deny``; these allow no moves.
+    """
 
     def __init__(self, namespaces: Iterable[Namespace]) -> None:
         self.faults: list[str] = []
@@ -66,7 +69,7 @@ class Standing:
     now: float
     """Seconds since the epoch."""
     scheduler: EmbeddedScheduler
-    """A solver that knows the cluster, with all pods placed that ``plan`` places."""
+    """A solver that knows the cluster, in which all pods are placed that ``plan`` places."""
     events: tuple[pb.Event, ...]
     """Events that describe the cluster as it is."""
     pods: Mapping[str, Pod]
@@ -76,30 +79,30 @@ class Standing:
     running: RunningPods
     """The pods that run."""
     prices: Mapping[str, float]
-    """Points for moving a pod, for pods that may move."""
+    """By pod that may move, the points that moving it costs."""
     released: int
-    """How many pods their owners allow to move, whatever else keeps them."""
+    """How many pods may be moved by leave of their owners; other rules may still keep them."""
     warnings: tuple[str, ...]
     """Warnings for people."""
 
     @property
     def staying(self) -> Mapping[str, str]:
-        """Pods that run, do not end with their nodes, and may not be moved; and why."""
+        """By uid of a running pod that may not be moved: why. Pods that end with their nodes are left out."""
         stays = self.running.pods.keys() - self.running.goes - self.prices.keys()
         return {uid: self.running.stays.get(uid, "is not released") for uid in stays}
 
 
-def standing(
+def examine(
     manifests: Manifests,
     configuration: BridgeConfiguration,
     now: float,
     *,
     local_data_may_go: bool = False,
 ) -> Standing:
-    """Look at a cluster. Pods that make way for others are not moved besides, nor is one that is being moved."""
+    """Examine a cluster. Pods that are to be preempted, or are being moved already, may not be moved."""
     cluster = build(manifests, configuration, now)
     events = tuple(cluster.state.snapshot())
-    plan = plan_of(cluster, manifests)
+    plan = schedule_pods(cluster, manifests)
     running = running_pods(cluster, manifests, local_data_may_go=local_data_may_go)
     permission = Permission(manifests.namespaces)
     names = configuration.scheduler_names

@@ -1,1 +1,1 @@
-"""Finds what could be better in a cluster."""
+"""Audits a cluster: nodes that can be freed, cheaper places, hot nodes, misplaced pods, cures of waiting pods."""

@@ -1,4 +1,4 @@
-"""Commands to copy that carry out a cure, where kubectl has one for it."""
+"""Builds the kubectl commands that carry out a cure, where kubectl can."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 class _Target(NamedTuple):
-    """What is patched for a pod: ``name`` as kubectl takes it, ``path`` of the spec within it."""
+    """The object to patch for a pod.
+
+    ``name``: as kubectl takes it; ``path``: JSON pointer to the pod spec in the object.
+    """
 
     namespace: str
     name: str
@@ -26,7 +29,7 @@ class _Target(NamedTuple):
 
     @property
     def is_pod(self) -> bool:
-        """Whether it is the pod itself, of which hardly anything can be changed."""
+        """Whether the object is the pod itself, of which few fields can be changed."""
         return self.path == "/spec"
 
     def patch(self, *operations: dict[str, Any]) -> str:
@@ -36,7 +39,7 @@ class _Target(NamedTuple):
 
 
 def commands(pod: Pod, steps: Sequence[CureStep]) -> tuple[str, ...]:
-    """Return a command for each step; none at all if some step has no command."""
+    """Return a command for each step; an empty tuple if some step has no command."""
     found = [_command(pod, each) for each in steps]
     return tuple(found) if all(found) else ()
 
@@ -60,7 +63,7 @@ def _command(pod: Pod, step: CureStep) -> str:
 
 
 def _of_template(pod: Pod, target: _Target, step: CureStep) -> str:
-    """Return the command for a change that pods which exist do not allow, and templates do."""
+    """Return the command for a change that existing pods do not allow but their template does, "" if there is none."""
     operations: list[dict[str, Any]] = []
     match step.kind:
         case "lower-request":
@@ -82,7 +85,7 @@ def _of_template(pod: Pod, target: _Target, step: CureStep) -> str:
 
 
 def _target(pod: Pod) -> _Target:
-    """Return what holds the template of a pod, or the pod if it has none that can be changed."""
+    """Return the object that contains a pod's template; the pod itself if no template can be changed."""
     namespace, owner = pod.metadata.namespace or "default", pod.metadata.controller()
     if owner is None or owner.kind not in _WITH_TEMPLATE:
         return _Target(namespace, f"pod/{pod.metadata.name}", "/spec")
@@ -105,7 +108,7 @@ def _tolerate(pod: Pod, target: _Target, step: CureStep) -> str:
 
 
 def _lower(pod: Pod, target: _Target, step: CureStep) -> str:
-    """Return how the one container that asks for a resource asks for less; nothing if it is not one."""
+    """Return the command that lowers the request of a pod's only container with a resource; "" if several have it."""
     asks = {
         each.name: amounts(each.resources.requests, "requests", []).get(step.subject, 0)
         for each in pod.spec.containers
@@ -146,7 +149,7 @@ def _corrections(pod: Pod, target: _Target, step: CureStep) -> Iterator[dict[str
 
 
 def _path_of(step: CureStep) -> str:
-    """Return where a rule stands that is dropped, "" for none that has one place."""
+    """Return the path, within the pod spec, of the rule that a step is about; "" if it has no single path."""
     rule, _, rest = step.subject.partition(" by ")
     if rule.startswith("nodeSelector "):
         return f"nodeSelector/{_escape(rule.removeprefix('nodeSelector ').partition('=')[0])}"
@@ -159,5 +162,5 @@ def _path_of(step: CureStep) -> str:
 
 
 def _escape(key: str) -> str:
-    """Return a key as a part of a JSON pointer."""
+    """Return a key escaped for a JSON pointer."""
     return key.replace("~", "~0").replace("/", "~1")

@@ -11,7 +11,7 @@ from poseidon.offline.movable import PaidMove
 from protos.conventions.command_line import format_count
 
 _POINTS = 20
-"""Of the frontier."""
+"""Number of points of the frontier."""
 
 _SHOWN = 20
 """Moves that a table shows: those that save most."""
@@ -19,8 +19,9 @@ _SHOWN = 20
 
 @dataclass(frozen=True, slots=True)
 class Bounded:
-    """No plan of so many ``moves`` saves more than ``most_saved`` points; ``saved``: what is known to be possible if
-    pods fitted by number.
+    """A bound on savings: no plan with this number of ``moves`` saves more than ``most_saved`` points.
+
+    ``saved``: points that so many moves save if pods are limited by their number only.
     """
 
     moves: int
@@ -30,8 +31,10 @@ class Bounded:
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """Points that cost models charge the pods that may move: ``now``, and ``after`` the ``moves`` that pay, all of them
-    tried. ``frontier``: what any number of moves could save, few first; the last is about all of them.
+    """Cost of the pods that may move, in points: ``now``, and ``after`` the ``moves`` that pay.
+
+    ``frontier``: what a given number of moves could save, in ascending order; the last point is for any number. A trial
+    has carried out all ``moves``.
     """
 
     now: float
@@ -41,7 +44,7 @@ class Costs:
 
     @property
     def lowest(self) -> float:
-        """Points that pods cost at least, wherever they are."""
+        """Lower bound, in points, on the cost of these pods in any placement."""
         return self.now - self.frontier[-1].most_saved
 
     @property
@@ -79,10 +82,10 @@ def find_costs(
     move_cost: float,
     budget: int | None,
 ) -> Costs | None:
-    """Return what moves could save; None if no pod may move.
+    """Return what moves could save, None if no pod may move.
 
-    ``prices``: what moving a pod costs by itself, in points; ``nodes``: where pods are; both by uid. Each move has to
-    save ``move_cost`` points beside that; there are no more than ``budget``.
+    ``prices``: points that moving a pod costs; ``nodes``: the pod's present node; both by uid. Each move has to save
+    ``move_cost`` points more than its price; at most ``budget`` moves are made, None for any number.
     """
     plan = trials.cheaper(prices, move_cost, budget)
     frontier = trials.frontier(prices, _POINTS)

@@ -1,4 +1,4 @@
-"""Changes that would give waiting pods a place, in words and as data."""
+"""Finds changes that would give waiting pods a node, and puts them in words."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from poseidon.offline.audit.object_changes import OF_GROUP, Objects
 from protos.conventions.command_line import format_count
 
 _TRIES = 40
-"""Changes that are tried for each class of pods that wait."""
+"""How many changes are tried at most for each class of waiting pods."""
 
 _ANEW = " (create it anew: the field cannot be changed)"
 _TEMPLATE_ANEW = " (create its template anew: the field cannot be changed)"
 
 _MOST = 5
-"""Most cures per class in a report: those that change least."""
+"""How many cures a report has at most per class: those that change least."""
 
 
 def find_cures(
     trials: EmbeddedTrials, pods: Collection[str], tries: int, nodes: Mapping[str, str], objects: Objects
 ) -> tuple[Cure, ...]:
-    """Return the cures of pods that wait, by uid, in order; ``nodes``: where others are.
+    """Return the cures of waiting pods (uids), in order of uid.
 
-    What cannot be done to ``objects`` is left out.
+    ``nodes``: node by uid of the pods that have one. Changes that people cannot make to ``objects`` are left out.
     """
     found = []
     tried = trials.cures(pods, min(tries, _TRIES), _MOST)
@@ -46,7 +46,7 @@ def find_cures(
 
 
 def _describe(cure: Cure) -> Cure:
-    """Return a cure with its text. What is moved is no change besides."""
+    """Return a cure with its text; a cure by moves loses its changes, as the moves say all."""
     if cure.moves:
         gang = cure.changes[0].after
         text = _describe_moves(cure.moves) + (
@@ -63,7 +63,7 @@ def _describe_moves(moves: Iterable[Move]) -> str:
 
 
 def _text(step: CureStep) -> str:
-    """Return what to do, for people."""
+    """Return the text of a step for people: what to change."""
     subject, node = step.subject, step.node
     match step.kind:
         case "lower-request":
@@ -103,7 +103,7 @@ def _text(step: CureStep) -> str:
 
 
 def _describe_rule(step: CureStep) -> str:
-    """Return how a rule that the pod states, or its group, is to ask less."""
+    """Return the text of a step that widens or drops a rule of the pod or of its group."""
     rule, _, key = step.subject.rpartition(" by ")
     anew = _ANEW if rule.startswith(OF_GROUP) else ""
     if step.kind == "drop-constraint":

@@ -25,7 +25,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Staying:
-    """A pod that keeps a node, where it is or will be, and why."""
+    """A pod that keeps a node from being freed, as it runs there or will, and why."""
 
     node: str
     pod: str
@@ -34,7 +34,7 @@ class Staying:
 
 @dataclass(frozen=True, slots=True)
 class Hot:
-    """A node that uses much of a resource: ``percent``, by its last report."""
+    """A node where much of a resource is in use; ``percent`` of allocatable, by its last report."""
 
     node: str
     resource: str
@@ -52,8 +52,10 @@ class Misplaced:
 
 @dataclass(frozen=True, slots=True)
 class CureStep:
-    """One change: ``kind`` of it, ``subject`` (a resource, a label, a taint, a constraint), the node it is about, and
-    amounts or values before and after; None where there are none.
+    """One change of a cure.
+
+    ``subject``: a resource, label, taint or constraint; ``node``: "" if the change is not about a node; ``before``,
+    ``after``: amounts or values, None where there are none.
     """
 
     kind: str
@@ -69,14 +71,14 @@ class CureStep:
 
 @dataclass(frozen=True, slots=True)
 class Cure:
-    """Changes or moves that would give a waiting pod a place, tested with rounds."""
+    """Changes or moves that would give a waiting pod a node, as trial rounds have shown."""
 
     pod: str
     """Name of the waiting pod."""
     node: str
     """The node that it would get."""
     kind: str
-    """What is changed first."""
+    """Kind of the first change."""
     text: str
     """The whole change, for people."""
     changes: tuple[CureStep, ...]
@@ -86,9 +88,9 @@ class Cure:
     rival: str = ""
     """Another waiting pod that would get the place first, "" for none."""
     together: int = 0
-    """How many waiting pods would get places; 0: tested for this pod only."""
+    """How many waiting pods would get nodes; 0: only this pod was tested."""
     commands: tuple[str, ...] = ()
-    """Commands that carry it out; empty if none can."""
+    """Commands that carry out the cure; empty if no commands can."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the documented JSON object."""
@@ -106,7 +108,7 @@ class Audit:
     freed: tuple[str, ...]
     """Nodes that ``moves`` would empty."""
     moves: tuple[Move, ...]
-    """Moves of pods. Some may empty nodes for waiting pods, which are not in ``freed``."""
+    """Moves of pods. Nodes that moves empty for waiting pods are not in ``freed``."""
     most_freed: int
     """Upper bound on how many nodes any choice of moves could free."""
     staying: tuple[Staying, ...]
@@ -120,7 +122,7 @@ class Audit:
     pending: tuple[Pending, ...]
     """Pods that would stay pending."""
     cures: tuple[Cure, ...]
-    """For each pending pod by itself, what would give it a place."""
+    """Cures of pending pods, each of which was tried for one pod alone."""
     costs: Costs | None
     """What moves could save; None if no pod may move."""
     warnings: tuple[str, ...]
@@ -152,13 +154,13 @@ class Audit:
 
     @property
     def proof(self) -> str:
-        """How good the choice of nodes is known to be, for people."""
+        """What is proved about the number of freed nodes, for people."""
         if len(self.freed) >= self.most_freed:
             return "no choice frees more"
         return f"at most {self.most_freed} could be"
 
     def rows(self) -> dict[str, list[tuple[str, ...]]]:
-        """Return the rows of each table that shows it, by the names of its parts."""
+        """Return the rows of the tables that show the audit, by the name of the table."""
         return {
             "freed": [(name,) for name in self.freed],
             "moves": [(each.pod, each.source, each.target) for each in self.moves],
@@ -173,7 +175,7 @@ class Audit:
         }
 
     def _reasons(self) -> list[tuple[str, ...]]:
-        """Return why nodes are kept, the most frequent reason first, by how many pods on how many nodes."""
+        """Return a row (pods, nodes, reason) for each reason why nodes are kept, the most frequent reason first."""
         nodes: dict[str, set[str]] = {}
         for each in self.staying:
             nodes.setdefault(each.reason, set()).add(each.node)
@@ -204,7 +206,7 @@ class Audit:
 
 
 def _merge_rows(rows: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """Return one row for all pods of which the same is said: the first pod, and how many more there are."""
+    """Merge rows that differ in their pods only: the merged row names the first pod and how many more there are."""
     pods: dict[tuple[str, ...], list[str]] = {}
     for pod, *said in rows:
         pods.setdefault(tuple(said), []).append(pod)
@@ -219,7 +221,7 @@ def _count(number: int, one: str, several: str) -> str:
 
 
 def _lacking(use: NodeUse) -> str:
-    """Return what is requested of a node beyond what it offers, as quantities for people."""
+    """Return how far the requests on a node exceed its allocatable amounts, as quantities for people."""
     return ", ".join(f"{key} {quantity(key, -free)}" for key, free in sorted(use.free.items()) if free < 0)
 
 
@@ -228,7 +230,7 @@ def _move(move: Move) -> dict[str, str]:
 
 
 def quantity(resource: str, amount: int, *, down: bool = False) -> str:
-    """Return an amount as people write it: cores, or milli-cores; gibibytes in quarters, or mebibytes; else a number.
+    """Return an amount as people write it: ``2`` or ``250m`` for cpu, ``1.5Gi`` or ``300Mi`` for memory, else a number.
 
     Mebibytes are rounded up, or ``down``.
     """

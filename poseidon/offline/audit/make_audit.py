@@ -14,13 +14,13 @@ from poseidon.offline.audit.findings import Audit, Cure, Hot, Misplaced, Move, S
 from poseidon.offline.audit.object_changes import Objects
 from poseidon.offline.cluster import build
 from poseidon.offline.evictability import RunningPods, running_pods
-from poseidon.offline.freeing import find_free_nodes, placement_trials
+from poseidon.offline.freeing import find_free_nodes, make_trials
 from poseidon.offline.movable import move_prices
-from poseidon.offline.plan import Plan, node_uses, plan_of
+from poseidon.offline.plan import Plan, list_node_uses, schedule_pods
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 _TRIES = 40
-"""Of rounds, for the cures of a single pod."""
+"""How many trial rounds are run at most to find cures of a single pod."""
 
 
 def make_audit(
@@ -35,26 +35,28 @@ def make_audit(
     local_data_may_go: bool = False,
     note: Callable[[str], None] = lambda _: None,
 ) -> Audit:
-    """Look at a cluster. ``tries``: how often a choice of nodes is tried; ``budget``: of moves, None for any number;
-    ``move_cost``: points that a move has to save to be worth it; ``hot``: percent of use by resource;
-    ``local_data_may_go``: what pods have in folders of their nodes keeps none of them. ``note`` gets lines about the
-    progress, for people.
+    """Audit a cluster.
+
+    ``tries``: how many choices of nodes to free are tried at most; ``budget``: number of moves allowed, None for any;
+    ``move_cost``: points that a move has to save; ``hot``: by resource, the percentage of use at which a node is hot;
+    ``local_data_may_go``: pods may move although they have data in folders of their nodes; ``note``: receives lines
+    about the progress, for people.
     """
     note("looking at the cluster")
     cluster = build(manifests, configuration, now)
     running = running_pods(cluster, manifests, local_data_may_go=local_data_may_go)
     nodes = running.nodes
     names = {node.metadata.name for node in manifests.nodes}
-    uses = sorted(node_uses(cluster.scheduler), key=lambda each: natural(each.node))
+    uses = sorted(list_node_uses(cluster.scheduler), key=lambda each: natural(each.node))
     known = tuple(cluster.state.snapshot())
     misplaced = [
         Misplaced(*each) for each in cluster.scheduler.iter_broken_rules() if each[0] not in running.goes
     ]
     hottest = sorted(cluster.scheduler.hot(hot), key=lambda each: (-each[2], natural(each[0]), each[1]))
     note("placing pods that wait")
-    waiting = plan_of(cluster, manifests)  # the cluster is another one from here on
+    waiting = schedule_pods(cluster, manifests)  # changes ``cluster``: pods are placed and victims removed
     note("looking for cheaper places")
-    trials = placement_trials(configuration, now, known, cluster.pods, running, waiting)
+    trials = make_trials(configuration, now, known, cluster.pods, running, waiting)
     leaving = {each.pod for each in waiting.preemptions}
     prices, faults = move_prices(running.pods[uid] for uid in running.movable if uid not in leaving)
     costs = find_costs(trials, prices, nodes, move_cost, budget)
@@ -79,13 +81,13 @@ def make_audit(
         hot=tuple(Hot(*each) for each in hottest),
         misplaced=tuple(sorted(misplaced, key=lambda each: (natural(each.pod), each.node))),
         pending=tuple(sorted(waiting.pending, key=lambda each: natural(each.pod))),
-        cures=cures_of(manifests, configuration, now, known, running, waiting, pending, tries),
+        cures=find_cures_of_pods(manifests, configuration, now, known, running, waiting, pending, tries),
         costs=costs,
         warnings=(*waiting.warnings, *faults),
     )
 
 
-def cures_of(
+def find_cures_of_pods(
     manifests: Manifests,
     configuration: BridgeConfiguration,
     now: float,
@@ -95,9 +97,9 @@ def cures_of(
     pods: Collection[str],
     tries: int = _TRIES,
 ) -> tuple[Cure, ...]:
-    """Return what would give ``pods`` (uids) places, which wait after a ``plan`` for the cluster of ``events``.
+    """Return changes that would give ``pods`` nodes: uids of pods that still wait after ``plan``.
 
-    ``manifests`` say whether it can be done.
+    ``events`` describe the cluster before the plan; the objects of ``manifests`` tell which changes people can make.
     """
     if not pods:
         return ()

@@ -26,19 +26,19 @@ if TYPE_CHECKING:
 
 _NEAR = "required podAffinity"
 OF_GROUP = "topology constraint of PodGroup"
-"""What people call the constraint of a group that all its pods have one value of a label."""
+"""Name, in texts, of a group's constraint that all its pods run on nodes with one value of a label."""
 
 _OF_THE_KUBELET = frozenset(
     f"{prefix}kubernetes.io/{name}" for prefix in ("", "beta.") for name in ("arch", "hostname", "os")
 )
-"""Labels that a node's kubelet sets again whatever others make of them."""
+"""Node labels that the kubelet restores when others change them."""
 
 
 _SCALED = frozenset({"Deployment", "ReplicaSet", "ReplicationController", "StatefulSet"})
 
 
 class Objects:
-    """The objects of a cluster that changes are about."""
+    """The objects of a cluster, which tell whether and how a change can be made."""
 
     def __init__(self, manifests: Manifests) -> None:
         self._pods = {each.metadata.uid: each for each in (*manifests.pods, *manifests.suspended)}
@@ -46,11 +46,11 @@ class Objects:
         self._bound_to_storage = frozenset(_labels_of(manifests.storage))
 
     def changes(self, pod: str, steps: Iterable[CureStep]) -> tuple[CureStep, ...] | None:
-        """Return what has to be changed for a pod (uid), None if that cannot be done.
+        """Return a pod's (uid) steps as changes of objects, None if people cannot make one of them.
 
-        No request can be lower than the overhead of the pod's runtime class. Where a pod's volumes can be reached or
-        made hangs on labels of nodes, so that these cannot be changed for its sake alone. Of rules that there may be
-        several of, ``before`` says which in the order of the pod's own.
+        No request can be lower than the overhead of the pod's runtime class. Labels by which volumes name their nodes
+        cannot be changed for one pod. For rules of which a pod may have several, ``before`` is the rule's index in the
+        pod's own list.
         """
         found: list[CureStep] = []
         for step in steps:
@@ -61,13 +61,14 @@ class Objects:
         return tuple(found)
 
     def commands(self, pod: str, changes: Sequence[CureStep]) -> tuple[str, ...]:
-        """Return the commands that make the changes for a pod (uid); none if some change has no command."""
+        """Return the commands that make the changes for a pod (uid); an empty tuple if some change has no command."""
         return commands(self._pods[pod], changes)
 
     def fewer_replicas(self, pod: str, placed: Container[str]) -> CureStep | None:
-        """Return how many replicas fewer of a pod's (uid) workload leave none of it waiting; None if that is not so.
+        """Return the step that scales a pod's (uid) workload down to its placed pods, None if there is none.
 
-        ``placed``: uids of pods that are on nodes, or get some.
+        There is none if no pod or all pods are placed, or if the workload cannot be scaled. ``placed``: uids of pods
+        that are on nodes, or get nodes.
         """
         found, owner = self._pods[pod], self._pods[pod].metadata.controller()
         if owner is None or owner.kind not in _SCALED:
@@ -80,7 +81,7 @@ class Objects:
         )
 
     def _by_workload(self) -> dict[str, list[str]]:
-        """The pods (uids) of each workload that have not ended; found once, as there may be many."""
+        """Return the pods (uids) of each workload that have not ended; computed once."""
         if self._replicas is None:
             self._replicas = {}
             for uid, each in self._pods.items():
@@ -105,13 +106,13 @@ class Objects:
                 place = int(step.before)
                 if place < len(left):
                     return replace(step, before=left[place])
-                return _of_group(pod, step) if kind == _NEAR else None
+                return _change_group(pod, step) if kind == _NEAR else None
             case _:
                 return step
 
 
-def _of_group(pod: Pod, step: CureStep) -> CureStep | None:
-    """Return a step about a constraint that a pod has by its group; rounds have these behind the pod's own."""
+def _change_group(pod: Pod, step: CureStep) -> CureStep | None:
+    """Return a step as one about the constraint of the pod's group, None if the pod has no group."""
     found = membership(pod)
     if found is None:
         return None
@@ -122,12 +123,12 @@ def _of_group(pod: Pod, step: CureStep) -> CureStep | None:
 
 
 def _kind_of(step: CureStep) -> str:
-    """Return the rule that a step is about, without the label in its name."""
+    """Return the kind of rule that a step is about: the subject without the label."""
     return step.subject.partition(" by ")[0]
 
 
 def _places(pod: Pod, kind: str) -> list[int]:
-    """Return where in the pod's own list each rule of a kind stands, in the order in which rounds have them."""
+    """Return the indices of a kind's rules in the pod's own list, in the order that rounds use."""
     affinity = pod.spec.affinity or Affinity()
     match kind:
         case "required podAffinity":
@@ -147,7 +148,7 @@ def _places_of_terms(pod: Pod, rules: PodAffinity | None) -> list[int]:
 
 
 def _labels_of(storage: Iterable[KubeStruct]) -> Iterator[str]:
-    """Yield the labels by which volumes name the nodes that reach them, or where they can be made."""
+    """Yield the keys of labels that tell which nodes can use a volume, or where volumes can be made."""
     for each in storage:
         match each:
             case PersistentVolume(spec=spec) if spec.node_affinity and spec.node_affinity.required:

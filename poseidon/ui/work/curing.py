@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from poseidon.offline.audit.make_audit import cures_of
+from poseidon.offline.audit.make_audit import find_cures_of_pods
 from poseidon.offline.evictability import running_pods
-from poseidon.offline.plan import plan_of
+from poseidon.offline.plan import schedule_pods
 from poseidon.ui.work.inputs import ClusterInput, UnreadableInputError, build_cluster, read
 
 if TYPE_CHECKING:
@@ -21,10 +21,10 @@ def propose_cures(given: ClusterInput, pod: str) -> dict[str, Any]:
     if pod not in cluster.pods:
         raise UnreadableInputError(f"pod {pod} is not in the cluster any more")
     known = tuple(cluster.state.snapshot())
-    plan = plan_of(cluster, found.manifests)
+    plan = schedule_pods(cluster, found.manifests)
     waits = [each.pod for each in plan.pending if each.pod == pod]
     running = running_pods(cluster, found.manifests)
-    cures = cures_of(found.manifests, found.configuration, found.now, known, running, plan, waits)
+    cures = find_cures_of_pods(found.manifests, found.configuration, found.now, known, running, plan, waits)
     return {
         "asOf": found.now,
         "cures": [_as_json(each) for each in cures],

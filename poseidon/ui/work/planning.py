@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from poseidon.offline.cluster import OfflineCluster
-from poseidon.offline.plan import Plan, plan_of
+from poseidon.offline.plan import Plan, schedule_pods
 from poseidon.ui.work.inputs import ClusterInput, build_cluster, read
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -73,4 +73,4 @@ def _run_plan(given: ClusterInput) -> tuple[_Recorded, Plan]:
     plain = build_cluster(found)
     parts: dict[str, Any] = {each.name: getattr(plain, each.name) for each in fields(plain) if each.init}
     cluster = _Recorded(**parts)
-    return cluster, plan_of(cluster, found.manifests)
+    return cluster, schedule_pods(cluster, found.manifests)

@@ -156,7 +156,7 @@ def test_a_leader_who_is_told_of_another_makes_sure_before_it_ends():
     election.observe(held("b"))
     assert election.may_write()
     assert election.next_write() is not None
-    election.outrun(held("b", "9"))
+    election.note_overtaken(held("b", "9"))
     assert not election.may_write()
     assert election.role is Role.ENDED
     assert election.due() <= clock()
@@ -168,7 +168,7 @@ def test_a_leader_whose_lease_was_deleted_creates_it_anew():
     clock.now = 1.0
     election.observe(None)
     assert election.next_write() is not None
-    election.outrun(None)
+    election.note_overtaken(None)
     clock.now = 1.2
     write = election.next_write()
     assert write is not None
@@ -295,7 +295,7 @@ class World:
         have = self.lease.metadata.resource_version if self.lease is not None else ""
         if write.lease.metadata.resource_version != have:
             found = self.lease
-            self.later(self.delay(), lambda: answer(lambda: election.outrun(found)))
+            self.later(self.delay(), lambda: answer(lambda: election.note_overtaken(found)))
             return
         self.put(write.lease)
         stored = self.lease
@@ -399,7 +399,7 @@ def test_who_was_outrun_asks_again_soon_and_not_at_once():
     election = candidate(clock=clock)
     election.observe(None)
     assert election.next_write() is not None
-    election.outrun(held("", version="2"))
+    election.note_overtaken(held("", version="2"))
     assert election.next_write() is None
     clock.now += 0.05
     assert election.next_write() is None

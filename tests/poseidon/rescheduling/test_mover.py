@@ -18,7 +18,7 @@ from poseidon.kube.api.pods import Pod, PodStatus
 from poseidon.pods.moves import MOVE_TO, MOVE_UNTIL
 from poseidon.rescheduling.cluster_access import ClusterAccess, Eviction
 from poseidon.rescheduling.mover import Mover
-from poseidon.rescheduling.moves import MoveOutcome, PlannedMove, Result, Waves, in_waves
+from poseidon.rescheduling.moves import MoveOutcome, PlannedMove, Result, Waves, divide_into_waves
 from tests.poseidon.bridge.objects import node, pod
 from tests.support.effort import examples
 
@@ -114,7 +114,7 @@ class Pretended:
     async def announce(self, pod: PodRef, node: str, until: float) -> None:
         self._change(pod.uid, annotations={MOVE_TO: node})
 
-    async def take_back(self, pod: PodRef) -> None:
+    async def withdraw(self, pod: PodRef) -> None:
         self._change(pod.uid, annotations={})
 
     async def cordon(self, node: str) -> None:
@@ -160,8 +160,8 @@ def carried_out(cluster: Pretended, waves: Waves, cordoned: Collection[str] = ()
     mover = Mover(
         cast("ClusterAccess", cluster),
         PATIENCE,
-        told=lambda _: None,
-        say=cluster.say,
+        report=lambda _: None,
+        record=cluster.say,
         wall=lambda: cluster.now,
         sleep=cluster.sleep,
     )
@@ -184,7 +184,7 @@ def test_nothing_is_overcommitted_and_no_budget_exceeded(seed):
         if target != cluster.pods[uid].spec.node_name
     ]
     free = {each: {"cpu": (CPU - cluster.used(each)) * 1000, "pods": 50} for each in cluster.nodes}
-    waves = in_waves(moves, free, random.randint(1, 4))
+    waves = divide_into_waves(moves, free, random.randint(1, 4))
     before = len(cluster.pods)
     if random.random() < 0.3 and cluster.pods:  # somebody else takes room meanwhile
         where = random.choice(cluster.nodes)

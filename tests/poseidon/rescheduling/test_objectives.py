@@ -12,7 +12,7 @@ from poseidon.kube.api.metadata import seconds
 from poseidon.manifests.loader import load_manifests
 from poseidon.rescheduling.objectives import Objective, ObjectiveOptions
 from poseidon.rescheduling.planning import plan_moves
-from poseidon.rescheduling.standing import standing
+from poseidon.rescheduling.standing import examine
 from tests.poseidon.offline.objects import node, pod, pod_group
 
 NOW = "2026-11-24T10:00:10Z"
@@ -286,8 +286,8 @@ def test_unless_it_is_said_pods_with_local_data_stay(tmp_path):
     now = seconds(NOW)
     assert now is not None
     manifests = load_manifests((str(path),))
-    found = standing(manifests, load_configuration(None), now)
-    left_behind = standing(manifests, load_configuration(None), now, local_data_may_go=True)
+    found = examine(manifests, load_configuration(None), now)
+    left_behind = examine(manifests, load_configuration(None), now, local_data_may_go=True)
     assert len(left_behind.prices) == 2
     [stays] = left_behind.prices.keys() - found.prices.keys()
     assert found.pods[stays].metadata.name == "p"

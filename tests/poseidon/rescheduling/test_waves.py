@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from poseidon.rescheduling.moves import PlannedMove, in_waves
+from poseidon.rescheduling.moves import PlannedMove, divide_into_waves
 from tests.support.effort import examples
 
 
@@ -26,25 +26,25 @@ def names(waves):
 
 def test_the_first_wave_is_one_move_and_the_others_are_full():
     moves = [move(f"p{index}", "a", "b", saves=10.0 - index) for index in range(5)]
-    found = in_waves(moves, room(a=0, b=9), at_once=2)
+    found = divide_into_waves(moves, room(a=0, b=9), at_once=2)
     assert names(found.waves) == [["p0"], ["p1", "p2"], ["p3", "p4"]]
 
 
 def test_a_pod_waits_until_another_has_left():
     moves = [move("comes", "a", "b", saves=20), move("leaves", "b", "c", saves=10)]
-    found = in_waves(moves, room(a=0, b=0, c=1), at_once=5)
+    found = divide_into_waves(moves, room(a=0, b=0, c=1), at_once=5)
     assert names(found.waves) == [["leaves"], ["comes"]]
 
 
 def test_pods_that_wait_for_each_other_stay():
     moves = [move("one", "a", "b"), move("two", "b", "a")]
-    found = in_waves(moves, room(a=0, b=0), at_once=5)
+    found = divide_into_waves(moves, room(a=0, b=0), at_once=5)
     assert (found.waves, len(found.left)) == ((), 2)
 
 
 def test_pods_of_one_controller_go_one_after_another():
     moves = [move(f"p{index}", "a", "b", controller="web") for index in range(3)]
-    assert names(in_waves(moves, room(a=0, b=9), at_once=5).waves) == [["p0"], ["p1"], ["p2"]]
+    assert names(divide_into_waves(moves, room(a=0, b=9), at_once=5).waves) == [["p0"], ["p1"], ["p2"]]
 
 
 @pytest.mark.parametrize("seed", range(examples(400)))
@@ -63,7 +63,7 @@ def test_nothing_is_overcommitted_at_any_moment(seed):
         for index in range(random.randint(1, 12))
     ]
     at_once = random.randint(1, 4)
-    found = in_waves(moves, free, at_once)
+    found = divide_into_waves(moves, free, at_once)
     made = [each for wave in found.waves for each in wave]
     assert Counter(each.pod for each in (*made, *found.left)) == Counter(each.pod for each in moves)
     left = {node: Counter(amounts) for node, amounts in free.items()}

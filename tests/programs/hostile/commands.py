@@ -24,7 +24,7 @@ from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
 from poseidon.live.cluster import read_cluster
 from poseidon.offline.cluster import build
-from poseidon.offline.refusals import tell
+from poseidon.offline.refusals import apply_events
 from protos.conventions.logs import one_line
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.firmament.server.driving import running_server
@@ -115,7 +115,7 @@ async def _told(url: str) -> tuple[list[pb.Event], list[str]]:
     configuration = load_configuration(None)
     cluster = build(manifests, configuration, time.time())
     events = list(cluster.state.snapshot())
-    tell(EmbeddedScheduler(configuration, time.time), cluster.state, events, is_live=True)
+    apply_events(EmbeddedScheduler(configuration, time.time), cluster.state, events, is_live=True)
     return list(cluster.state.event_stream.filter_refused(events)), list(manifests.set_aside)
 
 

@@ -23,10 +23,10 @@ from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
 from poseidon.live.cluster import read_cluster
 from poseidon.manifests.loader import ManifestError, Manifests, load_manifests
-from poseidon.offline.audit.make_audit import cures_of
+from poseidon.offline.audit.make_audit import find_cures_of_pods
 from poseidon.offline.cluster import build
 from poseidon.offline.evictability import running_pods
-from poseidon.offline.plan import plan_of
+from poseidon.offline.plan import schedule_pods
 from poseidon.rescheduling.objectives import Objective, ObjectiveOptions
 from poseidon.rescheduling.planning import plan_moves
 from protos.conventions.configuration_file import ConfigurationError
@@ -114,8 +114,8 @@ def live(folder: Path, seed: int, count: int, timing: Timing) -> None:
                 plan_moves(manifests, configuration, now, ObjectiveOptions(objective), 10)
             cluster = build(manifests, configuration, now)
             known = tuple(cluster.state.snapshot())
-            plan, running = plan_of(cluster, manifests), running_pods(cluster, manifests)
-            cures_of(manifests, configuration, now, known, running, plan, ["decent/large"])
+            plan, running = schedule_pods(cluster, manifests), running_pods(cluster, manifests)
+            find_cures_of_pods(manifests, configuration, now, known, running, plan, ["decent/large"])
         placed = {each.pod for each in plan.bindings}
         assert "decent/fits" in placed, f"after {drawn} objects of seed {seed}"
         assert not [*cluster.state.quarantine], f"after {drawn} objects of seed {seed}"

@@ -33,7 +33,7 @@ from poseidon.live.explain import explain_live
 from poseidon.live.shadow import Shadow
 from poseidon.manifests.loader import ManifestError
 from poseidon.offline.audit.make_audit import make_audit
-from poseidon.offline.refusals import tell
+from poseidon.offline.refusals import apply_events
 from poseidon.rescheduling.objectives import Objective, ObjectiveOptions
 from poseidon.rescheduling.planning import plan_moves
 from poseidon.ui.work.curing import propose_cures
@@ -199,7 +199,7 @@ async def test_so_it_is_with_a_support_bundle_but_not_with_files(tmp_path):
     sample = pb.Event(machine=pb.Machine(name=LONG))
     state = BridgeState(BridgeConfiguration(), frozenset())
     with pytest.raises(ManifestError) as caught:
-        tell(EmbeddedScheduler(load_configuration(None), time.time), state, [sample], is_live=False)
+        apply_events(EmbeddedScheduler(load_configuration(None), time.time), state, [sample], is_live=False)
     assert len(caught.value.lines) == 1
     assert caught.value.lines[0].startswith("Node xxx")
 
