@@ -18,7 +18,7 @@ logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 
 def _refuse_foreign(*names: str) -> None:
-    """Raise ``ImportError`` if a package that came with this one is another's: a folder, or another distribution.
+    """Raise ``ImportError`` if Python finds another package or folder of a name that belongs to this distribution.
 
     The names of its packages are plain words, so other distributions may have packages of these names (decision 0038).
     """

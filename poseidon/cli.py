@@ -1,4 +1,4 @@
-"""The ``poseidon`` command. See ``command_line`` for how it finds its sub-commands, and ends."""
+"""The ``poseidon`` command; ``command_line`` finds its sub-commands and ends it."""
 
 from __future__ import annotations
 

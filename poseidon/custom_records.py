@@ -1,7 +1,7 @@
-"""What a solver is to know, against what the current stream's solver has been sent; and records for models.
+"""Tracks what the solver has to know and what the current stream has sent it; and makes records of custom resources.
 
-Custom resources become typed records: followed, translated, and told to the solver. A new kind takes a struct to decode
-to, a function that makes a record of it, and an entry in ``custom_resources``.
+Custom resources are watched and sent to the solver as typed records for cost models. A new kind takes a struct to
+decode to, a function that makes a record of it, and an entry in ``custom_resources``.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _Key = tuple[str, str]
 
 
 class Outbox(Generic[K, V]):
-    """Desired values by key. The difference to what was last sent is taken, once: any order and any repetition of the
-    changes that led to it leaves the same.
+    """The values that the solver has to know, by key, and the differences to the values that were sent last.
 
-    Values are kept and compared, never changed: put another object for another value.
+    Only the latest values count, not how they came about. Values are kept and compared but must not be modified: put
+    another object for another value.
     """
 
     def __init__(self) -> None:
@@ -47,39 +47,39 @@ class Outbox(Generic[K, V]):
 
     @property
     def changed(self) -> bool:
-        """Whether something may have changed since the last call."""
+        """Whether there may be differences to send."""
         return bool(self._changed)
 
     def get(self, key: K) -> V | None:
-        """Return what the solver is to know under a key, or None."""
+        """Return the value that the solver has to know under a key, None if there is none."""
         return self._desired.get(key)
 
     def put(self, key: K, value: V) -> None:
-        """Have the solver know this; nothing changes if it is to know an equal value already."""
+        """Set the value under a key; an equal value changes nothing."""
         if key not in self._desired or self._desired[key] != value:
             self._desired[key] = value
             self._changed[key] = None
 
     def drop(self, key: K) -> None:
-        """Have the solver know nothing under a key any more."""
+        """Remove the value under a key."""
         if key in self._desired:
             del self._desired[key]
             self._changed[key] = None
 
     def begin_stream(self) -> None:
-        """Begin a stream, whose solver knows nothing yet."""
+        """Begin a stream: its solver knows nothing, so all values are sent again."""
         self._sent.clear()
         self._changed = dict.fromkeys(self._desired)
 
     def take_gone(self) -> list[K]:
-        """Return the keys that have been sent and are gone, once."""
+        """Return, once, the keys whose values were sent and are removed."""
         gone = [key for key in self._changed if key not in self._desired]
         for key in gone:
             del self._changed[key]
         return [key for key in gone if self._sent.pop(key, None) is not None]
 
     def take_changed(self) -> list[tuple[K, V]]:
-        """Return what is new to the solver, or other than what it was sent last, once."""
+        """Return, once, the keys and values that are new, or differ from what was sent last."""
         changed = [(key, self._desired[key]) for key in self._changed if key in self._desired]
         self._changed = {key: None for key in self._changed if key not in self._desired}
         news = [(key, value) for key, value in changed if key not in self._sent or self._sent[key] != value]
@@ -88,19 +88,19 @@ class Outbox(Generic[K, V]):
 
 
 class NameIndex:
-    """Names of objects by uid. The late end of an object does not end its namesake, which has another uid."""
+    """Names of objects by uid. A late deletion of an object does not remove a new object with the same name."""
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
         self._uids: dict[str, str] = {}
 
     def put(self, uid: str, name: str) -> None:
-        """Note that this object has the name now, whichever had it before."""
+        """Give a name to an object (uid); the former object of this name loses it."""
         self._names[uid] = name
         self._uids[name] = uid
 
     def remove(self, uid: str) -> str:
-        """Forget an object. Returns its name, or "" when it was unknown or a namesake has taken its place."""
+        """Remove an object (uid); return its name, "" if it was unknown or another object has the name now."""
         name = self._names.pop(uid, "")
         if self._uids.get(name) != uid:
             return ""
@@ -109,7 +109,7 @@ class NameIndex:
 
 
 class Reading(NamedTuple):
-    """A record out of an object: its name and payload, and what is wrong with the object."""
+    """The record made of an object: name, payload, and the object's defects."""
 
     name: str
     payload: bytes
@@ -118,7 +118,10 @@ class Reading(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CustomResource(Generic[T]):
-    """What becomes records of one kind. ``resources``: the API versions of the objects, the preferred one first."""
+    """A kind of records, and the objects that these are made of.
+
+    ``resources``: the objects' API versions, the preferred version first; ``read``: makes a record of an object.
+    """
 
     kind: str
     resources: tuple[Resource[T], ...]
@@ -126,10 +129,10 @@ class CustomResource(Generic[T]):
 
 
 class CustomRecords:
-    """Records by kind and name, with the changes that the current stream has not been told yet.
+    """Records by kind and name, and their changes that the current stream has not sent yet.
 
-    An object that is served in several versions gives one record, that of the preferred version that is followed. An
-    object that replaces another one of the same name has another uid.
+    An object that is served in several versions gives one record, from the preferred version that is watched. A new
+    object with the name of a former object has another uid.
     """
 
     def __init__(self) -> None:
@@ -142,7 +145,7 @@ class CustomRecords:
         return len(self._payloads)
 
     def taker(self, custom: CustomResource[T], version: int) -> Callable[[Sequence[Change[T]]], None]:
-        """Return what takes the changes of ``custom.resources[version]``."""
+        """Return the handler of changes of ``custom.resources[version]``."""
 
         def take_changes(changes: Sequence[Change[T]]) -> None:
             for change in changes:
@@ -154,13 +157,13 @@ class CustomRecords:
         return take_changes
 
     def tell(self, kind: str, name: str, payload: bytes | None) -> None:
-        """Take a record that is made elsewhere, None if it is gone."""
+        """Set a record that is made elsewhere; None removes it."""
         key = (kind, name)
         if payload is None:
             self._payloads.pop(key, None)
         else:
             self._payloads[key] = {0: ("", payload)}
-        self._settle(key)
+        self._update(key)
 
     def _put(self, custom: CustomResource[T], version: int, uid: str, found: T) -> None:
         reading = custom.read(found)
@@ -171,8 +174,8 @@ class CustomRecords:
             self._remove(custom.kind, version, uid)
         self._key_of[custom.kind, version, uid] = key
         self._payloads.setdefault(key, {})[version] = (uid, reading.payload)
-        self._settle(key)
-        self._complain(key, reading.defects)
+        self._update(key)
+        self._log_defects(key, reading.defects)
 
     def _remove(self, kind: str, version: int, uid: str) -> None:
         key = self._key_of.pop((kind, version, uid), None)
@@ -183,18 +186,18 @@ class CustomRecords:
         if not versions:
             del self._payloads[key]
             self._complaints.pop(key, None)
-        self._settle(key)
+        self._update(key)
 
-    def _settle(self, key: _Key) -> None:
-        """Have the solver know the payload of the preferred version."""
+    def _update(self, key: _Key) -> None:
+        """Set the payload of a record to that of the preferred version."""
         versions = self._payloads.get(key)
         if versions is None:
             self._outbox.drop(key)
         else:
             self._outbox.put(key, versions[min(versions)][1])
 
-    def _complain(self, key: _Key, defects: Sequence[Defect]) -> None:
-        """Log what is wrong with an object, each defect once as long as it lasts."""
+    def _log_defects(self, key: _Key, defects: Sequence[Defect]) -> None:
+        """Log the defects of an object, each once as long as it lasts."""
         found = tuple(str(defect) for defect in defects)
         for text in found:
             if text not in self._complaints.get(key, ()):
@@ -202,11 +205,11 @@ class CustomRecords:
         self._complaints[key] = found
 
     def complaints(self, kind: str) -> dict[str, tuple[str, ...]]:
-        """Return what is wrong with the objects of a kind, by their records' names."""
+        """Return the defects of a kind's objects, by the name of the record."""
         return {name: found for (of_kind, name), found in self._complaints.items() if of_kind == kind}
 
     def forget_told(self) -> None:
-        """Begin a stream: its solver knows no record."""
+        """Begin a stream: its solver knows no record, so all are sent again."""
         self._outbox.begin_stream()
 
     @property
@@ -215,7 +218,7 @@ class CustomRecords:
         return self._outbox.changed
 
     def take_events(self) -> list[pb.Event]:
-        """Return the records that are new to the solver, have changed, or are gone, once."""
+        """Return, once, the events of records that are new, changed or gone."""
         gone = [pb.Event(record_removed=_address(key)) for key in self._outbox.take_gone()]
         changed = self._outbox.take_changed()
         return [

@@ -1,7 +1,7 @@
-"""The solver inside this process: the one module of poseidon that imports firmament, and only on use.
+"""The solver inside this process; the only module of poseidon that imports firmament, and only when used.
 
-Everything passes through the messages of the protocol, as between the two processes, so that offline commands
-exercise the same translation as the bridge.
+All events and results pass through the messages of the protocol, so that offline commands use the same translation as
+the bridge.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from protos.firmament.v1 import scheduler_pb2 as pb
 
 _TRIAL_LOOKS = 400_000_000
-"""Work that a round of trials does at once, in looks at machines: about ten seconds of one core."""
+"""Limit on the work of a trial round, in evaluations of machines: about ten seconds of one core."""
 
 _NO_CLASSES: Mapping[str, type] = MappingProxyType({})
 
@@ -44,25 +44,25 @@ _NO_CLASSES: Mapping[str, type] = MappingProxyType({})
 def load_configuration(path: Path | None) -> BridgeConfiguration:
     """Read and check both parts of a configuration file, None for the defaults. Raises ``ConfigurationError``.
 
-    What is returned is the solver's part as well, which ``EmbeddedScheduler`` takes.
+    The result includes the solver's part, which ``EmbeddedScheduler`` needs.
     """
-    return load_part(path, _whole(), _faults)
+    return load_part(path, _document_class(), _faults)
 
 
 def check_configuration(
     document: Mapping[str, Any], where: str, classes: Mapping[str, type]
 ) -> BridgeConfiguration:
-    """Check a configuration that is read already, as ``load_configuration`` does.
+    """Check a configuration that was read before, as ``load_configuration`` does.
 
-    ``classes``: of cost models that it may name though no package that is installed has them, by name.
+    ``classes``: by name, cost models that the configuration may use although no installed package has them.
     """
-    found = check_part(document, where, _whole(), partial(_faults, classes=classes))
+    found = check_part(document, where, _document_class(), partial(_faults, classes=classes))
     found.bring_classes(classes)
     return found
 
 
 def _faults(document: Mapping[str, Any], classes: Mapping[str, type] = _NO_CLASSES) -> Iterator[str]:
-    """Yield what models say of their arguments; where they say nothing, what the bridge does."""
+    """Yield the faults that models find in their arguments; if there are none, the faults that the bridge finds."""
     from firmament.configuration.document import model_faults
 
     said = list(model_faults(document, classes))
@@ -70,38 +70,38 @@ def _faults(document: Mapping[str, Any], classes: Mapping[str, type] = _NO_CLASS
 
 
 def configuration_schema() -> dict[str, Any]:
-    """Return the JSON Schema of a configuration file, made of the models that check both parts."""
-    return schema_of(_whole())
+    """Return the JSON Schema of a configuration file, made from the models that check both parts."""
+    return schema_of(_document_class())
 
 
-def _whole() -> type[Any]:
-    """Return the model of both parts of the configuration."""
+def _document_class() -> type[Any]:
+    """Return the model (pydantic class) of both parts of the configuration."""
     from firmament.configuration.document import SchedulerConfiguration
 
     class Whole(BridgeConfiguration, SchedulerConfiguration):
-        """Both parts."""
+        """Both parts of the configuration."""
 
     return Whole
 
 
-def _core(configuration: Document) -> CoreConfiguration:
-    """Return the solver's part of a configuration, with its models. Raises ``ConfigurationError``."""
+def _build_core(configuration: Document) -> CoreConfiguration:
+    """Return the solver's part of a configuration, with its cost models built. Raises ``ConfigurationError``."""
     from firmament.configuration.document import SchedulerConfiguration, build_core
 
     assert isinstance(configuration, SchedulerConfiguration)
     return build_core(configuration)
 
 
-def _give_way_to_none(core: CoreConfiguration) -> CoreConfiguration:
-    """Return a configuration for rounds in which no other tenants wait, so that they may do many times as much at once.
+def _raise_work_limit(core: CoreConfiguration) -> CoreConfiguration:
+    """Return the configuration with a far higher limit of work per round, as trials make no other tenants wait.
 
-    What a round puts off has no place in a trial, which asks about the tasks of many machines together.
+    A trial decides about the tasks of many machines together, so its round must not put tasks off.
     """
     return replace(core, options=replace(core.options, namespace_looks=_TRIAL_LOOKS))
 
 
-def _scheduler(core: CoreConfiguration, clock: Callable[[], float]) -> Scheduler:
-    """Return a scheduler as the solver has it, solving with OR-Tools."""
+def _make_scheduler(core: CoreConfiguration, clock: Callable[[], float]) -> Scheduler:
+    """Return a new scheduler that solves with OR-Tools."""
     from firmament.core.scheduler import Scheduler
     from firmament.solvers.ortools_solver import OrToolsSolver
 
@@ -111,10 +111,10 @@ def _scheduler(core: CoreConfiguration, clock: Callable[[], float]) -> Scheduler
 
 
 class EmbeddedTrials:
-    """Tries what would become of a cluster's tasks elsewhere: see ``firmament.core.rescheduling``.
+    """Tries moves of a cluster's tasks, and changes for waiting tasks: see ``firmament.core.rescheduling``.
 
-    ``events`` describe the cluster; ``goes``: uids of tasks that end with their machine; ``placed``: uid -> machine,
-    tasks that wait in them and are taken to be there.
+    ``events`` describe the cluster; ``goes``: uids of tasks that end with their machine; ``placed``: uid -> machine of
+    tasks that wait in ``events`` and count as placed there.
     """
 
     def __init__(
@@ -130,16 +130,16 @@ class EmbeddedTrials:
         from firmament.wire.events import events_from_proto
 
         known = [part for each in events_from_proto(events) for part in _keep_placed(each, placed or {})]
-        self._scheduler = _scheduler(_give_way_to_none(_core(configuration)), clock)
+        self._scheduler = _make_scheduler(_raise_work_limit(_build_core(configuration)), clock)
         self._trials = Trials(self._scheduler, known, goes)
         self._waiting = Waiting(self._trials, known)
 
     def cures(self, uids: Collection[str], tries: int, most: int) -> dict[str, tuple[Cure, ...]]:
-        """Return what would let tasks that wait have a place, as ``Waiting.cures`` does."""
+        """Return changes that would give waiting tasks a machine, by uid, as ``Waiting.cures`` does."""
         return self._waiting.cures(uids, tries=tries, most=most)
 
     def find_room(self, uids: Sequence[str], tries: int) -> GangRoom | None:
-        """Return the moves that give one of the tasks that wait a place, as ``Waiting.find_room`` does."""
+        """Return moves that make room for one of the waiting tasks, as ``Waiting.find_room`` does."""
         return self._waiting.find_room(uids, tries)
 
     def cheaper(self, prices: Mapping[str, float], move_price: float, most: int | None) -> MovePlan:
@@ -147,14 +147,14 @@ class EmbeddedTrials:
         return cheaper_moves(self._scheduler, prices, move_price, most)
 
     def frontier(self, prices: Mapping[str, float], points: int) -> tuple[CostPoint, ...]:
-        """Return what any number of moves could save; ``prices`` as above."""
+        """Return what a given number of moves could save, at ``points`` numbers; ``prices``: as for ``cheaper``."""
         from firmament.core.rescheduling.plan_moves import cost_frontier
         from firmament.solvers.ortools_solver import OrToolsSolver
 
         return cost_frontier(self._scheduler, prices, points, OrToolsSolver(lazy=True))
 
     def rehearse(self, waves: Iterable[Mapping[str, str]], cordoned: Iterable[str]) -> set[str]:
-        """Return the tasks that do not get their targets, as ``Trials.rehearse`` does: the last that is tried."""
+        """Return the tasks that do not get their targets, as ``Trials.rehearse`` does; no other trial may follow."""
         return self._trials.rehearse(waves, cordoned)
 
     def consolidate(
@@ -164,9 +164,9 @@ class EmbeddedTrials:
         budget: int | None,
         note: Callable[[int], None] = lambda _: None,
     ) -> Consolidation:
-        """Return which of the ``candidates`` can be emptied together, after at most so many ``tries``.
+        """Return which ``candidates`` can be emptied together by at most ``budget`` moves, None for any number.
 
-        Tasks that wait come first. ``note`` is told how many tries have been made.
+        Waiting tasks come first. ``tries``: how many choices are tried at most; ``note``: receives the number of tries.
         """
         from firmament.core.rescheduling.consolidation import UNLIMITED, consolidate
 
@@ -184,9 +184,9 @@ class EmbeddedTrials:
 def cheaper_moves(
     scheduler: Scheduler, prices: Mapping[str, float], move_price: float, most: int | None
 ) -> MovePlan:
-    """Return moves that lower costs, of tasks with ``prices`` (uid -> points), each for ``move_price`` more.
+    """Return at most ``most`` moves (None: any number) that lower costs by more than their price.
 
-    At most ``most`` moves are made, None for any number.
+    ``prices``: uid -> points, the price of moving each task that may move; ``move_price``: points added to each.
     """
     from firmament.core.rescheduling.plan_moves import PlanOptions, plan_moves
     from firmament.solvers.ortools_solver import OrToolsSolver
@@ -196,7 +196,7 @@ def cheaper_moves(
 
 
 def _keep_placed(event: Event, placed: Mapping[str, str]) -> Iterator[Event]:
-    """Yield an event with those of its tasks on machines that are ``placed``."""
+    """Yield an event with its tasks that are ``placed`` (uid -> machine) bound to their machines."""
     from firmament.core.events import TasksBound, TasksSubmitted
 
     if not isinstance(event, TasksSubmitted) or placed.keys().isdisjoint(event.uids):
@@ -215,30 +215,30 @@ def _keep_placed(event: Event, placed: Mapping[str, str]) -> Iterator[Event]:
 class EmbeddedScheduler:
     """A scheduler of one cluster in this process, solving with OR-Tools.
 
-    ``clock`` returns seconds since the epoch; rounds are timed by the machine's own. Raises
+    ``clock`` returns seconds since the epoch; the duration of rounds is measured by the machine's clock. Raises
     ``ConfigurationError`` if a cost model refuses its arguments.
     """
 
     def __init__(self, configuration: Document, clock: Callable[[], float]) -> None:
-        core = _core(configuration)
-        self._scheduler, self._clock = _scheduler(core, clock), clock
+        core = _build_core(configuration)
+        self._scheduler, self._clock = _make_scheduler(core, clock), clock
         self._first: Snapshot | None = None
         self._last: tuple[Snapshot, Placement, RoundResult] | None = None
         self.needs = frozenset(core.words)
-        """What the models look at, in the words of ``Welcome``."""
+        """What the cost models read, in the words of ``Welcome``."""
         self.put_off = 0
-        """How many tasks the last round left out that take part in one that follows."""
+        """How many tasks the last round has put off to a later round."""
         self.notes: list[str] = []
-        """What models have remarked on bad input, each once."""
+        """Remarks of cost models on bad input, each once."""
 
     def apply(self, events: Iterable[pb.Event]) -> None:
-        """Apply events as one step; raises ``ValueError`` for a malformed one, a fault of the translation."""
+        """Apply events as one step. Raises ``ValueError`` for a malformed event: a fault of the translation."""
         from firmament.wire.events import events_from_proto
 
         self._scheduler.apply(events_from_proto(events))
 
     def list_refused(self, events: Iterable[pb.Event]) -> list[tuple[int, str]]:
-        """Return which events are malformed by themselves, and why; nothing is applied."""
+        """Return (index, reason) of events that are malformed by themselves; nothing is applied."""
         from firmament.core.events import InvalidEventError
         from firmament.wire.events import event_from_proto
 
@@ -255,7 +255,7 @@ class EmbeddedScheduler:
         return self._scheduler.next_round_in() == 0.0
 
     def next_round_in(self) -> float | None:
-        """Return the seconds after which a round could place something: 0.0 for now, None for not without events."""
+        """Return the seconds until a round could place something: 0.0 for now, None for never without events."""
         return self._scheduler.next_round_in()
 
     def run_round(
@@ -263,8 +263,8 @@ class EmbeddedScheduler:
     ) -> pb.RoundResult:
         """Run one round; its placements are assumed until they are reported.
 
-        Not ``whole``: a few plain tasks may be placed without a network. ``meanwhile`` is called before the round takes
-        effect: what it applies has happened during the solve.
+        If not ``whole``, a few plain tasks may be placed without a network. ``meanwhile`` is called before the round
+        takes effect; events that it applies count as having come during the solve.
         """
         from firmament.wire.rounds import round_to_proto
 
@@ -280,7 +280,7 @@ class EmbeddedScheduler:
         return round_to_proto(result)
 
     def round_flow(self) -> pb.RoundFlow:
-        """Return what the flow of the last round with tasks came to, with uids, as ``DescribeFlow`` does."""
+        """Return the flow of the last round with tasks, with uids, as ``DescribeFlow`` does."""
         from firmament.core.round_flow.assembly import RoundSummary, first_tasks, snapshot_flow
         from firmament.wire.rounds import flow_to_proto
 
@@ -292,9 +292,9 @@ class EmbeddedScheduler:
         return flow_to_proto((RoundSummary(result.round, self._clock(), result.stats, 0), flow))
 
     def draw_network(self, title: str) -> str:
-        """Return an SVG of the network of the first round with tasks, with its cheapest flow; raises ``ValueError``.
+        """Return an SVG of the network of the first round with tasks, with its cheapest flow.
 
-        That is for a network that is too large to be drawn, or none.
+        Raises ``ValueError`` if the network is too large to be drawn, or if no round had tasks.
         """
         from firmament.pictures.rounds import draw_round
         from firmament.solvers.ortools_solver import OrToolsSolver
@@ -304,14 +304,14 @@ class EmbeddedScheduler:
         return draw_round(self._first, OrToolsSolver(lazy=True), title)
 
     def report(self, reports: Iterable[pb.BindingReport]) -> None:
-        """Report what has become of decisions."""
+        """Report to the scheduler what has become of its decisions."""
         from firmament.wire.events import reports_from_proto
         from protos.firmament.v1.scheduler_pb2 import BindingReports
 
         self._scheduler.report(reports_from_proto(BindingReports(reports=reports)))
 
     def explain(self, uid: str) -> pb.Explanation:
-        """Return the verdicts on one task; raises ``KeyError`` for an unknown one."""
+        """Return the verdicts of all machines on a task. Raises ``KeyError`` for an unknown task."""
         from firmament.wire.rounds import explanation_to_proto
 
         explanation = self._scheduler.explain(uid)
@@ -319,7 +319,7 @@ class EmbeddedScheduler:
         return explanation_to_proto(explanation)
 
     def iter_broken_rules(self) -> Iterator[tuple[str, str, str]]:
-        """Yield uid, machine and reason of tasks that run where rules about machines refuse them now."""
+        """Yield (uid, machine, reason) of tasks that run on machines that would refuse them now."""
         yield from self._scheduler.iter_broken_rules()
 
     def cheaper(self, prices: Mapping[str, float], move_price: float, most: int | None) -> MovePlan:
@@ -327,7 +327,7 @@ class EmbeddedScheduler:
         return cheaper_moves(self._scheduler, prices, move_price, most)
 
     def hot(self, thresholds: Mapping[str, float]) -> Iterator[tuple[str, str, float]]:
-        """Yield machine, resource and percent where more is in use, by the last reports, than ``thresholds`` say."""
+        """Yield (machine, resource, percent) where more is in use than ``thresholds``: percent by resource."""
         known = self._scheduler.get_measured()
         for name, most in thresholds.items():
             if name in known.resources:
@@ -338,26 +338,26 @@ class EmbeddedScheduler:
                         yield machine, name, float(use) * 100.0 / max(float(offered), 1.0)
 
     def relieve(self, movable: Collection[str], thresholds: Mapping[str, float], most: int) -> Relief:
-        """Return moves off hot machines, as ``relieve`` does; the moves are made here."""
+        """Return moves off hot machines, as ``relieve`` does; this scheduler then has the tasks on their targets."""
         from firmament.core.rescheduling.relief import relieve
 
         return relieve(self._scheduler, movable, thresholds, most)
 
     def tasks(self) -> Iterator[pb.TaskState]:
-        """Yield every task and where it stands."""
+        """Yield the state of every task."""
         from firmament.wire.rounds import task_state_to_proto
 
         return map(task_state_to_proto, self._scheduler.task_states())
 
     def machines(self) -> Iterator[pb.MachineState]:
-        """Yield every machine and what is free on it."""
+        """Yield the state of every machine, with its free amounts."""
         from firmament.wire.rounds import machine_state_to_proto
 
         return map(machine_state_to_proto, self._scheduler.machine_states())
 
 
 def replay_round_flow(files: Mapping[str, bytes]) -> pb.RoundFlow:
-    """Return the flow of a round that a solver has saved, decided again; ``files`` by name. Raises ``ValueError``."""
+    """Decide a saved round again (``files`` by name) and return its flow. Raises ``ValueError``."""
     from firmament.artefacts import ArtefactError
     from firmament.artefacts.replaying import replay_flow
     from firmament.artefacts.saving import decode_round

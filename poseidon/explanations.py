@@ -1,4 +1,4 @@
-"""What is said of a pod and every node: whether it may run there, why not, and what each model would charge."""
+"""Explanations of a pod: for every node, whether the pod may run there, why not, and what each model would charge."""
 
 from __future__ import annotations
 
@@ -12,14 +12,12 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 
 
 class UnknownPodError(LookupError):
-    """There is nothing to explain: the pod is not in the input, or has ended. The message says which."""
+    """The pod cannot be explained: it is not in the input, or has ended. The message says which."""
 
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """One model's say: its native figure, its 0..100 score (None: it has none), the points it charges, and lines for
-    people.
-    """
+    """A model's verdict: raw figure, score (0 to 100, None without one), points charged, and lines for people."""
 
     feasible: bool
     raw: float
@@ -30,18 +28,18 @@ class Charge:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether the pod may use a node, the root cause first if not, and what every model charges."""
+    """Whether a pod may use a node, why not (the root cause first), and what every model charges."""
 
     feasible: bool
     reasons: tuple[str, ...]
     cost: float
     models: Mapping[str, Charge]
     lacks_only_room: bool = False
-    """It is refused for nothing but resources: fewer pods on it would do."""
+    """The node refuses the pod only for lack of resources, so fewer pods on it would help."""
 
 
 class PodOutcome(StrEnum):
-    """What becomes of a pod: it runs, a round places it, or would once others are gone, or it goes on waiting."""
+    """What becomes of a pod: it runs, a round places it, a round places it once victims are gone, or it waits."""
 
     RUNS = "running"
     PLACED = "placed"
@@ -51,8 +49,10 @@ class PodOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PodStanding:
-    """``node``: where the pod runs, or which one a round now gives it, "" for none, once the pods of ``after`` are gone
-    or bound; ``reason``: why it goes on waiting. ``group``: how far its group is; None if it has none.
+    """What a round now does with a pod.
+
+    ``node``: the node on which the pod runs or that the round gives it, "" for none; ``after``: pods that have to be
+    gone or bound first; ``reason``: why the pod waits; ``group``: the state of its group, None if it has none.
     """
 
     outcome: PodOutcome
@@ -64,7 +64,7 @@ class PodStanding:
 
 @dataclass(frozen=True, slots=True)
 class Margin:
-    """The cheapest of all other feasible nodes is ``than``; it costs the pod ``by`` points more, negative: less."""
+    """The cheapest other feasible node, ``than``, costs the pod ``by`` points more (negative: less)."""
 
     than: str
     by: float
@@ -72,7 +72,7 @@ class Margin:
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """What would give a pod that waits a place: a line for people, commands to copy, and the documented JSON object."""
+    """A change that would give a waiting pod a node: a line for people, commands to copy, and JSON."""
 
     text: str
     commands: tuple[str, ...]
@@ -81,7 +81,7 @@ class Remedy:
 
 @dataclass(frozen=True, slots=True)
 class PodExplanation:
-    """The answer of an explanation."""
+    """The explanation of a pod."""
 
     pod: str
     """Name of the pod, ``namespace/name``."""
@@ -92,19 +92,19 @@ class PodExplanation:
     warnings: tuple[str, ...]
     """Lines for people about the input."""
     outlook: tuple[str, ...] = ()
-    """What a round now would not do for a waiting pod, and how far its group is."""
+    """Lines for people on what else a round does with the pod, why it waits, and the state of its group."""
     standing: PodStanding | None = None
     """What a round now does with the pod, None if unknown."""
     cures: tuple[Remedy, ...] = ()
-    """Changes that would give it a place."""
+    """Changes that would give the pod a node."""
 
     @property
     def chosen(self) -> str:
-        """The node that the pod is on, or gets; "" for none."""
+        """The node that the pod is on or gets, "" for none."""
         return self.node if self.standing is None else self.standing.node
 
     def margin(self) -> Margin | None:
-        """Return by how much the pod's node is better than the next; None if it has none, or there is no other."""
+        """Return by how much the pod's node is cheaper than the next; None without a node, or without another node."""
         own = self.nodes.get(self.chosen)
         others = [
             (each.cost, name) for name, each in self.nodes.items() if each.feasible and name != self.chosen
@@ -136,7 +136,7 @@ def _unknown(node: str) -> PodStanding:
 
 
 def headline(explanation: PodExplanation) -> tuple[str, ...]:
-    """Return what becomes of a pod and how many nodes are feasible, in sentences."""
+    """Return sentences on what becomes of a pod and how many nodes are feasible."""
     feasible, total = sum(each.feasible for each in explanation.nodes.values()), len(explanation.nodes)
     counted = format_feasible(feasible, total, "node")
     name, standing = explanation.pod, explanation.standing
@@ -165,7 +165,7 @@ def conditions(pods: Iterable[str]) -> str:
 
 
 def _charge(explanation: PodExplanation) -> str:
-    """Return what the pod's node costs it, and what the next one would."""
+    """Return a phrase on what the pod's node costs, and by how much the next node differs."""
     own = explanation.nodes.get(explanation.chosen)
     if own is None or not own.feasible:
         return ""
@@ -182,7 +182,7 @@ def _charge(explanation: PodExplanation) -> str:
 
 
 def read_verdicts(explanation: pb.Explanation) -> dict[str, Verdict]:
-    """Return what a solver says of each node, by name."""
+    """Return a solver's verdicts by name of the node."""
     return {
         each.machine: Verdict(
             feasible=each.feasible,
@@ -223,6 +223,6 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
 
 
 def plain(figure: float) -> float:
-    """Return a whole figure as an integer, any other one without the noise of its last digits."""
+    """Return a whole figure as an integer, another figure rounded to six decimals."""
     rounded = round(figure, 6)
     return int(rounded) if rounded.is_integer() else rounded

@@ -1,4 +1,4 @@
-"""The Python interface: what ``poseidon plan``, ``explain`` and ``audit`` do, for programs and notebooks.
+"""The Python interface: does what ``poseidon plan``, ``explain`` and ``audit`` do, for programs and notebooks.
 
     from poseidon import plan
     made = plan("nodes.yaml", "pods.yaml")

@@ -1,4 +1,4 @@
-"""``plan``, ``explain`` and ``audit``."""
+"""The functions ``plan``, ``explain`` and ``audit`` of the Python interface."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from types import MappingProxyType
 from typing import Any
 
 from poseidon.api.errors import input_errors
-from poseidon.api.reading import Config, Model, read_or_take
+from poseidon.api.reading import Config, Model, get_cluster
 from poseidon.api.results import AuditResult, ExplainResult, PlanResult
 
 HOT: Mapping[str, float] = MappingProxyType({"cpu": 80.0, "memory": 90.0})
-"""From which percent of use on a node is hot."""
+"""By resource, the percentage of use at which a node counts as hot."""
 
 
 def plan(
@@ -32,13 +32,13 @@ def plan(
 
     Args:
         objects: the cluster; see ``read``, also for ``config``, ``models``, ``now``, ``kustomize`` and ``strict``.
-        scheduler_names: schedule only pods of these ``spec.schedulerName``; none: all that wait.
-        move_cost: also say which running pods should move, if each saves so many points; None: none moves.
+        scheduler_names: schedule only pods with these values of ``spec.schedulerName``; empty: all waiting pods.
+        move_cost: also say which running pods should move, if each move saves so many points; None: no pod moves.
     """
     from poseidon.offline.plan import make_plan
 
     options = {"config": config, "models": models, "now": now, "kustomize": kustomize, "strict": strict}
-    cluster, unseen = read_or_take(objects, options)
+    cluster, unseen = get_cluster(objects, options)
     with input_errors():
         made = make_plan(
             cluster.manifests, cluster.configuration, cluster.now, frozenset(scheduler_names), move_cost
@@ -67,7 +67,7 @@ def explain(
     from poseidon.offline.explain import explain_pod
 
     options = {"config": config, "models": models, "now": now, "kustomize": kustomize, "strict": strict}
-    cluster, unseen = read_or_take(objects, options)
+    cluster, unseen = get_cluster(objects, options)
     name = pod if "/" in pod else f"default/{pod}"
     with input_errors():
         explained = explain_pod(cluster.manifests, cluster.configuration, cluster.now, name)
@@ -88,23 +88,23 @@ def audit(
     kustomize: Sequence[str | Path] = (),
     strict: bool = False,
 ) -> AuditResult:
-    """Say which nodes moves could free, which hold too much, which pods wait and what would place them.
+    """Say which nodes moves could free, which nodes hold too much, which pods wait and what would place them.
 
     Takes the arguments of ``read``, or what it has returned. Raises ``InputError`` for input that cannot be used.
 
     Args:
         objects: the cluster; see ``read``, also for ``config``, ``models``, ``now``, ``kustomize`` and ``strict``.
-        tries: how often a choice of nodes is tried, each by rounds of the solver.
+        tries: how many choices of nodes to free are tried at most, each by rounds of the solver.
         most_moves: how many pods may move; None: any number.
-        move_cost: points that a move has to save to be worth it.
-        hot: by resource, from which percent of measured use a node is hot.
-        local_data_may_go: move pods with emptyDir or hostPath volumes, too.
-        note: is told what is being done, for people who wait.
+        move_cost: points that a move has to save.
+        hot: by resource, the percentage of measured use at which a node counts as hot.
+        local_data_may_go: also move pods with emptyDir or hostPath volumes.
+        note: receives lines about the progress, for people.
     """
     from poseidon.offline.audit.make_audit import make_audit
 
     options = {"config": config, "models": models, "now": now, "kustomize": kustomize, "strict": strict}
-    cluster, unseen = read_or_take(objects, options)
+    cluster, unseen = get_cluster(objects, options)
     with input_errors():
         made = make_audit(
             cluster.manifests,

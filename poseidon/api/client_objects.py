@@ -1,4 +1,4 @@
-"""Objects of Kubernetes clients as dictionaries, such as a file would hold; no client is loaded for that."""
+"""Turns objects of Kubernetes clients into dictionaries as files contain them, without importing a client."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ _CLASS = re.compile(r"(V\d+(?:(?:alpha|beta)\d+)?)(\w+)")
 
 
 def is_object(given: Any) -> bool:
-    """Return whether this is one object or a list of objects that says so itself, and not a Python list of them."""
+    """Return whether a value is an object or a List object of Kubernetes, not a Python list of objects."""
     return isinstance(given, Mapping) or _is_model(given) or callable(getattr(given, "to_dict", None))
 
 
 def is_held(given: Any) -> bool:
-    """Return whether a cluster holds an object, or a list of them: what is read with a client has a version."""
+    """Return whether an object, or a List, was read from a cluster with a client: then it has a resource version."""
     metadata = getattr(given, "metadata", None) if _is_model(given) else None
     return bool(getattr(metadata, "resource_version", None))
 
 
 def as_plain(given: Any) -> Any:
-    """Return dictionaries, lists and texts that share nothing with what is given.
+    """Return a value as new dictionaries, lists and texts.
 
-    Models get the API version and kind that their classes stand for; times become text.
+    Models of clients get the API version and kind of their classes; times become text.
     """
     plain = given
     if isinstance(given, Mapping):
@@ -44,7 +44,7 @@ def as_plain(given: Any) -> Any:
 
 
 def _plain_time(given: date) -> str:
-    """Return a time as the API writes it; one without a zone is taken as UTC."""
+    """Return a time as the API writes it; a time without a zone counts as UTC."""
     if not isinstance(given, datetime):
         return given.isoformat()
     moment = given if given.tzinfo else given.replace(tzinfo=UTC)
@@ -52,7 +52,7 @@ def _plain_time(given: date) -> str:
 
 
 def _is_model(given: Any) -> bool:
-    """Return whether this is a model of the official client, or of kubernetes_asyncio, which is generated alike."""
+    """Return whether a value is a model of the official client or of kubernetes_asyncio."""
     return hasattr(type(given), "openapi_types") and hasattr(type(given), "attribute_map")
 
 
@@ -72,7 +72,7 @@ def _plain_model(model: Any) -> dict[str, Any]:
 
 
 def _find_group(kind: str) -> str:
-    """Return the group of a built-in kind, "" for those of the core, or that are not read."""
+    """Return the API group of a built-in kind, "" for the core group and for kinds that are not read."""
     groups = [group for group, name in BY_NAME if name == kind]
     built_in = [each for each in groups if "." not in each or each.endswith(".k8s.io")]
     return built_in[0] if built_in else ""

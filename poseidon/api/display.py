@@ -1,4 +1,4 @@
-"""How answers look in notebooks and on terminals."""
+"""Shows answers in notebooks and on terminals."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _HEIGHT = 620
 
 
 def frame_page(sentence: str, page: str) -> str:
-    """Return a sentence and a page of one file in a frame.
+    """Return HTML with a sentence and, in a frame, a self-contained page.
 
-    The page is in the frame's address, so that its styles and scripts keep apart from the notebook's. Where frames are
-    not shown, as by hosts of repositories, the sentence stays.
+    The page is in the frame's address, which keeps its styles and scripts apart from the notebook's. Where frames are
+    not shown, as on hosts of repositories, the sentence remains.
     """
     address = f"data:text/html;base64,{b64encode(page.encode()).decode()}"
     size = f'width="100%" height="{_HEIGHT}" style="border:0"'

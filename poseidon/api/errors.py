@@ -1,4 +1,4 @@
-"""What the Python interface raises for input that it cannot use."""
+"""Errors of the Python interface for input that it cannot use."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from poseidon.manifests.loader import ManifestError
 
 
 class InputError(ValueError):
-    """Input that cannot be used. ``lines`` are what a command would print: place, fault, remedy."""
+    """Input that cannot be used. ``lines``: place, fault and remedy, as a command would print them."""
 
     def __init__(self, lines: Iterable[str]) -> None:
         self.lines = tuple(lines)
@@ -18,7 +18,7 @@ class InputError(ValueError):
 
 @contextmanager
 def input_errors() -> Iterator[None]:
-    """Raise ``InputError`` for what is found to be wrong only once the cluster is looked at as a whole."""
+    """Turn a ``ManifestError`` of the enclosed code into an ``InputError``."""
     try:
         yield
     except ManifestError as error:

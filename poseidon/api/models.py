@@ -1,4 +1,4 @@
-"""Cost models that a program brings along, such as a class in a cell of a notebook."""
+"""Uses cost models that a program defines, such as a class in a notebook."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from poseidon.api.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class UseModel:
-    """A cost model to plan with, its weight (1 to 1000), and what its constructor is given."""
+    """A cost model to plan with, its weight (1 to 1000) and its arguments."""
 
     model: type
-    """The class; ``cost_models.interface`` says what it has."""
+    """The class; ``cost_models.interface`` describes it."""
     weight: int = 1
     """How much its points count."""
     args: Mapping[str, Any] = field(default_factory=dict)
@@ -25,7 +25,7 @@ class UseModel:
 
 
 def name_classes(models: Iterable[type | UseModel] | type | UseModel) -> dict[str, UseModel]:
-    """Return models by their names; one may be given without a list.
+    """Return models by name; a single model may be given without a list.
 
     Raises ``InputError`` for classes that are no models, or have no name of their own.
     """
@@ -46,9 +46,9 @@ def name_classes(models: Iterable[type | UseModel] | type | UseModel) -> dict[st
 
 
 def add_models(document: Mapping[str, Any], models: Mapping[str, UseModel]) -> dict[str, Any]:
-    """Return a configuration that uses ``models``, too: policies instead of its own, overlays beside its own.
+    """Return the configuration with ``models``: policies replace its own, overlays are added to its own.
 
-    One that the configuration names already is used as it says there.
+    A model that the configuration names already is used as stated there.
     """
     changed = dict(document)
     overlays = list(changed.get("costModels") or ())
@@ -71,9 +71,9 @@ def add_models(document: Mapping[str, Any], models: Mapping[str, UseModel]) -> d
 
 
 def check_answers(model: type) -> type:
-    """Return the class with answers that are looked at: a wrong one is told by the model's name.
+    """Return a subclass of a model that checks its answers, and raises ``InputError`` for wrong ones.
 
-    Without that, a mistake of somebody's first model would end somewhere in the solver, or in no figure at all.
+    Without the check, a mistake in a model would cause an error somewhere in the solver, or wrong figures.
     """
     assess = getattr(model, "assess", None)
     if not callable(assess):
@@ -92,7 +92,7 @@ def check_answers(model: type) -> type:
 
 
 def _find_fault(answer: Any, shapes: int, machines: int) -> str | None:
-    """Return what is wrong with the figures of an answer, as of ``assess``; None: nothing."""
+    """Return what is wrong with an answer of ``assess`` for so many shapes and machines, None if nothing is."""
     if not hasattr(answer, "raw"):
         return f"returned {type(answer).__name__}; return Assessment(raw=...)"
     raw, rows = answer.raw, f"one row for each of {shapes} shapes, one column for each of {machines} machines"

@@ -1,4 +1,4 @@
-"""Reads a cluster from what a program has: files, text, dictionaries, and objects of Kubernetes clients."""
+"""Reads a cluster from files, text, dictionaries and objects of Kubernetes clients."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ENDLESS = "contains itself, or is nested too deeply; give each part of it once"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ReadCluster:
-    """A cluster as it was read, with what it is planned by; ``plan``, ``explain`` and ``audit`` take it."""
+    """A cluster that was read, with configuration and time, for ``plan``, ``explain`` and ``audit``."""
 
     manifests: Manifests
     """Its objects."""
@@ -40,7 +40,7 @@ class ReadCluster:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Lines for people: what is odd about the input, but can be used."""
+        """Lines for people about parts of the input that are doubtful but usable."""
         return (*_find_missing_nodes(self.manifests), *self.manifests.warnings)
 
     def __repr__(self) -> str:
@@ -62,11 +62,11 @@ def read(
         objects: in any mixture: paths of files and folders (``str`` without a line break, or ``Path``), YAML or JSON
             text (``str`` or ``bytes``), objects and Lists as dictionaries, models and lists of the ``kubernetes``
             client, and lists of all these. ``plan`` and the others take the same.
-        config: of both programs: a path, or what such a file holds as a dictionary.
+        config: the configuration of both programs: a path, or the file's content as a dictionary.
         models: classes of cost models to use beside the configuration's, or ``UseModel`` for a weight and arguments.
         now: the time to schedule at, the present by default.
-        kustomize: folders whose kustomizations make further objects.
-        strict: refuse objects that are given differently twice; else the last one counts.
+        kustomize: folders of kustomizations, which are built for further objects.
+        strict: refuse an object that is given twice with different contents; otherwise the last one counts.
     """
     return read_given(
         _list_given(objects, ""), config=config, models=models, now=now, kustomize=kustomize, strict=strict
@@ -82,7 +82,7 @@ def read_given(
     kustomize: Sequence[str | Path] = (),
     strict: bool = False,
 ) -> ReadCluster:
-    """Read what is known to be paths, text or objects, as ``read`` does."""
+    """Read a cluster from paths, texts or objects, as ``read`` does."""
     lines: list[str] = []
     configuration: BridgeConfiguration | None = None
     manifests: Manifests | None = None
@@ -99,8 +99,8 @@ def read_given(
     return ReadCluster(manifests, configuration, _as_seconds(now))
 
 
-def read_or_take(objects: Sequence[Any], options: Mapping[str, Any]) -> tuple[ReadCluster, tuple[str, ...]]:
-    """Return the one cluster that has been read before, or read it; and the lines that nobody has seen yet."""
+def get_cluster(objects: Sequence[Any], options: Mapping[str, Any]) -> tuple[ReadCluster, tuple[str, ...]]:
+    """Return the cluster, which was read before or is read now, and its warnings if it is read now."""
     if len(objects) == 1 and isinstance(objects[0], ReadCluster):
         if any(each not in (None, (), False) for each in options.values()):
             raise TypeError("config, models, now, kustomize and strict are arguments of read()")
@@ -122,7 +122,7 @@ def _configure(config: Config, models: Iterable[Model] | Model) -> BridgeConfigu
 
 
 def _list_given(objects: Iterable[Any], where: str) -> Iterator[Given]:
-    """Yield what is given as the loader takes it; ``where``: the place of a list within the input."""
+    """Yield the given input in the loader's types; ``where``: position of a list within the input, "" at the top."""
     for number, each in enumerate(objects, 1):
         place = f"{where}[{number}]" if where else f"input {number}"
         if place.count("[") > _DEEPEST_LIST:
@@ -150,21 +150,21 @@ def _read_object(given: Any, place: str) -> Any:
 
 
 def _is_text(given: str) -> bool:
-    """Return whether a string holds an object, and does not name a file."""
+    """Return whether a string is the text of an object, not the name of a file."""
     return "\n" in given or "\0" in given or given.lstrip().startswith("{") or ": " in given
 
 
 def _as_seconds(now: float | datetime | None) -> float:
-    """Return seconds since the epoch; a time without a zone is taken as UTC."""
+    """Return seconds since the epoch, by default now; a time without a zone counts as UTC."""
     if isinstance(now, datetime):
         return (now if now.tzinfo else now.replace(tzinfo=UTC)).timestamp()
     return time.time() if now is None else float(now)
 
 
 def _find_missing_nodes(manifests: Manifests) -> Iterator[str]:
-    """Yield a line if the input holds no nodes, without which nothing can be placed.
+    """Yield a line if the input holds no nodes, so that no pod can be placed.
 
-    Applications and groups alone are described without any.
+    Applications and groups without pods need no nodes.
     """
     if not manifests.nodes and (manifests.pods or not manifests.for_models):
         what = (

@@ -1,4 +1,4 @@
-"""What ``plan``, ``explain`` and ``audit`` return: frozen dataclasses that are also dictionaries, frames and pages."""
+"""Results of ``plan``, ``explain`` and ``audit``: frozen dataclasses, also as dictionaries, frames and pages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Row = dict[str, Any]
 
 
 class Answer:
-    """What all answers offer beside their own fields."""
+    """Methods that all answers have beside their own fields."""
 
     __slots__ = ()
 
@@ -28,19 +28,19 @@ class Answer:
         raise NotImplementedError
 
     def tables(self) -> dict[str, list[Row]]:
-        """Return what a frame can be made of: rows by the names of tables, the most important table first."""
+        """Return the rows of the answer's tables by name, the most important table first."""
         raise NotImplementedError
 
     def summarize(self) -> str:
-        """Return one sentence."""
+        """Return the answer in one sentence."""
         raise NotImplementedError
 
     def to_html(self) -> str:
-        """Return a web page of one file with the dashboard's charts, which needs no server."""
+        """Return a self-contained web page with the dashboard's charts."""
         raise NotImplementedError
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what the command prints with ``-o json``."""
+        """Return the answer as the command prints it with ``-o json``."""
         return self.as_json()
 
     def to_pandas(self, table: str = "") -> pd.DataFrame:
@@ -63,7 +63,7 @@ class Answer:
         return f"<{type(self).__name__}: {self.summarize()}>"
 
     def _repr_html_(self) -> str:
-        """Return what notebooks show: the sentence, and the page in a frame of its own."""
+        """Return HTML for notebooks: the sentence, and the page in a frame."""
         from poseidon.api.display import frame_page
 
         return frame_page(self.summarize(), self.to_html())
@@ -71,7 +71,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class NetworkDrawing:
-    """The network of a plan's first round as a picture: a notebook shows it as the last value of a cell."""
+    """A picture of the network of a plan's first round, which notebooks show as the value of a cell."""
 
     svg: str
     """The picture."""
@@ -98,14 +98,14 @@ class PlanResult(Plan, Answer):
     def draw_network(self, title: str = "The network of the first round") -> NetworkDrawing:
         """Draw the network of the first round, with its cheapest flow and the cost of every arc.
 
-        Raises ``ValueError`` for a network that is too large to be looked at, or if there was nothing to place.
+        Raises ``ValueError`` for a network that is too large to be drawn, or if there was nothing to place.
         """
         if self.draw is None:
             raise ValueError("this plan does not hold its network")
         return NetworkDrawing(self.draw(title))
 
     def tables(self) -> dict[str, list[Row]]:
-        """Return a row for each pod that the plan does something with or leaves pending; nodes; groups."""
+        """Return tables of pods (bound, preempted or pending), nodes, groups and moves."""
         waiting = {each.pod for each in self.waiting}
         pods = [
             _pod(each.pod, each.node, "preempts" if each.pod in waiting else "bound", after=each.after)
@@ -136,7 +136,7 @@ class PlanResult(Plan, Answer):
         return f"{format_count(len(self.bindings), 'pod')} bound{more}, {len(self.pending):,} pending"
 
     def to_html(self) -> str:
-        """Return a web page of one file: figures, why pods wait, how full nodes are, and all tables."""
+        """Return a self-contained web page: figures, why pods wait, how full nodes are, and all tables."""
         from poseidon.ui.report import report_page
         from poseidon.ui.views.plan import plan_report
 
@@ -161,7 +161,7 @@ class ExplainResult(PodExplanation, Answer):
         return cls(**{**_content(explained), "warnings": (*unseen, *explained.warnings)})
 
     def tables(self) -> dict[str, list[Row]]:
-        """Return a row for each node, with a column for each model's points; and the cures."""
+        """Return tables of nodes, with a column for each model's points, and of cures."""
         nodes = [
             {
                 "node": name,
@@ -180,7 +180,7 @@ class ExplainResult(PodExplanation, Answer):
         return headline(self)[0]
 
     def to_html(self) -> str:
-        """Return the dashboard's page of the pod, as one file."""
+        """Return the dashboard's page of the pod as a self-contained web page."""
         from poseidon.ui.views.pods import single_page
 
         return single_page(self, time.time())
@@ -204,7 +204,7 @@ class AuditResult(Audit, Answer):
         return cls(**{**_content(audit), "warnings": (*unseen, *audit.warnings)})
 
     def tables(self) -> dict[str, list[Row]]:
-        """Return the findings by kind, with the names that ``to_dict`` has for them."""
+        """Return the findings by kind, named as in ``to_dict``."""
         found = self.as_json()
         room, costs = found["consolidation"], found["costs"] or {"moves": [], "frontier": []}
         return {
@@ -216,11 +216,11 @@ class AuditResult(Audit, Answer):
         }
 
     def summarize(self) -> str:
-        """Return what could be freed."""
+        """Return the sentence on the nodes that could be freed."""
         return self.summary[1]
 
     def to_html(self) -> str:
-        """Return what ``poseidon audit --html`` writes."""
+        """Return the web page that ``poseidon audit --html`` writes."""
         from poseidon.ui.report import report_page
         from poseidon.ui.views.audit import audit_report
 
@@ -243,5 +243,5 @@ def _pod(name: str, node: str | None, state: str, reason: str = "", after: tuple
 
 
 def _content(record: Any) -> dict[str, Any]:
-    """Return the fields of a dataclass as they are."""
+    """Return the fields of a dataclass by name, without converting nested values."""
     return {each.name: getattr(record, each.name) for each in fields(record)}

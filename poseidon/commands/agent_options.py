@@ -1,4 +1,4 @@
-"""How the programs that run on nodes repeat their work and end."""
+"""Options and loop of programs that run on nodes: how often they repeat their work, and how they end."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def repetition_options(interval: float) -> Callable[[Any], Any]:
-    """Return what adds the options that say how often work is done: every ``interval`` seconds by default."""
+    """Return a decorator that adds the options on how often work is done: every ``interval`` seconds by default."""
     return together(
         click.option(
             "--interval",
@@ -34,7 +34,7 @@ async def work_off(
     once: Callable[[], Awaitable[object]],
     for_ever: Callable[[], Awaitable[None]] | None,
 ) -> None:
-    """Do the work ``for_ever``, until the program is told to stop; ``once`` if that is None. Closes ``transport``."""
+    """Await ``for_ever`` until the program is told to stop, ``once`` if that is None; then close ``transport``."""
     async with transport:
         if for_ever is None:
             await once()
@@ -43,7 +43,7 @@ async def work_off(
 
 
 async def run_until_stopped(work: Awaitable[object]) -> None:
-    """Await ``work``, but no longer than until SIGTERM or SIGINT. Raises what it raises."""
+    """Await ``work``, at most until SIGTERM or SIGINT. Errors of ``work`` are raised."""
     working = asyncio.ensure_future(work)
     stopping = asyncio.create_task(stop_event().wait())
     try:
@@ -63,7 +63,7 @@ async def repeat(
     log: logging.Logger,
     errors: tuple[type[Exception], ...],
 ) -> None:
-    """Do ``work`` every ``interval`` seconds for ever; what fails with one of ``errors`` is logged."""
+    """Do ``work`` every ``interval`` seconds for ever; log failures with one of ``errors``."""
     while True:
         try:
             await work()

@@ -72,7 +72,7 @@ def schema() -> None:
 
 
 def _loader() -> Callable[[Path | None], BridgeConfiguration]:
-    """Return what reads and checks a file: both parts of it, or the bridge's where the solver is not installed."""
+    """Return the function that reads and checks a file: both parts, or the bridge's without the solver installed."""
     from poseidon.configuration import document
     from poseidon.embedding import load_configuration
 

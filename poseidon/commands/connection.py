@@ -1,4 +1,4 @@
-"""Which API server and which solver a command is about, and how it ends when they cannot be used."""
+"""Options that name the API server and solver of a command, and how the command ends if these cannot be used."""
 
 from __future__ import annotations
 
@@ -25,15 +25,14 @@ _META = "poseidon.connection"
 
 
 class Solvers(NamedTuple):
-    """``targets``: addresses of solvers, in the order in which they are asked; ``cluster``: this cluster's name
-    there."""
+    """The solvers of a command. ``targets``: addresses, in the order of use; ``cluster``: the cluster's name there."""
 
     targets: tuple[str, ...]
     cluster: str
 
 
 def join_address(address: tuple[str, int]) -> str:
-    """Return an address as gRPC takes it, and as people write it."""
+    """Return (host, port) as one address, as gRPC takes it and people write it."""
     host, port = address
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
@@ -86,22 +85,22 @@ connection_options = together(
 
 
 def get_chosen_solvers() -> Solvers:
-    """Return which solvers the command was told of."""
+    """Return the solvers that the command's options name."""
     return Solvers(tuple(map(join_address, _get_given("firmament"))), _get_given("cluster_name"))
 
 
 def names_cluster() -> bool:
-    """Return whether the command was told of an API server, and not left to find one."""
+    """Return whether the command's options name an API server."""
     return any(get_chosen_context())
 
 
 def get_chosen_context() -> tuple[Path | None, str | None]:
-    """Return the kubeconfig and the context of it that the command was told of."""
+    """Return the kubeconfig and its context that the command's options name."""
     return _get_given("kubeconfig"), _get_given("context")
 
 
 def connection_settings() -> ConnectionSettings:
-    """Return how to reach the API server; what cannot be used ends the command with status 2."""
+    """Return the settings of the connection to the API server; unusable settings end the command with status 2."""
     from poseidon.kube.client.errors import SettingsError
     from poseidon.kube.client.settings import load_settings
 
@@ -112,7 +111,7 @@ def connection_settings() -> ConnectionSettings:
 
 
 def connect() -> Transport:
-    """Return a client of the API server; settings that cannot be used end the command with status 2."""
+    """Return a client of the API server; unusable settings end the command with status 2."""
     from poseidon.kube.client.transport import Transport
 
     return Transport(connection_settings(), clock=time.monotonic)
@@ -120,7 +119,7 @@ def connect() -> Transport:
 
 @contextmanager
 def live_faults(transport: Transport) -> Iterator[None]:
-    """End the command with a line if the API server, or the solver that it asks, does not answer as it should."""
+    """End the command with a line of text if the API server or the solver fails to answer in the enclosed code."""
     from poseidon.kube.client.errors import KubeError
     from poseidon.live.solver import NoAnswerError
 
@@ -135,7 +134,7 @@ def live_faults(transport: Transport) -> Iterator[None]:
 
 
 def serve_metrics(address: tuple[str, int] | None, answer: WSGIApplication) -> None:
-    """Answer at an address, None for none; one that cannot be had ends the command with status 2."""
+    """Serve metrics at an address (None: nowhere); an address that cannot be used ends the command with status 2."""
     if address is None:
         return
     from protos.conventions.probes import serve

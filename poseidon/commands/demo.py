@@ -86,14 +86,14 @@ def _say(line: str) -> None:
 
 
 class _InterruptedEarlyError(BaseException):
-    """A signal came before there was anything to end in order. As KeyboardInterrupt, it is no ``Exception``."""
+    """A signal came before any process was started. Like KeyboardInterrupt, this is no ``Exception``."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
         self.number = number
 
     def report(self) -> int:
-        """Say that it came, and return the exit status."""
+        """Print that the signal came, and return the exit status."""
         click.echo(_INTERRUPTED, err=True)
         return 128 + self.number
 
@@ -103,7 +103,7 @@ def _interrupt(number: int, _: object) -> None:
 
 
 def _run_in_folder(run: _Run) -> int:
-    """Run with a temporary folder, which stays only if something failed; return the exit status."""
+    """Call ``run`` with a temporary folder, which is kept only after a failure; return the exit status."""
     folder = Path(tempfile.mkdtemp(prefix="poseidon-demo-"))
     status = 1
     try:
@@ -121,7 +121,7 @@ def _run_in_folder(run: _Run) -> int:
 
 
 def _load(manifests: tuple[str, ...], nodes: int, pods: int) -> Workload:
-    """Read the workload; bad manifests end the command with status 2."""
+    """Read the example's manifests; faulty manifests end the command with status 2."""
     from poseidon.demo.workload import ExampleMissingError, example_paths, load_workload
     from poseidon.manifests.loader import ManifestError
 
@@ -155,7 +155,7 @@ class _Run:
     """Whether it has reported, and now waits for Ctrl-C."""
 
     async def run(self, folder: Path) -> int:
-        """Run until done or told to end; return the exit status."""
+        """Run the demonstration until it is done or told to end; return the exit status."""
         work = asyncio.create_task(self._work(folder))
         loop = asyncio.get_running_loop()
         for number in _SIGNALS:
@@ -173,7 +173,7 @@ class _Run:
         cancel()
 
     async def _work(self, folder: Path) -> int:
-        """Return the exit status; faults end in one line."""
+        """Run the work and return the exit status; print a fault as one line."""
         from poseidon.demo.run import DemoTimeoutError
         from poseidon.kube.client.errors import KubeError
         from poseidon.testbed.harness.child import ChildDiedError

@@ -11,7 +11,7 @@ import click
 from poseidon.commands.connection import connect, connection_options, get_chosen_solvers, solver_options
 from poseidon.commands.endings import print_json
 from poseidon.commands.options import config_option, output_option
-from poseidon.commands.run import bridge_options, observer_of
+from poseidon.commands.run import bridge_options, name_observer
 from protos.conventions.tls import tls_options
 
 if TYPE_CHECKING:
@@ -57,9 +57,9 @@ def doctor(*, config: Path | None, leader_elect: bool | None, output: str) -> No
 
 
 async def examine(transport: Transport, options: BridgeOptions) -> list[Finding]:
-    """Return what is found about the API server of ``transport`` and the solvers of ``options``."""
+    """Return the findings about the API server of ``transport`` and the solvers of ``options``."""
     from poseidon.doctor.checks import examine
     from poseidon.leadership.elector import own_namespace
 
-    observer = observer_of(get_chosen_solvers().cluster, "doctor")
+    observer = name_observer(get_chosen_solvers().cluster, "doctor")
     return [each async for each in examine(transport, options, observer, own_namespace())]

@@ -1,4 +1,4 @@
-"""What commands print beside tables, and how they end: on signals, and on input that cannot be used."""
+"""Prints lines and JSON for commands, and ends commands on signals and on input that cannot be used."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ _LONGEST_WARNING = 1_000
 
 
 def fault(message: str, status: int = 2) -> SystemExit:
-    """Print a line to standard error, without credentials, and return what ends the command."""
+    """Print a line to standard error, without credentials, and return the exception that ends the command."""
     click.echo(redact_credentials(message), err=True)
     return SystemExit(status)
 
 
 def bad_input(lines: Iterable[str]) -> SystemExit:
-    """Print a line per defect of the input, and return what ends the command with status 2."""
+    """Print a line per defect of the input, and return the exception that ends the command with status 2."""
     return fault("\n".join(map(one_line, lines)))
 
 
 def warn(lines: Iterable[str]) -> None:
-    """Print lines to standard error, so long at most that they can be read: names may have any length."""
+    """Print lines to standard error, shortened to a readable length as names may have any length."""
     for line in lines:
         click.echo(f"warning: {shorten(one_line(redact_credentials(line)), _LONGEST_WARNING)}", err=True)
 
 
 def print_json(value: Any) -> None:
-    """Print a value for programs."""
+    """Print a value as JSON."""
     click.echo(json.dumps(value, indent=2, ensure_ascii=False))
 
 
 def stop_event() -> asyncio.Event:
-    """Return what is set once the program is told to end, by SIGTERM or SIGINT."""
+    """Return an event that is set when SIGTERM or SIGINT comes."""
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         with suppress(ValueError, RuntimeError):  # only the main thread hears them
@@ -51,7 +51,7 @@ def stop_event() -> asyncio.Event:
 
 
 def write_page(file: Path, page: str) -> None:
-    """Write a web page; where that cannot be done the command ends with status 2."""
+    """Write a web page to a file; if that fails, the command ends with status 2."""
     try:
         file.write_text(page, encoding="utf-8")
     except OSError as error:

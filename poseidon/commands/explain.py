@@ -110,7 +110,7 @@ def explain(
 
 
 def _explain_workload(source: Source, name: str, output: str, *, when: bool) -> None:
-    """Print what holds a workload, of files or of the objects of a live cluster."""
+    """Print why a workload waits, by files or by the objects of a live cluster."""
     from poseidon.offline.explain_workload import UnknownWorkloadError, explain_workload
 
     given = click.get_current_context().get_parameter_source
@@ -135,7 +135,7 @@ def _explain_workload(source: Source, name: str, output: str, *, when: bool) -> 
 
 
 def _refuse_mixture(*, offline: bool) -> None:
-    """End the command if it was given options of the other kind."""
+    """End the command if an option was given that does not fit its input (files or a live cluster)."""
     given = click.get_current_context().get_parameter_source
     for each in _LIVE_OPTIONS if offline else _FILE_OPTIONS:
         if given(each) is click.core.ParameterSource.COMMANDLINE:
@@ -150,7 +150,7 @@ def _expect_start(given: ReadCluster, name: str) -> ExpectedStart | None:
 
 
 def _expect_last_start(given: ReadCluster, names: Collection[str]) -> ExpectedStart | None:
-    """Return when the last of some pods is expected to get a node, None if none of them waits for one."""
+    """Return when the last of some pods is expected to get a node, None if none of the pods waits for one."""
     from poseidon.simulate.expected_starts import expect_starts
 
     found = expect_starts(given.manifests, given.configuration, given.now)

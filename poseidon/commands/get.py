@@ -64,7 +64,7 @@ def get_queues(*, source: Source, output: str, when: bool) -> None:
 
 
 def _describe(queue: PlannedQueue, starts: Mapping[str, QueueStarts], *, when: bool) -> dict[str, Any]:
-    """Return a queue for programs, with its expected starts where these were asked for."""
+    """Return the JSON object of a queue, with its expected starts if these were computed."""
     found = starts.get(queue.queue)
     more = {"expectedStarts": found and found.as_json()} if when else {}
     return queue.as_json() | more

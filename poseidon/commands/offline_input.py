@@ -1,4 +1,4 @@
-"""What ``plan``, ``explain``, ``audit`` and ``reschedule`` work on: a cluster and a configuration, as from files."""
+"""Input of ``plan``, ``explain``, ``audit`` and ``reschedule``: a cluster and a configuration."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _YOUNG = 200_000
 
 
 class Moment(click.ParamType[float]):
-    """An RFC 3339 time, as seconds since the epoch."""
+    """Type of options: an RFC 3339 time, as seconds since the epoch."""
 
     name = "RFC3339"
 
@@ -47,7 +47,7 @@ class Moment(click.ParamType[float]):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a command was told to read from; ``now``: the time to schedule at, None for the present.
+    """The input that a command's options name; ``now``: the time to schedule at, None for the present.
 
     ``kustomized`` are folders of which a kustomization makes objects. ``strict``: no object may be given differently in
     two places. ``assumed`` says which nodes there would be besides.
@@ -62,11 +62,11 @@ class Source:
 
     @property
     def names_files(self) -> bool:
-        """Whether any files are named, and not a live cluster."""
+        """Whether the options name files rather than a live cluster."""
         return bool(self.paths or self.kustomized)
 
     def read(self) -> ReadCluster:
-        """Read configuration and manifests. All their defects together end the command with status 2."""
+        """Read configuration and manifests; their defects are printed together and end the command with status 2."""
         from poseidon.api.errors import InputError
         from poseidon.api.reading import read_given
 
@@ -93,7 +93,7 @@ class Source:
         return [GivenObject(f"--add-nodes {text}", node) for text, nodes in parsed for node in nodes]
 
     def read_live(self) -> ReadCluster:
-        """Read what placement sees of a live cluster; nothing that it holds is refused."""
+        """Read the objects of a live cluster that placement reads; objects with defects do not end the command."""
         from poseidon.api.reading import ReadCluster
         from poseidon.live.cluster import read_cluster
 
@@ -110,7 +110,7 @@ class Source:
 
 
 def read_configuration(config: Path | None) -> BridgeConfiguration:
-    """Read the configuration; a bad one ends the command with status 2."""
+    """Read the configuration; a faulty configuration ends the command with status 2."""
     from poseidon.embedding import load_configuration
     from protos.conventions.configuration_file import ConfigurationError
 
@@ -158,12 +158,12 @@ _OPTIONS = (
 
 
 def offline_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options that name a command's files; the command gets a ``source``, and ``output``."""
+    """Add the options that name a command's input, as parameter ``source``, and its ``output``."""
     return _add_options(command, output_option)
 
 
 def wide_offline_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the same for a command whose ``output`` may be wide, too."""
+    """Add the options of ``offline_options`` to a command whose ``output`` may also be wide."""
     return _add_options(command, wide_output_option)
 
 
@@ -183,7 +183,7 @@ def _add_options(command: Callable[..., None], output: Callable[[Any], Any]) -> 
         if print_config:
             click.echo(read_configuration(config).effective_yaml(), nl=False)
         else:
-            # What is loaded and read stays until the end; looking through it takes longer than what that would free.
+            # Modules and objects stay until the end, so collecting them would take time and free nothing.
             gc.set_threshold(_YOUNG, 20, 50)
             from poseidon.api.errors import InputError
 

@@ -1,4 +1,4 @@
-"""Options that several commands share, and the kinds of values that they take."""
+"""Options that several commands share, and types of their values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def together(*options: Callable[[Any], Any]) -> Callable[[F], F]:
-    """Return what adds several options to a command, in this order."""
+    """Return a decorator that adds several options to a command, in this order."""
 
     def add(command: F) -> F:
         for option in reversed(options):
@@ -28,7 +28,7 @@ def together(*options: Callable[[Any], Any]) -> Callable[[F], F]:
 
 
 class HostPort(click.ParamType[tuple[str, int]]):
-    """``HOST:PORT``; an IPv6 host stands in brackets."""
+    """Type of options: ``HOST:PORT``; an IPv6 host is in brackets."""
 
     name = "HOST:PORT"
 
@@ -45,14 +45,14 @@ class HostPort(click.ParamType[tuple[str, int]]):
 
 
 class Percentage(click.ParamType[tuple[str, float]]):
-    """``RESOURCE=PERCENT``."""
+    """Type of options: ``RESOURCE=PERCENT``."""
 
     name = "RESOURCE=PERCENT"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[str, float]:
-        """Return both, or end the command."""
+        """Return (resource, percent), or end the command."""
         if isinstance(value, tuple):
             return value
         resource, _, percent = str(value).partition("=")
@@ -66,7 +66,7 @@ class Percentage(click.ParamType[tuple[str, float]]):
 
 
 def seconds_option(_: click.Context, __: click.Parameter, value: str | None) -> float | None:
-    """Return seconds from such as 10m, as a callback of an option; anything else ends the command."""
+    """Return the seconds of a duration such as 10m, as an option's callback; other texts end the command."""
     if value is None:
         return None
     try:
@@ -89,7 +89,7 @@ scheduler_names_option = click.option(
 
 
 def override_names(configuration: BridgeConfiguration, names: tuple[str, ...]) -> BridgeConfiguration:
-    """Return the configuration with the names of ``scheduler_names_option``, if any are given."""
+    """Return the configuration with the scheduler names of the option, if any are given."""
     return configuration.model_copy(update={"scheduler_names": names}) if names else configuration
 
 
@@ -129,7 +129,7 @@ local_data_option = click.option(
 
 
 def move_cost_option(explanation: str, *, free: bool = True) -> Callable[[F], F]:
-    """Return what adds ``--move-cost``; ``free``: moves may cost nothing."""
+    """Return a decorator that adds ``--move-cost``; ``free``: the cost may be 0."""
     return click.option(
         "--move-cost",
         type=click.FloatRange(min=0, min_open=not free),
@@ -140,6 +140,6 @@ def move_cost_option(explanation: str, *, free: bool = True) -> Callable[[F], F]
 
 
 def page_option(text: str) -> Callable[[F], F]:
-    """Add ``--html``, as ``page_file``; ``text`` says what is written there."""
+    """Return a decorator that adds ``--html`` as parameter ``page_file``; ``text``: what is written to the file."""
     kind = click.Path(path_type=Path, dir_okay=False, writable=True)
     return click.option("--html", "page_file", type=kind, metavar="FILE", help=text)

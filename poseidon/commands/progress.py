@@ -1,4 +1,4 @@
-"""What a command that takes a while shows meanwhile."""
+"""Shows the progress of a command that takes a while."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def show_progress() -> Iterator[Callable[[str], None]]:
-    """Yield a function that shows what is being done: it is shown on a terminal, and gone at the end.
+    """Yield a function that shows a line of progress on a terminal; the line is removed at the end.
 
     It goes to standard error, so that the output can be piped; where that is no terminal, nothing is shown.
     """

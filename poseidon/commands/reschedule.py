@@ -204,7 +204,7 @@ def _tell_outcome(outcome: MoveOutcome) -> None:
 
 
 def _as_json(planned: PlannedMoves, done: CarriedOut | None) -> dict[str, object]:
-    """Return the documented JSON object; ``done`` None: nothing has been carried out."""
+    """Return the documented JSON object; ``done``: None if nothing has been carried out."""
     return {
         "released": planned.released,
         "waves": [[move.as_json() for move in wave] for wave in planned.waves.waves],

@@ -129,7 +129,7 @@ def run(
 
 
 def _recorder(folder: Path, limit: str, config: Path | None) -> StreamRecorder:
-    """Return what records the stream to the solver. Raises ``ValueError``."""
+    """Return a recorder of the stream to the solver. Raises ``ValueError``."""
     from poseidon.kube.parsing.quantities import amount
     from poseidon.recording.recorder import StreamRecorder
     from poseidon.recording.segments import LEAST_LIMIT, SegmentWriter
@@ -146,7 +146,7 @@ def _recorder(folder: Path, limit: str, config: Path | None) -> StreamRecorder:
 
 
 def bridge_options(config: Path | None, leader_elect: bool | None) -> BridgeOptions:
-    """Return what a bridge would do by a file and the options of the command. Raises ``ValueError``."""
+    """Return the options of a bridge from a configuration file and the command line. Raises ``ValueError``."""
     from poseidon.configuration.document import load
 
     configuration = _override_election(load(config), leader_elect)
@@ -154,7 +154,7 @@ def bridge_options(config: Path | None, leader_elect: bool | None) -> BridgeOpti
 
 
 def _override_election(configuration: BridgeConfiguration, leader_elect: bool | None) -> BridgeConfiguration:
-    """Return the configuration with what the command line says of leader election, if it says something."""
+    """Return the configuration with the command line's setting of leader election, if it has one."""
     if leader_elect is None:
         return configuration
     election = configuration.leader_election.model_copy(update={"leader_elect": leader_elect})
@@ -164,15 +164,15 @@ def _override_election(configuration: BridgeConfiguration, leader_elect: bool | 
 def _options(
     configuration: BridgeConfiguration, solvers: Solvers, *, dry_run: bool, tls: TlsFiles | None = None
 ) -> BridgeOptions:
-    """Return what the bridge takes from the configuration and the command line."""
+    """Return the bridge's options from the configuration and the command line."""
     from poseidon.bridge.options import BridgeOptions
     from poseidon.bridge.solver_stream.session import SessionOptions
 
     return BridgeOptions(
         firmament=solvers.targets,
         configuration=configuration,
-        cluster=observer_of(solvers.cluster) if dry_run else solvers.cluster,
-        # Process starts are ordered in time, so a later driver always outbids an earlier one.
+        cluster=name_observer(solvers.cluster) if dry_run else solvers.cluster,
+        # The start time as fencing number: a bridge that starts later replaces an earlier one.
         fencing=0 if dry_run else int(time.time() * 1000),
         client=f"poseidon {poseidon.__version__}",
         instance=socket.gethostname(),
@@ -181,13 +181,13 @@ def _options(
     )
 
 
-def observer_of(cluster: str, purpose: str = "dry-run") -> str:
-    """Return the name under which a process that only observes ``cluster`` is known to a solver: one of its own."""
+def name_observer(cluster: str, purpose: str = "dry-run") -> str:
+    """Return a unique name, for solvers, of a process that only observes ``cluster``."""
     return f"{cluster}.{purpose}.{socket.gethostname()}.{os.getpid()}"
 
 
 def _start(arguments: _Arguments) -> None:
-    # Hundreds of thousands of small, long-lived records: collecting the young often finds nothing.
+    # The many records live long, so frequent collections of young objects would free little.
     gc.set_threshold(50_000, 20, 50)
     event_loop.run(_bridge(arguments))
 
@@ -227,7 +227,7 @@ async def _bridge(arguments: _Arguments) -> None:
             leadership=elector,
             recorder=arguments.recorder,
         )
-        supervisor = Supervisor(process, options, observer_of(get_chosen_solvers().cluster, "needs"))
+        supervisor = Supervisor(process, options, name_observer(get_chosen_solvers().cluster, "needs"))
         serve_metrics(
             arguments.metrics,
             application(

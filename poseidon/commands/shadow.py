@@ -76,7 +76,7 @@ def shadow(*, scheduler_name: tuple[str, ...], period: float | None, rate: float
 
 
 async def _watch(transport: Transport, shadow: Shadow, period: float | None) -> None:
-    """Let ``shadow`` see pods for ``period`` seconds from when it knows them all, or until the program is to end."""
+    """Run ``shadow`` for ``period`` seconds after the first list of pods, or until the program is told to end."""
     from poseidon.kube.api.collections import PODS
     from poseidon.kube.environment import Environment
     from poseidon.kube.watch.reflector import Reflector

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 class _WithSweep(click.Command):
-    """The command, and ``sweep`` below it: a word that no scenario is called."""
+    """The command ``simulate`` with its sub-command ``sweep``, which no scenario may be named."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        """Return the context of ``sweep`` where that is the first word."""
+        """Return the context of ``sweep`` if that is the first argument, else the command's own."""
         if args[:1] == ["sweep"]:
             return sweep.make_context(f"{info_name} sweep", args[1:], parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
@@ -116,7 +116,7 @@ def simulate(
 
 
 def _replay(folder: Path, config: Path | None, output: str, html: Path | None) -> None:
-    """Decide a recording again, or run its work under another configuration; or end the command."""
+    """Decide a recording again, or run its work under another configuration if ``config`` is given."""
     from poseidon.recording.segments import RecordingError
     from protos.conventions.configuration_file import ConfigurationError
 
@@ -132,7 +132,7 @@ def _replay(folder: Path, config: Path | None, output: str, html: Path | None) -
 
 
 def _decide_again(folder: Path, output: str) -> None:
-    """Decide the rounds of a recording again and say how many decisions are the same."""
+    """Decide the rounds of a recording again, and print how many decisions are the same."""
     from dataclasses import asdict
 
     from poseidon.offline.tables import print_rows
@@ -154,7 +154,7 @@ def _decide_again(folder: Path, output: str) -> None:
 
 
 def _compare(folder: Path, config: Path, output: str, html: Path | None) -> None:
-    """Run the work of a recording under another configuration, and show both sides."""
+    """Run the work of a recording under another configuration, and print both results."""
     from poseidon.embedding import load_configuration
     from poseidon.offline.tables import print_rows
     from poseidon.recording.segments import RecordingError, read_recording
@@ -185,7 +185,7 @@ def _compare(folder: Path, config: Path, output: str, html: Path | None) -> None
 
 @contextmanager
 def interruption() -> Iterator[Event]:
-    """Yield what is set once the command is interrupted: a round that is under way ends before it stops."""
+    """Yield an event that is set when the command is interrupted; a round under way ends first."""
     interrupted = Event()
     before = signal.signal(signal.SIGINT, lambda *_: interrupted.set())
     try:
@@ -195,7 +195,7 @@ def interruption() -> Iterator[Event]:
 
 
 def _begin(scenario: Path | None, resume: Path | None) -> Simulation:
-    """Return the simulation to run, or end the command."""
+    """Return the simulation to run; a faulty scenario ends the command."""
     if (scenario is None) == (resume is None):
         raise click.UsageError("name one scenario, or --resume FILE")
     from poseidon.simulate.checkpoint import CheckpointError

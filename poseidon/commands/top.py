@@ -81,7 +81,7 @@ def _show(looks: Iterator[Figures], *, once: bool) -> None:
 
 
 def _looks(bridge: str, solver: str, interval: float) -> Iterator[Figures]:
-    """Yield what is seen between two looks, for ever. A bridge that does not answer ends the command with status 1."""
+    """Yield figures at each look, for ever. A bridge that does not answer ends the command with status 1."""
     from poseidon.live.figures import figures
 
     before, at = _read(bridge, solver), time.monotonic()

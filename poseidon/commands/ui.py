@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 class NetworkRange(click.ParamType[Any]):
-    """A range of addresses, such as 10.0.0.0/8, or one address."""
+    """Type of options: a range of addresses such as 10.0.0.0/8, or one address."""
 
     name = "CIDR"
 
@@ -180,7 +180,7 @@ class _Serving:
 
 
 def _refuse_mixture() -> None:
-    """End the command if it was given options that are about a live cluster."""
+    """End the command if options for a live cluster are given together with files."""
     given = click.get_current_context().get_parameter_source
     for each in ("kubeconfig", "context", "firmament", "cluster_name", "bridge", "solver"):
         if given(each) is click.core.ParameterSource.COMMANDLINE:
@@ -189,7 +189,7 @@ def _refuse_mixture() -> None:
 
 
 def _read_files(paths: tuple[str, ...], config: Path | None, now: float | None, folder: Path) -> FileInput:
-    """Read what was named; what cannot be used ends the command with status 2."""
+    """Read the named files; files that cannot be used end the command with status 2."""
     from poseidon.ui.sources.files import FileInput
     from poseidon.ui.sources.snapshots import SnapshotError, find_snapshots
 
@@ -211,7 +211,7 @@ def _read_files(paths: tuple[str, ...], config: Path | None, now: float | None, 
 
 
 def _bridge_configuration(config: Path) -> BridgeConfiguration:
-    """Read the bridge's part, for which nothing of the solver has to be installed."""
+    """Read the bridge's part of the configuration, which works without the solver installed."""
     from poseidon.configuration.document import load
     from protos.conventions.configuration_file import ConfigurationError
 
@@ -284,7 +284,7 @@ async def _serve(
     serving: _Serving,
     registry: CollectorRegistry | None = None,
 ) -> None:
-    """Serve until the program is to end. ``registry``: of metrics that are shown beside those of the page."""
+    """Serve the page until the program is told to end. ``registry``: metrics served beside the page's own."""
     from poseidon.ui.server.application import Server, serve
     from poseidon.ui.server.limits import Limits
     from poseidon.ui.server.metrics import PageMetrics

@@ -1,1 +1,1 @@
-"""The bridge's part of the configuration: sections of the subjects that heed them, in one document."""
+"""The bridge's part of the configuration."""

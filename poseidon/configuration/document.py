@@ -1,4 +1,4 @@
-"""The bridge's part of the configuration. Each section is an object that the code which uses it takes as it is."""
+"""Reads the bridge's part of the configuration, whose sections are defined beside the code that uses them."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from protos.conventions.configuration_shared import (
 
 Arguments = TypeVar("Arguments", bound=Section)
 
-_HEEDED: Mapping[type[Section], str] = MappingProxyType(
+_MODEL_BY_ARGUMENTS: Mapping[type[Section], str] = MappingProxyType(
     {NetworkArguments: "network_overhead", TreeArguments: "topology"}
 )
-"""Arguments that the bridge heeds, as they say where objects are that only it reads, and the models that have them."""
+"""Arguments of cost models that the bridge uses too, by model: they name objects that only the bridge reads."""
 
 _ANY = "*"
-"""Among ``scheduler_names``: every name."""
+"""Entry of ``scheduler_names`` that stands for every name."""
 
 SchedulerName: TypeAlias = Annotated[StrictStr, Field(min_length=1)]
 
@@ -54,16 +54,15 @@ _NAMES = WithJsonSchema(
 
 
 def _accept_shorthand(value: object) -> object:
-    """Accept the shorthand ``schedulerNames: "*"`` for a list of one."""
+    """Return a single text, such as ``schedulerNames: "*"``, as a list with that text."""
     return [value] if isinstance(value, str) else value
 
 
 class StreamOptions(Section):
-    """When a stream is given up.
+    """The section ``stream``: when the bridge replaces its stream to the solver.
 
-    ``silence_timeout`` (60 s): how long the oldest batch of events may go unacknowledged before the solver is taken to
-    hang, and the stream is replaced by a new one with a full snapshot. At least 1 s, as opening a large round takes a
-    part of that.
+    ``silence_timeout`` (60 s): how long the oldest batch of events may go unacknowledged. After that the solver counts
+    as hanging, and a new stream with a full snapshot begins. At least 1 s, as opening a large round takes some time.
     """
 
     silence_timeout: Annotated[
@@ -75,7 +74,7 @@ class StreamOptions(Section):
 
 
 class BridgeConfiguration(Document):
-    """What the bridge heeds. ``scheduler_names`` may hold ``*``, which stands for every name."""
+    """The parts of the configuration that the bridge uses. ``scheduler_names`` may contain ``*`` for every name."""
 
     scheduler_names: Annotated[
         tuple[SchedulerName, ...], BeforeValidator(_accept_shorthand), Field(min_length=1), _NAMES
@@ -99,35 +98,35 @@ class BridgeConfiguration(Document):
 
     @property
     def all_cost_models(self) -> tuple[ModelSection, ...]:
-        """The overlays of all profiles, those of pods without a profile first."""
+        """The overlays of all profiles, first the overlays of pods without a profile."""
         own = (each for profile in self.profiles for each in profile.cost_models or ())
         return (*self.cost_models, *own)
 
     def arguments(self, kind: type[Arguments]) -> Arguments:
-        """Return the arguments of a cost model that the bridge heeds, their defaults without the model."""
-        models = (each.args for each in self.all_cost_models if each.name == _HEEDED[kind])
+        """Return the arguments of the cost model that ``kind`` belongs to; defaults if the model is not configured."""
+        models = (each.args for each in self.all_cost_models if each.name == _MODEL_BY_ARGUMENTS[kind])
         return _read(kind, next(models, {}))
 
 
 def load(path: Path | None) -> BridgeConfiguration:
     """Read and check the bridge's part of a configuration file; None gives the defaults.
 
-    Models need not be installed for that, and are not checked. Raises ``ConfigurationError``.
+    Cost models need not be installed, and are not checked. Raises ``ConfigurationError``.
     """
     return load_part(path, BridgeConfiguration, argument_faults)
 
 
 def argument_faults(document: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what is wrong in a raw document with names of profiles, and with arguments that the bridge heeds.
+    """Yield the faults of a raw document in profiles' scheduler names, and in arguments that the bridge uses.
 
-    Their models may not be installed.
+    The arguments' models need not be installed.
     """
     profiles = [each for each in _list(document.get("profiles")) if isinstance(each, Mapping)]
     places = {
         "costModels": document,
         **{f"profiles[{at}].costModels": each for at, each in enumerate(profiles)},
     }
-    for kind, name in _HEEDED.items():
+    for kind, name in _MODEL_BY_ARGUMENTS.items():
         first: tuple[str, Section] | None = None
         for where, args in _list_arguments(places, name):
             faults = list(_faults(kind, args))
@@ -150,7 +149,7 @@ def argument_faults(document: Mapping[str, Any]) -> Iterator[str]:
 def _list_arguments(
     places: Mapping[str, Mapping[str, Any]], model: str
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield where a cost model stands in parts of a document, and its arguments there."""
+    """Yield (place, arguments) of each use of a cost model in parts of a document."""
     for where, part in places.items():
         for each in _list(part.get("costModels")):
             if isinstance(each, Mapping) and each.get("name") == model:

@@ -1,1 +1,1 @@
-"""Measured use of nodes and pods, from whatever source."""
+"""Reads the measured use of nodes and pods from several sources."""

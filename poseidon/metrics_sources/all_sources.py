@@ -1,4 +1,4 @@
-"""All sources of measured use together: which run, when a first look is done, when there is something to tell."""
+"""Runs all sources of measured use, and reports when all have been read once and when samples have changed."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from poseidon.metrics_sources.samples import METRICS_SERVER, NODE_METRIC, PROMET
 _log = logging.getLogger(__name__)
 
 FIRST_LOOK_SECONDS = 10.0
-"""How long the first round waits for sources that do not answer."""
+"""Seconds for which the first round waits for sources that do not answer."""
 
 GATHER_SECONDS = 0.25
-"""How long samples are gathered before they are sent, unless other events are sent earlier."""
+"""Seconds for which samples are gathered before they are sent, unless other events are sent earlier."""
 
 
 class Utilisation:
-    """Runs the configured sources, which write in ``book``; ``changed`` is called soon after they have."""
+    """Runs the configured sources, which write samples to ``book``; ``changed`` is called shortly after changes."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class Utilisation:
 
     @property
     def has_settled(self) -> bool:
-        """Whether every source has been asked once, or was given the time to answer."""
+        """Whether every source has been read once, or the time for the first look is over."""
         return self._settled.is_set()
 
     async def run(self) -> None:
@@ -83,7 +83,7 @@ class Utilisation:
         self._changed()
 
     async def _announce(self) -> None:
-        """Tell of changes, several at a time: each batch costs the solver more than each sample in it."""
+        """Call ``changed`` for several samples at a time, as a batch costs the solver more than a sample in it."""
         while True:
             await self._fresh.wait()
             await self._environment.sleep(GATHER_SECONDS)

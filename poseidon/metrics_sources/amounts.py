@@ -1,4 +1,4 @@
-"""Amounts in use, as metrics APIs write them."""
+"""Parses amounts in use and durations as metrics APIs write them."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ _UNIT_SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "
 
 
 def amounts_in_use(given: Mapping[str, Any], field: str, faults: list[Fault]) -> Amounts:
-    """Read a map of quantities, in milli-cores for cpu and whole units for the rest, rounded up.
+    """Return a map of quantities as integers: milli-cores for cpu, else whole units, rounded up.
 
-    Entries that are no quantity, or negative, or of no resource, are left out and added to ``faults``.
+    Entries that are not a quantity, negative or without a resource's name are left out and added to ``faults``.
     """
     found: Amounts = {}
     for resource, value in given.items():
         if not resource:
             faults.append(Fault("quantity", field, "a resource without a name; it is left out"))
             continue
-        known = _in_usual_form(resource, value)
+        known = _parse_usual_form(resource, value)
         if known is None:
             try:
-                known = amount(resource, _writable(value))
+                known = amount(resource, _prepare_quantity(value))
             except QuantityError as error:
                 kind = "negative" if "is negative" in str(error) else "quantity"
                 faults.append(Fault(kind, f"{field}.{resource}", f"{error}; it is left out"))
@@ -41,12 +41,13 @@ def amounts_in_use(given: Mapping[str, Any], field: str, faults: list[Fault]) ->
     return found
 
 
-def _in_usual_form(resource: str, value: Any) -> int | None:
-    """Read what kubelets and koordlet write (``123n``, ``45m``, ``67Ki``, ``89``), None for anything else.
+def _parse_usual_form(resource: str, value: Any) -> int | None:
+    """Return the amount of a text such as ``123n``, ``45m``, ``67Ki`` or ``89``, None for other forms.
 
-    Readings hardly ever repeat, so that the general parser's memory does not help; this is several times as fast.
+    Kubelets and koordlet write these forms. Readings rarely repeat, so the general parser's cache does not help; this
+    parser is several times as fast.
     """
-    # Fifteen characters cannot exceed what an amount may be, but for the factor of Ki.
+    # Amounts of fifteen digits are within bounds; with Ki, twelve digits are.
     if type(value) is not str or len(value) > 15 or not value.isascii():
         return None
     if value.isdigit():
@@ -59,23 +60,23 @@ def _in_usual_form(resource: str, value: Any) -> int | None:
     return int(digits) << 10 if unit == "Ki" and len(digits) <= 12 else None
 
 
-def _writable(value: Any) -> str | float:
-    """Return a text that may be a quantity; for other values a text that is none."""
+def _prepare_quantity(value: Any) -> str | float:
+    """Return a value that may be a quantity; for values of other types a text that is no quantity."""
     if isinstance(value, list | dict):
         return "a map" if isinstance(value, dict) else "a list"
     return value if isinstance(value, str | int | float) else repr(value)
 
 
 def add_amounts(total: Amounts, more: Amounts) -> None:
-    """Add ``more`` to ``total``, which stays within what an amount may be."""
+    """Add ``more`` to ``total``, at most up to the largest amount."""
     for resource, used in more.items():
         total[resource] = min(total.get(resource, 0) + used, MAX_AMOUNT)
 
 
-def go_duration(text: str) -> float | None:
-    """Return a duration as Go writes it ("5m0s") in seconds, None for text that is none; "" is 0.
+def parse_go_duration(text: str) -> float | None:
+    """Return the seconds of a duration as Go writes it ("5m0s"), None for other texts; "" is 0.
 
-    A duration beyond 292 years, which Go cannot hold, gives None as well.
+    Returns None for a duration beyond 292 years as well, which Go cannot represent.
     """
     if text in ("", "0"):
         return 0.0

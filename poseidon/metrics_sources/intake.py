@@ -1,4 +1,4 @@
-"""Takes in the readings of one source: faults counted always and told once per object, samples written in the book."""
+"""Receives the readings of one source: counts faults and logs them once per object, and writes samples to the book."""
 
 from __future__ import annotations
 
@@ -42,23 +42,23 @@ class SourceMetrics:
 
 
 class ClusterView(Protocol):
-    """Nodes and pods as the bridge knows them at the moment."""
+    """Nodes and pods as the bridge knows them now."""
 
     def knows_node(self, name: str) -> bool:
         """Return whether there is a node of this name."""
         ...
 
     def node_of(self, namespace: str, name: str) -> str:
-        """Return where a pod runs or is being bound to, "" for nowhere and for a pod that is not known."""
+        """Return the node of a pod that runs or is being bound, "" for other pods."""
         ...
 
     def uid_of(self, namespace: str, name: str, node: str) -> str:
-        """Return the uid of the pod of this name if it is on ``node``, else ""."""
+        """Return the uid of the pod with this name if it is on ``node``, else ""."""
         ...
 
 
 class Fault(NamedTuple):
-    """One thing that is wrong. ``kind`` is a word for a metric's label; ``problem`` says what is done about it."""
+    """A fault in a reading. ``kind``: value of the metric's label; ``problem``: what is wrong and what happens."""
 
     kind: str
     field: str
@@ -69,9 +69,10 @@ class Fault(NamedTuple):
 
 
 class Intake:
-    """What a source hands its readings to. ``view``: the cluster as it is known at the moment; ``changed`` is called
-    when there is something to tell the solver. Faults are counted, and each kind of an object's faults is logged once,
-    until the object is sound.
+    """Receives the readings of one source.
+
+    ``view``: the cluster as the bridge knows it now; ``changed`` is called when the book has changed. Faults are
+    counted, and each kind of fault of an object is logged once, until the object has no fault any more.
     """
 
     def __init__(
@@ -92,14 +93,14 @@ class Intake:
         self._changed = changed
 
     def add_reading(self, reading: NodeReading, faults: Sequence[Fault] = ()) -> None:
-        """Take the latest reading of a node; ``faults`` are what was wrong with it."""
+        """Add the latest reading of a node, and report its ``faults``."""
         self.report(reading.node, faults)
         self._count.inc()
         self._book.put(self._source, machine_sample(reading, self.view.uid_of))
         self._changed()
 
     def report(self, name: str, faults: Sequence[Fault]) -> None:
-        """Take what is wrong with an object's latest reading, such as a pod's; nothing means that it is sound."""
+        """Count and log the faults of an object's latest reading; an empty list ends its former faults."""
         if not faults:
             self._told.pop(name, None)
             return
@@ -119,7 +120,7 @@ class Intake:
         )
 
     def forget_node(self, node: str) -> None:
-        """Forget a node of which the source says nothing any more."""
+        """Remove the reading of a node that the source no longer reports."""
         self._told.pop(node, None)
         self._book.remove(self._source, node)
         self._changed()
@@ -127,7 +128,7 @@ class Intake:
     def forget_gone_nodes(self) -> None:
         """Drop readings of nodes that no longer exist.
 
-        A node that exists and is not reported any more keeps its last reading, which grows old.
+        An existing node that is no longer reported keeps its last reading, which grows old.
         """
         for node in self._book.nodes_of(self._source):
             if not self.view.knows_node(node):

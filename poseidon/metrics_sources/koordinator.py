@@ -1,4 +1,4 @@
-"""Koordinator's NodeMetric objects, where there are any, read as its plugin ``LoadAwareScheduling`` reads them."""
+"""Reads Koordinator's NodeMetric objects as its plugin ``LoadAwareScheduling`` does."""
 
 from __future__ import annotations
 
@@ -8,19 +8,22 @@ from poseidon.custom_records import NameIndex
 from poseidon.kube.api.metadata import seconds
 from poseidon.kube.api.metrics import AggregatedUsage, NodeMetric, PodMetricInfo
 from poseidon.kube.api.resource import Change
-from poseidon.metrics_sources.amounts import amounts_in_use, go_duration
+from poseidon.metrics_sources.amounts import amounts_in_use, parse_go_duration
 from poseidon.metrics_sources.intake import Fault, Intake
 from poseidon.metrics_sources.readings import PERCENTILES, NodeReading, PodReading, Window
 
 DEFAULT_INTERVAL = 60.0
-"""Seconds between reports where a NodeMetric does not say."""
+"""Seconds between reports of a NodeMetric that states no interval."""
 
 FUTURE_TOLERANCE = 60.0
-"""Clocks of nodes may be so many seconds ahead before that is a fault."""
+"""Seconds that the clock of a node may be ahead without being a fault."""
 
 
 class NodeMetricTaker:
-    """Takes what a reflector tells. ``wall`` tells seconds since the epoch, to notice reports from the future."""
+    """Passes changed NodeMetrics to ``intake``.
+
+    ``wall`` returns seconds since the epoch, to notice reports from the future.
+    """
 
     def __init__(self, intake: Intake, wall: Callable[[], float]) -> None:
         self._intake = intake
@@ -28,7 +31,7 @@ class NodeMetricTaker:
         self._names = NameIndex()
 
     def take_changes(self, changes: Sequence[Change[NodeMetric]]) -> None:
-        """Take objects as they are now."""
+        """Add readings of changed NodeMetrics, and forget nodes whose NodeMetrics are gone."""
         now = self._wall()
         for change in changes:
             if change.object is None:
@@ -40,10 +43,10 @@ class NodeMetricTaker:
 
 
 def reading(metric: NodeMetric, now: float) -> tuple[NodeReading, tuple[Fault, ...]]:
-    """Return what a NodeMetric says, and what in it makes no sense.
+    """Return the reading of a NodeMetric, and its faults.
 
-    Entries that make no sense count as not there. A report from the future counts as it is written, as upstream: it
-    stays fresh for longer. ``now`` is in seconds since the epoch.
+    Faulty entries are left out. A report from the future keeps its time, as upstream, and so stays fresh for longer.
+    ``now`` is in seconds since the epoch.
     """
     faults: list[Fault] = []
     status = metric.status
@@ -66,7 +69,7 @@ def reading(metric: NodeMetric, now: float) -> tuple[NodeReading, tuple[Fault, .
 
 
 def parse_time(text: str | None, field: str, now: float, faults: list[Fault]) -> float:
-    """Return a time in seconds since the epoch; 0, which is long ago, for none and for one that makes no sense."""
+    """Return a time in seconds since the epoch; 0, which is long ago, for a missing or malformed time."""
     if text is None:
         return 0.0
     time = seconds(text)
@@ -92,12 +95,12 @@ def _interval(metric: NodeMetric, faults: list[Fault]) -> float:
 
 
 def _windows(given: Sequence[AggregatedUsage | None], faults: list[Fault]) -> Iterator[Window]:
-    """Yield the statistics that hold something; what is there without amounts lacked samples."""
+    """Yield the statistics that have amounts; without samples a statistic has none."""
     for index, each in enumerate(given):
         if each is None:
             continue
         field = f"status.nodeMetric.aggregatedNodeUsages[{index}]"
-        length = go_duration(each.duration)
+        length = parse_go_duration(each.duration)
         if length is None:
             problem = f"{each.duration!r} is not a duration such as 5m0s; the window is left out"
             faults.append(Fault("duration", f"{field}.duration", problem))
@@ -114,7 +117,7 @@ def _windows(given: Sequence[AggregatedUsage | None], faults: list[Fault]) -> It
 
 
 def _pods(given: Sequence[PodMetricInfo | None], faults: list[Fault]) -> Iterator[PodReading]:
-    """Yield one reading per pod; entries without amounts do not count, the last of a name does."""
+    """Yield one reading per pod, of its last entry with amounts."""
     last: dict[tuple[str, str], PodReading] = {}
     for index, each in enumerate(given):
         if each is None or not each.pod_usage.resources:

@@ -1,4 +1,4 @@
-"""Measured use out of objects that are given all at once, as in manifests."""
+"""Reads measured use from a list of objects, such as manifests."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from poseidon.metrics_sources.samples import METRICS_SERVER, NODE_METRIC, Sample
 def take_listed(
     objects: Iterable[KubeStruct], book: SampleBook, view: ClusterView, now: float
 ) -> Iterator[str]:
-    """Write what NodeMetric, NodeMetrics and PodMetrics objects say in ``book``; other objects are passed over.
+    """Write the use that NodeMetric, NodeMetrics and PodMetrics objects state to ``book``; ignore other objects.
 
     ``now`` is in seconds since the epoch. Without any PodMetrics, the use of pods is unknown. Yields a line for each
-    fault, and is done once all are gone through.
+    fault; the book is complete once the iterator is exhausted.
     """
     given = list(objects)
     asked = any(isinstance(each, PodMetrics) for each in given)

@@ -1,6 +1,6 @@
-"""metrics.k8s.io, which metrics-server and others serve through the API server: polled, and made into readings.
+"""Polls metrics.k8s.io, which metrics-server and others serve through the API server, and makes readings of it.
 
-It gives the latest use only: no statistics over windows, no use of the system, no class of a pod.
+The API gives the latest use only: no statistics over windows, no use by the system, no class of a pod.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from poseidon.kube.api.decoding import MalformedObjectError, decode_metadata, de
 from poseidon.kube.api.metadata import KubeStruct
 from poseidon.kube.api.metrics import MetricsList, NodeMetrics, PodMetrics
 from poseidon.kube.client.errors import UnreachableError
-from poseidon.metrics_sources.amounts import add_amounts, amounts_in_use, go_duration
+from poseidon.metrics_sources.amounts import add_amounts, amounts_in_use, parse_go_duration
 from poseidon.metrics_sources.intake import Fault, Intake
 from poseidon.metrics_sources.koordinator import parse_time
 from poseidon.metrics_sources.readings import Amounts, NodeReading, PodReading
@@ -29,11 +29,11 @@ NODES_PATH = "/apis/metrics.k8s.io/v1beta1/nodes"
 PODS_PATH = "/apis/metrics.k8s.io/v1beta1/pods"
 
 _PAUSE_EVERY = 500
-"""Items after which other work of the event loop gets its turn."""
+"""Number of items after which other tasks of the event loop get their turn."""
 
 
 class MetricsServerSource:
-    """Reads all nodes, and all pods if asked to, at each ``poll``. ``wall`` tells seconds since the epoch."""
+    """Reads all nodes, and pods if configured, at each ``poll``. ``wall`` returns seconds since the epoch."""
 
     def __init__(
         self, transport: Transport, intake: Intake, options: MetricsServerOptions, wall: Callable[[], float]
@@ -44,7 +44,7 @@ class MetricsServerSource:
         self._wall = wall
 
     async def poll(self) -> None:
-        """Ask once. Raises ``KubeError``."""
+        """Read the metrics once and pass the readings on. Raises ``KubeError``."""
         pods: dict[str, list[PodReading]] = {}
         if self._options.pods:
             async for pod in self._items(PODS_PATH, PodMetrics):
@@ -65,7 +65,7 @@ class MetricsServerSource:
         self._intake.forget_gone_nodes()
 
     async def _items(self, path: str, kind: type[T]) -> AsyncIterator[T]:
-        """Yield the items of a list; those that cannot be decoded are reported and left out."""
+        """Yield the items of a list; items that cannot be decoded are reported and left out."""
         raw = await self._transport.get(path)
         try:
             listed = decode_object(raw, MetricsList)
@@ -85,13 +85,13 @@ class MetricsServerSource:
 def node_reading(
     metrics: NodeMetrics, now: float, *, interval: float, pods: tuple[PodReading, ...] | None
 ) -> tuple[NodeReading, tuple[Fault, ...]]:
-    """Return the reading of a node from NodeMetrics, with what is known of its pods, and its faults.
+    """Return the reading of a node from its NodeMetrics and the readings of its pods; and its faults.
 
-    ``interval`` is that between polls. The window over which the use was averaged may be longer, and counts then: what
-    began within it is not fully in the figures.
+    ``interval``: seconds between polls. If the window over which the use was averaged is longer, the window counts
+    instead: pods that began within it are not fully in the figures.
     """
     faults: list[Fault] = []
-    window = go_duration(metrics.window) or 0.0
+    window = parse_go_duration(metrics.window) or 0.0
     taken = NodeReading(
         node=metrics.metadata.name,
         time=parse_time(metrics.timestamp, "timestamp", now, faults),
@@ -103,7 +103,7 @@ def node_reading(
 
 
 def pod_reading(metrics: PodMetrics) -> tuple[PodReading, tuple[Fault, ...]]:
-    """Return the sum over a pod's containers, and what in it makes no sense."""
+    """Return the use summed over a pod's containers, and its faults."""
     faults: list[Fault] = []
     total: Amounts = {}
     for index, container in enumerate(metrics.containers):

@@ -1,4 +1,4 @@
-"""Which sources of measured use are on, and how they are asked: the section ``utilisation``. Times are in seconds."""
+"""The section ``utilisation`` of the configuration: sources of measured use and how they are read. Times in seconds."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Statistic: TypeAlias = Literal["avg", "p50", "p90", "p95", "p99", "std"]
 
 
 def _mode(value: object) -> object:
-    """Undo what YAML makes of a bare ``off``."""
+    """Return "off" for False, which YAML reads from a bare ``off``."""
     return "off" if value is False else value
 
 
@@ -42,7 +42,7 @@ Text: TypeAlias = Annotated[StrictStr, Field(min_length=1)]
 
 
 class MetricsServerOptions(Section):
-    """metrics.k8s.io: ``auto`` polls it every ``interval`` where it is served. ``pods``: pods too, not only nodes."""
+    """metrics.k8s.io: ``auto`` polls it every ``interval`` where it is served. ``pods``: read pods as well."""
 
     mode: Mode = "off"
     interval: PositiveDuration = 30.0
@@ -50,10 +50,10 @@ class MetricsServerOptions(Section):
 
 
 class PrometheusQuery(Section):
-    """One query in PromQL, whose vector has an element per node, or per pod.
+    """A query in PromQL whose vector has an element per node or per pod.
 
-    Values are cores for cpu, else whole units, in present use; with a ``statistic`` over the ``window`` before, nodes
-    only.
+    Values are the present use, in cores for cpu, else in whole units; with a ``statistic``, which only nodes may have,
+    the use over the ``window`` before.
     """
 
     query: Text
@@ -105,7 +105,7 @@ class PrometheusOptions(Section):
 
 
 class UtilisationOptions(Section):
-    """The sources, by precedence: a node's reading comes from the first that has a current one of it.
+    """The sources in order of precedence: a node's reading comes from the first source with a current reading.
 
     ``node_metric`` ``auto``: follow Koordinator's NodeMetric objects where there are any.
     """

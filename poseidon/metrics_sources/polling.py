@@ -1,4 +1,4 @@
-"""Asks a source again and again, patiently: growing pauses while it fails, one log line per outage."""
+"""Polls a source, with growing pauses while it fails and one log line per outage."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ABSENT = (HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND)
 
 @dataclass(frozen=True, slots=True)
 class PollerOptions:
-    """Times in seconds: pauses after failures, and between looks at a source that is not served."""
+    """Pauses in seconds: after failures, and between polls of a source that is not served."""
 
     backoff_initial: float = 1.0
     backoff_cap: float = 60.0
@@ -31,7 +31,7 @@ class Poller:
     """Calls ``poll`` every ``interval`` seconds until cancelled.
 
     ``poll`` raises ``KubeError`` when it fails. A source that is not served, or that this client may not read, counts
-    as absent: it is looked for again slowly.
+    as absent: it is polled again after a longer pause.
     """
 
     def __init__(
@@ -57,11 +57,11 @@ class Poller:
         self._asked = asyncio.Event()
 
     async def wait_asked(self) -> None:
-        """Wait until the source has been asked once, whatever came of it."""
+        """Wait until the source has been polled once, with or without success."""
         await self._asked.wait()
 
     async def run(self) -> None:
-        """Ask for ever, whatever ``poll`` raises. Returns only by cancellation."""
+        """Poll for ever, whatever ``poll`` raises, until cancelled."""
         while True:
             started = self._clock()
             try:
@@ -72,7 +72,7 @@ class Poller:
                     if error.status in _ABSENT
                     else self._note_failure(error, error.retry_after)
                 )
-            except Exception as error:  # noqa: BLE001 - what a source answers is anybody's guess
+            except Exception as error:  # noqa: BLE001 - a source may answer anything
                 pause = self._note_failure(
                     error if isinstance(error, KubeError) else KubeError(repr(error)), None
                 )
@@ -105,7 +105,7 @@ class Poller:
         first = self._backoff.failures == 0
         pause = max(self._backoff.next(), retry_after or 0.0)
         self._metrics.polls.labels(self._source, "failed").inc()
-        # The first failure of a streak is a warning, the others are debug: an outage is one line for people.
+        # Only the first of several failures is a warning, so that people see one line per outage.
         _log.log(
             logging.WARNING if first else logging.DEBUG,
             'source of utilisation does not answer, retrying source=%s in=%.1fs error="%s"',

@@ -1,4 +1,4 @@
-"""A Prometheus server, polled with the configured queries, whose answers become readings."""
+"""Polls a Prometheus server with the configured queries, and makes readings of the answers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PATH = "/api/v1/query"
 
 
 class PrometheusSource:
-    """Asks all queries at each ``poll``; one that fails fails the poll, so that no reading is half new."""
+    """Sends all queries at each ``poll``; if one fails, the poll fails, so that no reading mixes old and new values."""
 
     def __init__(self, transport: Transport, intake: Intake, options: PrometheusOptions) -> None:
         self._transport = transport
@@ -35,7 +35,7 @@ class PrometheusSource:
         self._options = options
 
     async def poll(self) -> None:
-        """Ask once. Raises ``KubeError``."""
+        """Send all queries once and pass the readings on. Raises ``KubeError``."""
         queries = self._options.queries
         answers = await asyncio.gather(*(_ask(self._transport, each.query) for each in queries))
         gathering = Gathering(self._options, self._intake.view.node_of)
@@ -49,7 +49,7 @@ class PrometheusSource:
 
 
 def connection(options: PrometheusOptions) -> ConnectionSettings:
-    """Return how to reach the server. Raises ``SettingsError`` for a file that cannot be used."""
+    """Return the settings of a connection to the server. Raises ``SettingsError`` for a file that cannot be used."""
     tls = None
     if options.url.startswith("https://"):
         try:
@@ -69,7 +69,7 @@ def connection(options: PrometheusOptions) -> ConnectionSettings:
 
 
 async def _ask(transport: Transport, query: str) -> QueryData:
-    """Return the answer to a query. Raises ``KubeError`` unless it is a vector."""
+    """Return the answer to a query. Raises ``KubeError`` unless the answer is an instant vector."""
     raw = await transport.get(_PATH, {"query": query})
     try:
         answer = decode_object(raw, QueryAnswer)
@@ -86,9 +86,9 @@ async def _ask(transport: Transport, query: str) -> QueryData:
 
 
 class Gathering:
-    """Puts the elements of several answers together, by node.
+    """Combines the elements of several answers into readings of nodes.
 
-    ``node_of`` says where a pod (namespace, name) runs, "" for nowhere. Elements whose node is unknown are left out.
+    ``node_of`` returns the node of a pod (namespace, name), "" for none. Elements whose node is unknown are left out.
     """
 
     def __init__(self, options: PrometheusOptions, node_of: Callable[[str, str], str]) -> None:
@@ -101,7 +101,7 @@ class Gathering:
         self.faults: dict[str, list[Fault]] = {}
 
     def add(self, query: PrometheusQuery, answer: QueryData) -> None:
-        """Take in the answer to one query."""
+        """Add the answer to one query."""
         for series in answer.result:
             labels = series.metric
             if query.of == "pods":
@@ -119,11 +119,11 @@ class Gathering:
                 self._windows.setdefault((node, query.statistic, query.window), {})[query.resource] = used
             else:
                 self._usage.setdefault(node, {})[query.resource] = used
-                # A reading is as old as the oldest of its parts.
+                # The time of a reading is that of its oldest part.
                 self._times[node] = min(time, self._times.get(node, time))
 
     def readings(self) -> Iterator[NodeReading]:
-        """Yield one reading per node whose present use is known."""
+        """Yield the reading of each node whose present use is known."""
         windows: dict[str, list[Window]] = {}
         for (node, statistic, seconds), used in self._windows.items():
             windows.setdefault(node, []).append(Window(statistic, seconds, used))
@@ -143,7 +143,7 @@ class Gathering:
             )
 
     def _value(self, query: PrometheusQuery, series: Series, name: str) -> tuple[float, int] | None:
-        """Return time and amount of an element, None (and a fault) for a value that is no amount."""
+        """Return (time, amount) of an element; None for a value that is no amount, which adds a fault."""
         if series.value is None:
             return None
         time, text = series.value
@@ -157,5 +157,5 @@ class Gathering:
             fault = Fault(kind, field, f"the query answers {text!r}, which is no amount; it is left out")
             self.faults.setdefault(name, []).append(fault)
             return None
-        # Beyond what a float resolves, rounding up would only add noise.
+        # Rounding to six decimals first keeps noise of the float from being rounded up to a whole unit.
         return time, math.ceil(round(value, 6))

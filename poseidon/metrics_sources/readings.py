@@ -1,4 +1,4 @@
-"""What any source says of a node at one moment, free of where it came from, and the message that says it to solvers."""
+"""Readings of nodes' use in one form for all sources, and the message to the solver made of them."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Window(NamedTuple):
 
 
 class PodReading(NamedTuple):
-    """What one pod uses.
+    """The measured use of a pod.
 
-    ``priority`` is its class in the eyes of the source, "" for none; None for a source that knows no classes.
+    ``priority``: priority class of the pod as the source states it, "" for none; None if the source knows no classes.
     """
 
     namespace: str
@@ -47,7 +47,7 @@ class NodeReading:
     time: float
     """When it was measured, in seconds since the epoch, 0 if the source does not say."""
     interval: float
-    """Seconds between two readings."""
+    """Seconds between two readings of the node."""
     usage: Amounts | None
     """Use by resource; missing resources count as unused. None: the source knows the node, but has measured
     nothing.
@@ -57,15 +57,15 @@ class NodeReading:
     aggregates: bool = False
     """Whether the source computes statistics itself; then those that it leaves out are unavailable."""
     system: Amounts | None = None
-    """Use by neither pods nor host applications."""
+    """Use by the system: neither by pods nor by host applications."""
     pods: tuple[PodReading, ...] | None = None
     """Use of pods; a missing pod was not measured. None: the source says nothing about pods."""
 
 
 def machine_sample(reading: NodeReading, uid_of: Callable[[str, str, str], str]) -> pb.MachineSample:
-    """Return the sample that a reading amounts to.
+    """Return the message to the solver for a reading.
 
-    ``uid_of`` gives the uid of the pod (namespace, name) on a node, "" if there is none; such pods are left out.
+    ``uid_of`` returns the uid of the pod (namespace, name) on a node, "" if there is none; such pods are left out.
     """
     message = pb.MachineSample(
         machine=reading.node,

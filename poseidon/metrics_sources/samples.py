@@ -1,4 +1,4 @@
-"""The latest sample of every node, and which of them the current stream's solver has not been told."""
+"""Keeps the latest sample of every node, and which samples the current stream's solver has not received."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ NODE_METRIC, METRICS_SERVER, PROMETHEUS = SOURCES = ("nodeMetric", "metricsServe
 """Names of the sources, in order of precedence."""
 
 MISSED_REPORTS = 3
-"""A source that has missed so many reports of a node gives way to the next one."""
+"""A source that has missed so many reports of a node gives way to the next source."""
 
 
 class SampleBook:
-    """Samples by node and source. Nothing of a pod is kept but what the sample of its node says.
+    """The latest samples by source and node; the use of pods is part of their nodes' samples.
 
-    ``sources`` are in order of precedence: a node's sample is that of the first source whose one is current, which it
-    is unless another source's is later by more than ``MISSED_REPORTS`` of its own reporting intervals. No clock is
-    needed for that, and a single source is never overruled. ``changed``: nodes that the solver may have to be told of.
+    ``sources`` are in order of precedence: a node's sample comes from the first source whose sample is current. A
+    sample is current unless another source has a sample that is later by more than ``MISSED_REPORTS`` reporting
+    intervals. No clock is needed for that, and a single source is always current. ``changed``: nodes that may have
+    news for the solver.
     """
 
     def __init__(self, sources: Sequence[str]) -> None:
@@ -31,31 +32,31 @@ class SampleBook:
         return len(set().union(*(list(samples) for samples in self._by_source.values())))
 
     def put(self, source: str, sample: pb.MachineSample) -> None:
-        """Take the latest sample that a source has of a node."""
+        """Set the latest sample of a node from a source."""
         self._by_source[source][sample.machine] = sample
         self.changed[sample.machine] = None
 
     def remove(self, source: str, node: str) -> None:
-        """Forget what a source said of a node."""
+        """Remove the sample of a node from a source."""
         if self._by_source[source].pop(node, None) is not None:
             self.changed[node] = None
 
     def nodes_of(self, source: str) -> set[str]:
-        """Return the nodes that a source has said something of."""
+        """Return the nodes of which a source has samples."""
         return set(self._by_source[source])
 
     def mark(self, node: str) -> None:
-        """Tell of a node again: the solver has forgotten, or has not known, the machine."""
+        """Have a node's sample sent again: the solver has just learnt of the machine, or has forgotten it."""
         self.changed[node] = None
         self._told.pop(node, None)
 
     def forget_told(self) -> None:
-        """Forget what was sent, as a new stream begins: its solver knows no sample."""
+        """Begin a stream: its solver knows no sample, so all are sent again."""
         self._told.clear()
         self.changed = dict.fromkeys(node for samples in self._by_source.values() for node in samples)
 
     def sample(self, node: str) -> pb.MachineSample | None:
-        """Return what counts of a node, None if nothing is known."""
+        """Return the sample of a node that counts, None if there is none."""
         chosen: pb.MachineSample | None = None
         for samples in self._by_source.values():
             found = samples.get(node)
@@ -64,10 +65,10 @@ class SampleBook:
         return chosen
 
     def take_events(self, is_known: Callable[[str], bool]) -> list[pb.Event]:
-        """Return what the solver has to be told of the machines that it knows, as ``is_known`` says; once.
+        """Return the events that bring the solver's samples up to date, once; ``is_known``: whether it knows a machine.
 
-        A solver ignores what is older than what it knows. So a sample that counts although it is older, because a
-        clock was set right or another source takes over, follows the removal of the former one.
+        The solver ignores a sample that is older than its last one. If the sample that counts is older, because a
+        clock was corrected or another source took over, the last one is removed first.
         """
         events: list[pb.Event] = []
         for node in self.changed:
@@ -84,7 +85,5 @@ class SampleBook:
 
 
 def _is_overruled(former: pb.MachineSample, later: pb.MachineSample) -> bool:
-    """Return whether ``former``, of the preferred source, is so old beside ``later`` that its source has
-    evidently stopped.
-    """
+    """Return whether ``former``, of the preferred source, is so old beside ``later`` that its source has stopped."""
     return later.time - former.time > MISSED_REPORTS * max(former.report_interval, later.report_interval)

@@ -1,4 +1,4 @@
-"""Notes whether anybody looks at the page, because the dashboard asks other programs only then."""
+"""Notes whether anybody is looking at the page, because the dashboard polls other programs only then."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Callable
 
 PATIENCE = 30.0
-"""Seconds after the last request for which somebody is taken to look still."""
+"""Seconds after the last request for which its sender counts as looking."""
 
 
 class Audience:
-    """``clock`` is monotonic."""
+    """The requests of people who look at the page. ``clock`` is monotonic."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -24,16 +24,14 @@ class Audience:
         self._came.set()
 
     def looks(self, subject: str = "") -> bool:
-        """Return whether somebody has looked at a subject, or at anything, lately; an open stream counts as
-        anything.
-        """
+        """Return whether somebody has looked at a subject lately, or at any subject (""), as an open stream does."""
         if not subject and self.streams:
             return True
         at = self._asked_at.get(subject)
         return at is not None and self._clock() - at <= PATIENCE
 
     async def wait(self) -> None:
-        """Wait until somebody looks."""
+        """Wait until somebody looks at the page."""
         while not self.looks():
             self._came.clear()
             await self._came.wait()

@@ -1,4 +1,4 @@
-"""Looks on demand for changes that would make pods fit, one pod after another, and keeps them for a minute."""
+"""Searches on demand for changes that would make pods fit, one pod after another, and keeps results for a minute."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _PROGRESS = {
 
 
 class Cures:
-    """``clock`` is monotonic."""
+    """The searches for cures. ``clock`` is monotonic."""
 
     def __init__(self, worker: Jobs, given: ClusterInput, clock: Callable[[], float]) -> None:
         self._worker = worker
@@ -65,7 +65,7 @@ class Cures:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def ask(self, pod: str) -> str:
-        """Look for the cures of a pod, and return the number of the job. Raises ``BusyError``."""
+        """Begin to search for cures of a pod, and return the number of the search. Raises ``BusyError``."""
         for job in reversed(self._jobs.values()):
             under_way = job.state in (WAITING, WORKING)
             fresh = job.state == DONE and self._clock() - job.at < KEPT_SECONDS
@@ -83,7 +83,7 @@ class Cures:
         return job.number
 
     def state(self, number: str) -> dict[str, Any] | None:
-        """Return how far a job is, None for an unknown one."""
+        """Return the documented JSON object of a search, None for an unknown number."""
         job = self._jobs.get(number)
         return None if job is None else job.as_json()
 

@@ -1,4 +1,4 @@
-"""The objects that say which pods belong together, and where nodes are in the tree."""
+"""Keeps the objects that define groups of pods, and the position of nodes in the tree."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class GroupObjects:
-    """``maps``: ConfigMaps of topology groups; ``app_groups`` and ``topologies`` by uid.
+    """Objects of groups. ``maps``: ConfigMaps of topology groups; ``app_groups`` and ``topologies``: by uid.
 
     ``trees``: the cluster's tree; ``sources``: how many pods each group wants.
     """
@@ -34,7 +34,7 @@ class GroupObjects:
         self._node_names: dict[str, str] = {}
 
     def groups_changed(self, kind: str, changes: Sequence[Change[Source]]) -> None:
-        """Take PodGroups and Workloads."""
+        """Update changed PodGroups or Workloads."""
         for uid, found in changes:
             if found is None:
                 self.sources.remove(uid)
@@ -42,13 +42,13 @@ class GroupObjects:
                 self.sources.put(kind, uid, found)
 
     def maps_changed(self, changes: Sequence[Change[ConfigMap]]) -> None:
-        """Take ConfigMaps of groups."""
+        """Update changed ConfigMaps of groups."""
         for uid, found in changes:
             for name in self.maps.remove(uid) if found is None else self.maps.put(found):
                 self._describe(name)
 
     def tree_maps_changed(self, changes: Sequence[Change[ConfigMap]]) -> None:
-        """Take ConfigMaps of the tree."""
+        """Update changed ConfigMaps of the tree."""
         for uid, found in changes:
             if found is None:
                 self.trees.remove(uid)
@@ -59,15 +59,15 @@ class GroupObjects:
         self.sources.put_described(name.namespace, name.name, self.maps.get(name))
 
     def app_groups_changed(self, changes: Sequence[Change[AppGroup]]) -> None:
-        """Take AppGroups."""
+        """Update changed AppGroups."""
         _put(self.app_groups, changes)
 
     def topologies_changed(self, changes: Sequence[Change[NetworkTopology]]) -> None:
-        """Take NetworkTopologies."""
+        """Update changed NetworkTopologies."""
         _put(self.topologies, changes)
 
     def nodes_changed(self, changes: Sequence[Change[Node]]) -> None:
-        """Take nodes, whose labels may give the tree."""
+        """Update changed nodes, whose labels may define the tree."""
         for uid, node in changes:
             if node is not None:
                 self._node_names[uid] = node.metadata.name

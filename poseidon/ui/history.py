@@ -1,4 +1,4 @@
-"""Figures of the last quarter of an hour, and its times without figures."""
+"""Keeps the figures of the last 15 minutes, with gaps where there were none."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class _Step(NamedTuple):
 
 
 class FigureHistory:
-    """What was found at each look. ``latest`` are the figures of the last one, None while there are none."""
+    """The figures of each look. ``latest``: the figures of the last look, None if there are none."""
 
     def __init__(self) -> None:
         self._steps: deque[_Step] = deque(maxlen=_MOST)
         self.latest: Figures | None = None
 
     def add(self, at: float, found: Figures | None, pending: int) -> None:
-        """Add a look; ``found`` None: the bridge did not answer."""
+        """Add a look; ``found``: its figures, None if the bridge did not answer."""
         self.latest = found
         if found is None:
             self._steps.append(_Step(at, pending=pending))
@@ -48,7 +48,7 @@ class FigureHistory:
             self._steps.popleft()
 
     def as_json(self) -> dict[str, list[Any]]:
-        """Return the looks as columns; in the middle of each gap is one at which nothing is known."""
+        """Return the looks as columns; an empty look stands in the middle of each gap."""
         steps = list(self._steps)
         gaps = [
             _Step((first.at + second.at) / 2)

@@ -1,4 +1,4 @@
-"""Everything that the dashboard knows, from whichever source; views are made of it."""
+"""Everything that the dashboard knows, from any source; views are made of it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SolverState = Literal["connected", "refused", "unreachable", "embedded"]
 
 @dataclass(slots=True)
 class Capabilities:
-    """Which views have something to show."""
+    """Which views have data to show."""
 
     figures: bool = False
     """Rates, times and queues."""
@@ -41,7 +41,7 @@ class Capabilities:
 
 @dataclass(slots=True)
 class About:
-    """What is looked at. ``warnings`` are for people."""
+    """The source of the data. ``warnings``: lines for people."""
 
     source: Kind
     title: str
@@ -50,13 +50,13 @@ class About:
     warnings: list[str] = field(default_factory=list)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the part of a session that is about the source."""
+        """Return the source's part of the session's JSON object."""
         return asdict(self)
 
 
 @dataclass(slots=True)
 class SolverStanding:
-    """Whether a solver answers, and where it is asked. ``since``: when that began, 0 before it was first asked."""
+    """Whether a solver answers, and its address. ``since``: when this state began, 0 before the first question."""
 
     state: SolverState
     target: str
@@ -66,13 +66,13 @@ class SolverStanding:
 
 @dataclass(slots=True)
 class BridgeStanding:
-    """Whether the bridge shows its figures, None if it never did. ``since``: when that began."""
+    """Whether the bridge serves its metrics (``answers``; None: it never did). ``since``: when this state began."""
 
     answers: bool | None = None
     since: float = 0.0
 
-    def heard(self, at: float, *, answers: bool) -> bool:
-        """Take whether it has answered; returns whether that is news."""
+    def note_answer(self, at: float, *, answers: bool) -> bool:
+        """Note whether the bridge has answered; return whether that has changed."""
         if answers == self.answers or (not answers and self.answers is None):
             return False
         self.answers, self.since = answers, at
@@ -81,7 +81,7 @@ class BridgeStanding:
 
 @dataclass(slots=True)
 class LeaderStanding:
-    """The holder of the Lease; None if unknown. ``others``: earlier holders."""
+    """The holder of the Lease, None if unknown. ``others``: earlier holders."""
 
     holder: str | None = None
     leads: bool | None = None
@@ -127,7 +127,7 @@ class Known:
     """Counts when figures were last taken; None if no figures are taken."""
 
     def session(self) -> dict[str, Any]:
-        """Return the source of the data, and whether the programs answer."""
+        """Return the JSON object of the session: source of the data, and whether the programs answer."""
         solver, bridge = self.solver, self.bridge
         return {
             **self.about.as_json(),

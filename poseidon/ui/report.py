@@ -29,7 +29,7 @@ class LineChart(msgspec.Struct, frozen=True, tag="lines"):
 
 
 class BarChart(msgspec.Struct, frozen=True, tag="bars"):
-    """``items``: what a bar is of, how long it is, and what stands beside it; ``most``: what the whole width is.
+    """A chart of bars. ``items``: (label, length, text beside) of each bar; ``most``: the length of the whole width.
 
     ``logarithmic``: lengths are those of logarithms, from 1 on.
     """
@@ -40,7 +40,7 @@ class BarChart(msgspec.Struct, frozen=True, tag="bars"):
 
 
 class StackChart(msgspec.Struct, frozen=True, tag="stacks"):
-    """BarChart of named parts: what a bar is of, its parts in the order of ``names``, and what stands beside it."""
+    """A chart of bars with named parts: (label, parts in the order of ``names``, text beside) of each bar."""
 
     names: Sequence[str]
     items: Sequence[tuple[str, Values, str]]
@@ -50,7 +50,7 @@ Chart = LineChart | BarChart | StackChart
 
 
 class Table(msgspec.Struct, frozen=True):
-    """Rows of texts; ``figures``: the number of columns, of the last ones, that are figures."""
+    """Rows of texts; ``figures``: how many of the last columns are figures."""
 
     headings: Sequence[str]
     rows: Sequence[Sequence[str]]
@@ -59,7 +59,7 @@ class Table(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A picture, a table or both below a title. ``notes`` are sentences."""
+    """A part of the page: a picture, a table or both below a title, with ``notes`` (sentences)."""
 
     title: str
     chart: Chart | None = None
@@ -69,7 +69,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class PageReport:
-    """``figures``: numbers that stand out, each with what it counts."""
+    """The content of a page. ``figures``: prominent numbers, each with the name of what it counts."""
 
     title: str
     figures: Sequence[tuple[str, str]] = ()
@@ -78,6 +78,6 @@ class PageReport:
 
 
 def report_page(report: PageReport) -> str:
-    """Return the page."""
+    """Return the page as HTML."""
     answers = {"session": file_session("report", "report"), "report": report}
     return single_file(report.title, "#/report", answers)

@@ -1,4 +1,4 @@
-"""The known rounds: summaries of the last 200, and flows of those of the last 20 that somebody looked at."""
+"""Keeps the known rounds: summaries of the last 200, and the last 20 flows that were read."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ _COUNTS = ("machines", "tasks", "classes", "arcs", "placed", "pending")
 
 
 class RoundBook:
-    """``latest`` is the number of the newest round that is known, 0 for none."""
+    """Summaries and flows of the known rounds, by number."""
 
     def __init__(self) -> None:
         self._summaries: OrderedDict[int, dict[str, Any]] = OrderedDict()
         self._flows: OrderedDict[int, pb.RoundFlow] = OrderedDict()
         self.offered: list[int] = []
-        """Further rounds whose flows can be had."""
+        """Numbers of further rounds whose flows can be computed."""
 
     @property
     def latest(self) -> int:
-        """The number of the newest round that is known."""
+        """The number of the newest known round, 0 if there is none."""
         return next(reversed(self._summaries), 0)
 
     @property
     def latest_flow(self) -> int:
-        """The number of the newest round whose flow is known."""
+        """The number of the newest round whose flow is known, 0 if there is none."""
         return max(self._flows, default=0)
 
     def get_end(self, number: int) -> float:
-        """Return when a round ended, 0 for one that is not known."""
+        """Return when a round ended, in seconds since the epoch; 0 for an unknown round."""
         found = self._summaries.get(number)
         return 0.0 if found is None else float(found["ended"])
 
     def summaries(self) -> list[dict[str, Any]]:
-        """Return all, the newest last."""
+        """Return all summaries, the newest last."""
         return list(self._summaries.values())
 
     def add(self, found: Iterable[pb.RoundSummary]) -> bool:
-        """Take rounds in the order of their numbers; returns whether there were any."""
+        """Add summaries of new rounds, in the order of their numbers; return whether there were any."""
         before = self.latest
         for each in found:
             if self._summaries and each.round <= self.latest:
@@ -56,11 +56,11 @@ class RoundBook:
         return self.latest != before
 
     def put_summaries(self, found: Mapping[int, dict[str, Any]]) -> None:
-        """Take summaries by the numbers of their rounds, in order."""
+        """Add summaries by the number of the round, in order."""
         self._summaries.update(found)
 
     def clear(self) -> None:
-        """Forget all: another solver counts anew."""
+        """Forget all rounds, as another solver numbers its rounds anew."""
         self._summaries.clear()
         self._flows.clear()
 
@@ -72,7 +72,7 @@ class RoundBook:
             self._flows.popitem(last=False)
 
     def flow(self, number: int) -> pb.RoundFlow | None:
-        """Return the flow of a round, of the newest for 0; None if it is not known."""
+        """Return the flow of a round (0: the newest), None if it is not known."""
         return self._flows.get(number or self.latest_flow)
 
     def list_rounds(self) -> list[int]:

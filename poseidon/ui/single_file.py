@@ -1,4 +1,4 @@
-"""Writes the page as one file with the answers that it needs, for people without a server.
+"""Writes the page as one file that contains the answers that it needs, for people without a server.
 
 Opened from anywhere, it shows one view. Its modules are ``data:`` addresses under names of their own in an
 import map; the answers that the page would request from a server are JSON in the file.
@@ -58,7 +58,7 @@ def single_file(title: str, address: str, answers: Mapping[str, Any]) -> str:
 def file_session(
     source: str, capability: str, at: float = 0.0, warnings: Iterable[str] = ()
 ) -> dict[str, Any]:
-    """Return the session of such a page: its source, and the one view that it can show."""
+    """Return the session of a one-file page: its source, and the only view that it can show."""
     return {
         "at": at,
         "version": 1,
@@ -72,7 +72,7 @@ def file_session(
 
 
 def _module(path: Path) -> str:
-    """Return a module as an address, with what it imports by the names of the import map."""
+    """Return a JavaScript module as a data address, with its imports replaced by names of the import map."""
     folder = PurePosixPath(path.relative_to(ASSETS).parent.as_posix())
 
     def embed_name(found: re.Match[str]) -> str:
@@ -89,5 +89,5 @@ def _module(path: Path) -> str:
 
 
 def _json(value: Any) -> str:
-    """Return JSON that ends no element of HTML."""
+    """Return JSON that is safe within an element of HTML."""
     return msgspec.json.encode(value).decode().replace("<", "\\u003c")

@@ -1,4 +1,4 @@
-"""Numbers the changes of each subject, at most once per look, so that each view is computed once per change."""
+"""Counts the changes of each subject, so that each view is computed once per change."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ SUBJECTS = ("session", "overview", "flow", "cluster", "pending", "groups")
 
 
 class Versions:
-    """Changes are marked at any rate; ``publish`` turns them into numbers, and tells those who listen."""
+    """Version numbers of subjects: changes are marked at any rate; ``publish`` raises numbers and calls listeners."""
 
     def __init__(self) -> None:
         self._numbers = dict.fromkeys(SUBJECTS, 1)
@@ -16,19 +16,19 @@ class Versions:
         self._listeners: list[Callable[[], None]] = []
 
     def mark(self, *subjects: str) -> None:
-        """Mark these as changed."""
+        """Mark subjects as changed."""
         self._changed.update(subjects)
 
     def get(self, subject: str) -> int:
-        """Return the number of a subject."""
+        """Return the version number of a subject."""
         return self._numbers[subject]
 
     def vector(self) -> Mapping[str, int]:
-        """Return all numbers."""
+        """Return the version number of each subject."""
         return dict(self._numbers)
 
     def publish(self) -> bool:
-        """Let what has been marked count; returns whether anything was."""
+        """Raise the numbers of the marked subjects and call listeners; return whether any subject was marked."""
         if not self._changed:
             return False
         for subject in self._changed:
@@ -39,5 +39,5 @@ class Versions:
         return True
 
     def listen(self, listener: Callable[[], None]) -> None:
-        """Have something called after each ``publish`` that changed something."""
+        """Have ``listener`` called after each ``publish`` with changes."""
         self._listeners.append(listener)

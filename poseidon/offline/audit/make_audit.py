@@ -35,12 +35,10 @@ def make_audit(
     local_data_may_go: bool = False,
     note: Callable[[str], None] = lambda _: None,
 ) -> Audit:
-    """Audit a cluster.
+    """Audit a cluster; ``note`` receives lines about the progress, for people.
 
-    ``tries``: how many choices of nodes to free are tried at most; ``budget``: number of moves allowed, None for any;
-    ``move_cost``: points that a move has to save; ``hot``: by resource, the percentage of use at which a node is hot;
-    ``local_data_may_go``: pods may move although they have data in folders of their nodes; ``note``: receives lines
-    about the progress, for people.
+    ``tries``: most choices of nodes to try; ``budget``: most moves, None for any; ``move_cost``: points a move has to
+    save; ``hot``: percentage of use of a hot node, by resource; ``local_data_may_go``: pods with local data may move.
     """
     note("looking at the cluster")
     cluster = build(manifests, configuration, now)

@@ -1,1 +1,1 @@
-"""The nodes and pods that the dashboard knows, in few bytes each; sans-I/O."""
+"""The nodes and pods that the dashboard knows, in compact form; sans-I/O."""

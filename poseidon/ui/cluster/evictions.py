@@ -18,7 +18,7 @@ _FOR = re.compile(r"\bby (?:pod|group) (\S+)")
 
 @dataclass(slots=True)
 class Eviction:
-    """A pod (``namespace/name``) that leaves a node; ``beneficiary``: for whom, None if that is not known."""
+    """A pod (``namespace/name``) that leaves a node; ``beneficiary``: the pod or group that gets its place, or None."""
 
     at: float
     pod: str
@@ -29,7 +29,7 @@ class Eviction:
 
 
 class EvictionLog:
-    """The last 200, by uid of the pod."""
+    """The last 200 evictions, by uid of the pod."""
 
     def __init__(self) -> None:
         self._found: OrderedDict[str, Eviction] = OrderedDict()
@@ -38,13 +38,11 @@ class EvictionLog:
         return uid in self._found
 
     def newest_first(self) -> list[Eviction]:
-        """Return all."""
+        """Return all evictions, the newest first."""
         return sorted(self._found.values(), key=lambda each: -each.at)
 
     def note(self, record: PodEntry, nominee: str | None, now: float) -> bool:
-        """Check whether a pod is leaving; return whether that is new. ``nominee``: the pod that gets its
-        place.
-        """
+        """Add a pod's eviction if there is one; return whether it is new. ``nominee``: the pod that gets its place."""
         told = record.disruption
         if told is None or not record.node or record.uid in self._found:
             return False
@@ -59,12 +57,12 @@ class EvictionLog:
         return True
 
     def put(self, uid: str, eviction: Eviction) -> None:
-        """Add an eviction that no pod's condition has shown, such as one that a plan proposes."""
+        """Add an eviction that is not read from a pod's condition, such as one that a plan proposes."""
         self._found[uid] = eviction
         if len(self._found) > MOST:
             self._found.popitem(last=False)
 
     def note_gone(self, uid: str) -> None:
-        """Note that a pod is gone."""
+        """Mark a pod's eviction as completed: the pod is gone."""
         if uid in self._found:
             self._found[uid].gone = True

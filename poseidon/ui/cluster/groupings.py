@@ -12,7 +12,7 @@ _PREFERRED = (ZONE, "topology.kubernetes.io/region", "node.kubernetes.io/instanc
 
 
 def groupings(nodes: Iterable[Mapping[str, str]]) -> list[str]:
-    """Return the labels by which nodes with these labels fall into groups, the most useful first; "" for all in one."""
+    """Return the keys of labels by which nodes can be grouped, the most useful first, and "" for a single group."""
     values: dict[str, set[str]] = {}
     borne: Counter[str] = Counter()
     count = 0

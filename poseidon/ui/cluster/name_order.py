@@ -12,7 +12,7 @@ _MOST_DEAD = 0.2
 
 
 class NameOrder:
-    """Names with uids. Order is made on demand, which is quick where most of it is in order already."""
+    """Names with uids, sorted on demand, which is quick if most are sorted already."""
 
     def __init__(self) -> None:
         self._order: list[tuple[str, str]] = []
@@ -20,18 +20,18 @@ class NameOrder:
         self._dead: set[str] = set()
 
     def add(self, name: str, uid: str) -> None:
-        """Take one that was not there."""
+        """Add a pod."""
         if uid in self._dead:
-            self._dead.discard(uid)  # it is in its place still
+            self._dead.discard(uid)  # its entry is still in the order
         else:
             self._new.append((name, uid))
 
     def remove(self, uid: str) -> None:
-        """Forget one."""
+        """Remove a pod."""
         self._dead.add(uid)
 
     def records(self, known: Mapping[str, PodEntry]) -> list[PodEntry]:
-        """Return the records of all pods that are ``known`` by uid."""
+        """Return the records of all pods in the order of their names; ``known``: records by uid."""
         if self._new:
             self._order += sorted(self._new)
             self._order.sort()

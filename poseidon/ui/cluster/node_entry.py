@@ -18,7 +18,7 @@ MAIN = ("cpu", "memory", "pods")
 
 
 class Happening(NamedTuple):
-    """Something that happened to a node, at a time in seconds since the epoch; ``pod`` None where it is about none."""
+    """Something that happened to a node; ``at``: seconds since the epoch; ``pod``: None if no pod is concerned."""
 
     at: float
     what: str
@@ -26,7 +26,7 @@ class Happening(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """A node in a heat map. Shares are per mille of what it offers, None if unknown."""
+    """Columns of a node in a heat map. Shares are per mille of what the node offers, None if unknown."""
 
     cpu: int | None
     """Requested cpu."""
@@ -45,10 +45,10 @@ class Columns(NamedTuple):
 
 
 class NodeEntry:
-    """A node. ``facts`` is None while only pods have named it.
+    """A node. ``facts`` is None while the node is known only from pods.
 
-    ``slot`` identifies it, ``requested`` is the sum over ``pods`` (uids), ``nominated`` are pods that will
-    come; ``used`` is the last measured use, None without one.
+    ``slot`` identifies it, ``requested`` is the sum over ``pods`` (uids), ``nominated`` are uids of pods
+    that will come; ``used`` is the last measured use, None without one.
     """
 
     __slots__ = (
@@ -104,7 +104,7 @@ class NodeEntry:
         self._columns = None
 
     def columns(self, thresholds: Mapping[str, float]) -> Columns:
-        """Return its columns. ``thresholds``: percent of use by resource that are not to be exceeded."""
+        """Return the node's columns. ``thresholds``: by resource, the percentage of use above which the node is hot."""
         if self._columns is None:
             self._columns = self._compute_columns(thresholds)
         return self._columns
@@ -139,7 +139,7 @@ class NodeEntry:
 
 
 def compute_per_mille(amount: int | None, whole: int | None) -> int | None:
-    """Return a share, None where it is not known, or nothing is offered; what is absurd counts as a thousandfold."""
+    """Return ``amount`` in per mille of ``whole``, at most 1,000,000; None if unknown, or if ``whole`` is 0."""
     if amount is None or not whole:
         return None
     return min(1000 * amount // whole if amount > MAX_AMOUNT else round(1000 * amount / whole), _MOST_SHARE)

@@ -34,7 +34,7 @@ NO_RULES = PodRules()
 
 
 def pod_rules(spec: PodSpec) -> PodRules:
-    """Return what a spec says."""
+    """Return the rules that a pod's spec states about nodes."""
     if not (spec.node_selector or spec.affinity or spec.topology_spread_constraints or spec.tolerations):
         return NO_RULES
     return PodRules(_limit_lines(_selectors(spec)), _limit_lines(map(_toleration, spec.tolerations)))

@@ -1,4 +1,4 @@
-"""Pods and nodes, reduced to what the pages show."""
+"""Records of pods and nodes, reduced to the fields that the pages show."""
 
 from __future__ import annotations
 
@@ -124,17 +124,17 @@ class PodEntry(Struct):
 
     @property
     def namespace(self) -> str:
-        """The namespace."""
+        """The pod's namespace."""
         return self.name.partition("/")[0]
 
     @property
     def own_name(self) -> str:
-        """The name within the namespace."""
+        """The pod's name within its namespace."""
         return self.name.partition("/")[2]
 
     @property
     def waits(self) -> bool:
-        """Whether it waits for a node, or to be allowed to."""
+        """Whether the pod waits for a node, or is gated."""
         return self.phase in WAITING
 
 
@@ -159,7 +159,7 @@ class NodeFacts:
 
 
 class Recorder:
-    """Makes records; requests that are equal become one object."""
+    """Makes records in which equal requests share one object."""
 
     def __init__(self) -> None:
         self._requests: dict[tuple[tuple[str, int], ...], Mapping[str, int]] = {}
@@ -271,7 +271,7 @@ def _read_start(pod: Pod) -> float:
 
 
 def _group(pod: Pod) -> Membership | None:
-    """Return the group that a pod names; only as much of a long text as matters."""
+    """Return the group that a pod names, shortened."""
     found = membership(pod)
     if found is None:
         return None
@@ -281,7 +281,7 @@ def _group(pod: Pod) -> Membership | None:
 
 
 def _part(pod: Pod, group: Membership | None) -> MemberPart:
-    """Return what a pod says of how many of its gang go together."""
+    """Return the role and the minimum that a pod states for its part of a gang."""
     if group is None or group.source.kind not in (SIGS_POD_GROUP, BUNDLE):
         return NO_PART
     part = part_in(pod, group)

@@ -1,4 +1,4 @@
-"""Remembers how much of each node was requested lately: samples of all nodes at once, in two bytes each."""
+"""History of how much of each node was requested: samples of all nodes, two bytes per value."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ class _Sample(NamedTuple):
 
 
 class RequestedHistory:
-    """Samples by slot of nodes; the last 120. A slot whose node came later has nothing before, see ``read_slot``."""
+    """The last 120 samples, by slot of nodes. A slot has no values from before its node came, see ``read_slot``."""
 
     def __init__(self) -> None:
         self._samples: deque[_Sample] = deque(maxlen=SAMPLES)
         self.taken = 0
 
     def add_sample(self, at: float, slots: int, rows: Iterable[tuple[int, int | None, int | None]]) -> None:
-        """Take a sample: slot, and per mille of cpu and of memory; ``slots``: how many there are."""
+        """Add a sample: ``rows`` of slot, per mille of cpu and of memory; ``slots``: number of slots."""
         cpu, memory = array("H", [_UNKNOWN]) * slots, array("H", [_UNKNOWN]) * slots
         for slot, of_cpu, of_memory in rows:
             cpu[slot] = _UNKNOWN if of_cpu is None else min(of_cpu, _MOST)
@@ -35,7 +35,7 @@ class RequestedHistory:
         self.taken += 1
 
     def read_slot(self, slot: int, since: int) -> dict[str, list[float | int | None]]:
-        """Return what is known of a slot from the sample with the number ``since`` on."""
+        """Return the values of a slot, from the sample with the number ``since`` on."""
         first = max(0, since - (self.taken - len(self._samples)))
         found = [
             each for number, each in enumerate(self._samples) if number >= first and slot < len(each.cpu)

@@ -1,4 +1,4 @@
-"""The present nodes and pods, and their latest history, updated by watches; sans-I/O."""
+"""Keeps the present nodes and pods and their recent history, updated by watches; sans-I/O."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ _MOST_SAID = 5
 
 
 class ClusterStore:
-    """``wall`` tells seconds since the epoch. What has changed is marked in ``versions``.
+    """The nodes and pods that the dashboard knows; their changes are marked in ``versions``.
 
-    ``pods`` by uid, and ``gone`` of the last 15 minutes; ``nodes`` by name. ``thresholds``: percent of measured use.
+    ``pods``: by uid; ``gone``: pods that have gone in the last 15 minutes, by uid; ``nodes``: by name. ``thresholds``:
+    percent of measured use. ``wall`` returns seconds since the epoch.
     """
 
     def __init__(self, versions: Versions, wall: Callable[[], float]) -> None:
@@ -56,7 +57,7 @@ class ClusterStore:
     # --- pods ------------------------------------------------------------------------------------------------
 
     def pods_changed(self, changes: Sequence[Change[Pod]]) -> None:
-        """Take pods as they are now."""
+        """Update changed pods."""
         now = self._wall()
         for uid, pod in changes:
             former = self.pods.get(uid)
@@ -73,7 +74,7 @@ class ClusterStore:
             self._order.add(record.name, record.uid)
         else:
             record.said = former.said
-            self._lift(former)
+            self._subtract(former)
         news = record.reason != NOT_LOOKED_AT and (not record.said or record.said[-1][1] != record.reason)
         if record.waits and news:
             record.said = (
@@ -99,8 +100,8 @@ class ClusterStore:
         if record.disruption is not None and self.evictions.note(record, self._nominee(record.node), now):
             self._entry(record.node).history.append(Happening(now, "evicted", record.name))
 
-    def _lift(self, record: PodEntry) -> None:
-        """Take a pod's former state out of all sums."""
+    def _subtract(self, record: PodEntry) -> None:
+        """Subtract a pod's former state from all sums."""
         if record.phase == BOUND:
             self.bound -= 1
             self.nodes[record.node].remove(record.uid, record.requests)
@@ -114,7 +115,7 @@ class ClusterStore:
                 self._drop_unneeded(record.nominated)
 
     def _pod_gone(self, record: PodEntry, now: float) -> None:
-        self._lift(record)
+        self._subtract(record)
         del self.pods[record.uid]
         self._order.remove(record.uid)
         if self._names.get(record.name) == record.uid:
@@ -137,7 +138,7 @@ class ClusterStore:
         return min((self.pods[uid].name for uid in uids if uid in self.pods), default=None)
 
     def forget_old(self, now: float) -> None:
-        """Forget pods that are gone for long, and the oldest where there are too many."""
+        """Forget pods that went long ago, and the oldest of too many."""
         while self.gone:
             oldest = next(iter(self.gone.values()))
             if now - oldest.gone <= GONE_SECONDS and len(self.gone) <= MOST_GONE:
@@ -145,7 +146,7 @@ class ClusterStore:
             self.gone.popitem(last=False)
 
     def pod(self, name: str) -> PodEntry | None:
-        """Return a pod by ``namespace/name``, the last of this name that is gone if there is none now."""
+        """Return the pod ``namespace/name``, else the last pod of this name that has gone, else None."""
         uid = self._names.get(name)
         if uid is not None:
             return self.pods[uid]
@@ -156,13 +157,13 @@ class ClusterStore:
         return self._order.records(self.pods)
 
     def on_node(self, entry: NodeEntry) -> Iterator[PodEntry]:
-        """Yield the pods that count on a node."""
+        """Yield the pods that are bound to a node."""
         return (self.pods[uid] for uid in entry.pods)
 
     # --- nodes -----------------------------------------------------------------------------------------------
 
     def nodes_changed(self, changes: Sequence[Change[Node]]) -> None:
-        """Take nodes as they are now."""
+        """Update changed nodes."""
         now = self._wall()
         for uid, node in changes:
             if node is None:
@@ -194,7 +195,7 @@ class ClusterStore:
         return (each for each in self.nodes.values() if each.facts is not None)
 
     def groupings(self) -> list[str]:
-        """Return the labels by which nodes fall into groups, the most useful first; "" for all in one."""
+        """Return the keys of labels by which nodes can be grouped, the most useful first, and "" for a single group."""
         if self._groupings is None:
             self._groupings = groupings(
                 each.facts.labels for each in self.nodes.values() if each.facts is not None
@@ -218,7 +219,7 @@ class ClusterStore:
         self._versions.mark("cluster")
 
     def sample(self, now: float) -> None:
-        """Note how much of each node is requested."""
+        """Add a sample of how much of each node is requested to the history."""
         rows = ((each.slot, each.columns(self.thresholds)) for each in self.nodes.values())
         self.requested.add_sample(now, self._slots, ((slot, row.cpu, row.memory) for slot, row in rows))
 
@@ -239,7 +240,7 @@ class ClusterStore:
     # --- the whole -------------------------------------------------------------------------------------------
 
     def counts(self) -> tuple[int, int, int]:
-        """Return how many pods are bound, wait, and are neither."""
+        """Return the numbers of pods that are bound, that wait, and of other pods."""
         return self.bound, len(self.waiting), len(self.pods) - self.bound - len(self.waiting)
 
 

@@ -1,1 +1,1 @@
-"""The dashboard over HTTP: who may ask, what is answered, and how much at a time."""
+"""Serves the dashboard over HTTP: access, answers and limits."""

@@ -1,8 +1,7 @@
-"""Decides who may use the dashboard: everybody at a loopback address, else users with a token or from a
-trusted proxy.
+"""Decides who may use the dashboard: everybody at a loopback address, else users with a token or of a trusted proxy.
 
-Requests that another site's page makes a browser send are refused, under whatever name it has resolved this
-address: the headers Host, Origin and Sec-Fetch-Site show them. Sans-I/O.
+Requests that another site's page makes a browser send are refused, whatever host name that page uses: the headers
+Host, Origin and Sec-Fetch-Site show them. Sans-I/O.
 """
 
 from __future__ import annotations
@@ -20,12 +19,12 @@ Network = IPv4Network | IPv6Network
 
 
 class AccessError(ValueError):
-    """The page would be open to everybody; the text says what to do."""
+    """The page would be open to everybody outside this machine; the text says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A status and a line for people."""
+    """The answer to a request that is refused: a status and a line for people."""
 
     status: int
     message: str
@@ -33,7 +32,11 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """``token`` "" for none; ``proxy_header`` counts from ``proxies``; ``names``: further names of this host."""
+    """Who may use the dashboard.
+
+    ``token``: "" for none; ``proxy_header``: header of a logged-in user, accepted from ``proxies``; ``names``: further
+    names of this host.
+    """
 
     token: str = ""
     proxy_header: str = ""
@@ -42,18 +45,16 @@ class Access:
 
     @property
     def guarded(self) -> bool:
-        """Whether not everybody is let in."""
+        """Whether users need a token or a proxy."""
         return bool(self.token or self.proxy_header)
 
     @property
     def cookie(self) -> str:
-        """What a browser keeps in the token's stead; it does not tell the token."""
+        """The value that a browser keeps instead of the token, which cannot be computed from it."""
         return hmac.new(self.token.encode(), b"cookie of the dashboard", sha256).hexdigest()
 
     def origin_refusal(self, headers: Mapping[str, str]) -> Refusal | None:
-        """Return why a request is refused whoever sends it: it names another host, or comes from another
-        page.
-        """
+        """Return the refusal of a request that names another host or comes from another page, None for others."""
         host = headers.get("Host", "")
         if not self._is_own(host):
             return Refusal(403, f"host {host[:100]!r} is not served here; name it with --host-name")
@@ -67,26 +68,26 @@ class Access:
         return None
 
     def refusal(self, headers: Mapping[str, str], cookie: str, peer: str) -> Refusal | None:
-        """Return why a request is not allowed, None if it is. ``peer``: the address that it comes from.
+        """Return the refusal of a request without valid cookie or proxy, else None; ``peer``: address of the sender.
 
         A token in the header Authorization is checked separately: see ``bearer``.
         """
         if not self.guarded:
             return None
-        if self.token and _same(cookie, self.cookie):
+        if self.token and _is_equal(cookie, self.cookie):
             return None
         if self.proxy_header and self._trusts(peer) and headers.get(self.proxy_header, "").strip():
             return None
         return Refusal(401, "not let in; open the address with ?token= once, or come by the proxy")
 
     def bearer(self, headers: Mapping[str, str]) -> str:
-        """Return the token that a program sends, "" for none, or if none is asked for."""
+        """Return the token that a program sends, "" if there is none or none is needed."""
         kind, _, given = headers.get("Authorization", "").partition(" ")
         return given.strip() if self.token and kind.lower() == "bearer" else ""
 
     def knows(self, token: str) -> bool:
-        """Return whether this is the token."""
-        return bool(self.token) and _same(token, self.token)
+        """Return whether ``token`` is the right token."""
+        return bool(self.token) and _is_equal(token, self.token)
 
     def _trusts(self, peer: str) -> bool:
         try:
@@ -96,9 +97,7 @@ class Access:
         return any(address in network for network in self.proxies)
 
     def _is_own(self, host: str) -> bool:
-        """Return whether a Host header names this program: an address, which nobody can have resolved
-        otherwise, or a name.
-        """
+        """Return whether a Host header names this program: by an address, which needs no DNS, or a known name."""
         try:
             name = urlsplit(f"//{host}").hostname or ""
         except ValueError:
@@ -112,8 +111,8 @@ class Access:
         return True
 
 
-def _same(given: str, wanted: str) -> bool:
-    """Compare two texts in a time that reveals nothing; what is given may be any bytes."""
+def _is_equal(given: str, wanted: str) -> bool:
+    """Return whether two texts are equal, in a time that does not depend on them; ``given`` may be any bytes."""
     return hmac.compare_digest(given.encode("utf-8", "surrogateescape"), wanted.encode())
 
 
@@ -125,7 +124,7 @@ def _host_of(origin: str) -> str:
 
 
 def check_exposure(host: str, access: Access) -> None:
-    """Raise ``AccessError`` if anybody could enter through ``host`` from outside this machine."""
+    """Raise ``AccessError`` if users outside this machine need no token or proxy, or if the settings are faulty."""
     if access.token and len(access.token) < LEAST_TOKEN:
         raise AccessError(f"--token-file: the token is shorter than {LEAST_TOKEN} characters")
     if bool(access.proxy_header) != bool(access.proxies):
@@ -137,7 +136,7 @@ def check_exposure(host: str, access: Access) -> None:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether only this machine reaches an address; a name other than localhost may be anything."""
+    """Return whether only this machine reaches an address; names other than localhost count as reachable."""
     try:
         return ip_address(host).is_loopback
     except ValueError:

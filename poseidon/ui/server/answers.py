@@ -1,4 +1,4 @@
-"""Answers: JSON with a version, encoded once, and compressed if that pays."""
+"""Makes answers: JSON with a version, encoded once, and compressed if that pays."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TYPE = "application/json; charset=utf-8"
 
 
 class ClientError(Exception):
-    """A request that cannot be answered; ``status`` and a line for people."""
+    """A request that cannot be answered: ``status`` and a line for people."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -35,22 +35,22 @@ class _Kept(NamedTuple):
 
 
 class Answers:
-    """Makes answers. Views by subject and parameters are kept for as long as their subject does not change.
+    """Makes answers. Views are kept by subject and parameters until their subject changes.
 
-    ``wall`` tells seconds since the epoch.
+    ``wall`` returns seconds since the epoch.
     """
 
     def __init__(self, versions: Versions, wall: Callable[[], float]) -> None:
         self._versions = versions
         self._wall = wall
-        self._start = f"{wall():.3f}"  # another process counts anew
+        self._start = f"{wall():.3f}"  # so that tags of a restarted process differ
         self._kept: OrderedDict[tuple[Any, ...], _Kept] = OrderedDict()
         self._bytes = 0
 
     def view(
         self, request: web.Request, subject: str, key: tuple[Any, ...], make: Callable[[], Mapping[str, Any]]
     ) -> web.Response:
-        """Answer with what ``make`` returns, or returned for the same key and version."""
+        """Answer with the value of ``make``, which is called once per key and version of the subject."""
         version = self._versions.get(subject)
         tag = f'"{self._start}-{version}"'
         if request.headers.get("If-None-Match") == tag:
@@ -62,7 +62,7 @@ class Answers:
         return _response(request, kept, {"ETag": tag})
 
     def fresh(self, request: web.Request, value: Mapping[str, Any], version: int = 0) -> web.Response:
-        """Answer with a value that nobody else will ask for."""
+        """Answer with a value that is not kept."""
         return _response(request, self._encode(value, version), {})
 
     def _encode(self, value: Mapping[str, Any], version: int) -> _Kept:
@@ -96,6 +96,6 @@ def _response(request: web.Request, kept: _Kept, headers: Mapping[str, str]) -> 
 
 
 def error_response(status: int, message: str, headers: Mapping[str, str] | None = None) -> web.Response:
-    """Answer that something is wrong."""
+    """Return an answer with an error message."""
     shown = {"Content-Type": _TYPE, "Cache-Control": "no-store", **(headers or {})}
     return web.Response(status=status, body=msgspec.json.encode({"error": message}), headers=shown)

@@ -42,8 +42,9 @@ _LONGEST_LINE = 8190
 
 
 class Server:
-    """Serves a source to users whom ``access`` admits. ``wall`` returns seconds since the epoch; ``cures``
-    None: there are none.
+    """Serves a source to users whom ``access`` allows.
+
+    ``wall`` returns seconds since the epoch; ``cures``: None if they cannot be searched for.
     """
 
     def __init__(
@@ -80,7 +81,7 @@ class Server:
         )
 
     def application(self) -> web.Application:
-        """Return what aiohttp runs."""
+        """Return the application that aiohttp runs."""
 
         @web.middleware
         async def pass_request(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -104,7 +105,7 @@ class Server:
                 return error_response(error.status, error.reason)
             except (ConnectionError, asyncio.CancelledError):
                 raise
-            except Exception:  # noqa: BLE001 - the next request is another one
+            except Exception:  # noqa: BLE001 - the next request may succeed
                 _log.exception("request failed path=%r", request.path)
                 return error_response(500, "the request failed; the log says why")
 
@@ -120,7 +121,7 @@ class Server:
         return app
 
     async def publish(self) -> None:
-        """Let changes count once a second, for ever."""
+        """Publish changes once a second, for ever."""
         while True:
             await asyncio.sleep(_PUBLISH_SECONDS)
             self._versions.publish()
@@ -129,7 +130,7 @@ class Server:
         self.events.close()
 
     def _refuse(self, request: web.Request) -> web.Response | None:
-        """Answer a request of somebody who may not make it, and of whoever comes with the token in the address."""
+        """Answer a request that is not allowed, or has the token in its address; None if the request is allowed."""
         refusal = self._access.origin_refusal(request.headers)
         if refusal is None and request.path != HEALTH:
             if request.method == "GET" and request.path == "/" and "token" in request.query:
@@ -141,9 +142,7 @@ class Server:
         return None if refusal is None else error_response(refusal.status, refusal.message)
 
     def _wrong_token(self, request: web.Request, given: str) -> web.Response | None:
-        """Answer a request with a wrong token, or from an address with too many of them; None if it is the
-        right one.
-        """
+        """Answer a request with a wrong token, or from an address with too many wrong ones; None if it is right."""
         peer = request.remote or ""
         if self._guesses.too_many(peer):
             wait = {"Retry-After": str(int(SECONDS))}
@@ -154,7 +153,7 @@ class Server:
         return error_response(401, "this is not the token")
 
     async def _handle(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Answer a request that may be made. Streams are counted by themselves, and probes always answered."""
+        """Answer an allowed request. Streams have a limit of their own, and probes are always answered."""
         if request.path in (_EVENTS, HEALTH):
             return await handler(request)
         if not self._gate.enter():
@@ -167,9 +166,7 @@ class Server:
             self._gate.leave()
 
     def _enter(self, request: web.Request) -> web.Response:
-        """Answer a request with the token in its address: set a cookie, and redirect to the address without
-        the token.
-        """
+        """Answer a request with the token in its address: set a cookie and redirect to the address without it."""
         rest = urlencode([(key, value) for key, value in request.query.items() if key != "token"])
         response = web.Response(status=303, headers={"Location": f"/?{rest}" if rest else "/"})
         if self._access.token:
@@ -195,7 +192,7 @@ class Listening:
 
 
 async def serve(server: Server, host: str, port: int) -> Listening:
-    """Listen. Raises ``OSError`` if that cannot be."""
+    """Start to listen. Raises ``OSError`` if the address cannot be used."""
     runner = web.AppRunner(
         server.application(),
         access_log=None,

@@ -1,4 +1,4 @@
-"""The files of the page: those that exist at the start, and no others."""
+"""Serves the files of the page that exist at the start."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class _Asset(NamedTuple):
 
 
 class Assets:
-    """Files below a folder, by path; ``index.html`` is also the folder itself."""
+    """Files below a folder, by path; the empty path is ``index.html``."""
 
     def __init__(self, folder: Path = FOLDER) -> None:
         self._files = {

@@ -1,5 +1,4 @@
-"""Limits connections to the page's port, ends those that say nothing for long, and keeps room for the next
-one.
+"""Limits connections to the page's port, closes those that are silent for long, and keeps room for the next one.
 
 A connection may be silent for some time before its first whole request, and between two. If there are too
 many, the one that has waited longest is closed: so a browser, or a kubelet's probe, always gets in. Requests
@@ -17,8 +16,9 @@ SWEEP_SECONDS = 1.0
 
 
 class Connections:
-    """``most``: at a time. Seconds: ``head`` until the first whole request, ``idle`` between two and to take an answer.
+    """The open connections, at most ``most``.
 
+    ``head``: seconds until the first whole request; ``idle``: seconds between two requests, and to take an answer.
     ``clock`` is monotonic.
     """
 
@@ -31,8 +31,7 @@ class Connections:
         return len(self._waiting) + len(self._busy)
 
     def add(self, transport: asyncio.Transport) -> bool:
-        """Take a new connection; returns whether there is room. If there is none, a waiting connection is closed for
-        it."""
+        """Add a connection, closing the longest waiting one if there is no room; return whether there is room."""
         if len(self) >= self._most:
             if not self._waiting:
                 return False
@@ -41,23 +40,23 @@ class Connections:
         return True
 
     def remove(self, transport: asyncio.Transport) -> None:
-        """Forget a connection."""
+        """Remove a connection that has ended."""
         self._waiting.pop(transport, None)
         self._busy.discard(transport)
 
     def note_request(self, transport: asyncio.Transport | None) -> None:
-        """Note that a whole request has come and is being answered."""
+        """Note that a connection's request has come whole and is being answered."""
         if transport is not None and self._waiting.pop(transport, None) is not None:
             self._busy.add(transport)
 
     def note_answer(self, transport: asyncio.Transport | None) -> None:
-        """Note that the answer is ready; the client has to read it, and to ask again."""
+        """Note that a connection's answer is ready, so that it waits for the client again."""
         if transport is not None and transport in self._busy:
             self._busy.discard(transport)
             self._waiting[transport] = self._clock() + self._idle
 
     def sweep(self) -> None:
-        """Cut those that have waited for too long."""
+        """Close connections that have waited for too long."""
         now = self._clock()
         for transport in [each for each, until in self._waiting.items() if until <= now]:
             self._abort(transport)
@@ -70,18 +69,18 @@ class Connections:
 
     def _abort(self, transport: asyncio.Transport) -> None:
         self.remove(transport)
-        transport.abort()  # without sending the rest: the client does not read it
+        transport.abort()  # at once: the client does not read the rest
 
 
 class Counted(asyncio.Protocol):
-    """The protocol of a server behind the count of its connections."""
+    """A server's protocol that counts its connections."""
 
     def __init__(self, connections: Connections, inner: asyncio.Protocol) -> None:
         self._connections, self._inner = connections, inner
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Let it in, or close it at once."""
+        """Accept the connection, or close it at once if there is no room."""
         stream = cast("asyncio.Transport", transport)
         if self._connections.add(stream):
             self._transport = stream
@@ -90,24 +89,24 @@ class Counted(asyncio.Protocol):
             stream.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Pass on that it has ended."""
+        """Remove the connection, and pass the event on."""
         if self._transport is not None:
             self._connections.remove(self._transport)
             self._inner.connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Pass on."""
+        """Pass the event on."""
         if self._transport is not None:
             self._inner.data_received(data)
 
     def eof_received(self) -> bool | None:
-        """Pass on."""
+        """Pass the event on."""
         return self._inner.eof_received() if self._transport is not None else None
 
     def pause_writing(self) -> None:
-        """Pass on."""
+        """Pass the event on."""
         self._inner.pause_writing()
 
     def resume_writing(self) -> None:
-        """Pass on."""
+        """Pass the event on."""
         self._inner.resume_writing()

@@ -1,6 +1,4 @@
-"""Answers about changes that would make a pod fit; looking for them is the only action that a page can
-request.
-"""
+"""Answers about changes that would make a pod fit; the search for them is the only action that a page can start."""
 
 from __future__ import annotations
 
@@ -27,7 +25,7 @@ class _Asked(msgspec.Struct):
 
 
 class CureRoutes:
-    """``cures`` None: nothing can be tried here."""
+    """Routes of cures. ``cures``: None if they cannot be searched for here."""
 
     def __init__(self, known: Known, cures: Cures | None, answers: Answers) -> None:
         self._known = known
@@ -35,12 +33,12 @@ class CureRoutes:
         self._answers = answers
 
     def add_to(self, router: web.UrlDispatcher) -> None:
-        """Add all paths."""
+        """Add all routes to a router."""
         router.add_post(f"{PREFIX}/cures", self.ask)
         router.add_get(f"{PREFIX}/cures/{{id}}", self.state)
 
     async def ask(self, request: web.Request) -> web.Response:
-        """Begin to look, or raise ``BusyError``. A form of another page cannot send the header that this needs."""
+        """Begin a search, or raise ``BusyError``. It needs a header that a form of another page cannot send."""
         if request.headers.get(_HEADER) != "1" or request.content_type != "application/json":
             raise ClientError(403, f"send the header {_HEADER}: 1, and JSON")
         try:

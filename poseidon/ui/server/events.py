@@ -1,4 +1,4 @@
-"""The stream of events: which subjects have changed. A slow client gets only the newest state, or is dropped."""
+"""Streams events that tell which subjects have changed; a slow client gets only the newest state, or is dropped."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 COMMENT_SECONDS = 15.0
 _BUFFER = 4096
-"""Bytes that may wait for a client."""
+"""How many bytes may wait for a client."""
 
 
 class Events:
-    """All streams. Each is woken by a change and sends the numbers as they are then."""
+    """All streams; each sends the present version numbers after a change."""
 
     def __init__(self, versions: Versions, audience: Audience, limits: Limits) -> None:
         self._versions = versions
@@ -34,7 +34,7 @@ class Events:
         versions.listen(self._wake)
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
-        """Answer with a stream, until the client is gone or too slow."""
+        """Answer with a stream of events, until the client is gone or too slow."""
         if not self._gate.enter():
             return error_response(503, "too many pages follow already", {"Retry-After": str(RETRY_SECONDS)})
         self._audience.streams += 1
@@ -56,7 +56,7 @@ class Events:
             self._gate.leave()
 
     async def follow(self, write: Callable[[bytes], Awaitable[None]]) -> bool:
-        """Send what changes until all streams are closed; returns False once the client is too slow."""
+        """Send changes until all streams are closed; return False if the client is too slow."""
         woken = asyncio.Event()
         woken.set()
         self._wakers.add(woken)
@@ -77,7 +77,7 @@ class Events:
                 except TimeoutError:
                     return False
         except ConnectionError:
-            pass  # it has gone by itself
+            pass  # the client has closed the connection
         finally:
             self._wakers.discard(woken)
         return True

@@ -1,4 +1,4 @@
-"""Counts wrong tokens: after some in a minute, no more from the same address are checked."""
+"""Counts wrong tokens: after several in a minute, tokens from the same address are not checked for a while."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class Guesses:
         self._wrong: OrderedDict[str, tuple[float, int]] = OrderedDict()
 
     def too_many(self, peer: str) -> bool:
-        """Return whether no further token is looked at for now."""
+        """Return whether tokens from an address are not to be checked for now."""
         begun, count = self._wrong.get(peer, (0.0, 0))
         return count >= MOST and self._clock() - begun < SECONDS
 
     def wrong(self, peer: str) -> None:
-        """Count a wrong token."""
+        """Count a wrong token from an address."""
         begun, count = self._wrong.pop(peer, (self._clock(), 0))
         if self._clock() - begun >= SECONDS:
             begun, count = self._clock(), 0

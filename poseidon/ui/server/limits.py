@@ -1,4 +1,4 @@
-"""Limits on what is done at the same time."""
+"""Limits on connections and requests at the same time."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 RETRY_SECONDS = 5
 
 _SPARE = 64
-"""Connections beyond those of streams and requests that may be under way: there is always one that can be closed."""
+"""Connections beyond those of streams and requests, so that there is always an idle one that can be closed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """``clients``: streams of events; ``requests``: others under way.
+    """Limits of the server. ``clients``: number of streams of events; ``requests``: number of other requests under way.
 
     Seconds: ``patience`` for a slow client to take what it is sent on a stream; ``head`` until a connection's first
     whole request, ``idle`` between two requests, and to take an answer.
@@ -26,7 +26,7 @@ class Limits:
 
     @property
     def connections(self) -> int:
-        """Connections at a time. A browser keeps six, most of them idle: idle ones are closed for new ones."""
+        """Largest number of connections. A browser keeps six, most of them idle; idle ones are closed for new ones."""
         return self.clients + self.requests + _SPARE
 
 
@@ -38,12 +38,12 @@ class Gate:
         self.inside = 0
 
     def enter(self) -> bool:
-        """Come in, if there is room."""
+        """Count a request that begins; return False if there is no room for it."""
         if self.inside >= self._most:
             return False
         self.inside += 1
         return True
 
     def leave(self) -> None:
-        """Make room."""
+        """Count a request that has ended."""
         self.inside -= 1

@@ -1,4 +1,4 @@
-"""Metrics of the page itself, for Prometheus."""
+"""Prometheus metrics of the page itself."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PATH = "/metrics"
 
 
 class PageMetrics:
-    """Metrics of requests and streams, in ``registry`` beside what is there already."""
+    """Metrics of requests and streams, added to ``registry``."""
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         self.registry = CollectorRegistry() if registry is None else registry
@@ -36,20 +36,20 @@ class PageMetrics:
         self.streams = Gauge("poseidon_ui_streams", "Pages that are told of changes.", registry=self.registry)
 
     def count_answer(self, request: web.Request, status: int, seconds: float) -> None:
-        """Count an answer."""
+        """Count an answer by route and status, and its seconds."""
         route = route_of(request)
         self.requests.labels(route, str(status)).inc()
         self.seconds.labels(route).observe(seconds)
 
     async def handle(self, _: web.Request) -> web.Response:
-        """Answer with all of them."""
+        """Answer with all metrics."""
         return web.Response(
             body=generate_latest(self.registry), headers={"Content-Type": CONTENT_TYPE_LATEST}
         )
 
 
 def route_of(request: web.Request) -> str:
-    """Return what was asked for, without names; there are only so many."""
+    """Return the route of a request without names, so that the metric has few labels."""
     resource = request.match_info.route.resource
     if resource is None:
         return "unknown"

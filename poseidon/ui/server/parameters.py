@@ -15,7 +15,7 @@ MOST_PODS = 1000
 
 
 def text(request: web.Request, name: str, default: str = "") -> str:
-    """Return a text of at most 500 characters."""
+    """Return a parameter as a text of at most 500 characters."""
     value = request.query.get(name, default)
     if len(value) > LONGEST:
         raise ClientError(400, f"{name}: longer than {LONGEST} characters")
@@ -23,7 +23,7 @@ def text(request: web.Request, name: str, default: str = "") -> str:
 
 
 def whole(request: web.Request, name: str, default: int, most: int) -> int:
-    """Return a number from 0 on; a larger one than ``most`` counts as that."""
+    """Return a parameter as a whole number from 0 to ``most``; larger numbers count as ``most``."""
     value = request.query.get(name, "")
     if not value:
         return default
@@ -33,5 +33,5 @@ def whole(request: web.Request, name: str, default: int, most: int) -> int:
 
 
 def page(request: web.Request, default: int, most: int = MOST_ITEMS) -> tuple[int, int]:
-    """Return offset and limit."""
+    """Return the parameters (offset, limit)."""
     return whole(request, "offset", 0, 10**9), whole(request, "limit", default, most)

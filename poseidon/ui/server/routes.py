@@ -27,7 +27,7 @@ _PHASES = ("", PENDING, BOUND, GONE)
 
 
 class Routes:
-    """``wall`` tells seconds since the epoch."""
+    """Routes of all views but flows and cures. ``wall`` returns seconds since the epoch."""
 
     def __init__(self, source: Source, answers: Answers, wall: Callable[[], float]) -> None:
         self._source = source
@@ -36,7 +36,7 @@ class Routes:
         self._wall = wall
 
     def add_to(self, router: web.UrlDispatcher) -> None:
-        """Add all paths."""
+        """Add all routes to a router."""
         for path, handler in (
             ("/session", self.session),
             ("/overview", self.overview),
@@ -50,22 +50,22 @@ class Routes:
             router.add_get(f"{PREFIX}{path}", handler)
 
     async def session(self, request: web.Request) -> web.Response:
-        """Return the source of the data."""
+        """Return the session: the source of the data, and whether the programs answer."""
         value = {**self._known.session(), "poseidon": poseidon.__version__}
         return self._answers.fresh(request, value, self._known.versions.get("session"))
 
     async def overview(self, request: web.Request) -> web.Response:
-        """Return the state of the pair."""
+        """Return the state of the whole pair."""
         return self._answers.view(request, "overview", ("overview",), lambda: overview(self._known))
 
     async def cluster(self, request: web.Request) -> web.Response:
-        """Return nodes as columns."""
+        """Return all nodes as columns, for the heat map."""
         level = parameters.text(request, "level") if "level" in request.query else None
         key = ("cluster", level)
         return self._answers.view(request, "cluster", key, lambda: cluster(self._known.store, level))
 
     async def node(self, request: web.Request) -> web.Response:
-        """Return one node."""
+        """Return a node in full."""
         name = request.match_info["name"]
         offset, limit = parameters.page(request, 100)
         found = node(self._known, name, offset, limit)
@@ -97,7 +97,7 @@ class Routes:
         return self._answers.fresh(request, found, self._known.versions.get("cluster"))
 
     async def answer_pod(self, request: web.Request) -> web.Response:
-        """Return one pod: its history, and the verdict of each node."""
+        """Return a pod in full: its history, and the verdict of each node."""
         name = f"{request.match_info['namespace']}/{request.match_info['name']}"
         record = self._known.store.pod(name)
         if record is None:
@@ -114,5 +114,5 @@ class Routes:
         return self._answers.fresh(request, value, self._known.versions.get("pending"))
 
     async def groups(self, request: web.Request) -> web.Response:
-        """Return pods that belong together."""
+        """Return groups of pods that belong together."""
         return self._answers.view(request, "groups", ("groups",), lambda: groups(self._known))

@@ -1,4 +1,4 @@
-"""The figures of both programs, read from their metrics as ``poseidon top`` reads them."""
+"""Reads the figures of both programs from their metrics, as ``poseidon top`` does."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class FigurePoll:
         self._looked = 0.0
 
     async def step(self, now: float) -> None:
-        """Look once; ``now`` in seconds since the epoch."""
+        """Read the metrics once; ``now``: seconds since the epoch."""
         known, looked = self._known, self._clock()
         pages = await asyncio.gather(*map(page, self._urls))
-        # Tens of thousands of lines where there are many labels: not in the way of answers.
+        # In a thread: a page may have tens of thousands of lines, and answers must not wait.
         values = await asyncio.to_thread(_together, *pages)
-        if known.bridge.heard(now, answers=values is not None):
+        if known.bridge.note_answer(now, answers=values is not None):
             known.versions.mark("session")
         known.standing = standing(known.store)
         if values is None:
@@ -55,7 +55,7 @@ class FigurePoll:
 
 
 def _together(bridge: str | None, solver: str | None) -> Values | None:
-    """Return the values of both pages, None if the bridge's is none; without the solver its figures stay empty."""
+    """Return the values of both pages, None without the bridge's page; the solver's page may be missing."""
     if bridge is None:
         return None
     try:

@@ -52,7 +52,7 @@ _FLOW_SECONDS = 300.0
 
 @dataclass(frozen=True, slots=True)
 class FileInput:
-    """What was given. ``manifests`` None: saved rounds alone; ``given``: how a worker reads the same."""
+    """The input. ``manifests``: None for saved rounds alone; ``given``: the same input for a worker process."""
 
     title: str
     given: ClusterInput
@@ -63,7 +63,7 @@ class FileInput:
 
 
 class FileSource:
-    """See ``Source``. ``wall`` tells seconds since the epoch."""
+    """A source that reads files; see ``Source``. ``wall`` returns seconds since the epoch."""
 
     def __init__(self, files: FileInput, worker: Jobs, wall: Callable[[], float]) -> None:
         versions = Versions()
@@ -86,7 +86,7 @@ class FileSource:
         )
 
     async def run(self) -> None:
-        """Read, plan, and rest."""
+        """Read the files and plan, then wait until cancelled."""
         if self._files.manifests is not None:
             warnings = self.known.about.warnings
             warnings.append(_PLANNING)
@@ -111,7 +111,7 @@ class FileSource:
         return book.flow(wanted)
 
     async def _decide(self, number: int) -> None:
-        """Decide a saved round again; one that fails is reported once, and not tried again."""
+        """Decide a saved round again; a round that fails is reported once and not tried again."""
         saved = self._saved[number]
         try:
             content = await self._worker.do(partial(replay_flow, str(saved.folder)), _FLOW_SECONDS)
@@ -128,7 +128,7 @@ class FileSource:
         self.known.versions.mark("flow", "overview")
 
     async def verdicts(self, pod: PodEntry) -> Mapping[str, Verdict]:
-        """Ask a solver in a process beside this one. Raises ``NotExplainedError``."""
+        """Return the verdict of each node on a pod, from a solver in another process. Raises ``NotExplainedError``."""
         try:
             content = await self._worker.do(
                 partial(explain_pod, self._files.given, pod.uid), _EXPLAIN_SECONDS
@@ -142,7 +142,7 @@ class FileSource:
         return read_verdicts(pb.Explanation.FromString(content))
 
     async def _show(self, manifests: Manifests, plan: PlannedCluster | None) -> None:
-        """Tell the store of all objects, of pods as they are after a plan if there is one."""
+        """Pass all objects to the store, with pods as they are after the plan if there is one."""
         known, now = self.known, self._wall()
         groups, objects = known.groups, manifests.for_models
         nodes = [Change(each.metadata.name, each) for each in manifests.nodes]
@@ -169,7 +169,7 @@ class FileSource:
             known.store.set_thresholds(thresholds_in(models))
 
     async def _take_plan(self, manifests: Manifests, plan: PlannedCluster) -> None:
-        """Let pods stand as a plan leaves them, and say so."""
+        """Show pods as they are once the plan is carried out, with a warning that says so."""
         known, now = self.known, self._wall()
         await self._show(manifests, plan)
         for uid, node, beneficiary in plan.preempted:
@@ -191,7 +191,7 @@ class FileSource:
 
 
 def _apply_plan(pod: Pod, plan: PlannedCluster) -> Pod:
-    """Return a pod as it is after a plan."""
+    """Return a pod as it is once the plan is carried out."""
     uid = pod.metadata.uid
     if uid in plan.bindings:
         bound = Condition("PodScheduled", "True", last_transition_time=pod.metadata.creation_timestamp)

@@ -1,4 +1,4 @@
-"""Follows the API server's objects for the dashboard."""
+"""Watches the API server's objects for the dashboard."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _Take: TypeAlias = "Callable[[Sequence[Change[Any]]], None]"
 
 
 def followers(environment: Environment, known: Known, measured: MeasuredUse) -> list[Reflector[Any]]:
-    """Return what follows each collection. Of those that not every cluster has, absence is no fault."""
+    """Return a watcher per collection; collections that not every cluster has may be absent."""
     groups, store = known.groups, known.store
 
     def nodes_changed(changes: Sequence[Change[Node]]) -> None:
@@ -50,7 +50,7 @@ def followers(environment: Environment, known: Known, measured: MeasuredUse) -> 
 
 
 def zones_taker(known: Known) -> Callable[[Sequence[Change[NodeResourceTopology]]], None]:
-    """Return what takes NodeResourceTopologies, which bear their nodes' names."""
+    """Return the handler of changed NodeResourceTopologies, which are named like their nodes."""
     names: dict[str, str] = {}
 
     def take_changes(changes: Sequence[Change[NodeResourceTopology]]) -> None:

@@ -31,7 +31,7 @@ class LeasePoll:
         self._path = f"/apis/coordination.k8s.io/v1/namespaces/{quote(namespace)}/leases/{quote(name)}"
 
     async def step(self) -> None:
-        """Look once; a Lease that there is none of, or that may not be read, says nothing."""
+        """Read the Lease once; a Lease that is missing or may not be read changes nothing."""
         try:
             found = decode_object(await self._transport.get(self._path), Lease)
         except (KubeError, MalformedObjectError):

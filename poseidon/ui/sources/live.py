@@ -63,7 +63,7 @@ class LiveOptions:
 
 
 class LiveSource:
-    """See ``Source``. While nobody looks, figures are asked for at a slower pace, and nothing else is."""
+    """A source that reads a running pair; while nobody looks, it reads only figures, at a slower pace."""
 
     def __init__(self, environment: Environment, options: LiveOptions, audience: Audience) -> None:
         versions = Versions()
@@ -89,7 +89,7 @@ class LiveSource:
         self._reflectors = followers(environment, self.known, self._measured)
 
     async def run(self) -> None:
-        """Follow and ask for ever."""
+        """Watch objects and poll the programs for ever."""
         async with asyncio.TaskGroup() as parts:
             for each in self._reflectors:
                 parts.create_task(each.run())
@@ -105,7 +105,7 @@ class LiveSource:
             parts.create_task(self._sample())
 
     async def flow(self, number: int) -> pb.RoundFlow | None:
-        """Return the flow of a round, of the newest for 0; None if there is none."""
+        """Return the flow of a round (0: the newest), None if there is none."""
         self._audience.note_request("flow")
         nothing_yet = not self.known.rounds.latest_flow and self._solver.is_asking
         if not number and (self._solver.flow_is_old or nothing_yet):
@@ -113,7 +113,7 @@ class LiveSource:
         return self.known.rounds.flow(number)
 
     async def verdicts(self, pod: PodEntry) -> Mapping[str, Verdict]:
-        """Ask the solver about a pod. Raises ``NotExplainedError``."""
+        """Return the verdict of each node on a pod, from the solver. Raises ``NotExplainedError``."""
         return await self._solver.verdicts(pod)
 
     async def _note_first_lists(self) -> None:
@@ -146,7 +146,7 @@ class LiveSource:
             _log.exception("a look at the running programs failed")
 
     async def _while_looked_at(self, seconds: float, step: Callable[[], Awaitable[None]]) -> None:
-        """Do a step at once, and then every so many seconds while somebody looks."""
+        """Do a step now, and then every ``seconds`` while somebody looks."""
         while True:
             await self._safely(step)
             await self._environment.sleep(seconds)

@@ -1,4 +1,4 @@
-"""Measured use of nodes: NodeMetric objects where there are some, else metrics.k8s.io."""
+"""Reads the measured use of nodes, from NodeMetric objects if there are any, else from metrics.k8s.io."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _INTERVAL = 30.0
 
 
 class MeasuredUse:
-    """``wall`` tells seconds since the epoch."""
+    """The measured use of nodes, passed to the store. ``wall`` returns seconds since the epoch."""
 
     def __init__(self, store: ClusterStore, wall: Callable[[], float]) -> None:
         self._store = store
@@ -29,7 +29,7 @@ class MeasuredUse:
         self._names: dict[str, str] = {}
 
     def node_metrics_changed(self, changes: Sequence[Change[NodeMetric]]) -> None:
-        """Take NodeMetric objects as they are now."""
+        """Update the use of nodes whose NodeMetric objects have changed."""
         now = self._wall()
         gone = [self._names.pop(uid) for uid, found in changes if found is None and uid in self._names]
         self._names.update((uid, found.metadata.name) for uid, found in changes if found is not None)
@@ -37,7 +37,7 @@ class MeasuredUse:
         self._take_readings(reading(found, now)[0] for _, found in changes if found is not None)
 
     async def ask(self, transport: Transport) -> None:
-        """Ask metrics.k8s.io, unless there are NodeMetric objects; it need not be served."""
+        """Read metrics.k8s.io, if it is served, unless there are NodeMetric objects."""
         if self._names:
             return
         try:
@@ -49,7 +49,7 @@ class MeasuredUse:
         self._take_readings(node_reading(each, now, interval=_INTERVAL, pods=None)[0] for each in found)
 
     def take_listed(self, objects: Iterable[object]) -> None:
-        """Take what is among some objects."""
+        """Read the metrics objects in a list of objects."""
         now = self._wall()
         given = list(objects)
         self._take_readings(

@@ -1,4 +1,4 @@
-"""Files and folders as they are named on the command line: manifests, saved rounds, support bundles."""
+"""Finds manifests, saved rounds and support bundles in the files and folders named on the command line."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class SnapshotError(Exception):
 
 @dataclass(slots=True)
 class Snapshots:
-    """``manifests``: paths; ``rounds`` in order; ``warnings`` for people."""
+    """What was found. ``manifests``: paths; ``rounds``: saved rounds in order; ``warnings``: lines for people."""
 
     manifests: list[str] = field(default_factory=list)
     rounds: list[SavedRound] = field(default_factory=list)
@@ -29,7 +29,10 @@ class Snapshots:
 
 
 def find_snapshots(paths: Iterable[str], unpacked: Path) -> Snapshots:
-    """Return what some paths hold. Archives are unpacked below the folder ``unpacked``. Raises ``SnapshotError``."""
+    """Return the manifests and rounds in some paths. Raises ``SnapshotError``.
+
+    Archives are unpacked below the folder ``unpacked``.
+    """
     found = Snapshots()
     for number, name in enumerate(paths):
         path = Path(name)
@@ -66,7 +69,7 @@ def _add_path(path: Path, found: Snapshots) -> None:
 
 
 def _bundle(path: Path) -> Path | None:
-    """Return the folder of a support bundle: this one, or the only one in it; None if it is none."""
+    """Return the folder of a support bundle: ``path`` or its only subfolder; None if neither is one."""
     inside = [each for each in sorted(path.iterdir()) if each.is_dir()]
     for each in (path, *(inside if len(inside) == 1 else ())):
         parts = [each / _CLUSTER, each / _ROUNDS]
@@ -84,7 +87,7 @@ def _take_rounds(path: Path, found: Snapshots) -> None:
 
 
 def unpack(archive: Path, folder: Path) -> None:
-    """Unpack a support bundle: plain files and folders below ``folder`` alone, so many and so large at most.
+    """Unpack a support bundle: only plain files and folders, only below ``folder``, limited in number and size.
 
     Raises ``SnapshotError``, ``OSError`` or ``tarfile.TarError``.
     """
@@ -108,7 +111,7 @@ def unpack(archive: Path, folder: Path) -> None:
 
 
 def _target(member: tarfile.TarInfo, folder: Path, archive: Path) -> Path:
-    """Return where a member goes; one that is no plain file, or would go elsewhere, is refused."""
+    """Return the path for a member of the archive; refuse members that are no plain file or lie outside ``folder``."""
     parts = PurePosixPath(member.name).parts
     if (
         not member.isreg()

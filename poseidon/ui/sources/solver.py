@@ -31,12 +31,12 @@ _KEPT_SECONDS = 5.0
 _MOST_KEPT = 4
 _AT_ONCE = 2
 _PAUSE_SECONDS, _INTEREST_SECONDS = 1.5, 20.0
-"""Between two questions for a flow: at least, and, as solvers keep large ones for those who ask, at most."""
+"""Shortest and longest time between two questions for a flow; solvers keep large flows only for regular askers."""
 _NOTHING_YET = (grpc.StatusCode.NOT_FOUND, grpc.StatusCode.FAILED_PRECONDITION)
 
 
 class SolverPoll:
-    """Asks the first of the solvers that answers. Old ones know neither rounds nor flows."""
+    """Asks the first solver that answers and knows the cluster. Old solvers report neither rounds nor flows."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class SolverPoll:
 
     @property
     def is_asking(self) -> bool:
-        """Whether a solver is being asked: what it answers is known only later."""
+        """Whether a question to a solver is under way."""
         return self._stepping.locked()
 
     async def step(self, *, flows: bool) -> None:
@@ -71,10 +71,10 @@ class SolverPoll:
                 answering = target if knows else answering or target
                 if knows:
                     break
-            self._stand(answering)
+            self._note_answering(answering)
 
-    def _stand(self, answering: str) -> None:
-        """Note which solver answers, "" for none. Whether it refuses the bridge is what the bridge says."""
+    def _note_answering(self, answering: str) -> None:
+        """Note which solver answers, "" for none. The bridge's metrics tell whether the solver refuses the bridge."""
         solver = self._known.solver
         state: SolverState = "unreachable"
         if answering:
@@ -86,7 +86,7 @@ class SolverPoll:
             self._known.versions.mark("overview", "session")
 
     async def _ask(self, target: str, *, flows: bool) -> bool:
-        """Ask one solver; returns whether it knows the cluster, as of several one drives it."""
+        """Ask a solver for rounds and flows; return whether it knows the cluster."""
         shown = self._tls.read() if self._tls is not None else None
         async with open_channel(target, _MOST_BYTES, _KEEPALIVE_SECONDS, shown) as channel:
             stub = pb_grpc.SchedulerStub(channel)
@@ -104,7 +104,7 @@ class SolverPoll:
         return True
 
     async def _read_rounds(self, stub: Any) -> None:
-        """Ask for newer rounds, and the last one again: a solver that does not know it was started anew."""
+        """Read newer rounds, and the last known round again: if the solver does not know that, it was restarted."""
         book, last = self._known.rounds, self._known.rounds.latest
         request = pb.ListRoundsRequest(cluster=self._cluster, after=max(last - 1, 0))
         listed = (await stub.ListRounds(request, timeout=_PATIENCE)).rounds
@@ -115,32 +115,32 @@ class SolverPoll:
                 await stub.ListRounds(pb.ListRoundsRequest(cluster=self._cluster), timeout=_PATIENCE)
             ).rounds
         if book.add(listed):
-            # Who looks at a flow asks again, and is answered with the newer one.
+            # Pages that show a flow then ask again, and get the newer flow.
             self._known.versions.mark("overview", "flow")
 
     @property
     def flow_is_old(self) -> bool:
-        """Whether there may be a later flow than the latest that is known, and the solver was not just asked for it."""
+        """Whether there may be a newer flow, and the solver was not asked for it just now."""
         since = time.monotonic() - self._flow_asked
         return (
             self._known.rounds.latest > self._flow_of and since >= _PAUSE_SECONDS
         ) or since >= _INTEREST_SECONDS
 
     async def _read_flow(self, stub: Any) -> None:
-        """Ask for the flow of a newer round, if there is one; from time to time anyway, as only then it is kept."""
+        """Read the flow of a newer round if there may be one; and from time to time, so that the solver keeps flows."""
         book = self._known.rounds
         if not self.flow_is_old:
             return
         latest, self._flow_asked = book.latest, time.monotonic()
         request = pb.DescribeFlowRequest(cluster=self._cluster, after=book.latest_flow, with_tasks=True)
         flow = await stub.DescribeFlow(request, timeout=_PATIENCE)
-        self._flow_of = latest  # not before: who asks meanwhile waits for it
+        self._flow_of = latest  # only now, so that requests meanwhile wait for the answer
         if flow.round:
             book.put_flow(flow)
             self._known.versions.mark("flow", "overview")
 
     async def verdicts(self, pod: PodEntry) -> Mapping[str, Verdict]:
-        """Ask about a pod, at most every 5 s. Raises ``NotExplainedError``."""
+        """Return the verdict of each node on a pod; asks the solver at most every 5 s. Raises ``NotExplainedError``."""
         async with self._asking:
             at, found = self._kept.get(pod.uid, (-_KEPT_SECONDS, {}))
             if time.monotonic() - at < _KEPT_SECONDS:

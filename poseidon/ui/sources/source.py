@@ -13,20 +13,20 @@ if TYPE_CHECKING:
 
 
 class NotExplainedError(Exception):
-    """Nobody says which nodes a pod may use; the text says why."""
+    """There are no verdicts on a pod; the text says why."""
 
 
 class Source(Protocol):
-    """A source: ``known`` is what it knows at any time; the methods ask for more."""
+    """A source of data: ``known`` is what it knows now; the methods ask for more."""
 
     known: Known
 
     async def run(self) -> None:
-        """Keep ``known`` up to date for ever, or until all is read."""
+        """Keep ``known`` up to date, for ever or until all is read."""
         ...
 
     async def flow(self, number: int) -> pb.RoundFlow | None:
-        """Return the flow of a round, of the newest for 0; None if there is none."""
+        """Return the flow of a round (0: the newest), None if there is none."""
         ...
 
     async def verdicts(self, pod: PodEntry) -> Mapping[str, Verdict]:

@@ -18,7 +18,7 @@ _DEFAULTS: Mapping[str, float] = {"cpu": 65.0, "memory": 95.0}
 
 
 def thresholds_in(models: object) -> Mapping[str, float]:
-    """Return percent by resource out of the section ``costModels``; nothing without the model."""
+    """Return the thresholds (percent by resource) in the section ``costModels``; empty without the model."""
     for each in models if isinstance(models, list) else ():
         if isinstance(each, Mapping) and each.get("name") == _MODEL:
             arguments = each.get("args")
@@ -31,7 +31,7 @@ def thresholds_in(models: object) -> Mapping[str, float]:
 async def thresholds_of(
     configuration: BridgeConfiguration | None, solver_url: str
 ) -> Mapping[str, float] | None:
-    """Return the thresholds of a configuration, else of the one that the solver shows; None if that is not known."""
+    """Return the thresholds of a configuration, else of the configuration that the solver serves; None if unknown."""
     if configuration is not None:
         return thresholds_in([each.model_dump() for each in configuration.all_cost_models])
     text = await page(configz(solver_url))

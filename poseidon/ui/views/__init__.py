@@ -1,1 +1,1 @@
-"""The views, as plain values for JSON: pure functions of what the dashboard knows."""
+"""Makes the views, as plain values for JSON, by pure functions of what the dashboard knows."""

@@ -1,4 +1,4 @@
-"""Writes amounts of resources as people do."""
+"""Formats amounts of resources for people."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _UNITS = ("Ki", "Mi", "Gi", "Ti", "Pi")
 
 
 def amount_text(resource: str, amount: float) -> str:
-    """Return an amount in the protocol's unit: cores, below ten in milli-cores if need be; bytes in Ki and so on."""
+    """Return the text of an amount in the protocol's unit: cores or milli-cores; bytes in Ki, Mi and so on."""
     if resource == "cpu":
         is_small = abs(amount) < _SMALL_CPU and amount % 1000
         return f"{_plain(amount)}m" if is_small else _plain(round(amount / 1000, 1))
@@ -25,12 +25,12 @@ def amount_text(resource: str, amount: float) -> str:
 
 
 def _plain(amount: float) -> str:
-    """Return a number without an exponent, and without decimals that say nothing."""
+    """Return a number without an exponent and trailing zeros."""
     return f"{amount:.3f}".rstrip("0").rstrip(".")
 
 
 def in_order(resources: Iterable[str]) -> list[str]:
-    """Return names of resources in the order in which people look for them."""
+    """Return names of resources in the order that people expect: the common ones first."""
     first = {"cpu": 0, "memory": 1, "pods": 2}
     return sorted(resources, key=lambda each: (first.get(each, len(first)), each))
 

@@ -1,4 +1,4 @@
-"""An audit as a report: what stands out in figures and pictures, and everything that was found in tables."""
+"""Makes a report of an audit: the main findings as figures and pictures, all findings as tables."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MOST_BARS = 20
 
 
 def audit_report(audit: Audit) -> PageReport:
-    """Return what an audit has found, as a page shows it."""
+    """Return an audit as a report for a web page."""
     cured = len({each.pod for each in audit.cures})
     figures = (
         (audit.nodes, "nodes"),
@@ -66,7 +66,7 @@ def audit_report(audit: Audit) -> PageReport:
 
 
 def _savings(costs: Costs) -> Section:
-    """Draw what any number of moves could save, from none on."""
+    """Draw what a given number of moves could save, from 0 moves on."""
     frontier = [
         (0, 0.0, 0.0),
         *((each.moves, each.saved, each.most_saved) for each in costs.frontier if each.moves),
@@ -87,7 +87,7 @@ def _draw_counts(title: str, texts: Iterable[str]) -> Section:
 
 
 def _hottest(audit: Audit) -> BarChart:
-    """Draw the hottest nodes, of the whole of what they offer."""
+    """Draw the use of the hottest nodes, as a share of allocatable."""
     hottest = sorted(audit.hot, key=lambda each: (-each.percent, each.node, each.resource))[:_MOST_BARS]
     items = [(f"{each.node}: {each.resource}", each.percent, f"{each.percent:.0f} %") for each in hottest]
     return BarChart(items, most=100.0)

@@ -1,4 +1,4 @@
-"""All nodes as columns, for a heat map."""
+"""Shows all nodes as columns, for a heat map."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _COLUMNS = ("cpu", "memory", "pods", "cpuUsed", "memoryUsed", "hot", "flags")
 
 
 def group_of(entry: NodeEntry | None, level: str) -> str:
-    """Return the group of a node by a label; "" for one without it."""
+    """Return the value of a node's label by which it is grouped, "" without the label."""
     if not level or entry is None or entry.facts is None:
         return ""
     return entry.facts.labels.get(level, "")
 
 
 def cluster(store: ClusterStore, level: str | None) -> dict[str, Any]:
-    """Return the documented JSON object. ``level`` None: the most useful label."""
+    """Return the documented JSON object. ``level``: the label to group by, None for the most useful one."""
     levels = store.groupings()
     chosen = levels[0] if level is None else level
     entries = sorted(store.iter_nodes(), key=lambda each: (group_of(each, chosen), each.name))

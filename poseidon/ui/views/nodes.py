@@ -1,4 +1,4 @@
-"""One node in full."""
+"""Shows a node in full."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def node(known: Known, name: str, offset: int, limit: int) -> dict[str, Any] | N
     if entry is None or entry.facts is None:
         return None
     facts = entry.facts
-    # Tenants may ask for anything, together for more than can be written.
+    # Requests of tenants may add up to more than can be written.
     sums = {name: min(each, MAX_AMOUNT) for name, each in entry.requested.items()}
     requested = {**sums, "pods": len(entry.pods)}
     pods = sorted(store.on_node(entry), key=lambda each: (-each.since, each.name))
@@ -98,7 +98,7 @@ def _pod(each: PodEntry) -> dict[str, Any]:
 
 
 def _history(entry: NodeEntry, pods: list[PodEntry]) -> list[Happening]:
-    """Return what has been seen, with the bindings of pods that were there before anything was; newest first."""
+    """Return a node's events, newest first, including the bindings of pods from before the dashboard began."""
     seen = {each.pod for each in entry.history if each.what == "bound"}
     before = (Happening(each.since, "bound", each.name) for each in pods if each.name not in seen)
     return sorted((*entry.history, *before), key=lambda each: -each.at)[:HISTORY]

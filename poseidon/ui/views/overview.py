@@ -1,4 +1,4 @@
-"""The state of the whole pair, on one screen."""
+"""Shows the state of the whole pair on one screen."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST_RESOURCES = 50
 
 
 def overview(known: Known) -> dict[str, Any]:
-    """Return the documented JSON object. All counts in it are of one moment: that of the last figures, if any."""
+    """Return the documented JSON object. All counts are of one moment: that of the last figures, if there are any."""
     latest = known.history.latest
     shown = set(known.rounds.list_rounds())
     return {
@@ -57,7 +57,7 @@ def standing(store: ClusterStore) -> dict[str, Any]:
 
 
 def _waiting(store: ClusterStore) -> dict[str, int]:
-    """Return the pods that wait, by how far they are."""
+    """Return the numbers of waiting pods by their state."""
     found = Counter(
         "gated" if each.phase == GATED else "new" if each.reason == NOT_LOOKED_AT else "unschedulable"
         for each in store.waiting.values()
@@ -66,7 +66,7 @@ def _waiting(store: ClusterStore) -> dict[str, int]:
 
 
 def utilisation(store: ClusterStore) -> list[dict[str, Any]]:
-    """Return by resource what all nodes offer, what the pods on them request, and the measured use if there is any.
+    """Return by resource the sums over nodes of allocatable, requests, and measured use if there is any.
 
     What is measured counts only where every node that offers the resource says it.
     """

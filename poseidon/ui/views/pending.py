@@ -1,4 +1,4 @@
-"""Waiting pods, grouped by the reason or by workload."""
+"""Shows waiting pods, grouped by reason or by workload."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _END = re.compile(r"\. (?:preemption|no new claims)|\.\s*$")
 
 @lru_cache(maxsize=16_384)
 def reason_key(message: str) -> str:
-    """Return what a message of a scheduler says without figures, so that pods of one cause have one reason.
+    """Return a scheduler's message without figures, so that pods with one cause have one reason.
 
     "0/9 nodes are available: 5 Insufficient cpu, 4 node(s) had untolerated taint(s) {a: b}." is about "Insufficient
     cpu, node(s) had untolerated taint(s) {a: b}". Other messages are their own reasons.

@@ -1,4 +1,4 @@
-"""A plan as a report: what stands out in figures and pictures, and everything that it says in tables."""
+"""Makes a report of a plan: the main results as figures and pictures, all results as tables."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_ROWS = 1_000
 
 
 def plan_report(plan: Plan) -> PageReport:
-    """Return what a plan says, as a page shows it."""
+    """Return a plan as a report for a web page."""
     used = len({each.node for each in plan.bindings})
     figures = (
         (len(plan.bindings), "pods bound"),
@@ -45,7 +45,7 @@ def _draw_reasons(plan: Plan) -> Section:
 
 
 def _draw_nodes(plan: Plan) -> Section:
-    """Draw the fullest nodes that get pods: how much of them is requested."""
+    """Draw how much is requested of the fullest nodes that get pods."""
     new = Counter(each.node for each in plan.bindings)
     fullest = sorted(
         (each for each in plan.nodes if each.node in new), key=lambda each: (-_share(each, "cpu"), each.node)

@@ -1,4 +1,4 @@
-"""Pods, a page at a time, and one pod in full."""
+"""Shows pods, a page at a time, and a pod in full."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MOST_REFUSALS = 50
 
 
 class PodQuery(NamedTuple):
-    """Which pods; "" for any. ``text``: part of a name."""
+    """A query for pods; "" stands for any value. ``text``: part of a name."""
 
     phase: str = ""
     node: str = ""
@@ -39,7 +39,7 @@ class PodQuery(NamedTuple):
 
 
 def pods(store: ClusterStore, query: PodQuery, offset: int, limit: int) -> dict[str, Any]:
-    """Return the documented JSON object, in order of names; of those that are gone the last first."""
+    """Return the documented JSON object: pods in order of names; pods that are gone, the latest first."""
     found = _filter_pods(_candidates(store, query), query)
     return {"total": len(found), "items": [_item(each) for each in found[offset : offset + limit]]}
 
@@ -56,7 +56,7 @@ def _candidates(store: ClusterStore, query: PodQuery) -> list[PodEntry]:
 
 
 def _filter_pods(found: list[PodEntry], query: PodQuery) -> list[PodEntry]:
-    """Return those that a query is about; each part of it is one pass, as there may be very many."""
+    """Return the pods that meet a query; each condition is a pass of its own, as there may be very many pods."""
     if query.phase == BOUND:
         found = [each for each in found if each.phase == BOUND]
     if query.node:
@@ -87,14 +87,14 @@ def _item(each: PodEntry) -> dict[str, Any]:
 
 
 def phase_of(record: PodEntry) -> str:
-    """Return how far a pod has come, in the words of the API."""
+    """Return the phase of a pod, in the words of the dashboard's API."""
     return GONE if record.gone else record.phase
 
 
 def pod(
     known: Known, record: PodEntry, found: Mapping[str, Verdict] | None, problem: str | None
 ) -> dict[str, Any]:
-    """Return the documented JSON object. ``found``: the verdict of each node, or ``problem``: why there is none."""
+    """Return the documented JSON object. ``found``: the verdict of each node; ``problem``: why there are none."""
     flow = known.rounds.flow(0)
     group = record.group
     return {
@@ -156,7 +156,7 @@ def _outlook(record: PodEntry) -> Iterable[str]:
 
 
 def draw_explanation(explanation: PodExplanation, at: float) -> dict[str, Any]:
-    """Return the same of what ``poseidon explain`` says: verdicts, and nothing of what has become of the pod."""
+    """Return the JSON object of ``pod`` for an explanation: with verdicts, without the pod's history."""
     return {
         "at": at,
         "version": 1,
@@ -233,7 +233,7 @@ def _node(name: str, each: Verdict, chosen: str) -> dict[str, Any]:
 def _price(
     record: PodEntry, flow: pb.RoundFlow | None, found: Mapping[str, Verdict] | None
 ) -> dict[str, Any] | None:
-    """Return what a round's network charged for a pod's place, None if the round did not place it."""
+    """Return what a round's network charged for placing a pod, None if the round did not place it."""
     price = price_of(flow, record.uid) if flow is not None else None
     if flow is None or price is None:
         return None
@@ -249,7 +249,7 @@ def _price(
 
 
 def _dearer(flow: pb.RoundFlow, node: str, found: Mapping[str, Verdict] | None) -> float | None:
-    """Return by how much the next best node would be dearer, by what is said now and the prices then."""
+    """Return by how much the next best node would be dearer, by the verdicts of now and the prices of the round."""
     if found is None or node not in found:
         return None
     prices = dict(zip(flow.machines, flow.machine_price, strict=True))

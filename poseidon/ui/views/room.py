@@ -1,6 +1,4 @@
-"""Finds the pods that took the room that a pod waits for: those without which it would have fitted, as few as
-possible.
-"""
+"""Finds the pods that take the room that a pod waits for: the fewest pods without which it would have fitted."""
 
 from __future__ import annotations
 
@@ -19,11 +17,11 @@ if TYPE_CHECKING:
 _MOST = 10
 _LOOKED_AT = 200
 _PAIRED = 60
-"""Pods of a node at most among which pairs are tried."""
+"""Pairs of pods are tried on nodes with at most this number of pods."""
 
 
 class Taker(NamedTuple):
-    """A pod on a node, or on its way there since the last round; ``pod``: "" if it is known by its class alone."""
+    """A pod on a node, or bound there by the last round. ``pod``: its name, "" if only its class is known."""
 
     pod: str
     task_class: str
@@ -32,15 +30,14 @@ class Taker(NamedTuple):
     lately: bool
 
     def takes(self, resource: str) -> int:
-        """Return how much it has of a resource; every pod is one."""
+        """Return how much of a resource the pod takes; it takes one of ``pods``."""
         return 1 if resource == "pods" else self.requests.get(resource, 0)
 
 
 def takers(
     known: Known, record: PodEntry, found: Mapping[str, Verdict], flow: pb.RoundFlow | None
 ) -> list[dict[str, Any]]:
-    """Return, for each node that refuses a pod only for lack of room, the fewest pods without which it would
-    fit.
+    """Return rows with, for each node that refuses a pod only for lack of room, the fewest pods that are in its way.
 
     Pods that the last round placed there come first, if they are enough. Nodes that are too small even when
     empty are left out; nodes where the fewest, and least important, pods are enough come first.
@@ -62,7 +59,7 @@ def takers(
 
 
 def _rows(node: str, those: Sequence[Taker]) -> Iterator[dict[str, Any]]:
-    """Yield a row per pod, and one per class of those that are not known by name."""
+    """Yield a row per named pod, and a row per class of pods without known names."""
     yield from ({"pod": each.pod, "tasks": 1, "node": node} for each in those if each.pod)
     classes = [each.task_class for each in those if not each.pod]
     for label in dict.fromkeys(classes):
@@ -70,7 +67,7 @@ def _rows(node: str, those: Sequence[Taker]) -> Iterator[dict[str, Any]]:
 
 
 def _list_recent_placements(flow: pb.RoundFlow, full: set[str]) -> dict[str, dict[str, Taker]]:
-    """Return by node, and uid or number, what the last round placed on these nodes."""
+    """Return, by node and by uid (or a number), the pods that the last round placed on the nodes ``full``."""
     found: dict[str, dict[str, Taker]] = {}
     before = 0
     for arc in arcs_of(flow):
@@ -88,7 +85,7 @@ def _list_recent_placements(flow: pb.RoundFlow, full: set[str]) -> dict[str, dic
 def _fewest_on(
     known: Known, name: str, wanted: Mapping[str, int], placed: Mapping[str, Taker]
 ) -> Sequence[Taker]:
-    """Return the fewest pods of a node whose room would be enough; none if that is not known."""
+    """Return the fewest pods of a node whose room would be enough, an empty sequence if that is unknown."""
     entry = known.store.nodes.get(name)
     if entry is None or entry.facts is None:
         return ()
@@ -113,10 +110,10 @@ def _fewest_on(
 
 
 def fewest(among: Sequence[Taker], lacking: Mapping[str, int]) -> Sequence[Taker]:
-    """Return the fewest of some pods that have the lacking amounts, the least important among equal numbers; none if
-    all together have less.
+    """Return the fewest pods that together take the lacking amounts, of equal numbers the least important pods.
 
-    Exact for one machine and for two; of more machines, none could be left out.
+    Returns an empty sequence if all pods together take less. One or two pods are the exact minimum; of more pods, none
+    could be left out.
     """
 
     def are_enough(those: Sequence[Taker]) -> bool:

@@ -1,4 +1,4 @@
-"""Looks for changes that would give a waiting pod a place, as ``poseidon audit`` does."""
+"""Searches for changes that would give a waiting pod a node, as ``poseidon audit`` does."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def propose_cures(given: ClusterInput, pod: str) -> dict[str, Any]:
 
 
 def _place(plan: Plan, pod: str) -> str:
-    """Say where a pod gets a place that does not go on waiting."""
+    """Return a line on the node that a pod gets, if a round places it."""
     node = next((each.node for each in plan.bindings if each.pod == pod), "")
     return f"A round now gives it node {node}." if node else "It does not wait any more."
 
@@ -50,7 +50,7 @@ def _as_json(cure: Cure) -> dict[str, Any]:
 
 
 def _others(cure: Cure) -> str:
-    """Say what a cure does to running pods, or which waiting pod would get the place first."""
+    """Return a line on what a cure does to running pods, or which waiting pod would get the place first."""
     if cure.rival:
         return f"{cure.rival} waits, too, and would get this place first"
     if not cure.moves:

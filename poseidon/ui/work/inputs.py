@@ -37,7 +37,7 @@ class ClusterInput:
 
 
 class Read(NamedTuple):
-    """What was read, the time that it is of, in seconds since the epoch, and what people should know of it."""
+    """The input that was read, its time in seconds since the epoch, and lines for people."""
 
     manifests: Manifests
     configuration: BridgeConfiguration
@@ -50,7 +50,7 @@ class UnreadableInputError(Exception):
 
 
 def read(given: ClusterInput) -> Read:
-    """Read manifests, once per process, or a live cluster, each time anew. Raises ``UnreadableInputError``."""
+    """Read manifests (once per process) or a live cluster (each time). Raises ``UnreadableInputError``."""
     return _read_files(given) if given.paths else _read_live(given)
 
 
@@ -80,14 +80,14 @@ def _read_live(given: ClusterInput) -> Read:
 
 
 def _set_aside(lines: tuple[str, ...]) -> Iterator[str]:
-    """Say which objects of a cluster are left out, or used in part."""
+    """Yield a line that names the objects of a cluster that are left out or used in part."""
     if lines:
         more = f"; and {len(lines) - _NAMED} more" if len(lines) > _NAMED else ""
         yield f"Set aside in part or whole: {'; '.join(lines[:_NAMED])}{more}."
 
 
 async def _ask(given: ClusterInput) -> tuple[Manifests, str | None]:
-    """Read the cluster, and the configuration that is shown, if it is asked for."""
+    """Read the live cluster, and the configuration that a running program serves unless a file of it is given."""
     from poseidon.kube.client.settings import load_settings
     from poseidon.kube.client.transport import Transport
     from poseidon.live.cluster import read_cluster
@@ -103,7 +103,7 @@ async def _ask(given: ClusterInput) -> tuple[Manifests, str | None]:
 
 
 def build_cluster(found: Read) -> OfflineCluster:
-    """Return a cluster that a scheduler knows. Raises ``UnreadableInputError``."""
+    """Return the input as a cluster with a scheduler in this process. Raises ``UnreadableInputError``."""
     from poseidon.manifests.loader import ManifestError
     from poseidon.offline.cluster import build
 

@@ -19,9 +19,10 @@ _MOST_FLOWS = 20
 
 @dataclass(frozen=True, slots=True)
 class PlannedCluster:
-    """By uid: ``bindings``, why others are ``pending``; ``preempted`` as uid, node and for whom.
+    """The plan of a cluster.
 
-    ``flows``: of each round with tasks, as messages of the protocol; ``warnings`` for people.
+    ``bindings``: node by uid; ``pending``: reason by uid; ``preempted``: (uid, node, preemptor); ``flows``: the flow of
+    each round with tasks, as messages of the protocol; ``warnings``: lines for people.
     """
 
     bindings: dict[str, str]
@@ -33,12 +34,12 @@ class PlannedCluster:
 
 @dataclass(slots=True)
 class _Recorded(OfflineCluster):
-    """A cluster that keeps what its rounds came to."""
+    """A cluster that keeps the flows of its rounds."""
 
     flows: dict[int, bytes] = field(default_factory=dict)
 
     def run_round(self) -> pb.RoundResult:
-        """Run a round as others do."""
+        """Run a round and keep its flow."""
         result = OfflineCluster.run_round(self)
         flow = self.scheduler.round_flow()
         if flow.round and len(self.flows) < _MOST_FLOWS:
@@ -47,7 +48,7 @@ class _Recorded(OfflineCluster):
 
 
 def plan_cluster(given: ClusterInput) -> PlannedCluster:
-    """Plan a cluster."""
+    """Plan a cluster, and return the plan with the flows of its rounds."""
     cluster, plan = _run_plan(given)
     return PlannedCluster(
         bindings={each.pod: each.node for each in plan.bindings},
@@ -59,7 +60,7 @@ def plan_cluster(given: ClusterInput) -> PlannedCluster:
 
 
 def explain_pod(given: ClusterInput, uid: str) -> bytes | None:
-    """Explain a pod after everything planned has happened, as a message; None if it takes no part."""
+    """Explain a pod as if the plan had been carried out; return the encoded message, None if the pod takes no part."""
     scheduler: EmbeddedScheduler = _run_plan(given)[0].scheduler
     try:
         return scheduler.explain(uid).SerializeToString()

@@ -29,7 +29,7 @@ class BusyError(JobError):
 
 
 class Jobs(Protocol):
-    """Where jobs are done."""
+    """A worker that does jobs."""
 
     async def do(self, job: Callable[[], T], seconds: float, begun: Callable[[], None] = ...) -> T:
         """Return what a job returns, or raise ``JobError``: see ``Worker``."""
@@ -37,7 +37,7 @@ class Jobs(Protocol):
 
 
 class Worker:
-    """At most ``most_waiting`` jobs wait beside the one that is worked on."""
+    """A process that does one job at a time; at most ``most_waiting`` further jobs wait."""
 
     def __init__(self, most_waiting: int = 8) -> None:
         self._most = most_waiting
@@ -47,9 +47,9 @@ class Worker:
         self._connection: Connection | None = None
 
     async def do(self, job: Callable[[], T], seconds: float, begun: Callable[[], None] = lambda: None) -> T:
-        """Return what a job returns; both have to be picklable. ``begun`` is called when it is its turn.
+        """Do a job and return its result; both have to be picklable. ``begun`` is called when the job begins.
 
-        Raises ``JobError`` if it fails, or has taken ``seconds``.
+        Raises ``JobError`` if the job fails, or takes longer than ``seconds``.
         """
         if self._waiting > self._most:
             raise BusyError("too much is worked on already; try again in a minute")
@@ -75,7 +75,7 @@ class Worker:
         return result
 
     def _exchange(self, job: Callable[[], Any], seconds: float) -> tuple[bool, Any]:
-        """Have the process do a job; in a thread, as it waits."""
+        """Send a job to the process and wait for the answer; runs in a thread."""
         connection = self._start()
         try:
             connection.send(job)
@@ -111,7 +111,7 @@ class Worker:
 
 
 def _work(connection: Connection) -> None:
-    """Work on jobs until the process that asks for them is gone."""
+    """Do the jobs that come by ``connection`` until the other process is gone."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL if number == signal.SIGTERM else signal.SIG_IGN)
     with suppress(OSError):
@@ -123,7 +123,7 @@ def _work(connection: Connection) -> None:
             return
         try:
             answer = True, job()
-        except Exception as error:  # noqa: BLE001 - whatever fails is told, and the next job is another one
+        except Exception as error:  # noqa: BLE001 - any failure is answered, and the next job may succeed
             answer = False, str(error) or type(error).__name__
         try:
             connection.send(answer)

@@ -53,7 +53,7 @@ class _Described(msgspec.Struct):
 
 
 class SavedRound(NamedTuple):
-    """A folder with a round: of which cluster and number, its figures, and when the files were written."""
+    """A folder with a saved round: its cluster, number and figures, and when the files were written."""
 
     folder: Path
     cluster: str
@@ -63,7 +63,7 @@ class SavedRound(NamedTuple):
 
 
 def round_folders(path: Path) -> list[Path]:
-    """Return the folders of saved rounds in a folder, in order, or itself if it is one. Raises ``OSError``."""
+    """Return the folders of saved rounds in a folder, or the folder itself if it is one. Raises ``OSError``."""
     if (path / DESCRIPTION).is_file():
         return [path]
     found = ((_NAME.fullmatch(each.name), each) for each in path.iterdir())
@@ -73,7 +73,7 @@ def round_folders(path: Path) -> list[Path]:
 
 
 def describe(folder: Path) -> SavedRound:
-    """Read what a round was. Raises ``OSError`` or ``ValueError``."""
+    """Read the description of a saved round. Raises ``OSError`` or ``ValueError``."""
     file = folder / DESCRIPTION
     if file.stat().st_size > MOST_BYTES:
         raise ValueError(f"{file}: larger than {MOST_BYTES >> 20} MiB")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from poseidon.kube.parsing.quantities import QuantityError, amount
-from poseidon.metrics_sources.amounts import amounts_in_use, go_duration
+from poseidon.metrics_sources.amounts import amounts_in_use, parse_go_duration
 
 WRITTEN = st.one_of(
     st.from_regex(r"[0-9]{1,18}(n|u|m|k|Ki|Mi|Gi|M|)", fullmatch=True),
@@ -48,4 +48,4 @@ def test_what_is_no_amount_is_left_out_and_named(value, kind):
      ("300", None), ("5 m", None), ("m", None), ("-5m", None)],
 )  # fmt: skip
 def test_durations(text, seconds):
-    assert go_duration(text) == seconds
+    assert parse_go_duration(text) == seconds

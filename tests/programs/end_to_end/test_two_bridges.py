@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 
-from poseidon.commands.run import observer_of
+from poseidon.commands.run import name_observer
 from tests.programs.end_to_end.sessions import clusters, driving, solving
 from tests.support.waiting import until
 
@@ -44,7 +44,7 @@ async def test_a_bridge_whose_clock_is_behind_follows_one_that_has_ended():
 async def test_a_dry_run_leaves_a_live_bridge_alone_and_nothing_behind():
     async with solving() as target, driving(target, "real", fencing=100) as live:
         await until(lambda: live.session.is_open)
-        observer = observer_of("real")
+        observer = name_observer("real")
         assert observer.startswith("real.dry-run.")
         assert str(os.getpid()) in observer
         async with driving(target, observer, fencing=0, ephemeral=True) as dry:

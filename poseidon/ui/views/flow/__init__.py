@@ -1,1 +1,1 @@
-"""The flow of a round: which tasks went where, at which prices, and why the rest waits."""
+"""Shows the flow of a round: which tasks went where, at which prices, and why other tasks wait."""

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Arc(NamedTuple):
-    """So many tasks of a class went to a machine; ``number`` tells the arc, ``cost`` is that of one task, in points."""
+    """An arc of a flow: ``tasks`` of a class went to a machine, at ``cost`` points per task; ``number``: index."""
 
     number: int
     cls: int
@@ -22,7 +22,7 @@ class Arc(NamedTuple):
 
 
 class Price(NamedTuple):
-    """What the place of one task cost: ``cost`` by its models together, and the price of its machine, in points."""
+    """What the placement of a task cost: ``cost`` of all models together, and the price of its machine, in points."""
 
     machine: str
     cost: float
@@ -48,7 +48,7 @@ def models_of(flow: pb.RoundFlow, arc: int) -> dict[str, float]:
 
 
 def price_of(flow: pb.RoundFlow, uid: str) -> Price | None:
-    """Return what a task's place cost, None if this round did not place it."""
+    """Return what the placement of a task cost, None if this round did not place it."""
     try:
         place = list(flow.arc_uids).index(uid)
     except ValueError:
@@ -63,17 +63,17 @@ def price_of(flow: pb.RoundFlow, uid: str) -> Price | None:
 
 
 def class_price(cls: pb.FlowClass) -> float | None:
-    """Return what one more task of a class is worth at the optimum, None if no price is known."""
+    """Return the dual price of a class (the worth of one more task), None if it is unknown."""
     return round(cls.price, 6) if cls.HasField("price") else None
 
 
 def class_label(cls: pb.FlowClass) -> str:
-    """Return what people know a class by: its workload, or one of its tasks."""
+    """Return the name of a class for people: its workload, or one of its tasks."""
     return job_name(cls.job) or cls.name
 
 
 def job_name(job: str) -> str:
-    """Return what people know a job by, "" for none: ``namespace/Kind/name`` of an owner, the name of a group."""
+    """Return the name of a job for people: ``namespace/Kind/name`` of an owner, or a group's name; "" for none."""
     if not job:
         return ""
     kind, *parts = parts_of(job)

@@ -14,9 +14,9 @@ NOT_KNOWN = "not known"
 
 @dataclass(frozen=True, slots=True)
 class Grouped:
-    """``constraints`` and ``groups`` are labels, in order; the others say which is whose, by class and by machine.
+    """Labels of reasons (``constraints``) and of groups of machines, and the index of each class and machine in these.
 
-    Classes of which no task waits have no constraint, None.
+    The index is None for classes without waiting tasks.
     """
 
     constraints: tuple[str, ...]
@@ -26,7 +26,7 @@ class Grouped:
 
 
 def group_flow(flow: pb.RoundFlow, label_of: Callable[[str], str]) -> Grouped:
-    """Return how a flow is drawn. ``label_of``: the group of a machine by its name, "" for none."""
+    """Return the groups of a flow's classes and machines. ``label_of``: returns a machine's group, "" for none."""
     reasons = [constraint_of(cls) for cls in flow.classes]
     constraints = sorted({each for each in reasons if each})
     labels = [label_of(name) for name in flow.machines]
@@ -42,16 +42,16 @@ def group_flow(flow: pb.RoundFlow, label_of: Callable[[str], str]) -> Grouped:
 
 
 def constraint_of(cls: pb.FlowClass) -> str:
-    """Return what keeps those of a class that wait from a place, "" where none waits."""
+    """Return the main reason why tasks of a class wait, "" if none waits."""
     if cls.tasks <= cls.placed:
         return ""
     return next((each.reason for each in list_rejections(cls)), NOT_KNOWN)
 
 
 def list_rejections(cls: pb.FlowClass) -> list[pb.ReasonCount]:
-    """Return machines by the reason that kept waiting tasks off them, the most important first.
+    """Return reasons why machines refused waiting tasks, with numbers of machines, the most important reason first.
 
-    Solvers of older releases tell only of the beginning of the round; of that, what most machines said comes first.
+    Older solvers report only refusals at the beginning of the round; of these, the most frequent reason comes first.
     """
     if cls.tasks <= cls.placed:
         return []

@@ -25,7 +25,7 @@ OTHER_CLASSES, OTHER_GROUPS = "c-others", "g-others"
 
 @dataclass(slots=True)
 class _Sum:
-    """Tasks, and their prices as far as they are known."""
+    """Tasks, and the sum of their known prices."""
 
     tasks: int = 0
     priced: int = 0
@@ -45,7 +45,7 @@ class _Sum:
 
 @dataclass(slots=True)
 class _Group:
-    """Machines: how many, with how many the round did something, how many have no room, and how much there is."""
+    """A group of machines: how many there are, were used in the round, or are full, and their amounts."""
 
     machines: int = 0
     used: set[int] = field(default_factory=set)
@@ -66,7 +66,7 @@ def sankey(
     classes: int,
     groups: int,
 ) -> dict[str, Any]:
-    """Return the documented JSON object; ``classes`` and ``groups``: how many are shown, the others are summed up."""
+    """Return the documented JSON object; ``classes``, ``groups``: how many are shown; others are summed up."""
     drawn = _Drawing(flow, group_flow(flow, label_of), group_by, classes, groups)
     links, nodes = drawn.links(), drawn.nodes()
     stats = flow.stats
@@ -99,7 +99,7 @@ class _Drawing:
         arcs = list(arcs_of(flow))
         placed = self._count_machines(arcs)
         shown = sorted(range(len(flow.classes)), key=lambda cls: (-flow.classes[cls].tasks, cls))[:classes]
-        # A single one is not summed up, but shown by itself.
+        # A single class beyond the limit is shown itself, as a sum of one would save nothing.
         if len(flow.classes) - len(shown) == 1:
             shown = list(range(len(flow.classes)))
         self._shown = set(shown)
@@ -163,7 +163,7 @@ class _Drawing:
         ]
 
     def nodes(self) -> list[dict[str, Any]]:
-        """Return what is linked, layer by layer; what is summed up comes last in its layer."""
+        """Return the linked nodes of the picture, layer by layer; sums of others come last in their layer."""
         flow = self._flow
         found = [
             _node(

@@ -1,1 +1,1 @@
-"""Pods that belong together: gangs, groups on trees, applications; and evicted pods."""
+"""Shows groups of pods: gangs, groups on trees, applications; and evicted pods."""

@@ -1,4 +1,4 @@
-"""All groups in one answer."""
+"""Shows all groups in one answer."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def groups(known: Known) -> dict[str, Any]:
 
 
 def evictions(store: ClusterStore) -> list[dict[str, Any]]:
-    """Return the pods that had to leave lately, newest first."""
+    """Return the pods that were evicted lately, newest first."""
     return [
         {
             "at": each.at,

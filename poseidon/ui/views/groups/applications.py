@@ -1,4 +1,4 @@
-"""Applications: their workloads by zone, and the cost of their traffic."""
+"""Shows applications: their workloads by zone, and the cost of their traffic."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _USER_DEFINED = "UserDefined"
 
 @dataclass(slots=True)
 class _Placed:
-    """Pods of a workload: by node, and how many wait."""
+    """Pods of a workload: their number by node, and how many wait."""
 
     by_node: Counter[str] = field(default_factory=Counter)
     pending: int = 0
@@ -91,7 +91,7 @@ def _collect_placed(known: Known) -> dict[tuple[str, str], _Placed]:
 
 
 def _costs(known: Known) -> Levels:
-    """Return what it costs to talk between regions and zones: the list that people wrote, else any."""
+    """Return the network costs between regions and zones: from the list that people wrote, else from any list."""
     for each in sorted(
         known.groups.topologies.values(), key=lambda one: (one.metadata.namespace, one.metadata.name)
     ):
@@ -123,7 +123,7 @@ def _edge(
     domains: dict[str, Domain],
     costs: Levels,
 ) -> dict[str, Any]:
-    """Return what all pairs of pods of two workloads cost together, and how many cost more than they may."""
+    """Return the network cost of all pairs of pods of two workloads, and how many pairs exceed their limit."""
     most = dependency.max_network_cost or None
     total = broken = 0
     both = one.by_node.keys() & other.by_node.keys()
@@ -155,7 +155,7 @@ def _by_domain(placed: _Placed, domains: dict[str, Domain]) -> Counter[Domain]:
 
 
 def cost_between(origin: Domain, destination: Domain, costs: Levels) -> int:
-    """Return what it costs to talk from one place to another, on different nodes."""
+    """Return the network cost from one place to another, on different nodes."""
     if origin == destination:
         return SAME_ZONE
     if origin.region == destination.region:

@@ -1,4 +1,4 @@
-"""Gangs, and groups that are placed by a tree."""
+"""Shows gangs, and groups that are placed on a tree."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WHOLE, WAITING = "Bound", "Waiting"
 
 
 def gangs(known: Known, members: Members) -> list[dict[str, Any]]:
-    """Return groups that are not placed by a tree: those that wait first."""
+    """Return the groups that are not placed on a tree, waiting groups first."""
     found = [
         _gang(known, member, pods) for member, pods in members.items() if not is_tree_group(known, member)
     ]
@@ -34,14 +34,14 @@ def gangs(known: Known, members: Members) -> list[dict[str, Any]]:
 
 
 def trees(known: Known, members: Members) -> list[dict[str, Any]]:
-    """Return groups that are placed by a tree: those that wait first."""
+    """Return the groups that are placed on a tree, waiting groups first."""
     found = [_tree(known, member, pods) for member, pods in members.items() if is_tree_group(known, member)]
     found.sort(key=lambda each: (each["status"] == WHOLE, each["group"]))
     return found[:MOST]
 
 
 def is_tree_group(known: Known, member: Membership) -> bool:
-    """Return whether a group is placed by a tree."""
+    """Return whether a group is placed on a tree."""
     return member.source.kind == TOPOLOGY_GROUP or known.groups.sources.topology(member) is not None
 
 
@@ -85,7 +85,7 @@ def _count_wanted(known: Known, member: Membership, pods: list[PodEntry]) -> int
 
 
 def _message(known: Known, member: Membership, pods: list[PodEntry]) -> str:
-    """Return what a group waits for, "" for nothing."""
+    """Return what a group waits for, "" if it does not wait."""
     if not any(each.waits for each in pods):
         return ""
     said = [each.reason for each in pods if each.waits]
@@ -93,7 +93,7 @@ def _message(known: Known, member: Membership, pods: list[PodEntry]) -> str:
 
 
 def _collect_parts(pods: list[PodEntry]) -> set[MemberPart]:
-    """Return what a group's pods state of it."""
+    """Return what the pods of a group state about the group's parts."""
     return {each.part for each in pods}
 
 
