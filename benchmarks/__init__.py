@@ -1,1 +1,1 @@
-"""Benchmarks: how fast, and how good, measured stage by stage. Run with ``python -m benchmarks``."""
+"""Benchmarks of speed and of placement quality, stage by stage. Run with ``python -m benchmarks``."""

@@ -1,4 +1,4 @@
-"""``python -m benchmarks``: the harness's commands."""
+"""Runs the harness's commands: ``python -m benchmarks``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The core by itself: snapshot to deltas, in this process."""
+"""Measures the core alone, in this process: from the snapshot to the deltas."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from firmament.solvers.base import Solver
 @dataclass(slots=True)
 class AlgorithmRun:
     """One burst: seconds from its first snapshot to the last delta, and the figures of its rounds.
+    ``processor_seconds``: processor time of this process in these seconds.
 
     ``processor_seconds``: of the same, what this process took of the processor.
     """
@@ -32,7 +33,7 @@ class AlgorithmRun:
 def run_events(
     cluster: list[Event], events: list[Event], solver: Solver, configuration: CoreConfiguration
 ) -> AlgorithmRun:
-    """Place the tasks of ``events`` on a cluster in whole rounds until nothing is left to try."""
+    """Place the tasks of ``events`` on a cluster in whole rounds, until no further task can be placed."""
     (run,) = run_bursts(cluster, [events], solver, configuration)
     return run
 
@@ -40,9 +41,9 @@ def run_events(
 def run_bursts(
     cluster: list[Event], bursts: Iterable[list[Event]], solver: Solver, configuration: CoreConfiguration
 ) -> Iterator[AlgorithmRun]:
-    """Place one burst after another on a cluster, each as ``run_events``; all by one scheduler.
+    """Place bursts on a cluster one after another, by one scheduler; return a run for each.
 
-    The tasks of a burst have ended when the next one comes.
+    All tasks of a burst end before the next burst comes.
     """
     scheduler = Scheduler(
         configuration=configuration, solver=solver, clock=time.time, timer=time.perf_counter
@@ -57,7 +58,7 @@ def run_bursts(
 
 
 def _place(scheduler: Scheduler, events: list[Event]) -> AlgorithmRun:
-    """Run rounds until nothing is left to try; every placement is carried out at once."""
+    """Run rounds until no further task can be placed; every placement is carried out at once."""
     run = AlgorithmRun()
     begin = time.perf_counter()
     scheduler.apply(events)

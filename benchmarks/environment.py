@@ -1,4 +1,4 @@
-"""Where a figure was measured: processor, memory, versions."""
+"""Describes where a figure was measured: processor, memory, versions."""
 
 from __future__ import annotations
 

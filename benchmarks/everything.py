@@ -1,4 +1,4 @@
-"""Everything that the harness measures, one after another: small, as ``make bench`` runs it, or at full sizes."""
+"""Measures all that the harness can measure: at small sizes, as ``make bench`` does, or at full sizes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ RULES = (
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A workload, its size and parameters."""
+    """A workload, with its size and parameters."""
 
     workload: str
     size: str | None = None
@@ -44,7 +44,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is measured. ``processes``: also through gRPC and end to end."""
+    """What is measured. ``processes``: whether stages with processes, gRPC and end to end, are included."""
 
     workloads: tuple[Entry, ...]
     processes: tuple[Entry, ...]
@@ -88,7 +88,7 @@ FULL = Plan(
 async def measure_everything(
     plan: Plan, seed: int, progress: Callable[[str], None]
 ) -> AsyncIterator[dict[str, Any]]:
-    """Yield one report of each kind but memory, as each is done. Raises ``TargetError`` or ``WorkloadError``."""
+    """Yield one report of each kind except memory, as each is done. Raises ``TargetError`` or ``WorkloadError``."""
     options = MeasureOptions(runs=plan.runs, timeout=300.0, bindings_only=True, progress=progress)
     machine = environment()
     results = [

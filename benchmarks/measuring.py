@@ -1,4 +1,4 @@
-"""Runs a workload at one or more stages, several times, and puts the figures together."""
+"""Runs a workload at one or more stages, several times, and combines the figures."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class MeasureOptions:
     kube_scheduler: Path | None = None
     """Binary that schedules the same workload too, None for none."""
     bindings_only: bool = False
-    """Whether to measure a client that does nothing but bind."""
+    """Whether to measure a client that only binds."""
     server: ServerLimits = field(default_factory=ServerLimits)
     """Limits of the simulated API server."""
     progress: Progress = field(default=lambda _: None)
@@ -71,7 +71,7 @@ async def measure_workload(workload: Workload, stage: Stage, options: MeasureOpt
 
 
 def _result(workload: Workload, stage: Stage, runs: Sequence[list[Measured]]) -> dict[str, Any]:
-    """Return the run of median length for each measured part, and what is compared of all."""
+    """Return the run of median length for each measured part, and comparisons over all runs."""
     measured = []
     for each in zip(*runs, strict=True):
         ordered = sorted(each, key=lambda part: part.figures.seconds)
@@ -99,7 +99,7 @@ def _result(workload: Workload, stage: Stage, runs: Sequence[list[Measured]]) ->
 
 
 def _configuration(workload: Workload, folder: Path) -> tuple[Path | None, SchedulerConfiguration]:
-    """Return the solver's configuration, as a file if it is not the default."""
+    """Return the solver's configuration, in a file if it is not the default."""
     scheduling = workload.file.scheduling
     if scheduling is None:
         return None, load(None)
@@ -163,7 +163,7 @@ def _subfolder(folder: Path, name: str) -> Path:
 async def _all_end_to_end(
     workload: Workload, path: Path | None, folder: Path, options: MeasureOptions
 ) -> list[list[list[Measured]]]:
-    """Return the runs of every scheduler. The n-th runs of all variants follow each other, as these are compared."""
+    """Return the runs of every scheduler; the n-th runs of all schedulers follow one another, as they are compared."""
     names = _schedulers(options)
     runs: list[list[list[Measured]]] = [[] for _ in names]
     for number in range(options.runs):
@@ -187,7 +187,7 @@ async def _end_to_end(
         more_for_cluster=options.server.arguments(),
     )
     async with Stack(stack_options) as stack:
-        # Beside others a solver would only take time.
+        # Beside other schedulers a solver would only take processor time.
         await (stack.start_servers() if scheduler == Ours.name else stack.start_cluster())
         chosen = _scheduler(scheduler, stack, name, folder, options)
         own = options.kubeconfig is None

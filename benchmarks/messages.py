@@ -1,4 +1,4 @@
-"""Scenario events as protocol messages."""
+"""Converts scenario events to protocol messages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ EVENTS_PER_BATCH = 2000
 
 
 def event_message(event: Event) -> pb.Event:
-    """Return one of the kinds of events that scenarios consist of; raises ``TypeError`` for others."""
+    """Return an event as a protocol message; raises ``TypeError`` for kinds that scenarios do not have."""
     match event:
         case MachineUpserted(machine):
             amounts = [

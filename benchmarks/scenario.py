@@ -1,4 +1,4 @@
-"""Clusters and workloads for benchmarks, as events that any stage can be fed with."""
+"""Makes clusters and workloads for benchmarks, as events that any stage can take."""
 
 from __future__ import annotations
 
@@ -85,13 +85,13 @@ def machine_events(scenario: Scenario) -> list[Event]:
 
 
 def task_events(scenario: Scenario) -> list[Event]:
-    """Return classes with requests of 50 m .. 2 cores and 64 MiB .. 4 GiB, and the waiting tasks in batches."""
+    """Return classes with requests of 50 m to 2 cores and 64 MiB to 4 GiB, and the waiting tasks in batches."""
     rng = np.random.default_rng(scenario.seed + 1)
     events: list[Event] = []
     cpu = rng.integers(1, 41, scenario.classes) * 50
     memory = rng.integers(1, 65, scenario.classes) * 64 * MIB
     for number in range(scenario.classes):
-        # The label keeps classes apart that happen to draw equal requests.
+        # The label distinguishes classes that happen to draw equal requests.
         content = TaskClass(
             requests=(("cpu", int(cpu[number])), ("memory", int(memory[number]))),
             labels=(("class", str(number)),),
@@ -101,9 +101,7 @@ def task_events(scenario: Scenario) -> list[Event]:
 
 
 def next_burst(scenario: Scenario, number: int) -> list[Event]:
-    """Return as many tasks again of the classes that ``task_events`` defines, drawn anew; ``number`` from 1
-    on.
-    """
+    """Return as many tasks again of the classes of ``task_events``, drawn anew; ``number`` from 1 on."""
     return _submit(scenario, np.random.default_rng([scenario.seed + 1, number]), f"task-{number}")
 
 

@@ -1,1 +1,1 @@
-"""Bursts of pods on nodes whose measured use comes late."""
+"""Bursts of pods on nodes whose use is measured with delay."""

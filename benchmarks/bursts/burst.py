@@ -1,7 +1,7 @@
-"""A burst of pods on nodes whose metrics come late: does what is really used stay below the threshold, and even?
+"""Measures a burst of pods on nodes with delayed metrics: does true use stay below the threshold, and even?
 
-New pods arrive within less time than a report takes to show them, so that only estimates stand between the scheduler
-and a flooded node. What is really used is known here, since the cluster is simulated. See ``burst_scenario``.
+New pods arrive before any report can show them, so the scheduler has only estimates to keep nodes from overload. True
+use is known here, since the cluster is simulated. See ``scenario``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SETTLING = 180.0
-"""Seconds to look on after the burst: reports have shown all of it, and noise has been drawn three times."""
+"""Seconds of observation after the burst: reports have shown all of it, and noise has been drawn three times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +43,9 @@ class Outcome:
     """
 
     placed: int
-    """Pods placed."""
+    """Number of pods placed."""
     pending: int
-    """Pods that stay pending."""
+    """Number of pods that stay pending."""
     above: float
     """Largest share of nodes above the threshold at any moment from the burst on."""
     worst: float
@@ -57,27 +57,27 @@ class Outcome:
     spread: float
     """Difference between ``p99`` and ``p50``."""
     open_spread: float
-    """The same for nodes that have current metrics."""
+    """Difference between ``p99`` and ``p50`` of nodes that have current metrics."""
     placement: float
     """The spread if new pods used exactly their estimates: the part that a scheduler can influence."""
     floor: float
-    """The spread, without noise, if all pods had come at once and been levelled by estimates (see
+    """The spread, without noise, if all pods had come at once and been levelled by their estimates (see
     ``levelling``).
     """
     estimated_floor: float
-    """The same for all nodes, with estimates for pods on nodes without metrics."""
+    """The same as ``floor``, for all nodes, with estimates for pods on nodes without metrics."""
     one_by_one: float
     """The same as ``estimated_floor`` if pods were placed in their order of arrival."""
     blind: int
-    """New pods on nodes without metrics."""
+    """Number of new pods on nodes without metrics."""
     rounds: int
-    """Rounds of the solver."""
+    """Number of rounds of the solver."""
     seconds: float
-    """Seconds of the run."""
+    """Duration of the run in seconds."""
 
 
 def run_burst(burst: Burst) -> Outcome:
-    """Let the burst happen, and some minutes pass after it."""
+    """Simulate the burst and some minutes after it; return the outcome."""
     began = time.perf_counter()
     rng = np.random.default_rng(burst.seed)
     names = [f"node-{index:05d}" for index in range(burst.nodes)]
@@ -88,7 +88,7 @@ def run_burst(burst: Burst) -> Outcome:
     cluster = SteppedCluster(configuration(burst), reports, start=START, seed=burst.seed)
     for obj in running_nodes(burst, names, rng):
         create_object(cluster.operations, obj)
-    # The first reports are seen, and the single ones of stale nodes grow old.
+    # Meanwhile the first reports arrive, and the only reports of stale nodes grow old.
     for _ in range(round((burst.interval + burst.lag) // 10) + 19):
         cluster.advance(10.0)
     watched = _Watched(cluster, names, burst.threshold)
@@ -126,7 +126,7 @@ def run_burst(burst: Burst) -> Outcome:
 
 
 class _Watched:
-    """Looks at what is really used on every node."""
+    """Observes the true use of every node."""
 
     def __init__(self, cluster: SteppedCluster, names: list[str], threshold: int) -> None:
         self._cluster = cluster
@@ -137,7 +137,7 @@ class _Watched:
         self.last: NDArray[np.float64] = np.zeros(len(names))
 
     def look(self) -> None:
-        """Take in the present moment."""
+        """Record the use at the present moment."""
         use, now = self._cluster.use, self._cluster.now
         used = [use.of_node(name, now).cpu for name in self._names]
         self.last = np.array(used) / (CORES * 1000)

@@ -1,4 +1,4 @@
-"""The bursts that are of interest, each run with several seeds, and held against the same without the overlay."""
+"""Runs a selection of bursts with several seeds each, and compares them with the same bursts without the overlay."""
 
 from __future__ import annotations
 
@@ -15,17 +15,19 @@ PROFILES: dict[str, Profile] = {
     "half the estimate to all": HALF,
     "nothing to the estimate": ANYTHING,
 }
-"""What new pods really use, by what it is called in tables."""
+"""Range of the share of its estimate that a new pod uses, by the profile's name in tables."""
 
 NOISE = 0.2
 DEVIATION = 12.0
-"""Percent: the standard deviation of what wanders evenly within 20 % is 20 / sqrt(3) = 11.5 %."""
+"""Standard deviation in percent: noise that is uniform within 20 % has 20 / sqrt(3) = 11.5 %."""
 
 ALIKE_DEVIATION = 21.0
-"""The same where pods of a kind wander together: three of one kind share a node here, hence sqrt(3) times that."""
+"""Standard deviation in percent if pods of a kind vary together: three of a kind share a node, hence sqrt(3) times
+more.
+"""
 
 DARK = 0.1
-"""Part of the nodes without metrics, and as many with old ones."""
+"""Share of nodes without metrics, and equal share of nodes with old metrics."""
 
 SHOWN = (
     "above",
@@ -38,16 +40,14 @@ SHOWN = (
     "one_by_one",
     "pending",
 )
-"""Figures of ``Outcome`` of which there are a median and a worst over seeds."""
+"""Figures of ``Outcome`` for which tables show median and worst over the seeds."""
 
 HEAVY = 10
-"""A weight by which the overlay outweighs the base policy: what the documentation recommends."""
+"""Weight with which the overlay outweighs the base policy, as the documentation recommends."""
 
 
 def standard_bursts(nodes: int, pods: int) -> dict[str, Burst]:
-    """Return the bursts by label: each profile, with noise too, with dark nodes too; with the overlay and
-    without.
-    """
+    """Return the bursts by label: each profile, with and without noise, dark nodes and the overlay."""
     bursts: dict[str, Burst] = {}
     for name, profile in PROFILES.items():
         plain = Burst(nodes=nodes, pods=pods, profile=profile, weight=HEAVY)
@@ -68,7 +68,7 @@ def standard_bursts(nodes: int, pods: int) -> dict[str, Burst]:
 
 
 def _lit(name: str, burst: Burst) -> dict[str, Burst]:
-    """Return bursts with metrics of all nodes."""
+    """Return the bursts with metrics of all nodes."""
     return {
         f"{name}: by requests": _run_without_overlay(burst, "requests"),
         f"{name}: default": _run_without_overlay(burst, "default"),
@@ -77,7 +77,7 @@ def _lit(name: str, burst: Burst) -> dict[str, Burst]:
 
 
 def _dark(name: str, burst: Burst) -> dict[str, Burst]:
-    """Return bursts with metrics missing for some nodes, and old for others."""
+    """Return the bursts in which some nodes have no metrics, and others old ones."""
     dark = replace(burst, missing=DARK, stale=DARK)
     return {
         f"{name}: dark, default": _run_without_overlay(dark, "default"),
@@ -87,16 +87,16 @@ def _dark(name: str, burst: Burst) -> dict[str, Burst]:
 
 
 def _run_without_overlay(burst: Burst, scheduling: Scheduling) -> Burst:
-    """Return the same without the overlay, which then is not configured."""
+    """Return the burst without the overlay, which is then not configured."""
     plain = replace(burst, scheduling=scheduling, mode="upstream", weight=1, deviation=0.0)
-    # Scheduling by requests does not look at metrics.
+    # Scheduling by requests does not use metrics.
     return replace(plain, missing=0.0, stale=0.0) if scheduling == "requests" else plain
 
 
 def measure_bursts(
     bursts: Mapping[str, Burst], seeds: Sequence[int], progress: Callable[[str], None]
 ) -> dict[str, Any]:
-    """Run every burst with every seed, one after another; returns what ``-o json`` prints."""
+    """Run every burst with every seed, one after another; return what ``-o json`` prints."""
     outcomes: dict[str, list[Outcome]] = {}
     for label, burst in bursts.items():
         progress(label)
@@ -105,7 +105,7 @@ def measure_bursts(
 
 
 def summaries(bursts: Mapping[str, Burst], outcomes: Mapping[str, Sequence[Outcome]]) -> list[dict[str, Any]]:
-    """Return one entry per burst: median and worst over its seeds, and ratios of spreads, seed by seed.
+    """Return an entry per burst: median and worst over its seeds, and ratios of spreads, seed by seed.
 
     ``against_requests``, ``against_default``: the spread in relation to that of the same burst without the overlay.
     """
@@ -125,7 +125,7 @@ def summaries(bursts: Mapping[str, Burst], outcomes: Mapping[str, Sequence[Outco
 def _ratio(
     label: str, other: Burst, bursts: Mapping[str, Burst], outcomes: Mapping[str, Sequence[Outcome]]
 ) -> dict[str, float] | None:
-    """Return median and worst ratio of the spread to that of ``other``, None if that was not run."""
+    """Return median and worst ratio of the spread to that of ``other``, None if ``other`` was not run."""
     found = next((name for name, burst in bursts.items() if burst == other), None)
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""How evenly the pods of a burst could have been spread by their estimates: what a scheduler can be held against."""
+"""Computes how evenly the pods of a burst could have been spread by their estimates, to compare a scheduler with."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 
 class Floors(NamedTuple):
-    """Spreads of levelled pods: of nodes with current metrics, of all nodes, and there in the order of arrival."""
+    """Spreads of levelled pods: on nodes with current metrics, on all nodes, and on all nodes in the order of
+    arrival.
+    """
 
     reporting: float
     everywhere: float

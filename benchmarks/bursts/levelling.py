@@ -1,4 +1,4 @@
-"""How even use can be made by whoever knows estimates alone: what a burst's outcome is to be compared with."""
+"""Computes how even use can be made if only estimates are known, to compare a burst's outcome with."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 
 def spread(values: NDArray[np.float64]) -> float:
-    """Return the 99th percentile less the median."""
+    """Return the 99th percentile minus the median."""
     median, high = np.percentile(values, [50, 99]).tolist()
     return float(high - median)
 
@@ -29,14 +29,13 @@ class Batch:
 def level(
     base: NDArray[np.float64], free: NDArray[np.float64], pods: Batch, *, largest_first: bool = True
 ) -> NDArray[np.float64]:
-    """Return what nodes use in truth beyond ``base`` once all pods are placed by what is expected of them:
-    float64[nodes].
+    """Return float64[nodes]: true use beyond ``base`` after all pods are placed where their expected use fits best.
 
-    ``base``: float64[nodes], what is taken to be used already. ``free``: float64[nodes], what is left for requests;
-    pods that fit no node stay out. All pods are known beforehand and go, largest first, where least is expected to be
-    used and their requests fit. Where everything fits, that is within a pod's size of the most even that whole pods
-    allow (Graham 1969); batches that come one after another, and late reports, make it harder. Without
-    ``largest_first`` they are placed in their order, as by a scheduler that places them one by one.
+    ``base``: float64[nodes], use to begin with. ``free``: float64[nodes], free amounts for requests; pods that fit on
+    no node are left out. All pods are known beforehand; largest first, each goes to the node with the least expected
+    use on which its request fits. If all pods fit, the result is within a pod's size of the most even one (Graham
+    1969); successive batches and late reports make this harder. Without ``largest_first`` the pods are placed in the
+    given order, as by a scheduler that places them one by one.
     """
     added, room = np.zeros_like(base), free.copy()
     smallest = float(pods.requested.min(initial=np.inf))

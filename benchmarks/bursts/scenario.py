@@ -1,17 +1,16 @@
-"""What happens in a burst: nodes that are in use, and the pods that come.
+"""The scenario of a burst: the nodes with their running pods, and the new pods.
 
 The scenario follows from principles, not from results:
 
-* *Requests lie.* A cluster that was filled by requests has the same requested on every node, and what is really used
-  differs: on each node anything between nothing and all of what is estimated, evenly drawn. Scheduling by requests
-  cannot see that; reports show it.
-* *Estimates* are what the overlay's defaults make of requests: 85 % of cpu, 70 % of memory. New pods never use more.
-  How much less is not the scheduler's to know, so there are three *profiles*: exactly the estimate, which is hardest
+* *Requests differ from use.* In a cluster that was filled by requests, each node has the same requests, but true use
+  is drawn uniformly between nothing and the estimate. Scheduling by requests cannot see that; reports show it.
+* *Estimates* follow from requests by the overlay's defaults: 85 % of cpu, 70 % of memory. New pods never use more. The
+  scheduler does not know how much less they use, so there are three *profiles*: exactly the estimate, which is hardest
   on the threshold; half of it to all; nothing to all.
-* *Everything has room.* Running and new pods together request 82 % of the cluster, and 92 % of the rest of it when a
+* *All pods fit.* Running and new pods together request 82 % of the cluster, and 92 % of the rest of it when a
   fifth of the nodes takes none. Pods request memory in the proportion in which nodes have it.
-* *Defaults.* With the overlay, it is added to the default configuration, with its default arguments. Where pods wander,
-  it is told by how much (``usageRisk``).
+* *Defaults.* With the overlay, it is added to the default configuration, with its default arguments. If the use of
+  pods varies, ``usageRisk`` states by how much.
 """
 
 from __future__ import annotations
@@ -42,14 +41,16 @@ GIB_PER_CORE = 4
 FACTORS = {"cpu": 0.85, "memory": 0.70}
 RUNNING_PER_NODE = 8
 RUNNING_ESTIMATE = 0.35
-"""Part of every node that its running pods take by estimates."""
+"""Share of every node that its running pods use by estimates."""
 
 NEW_REQUESTS = (500, 600, 700, 800)
-"""Milli-cores: ten pods of them, one node's part of the burst, are estimated as 35 % of a node, as what runs is."""
+"""Requests of a new pod in milli-cores: ten pods, a node's part of the burst, are estimated as 35 % of a node, as
+are the running pods.
+"""
 
 
 class Noise(NamedTuple):
-    """How far a pod's use wanders, and with which others; "": by itself."""
+    """How far a pod's use varies, and the name that pods share which vary together; "": alone."""
 
     share: float
     together: str
@@ -57,7 +58,7 @@ class Noise(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Burst:
-    """A burst of pods. Shares are of the nodes; times in seconds."""
+    """A burst of pods. Shares are of the nodes; times are in seconds."""
 
     nodes: int = 1000
     """Nodes."""
@@ -74,13 +75,13 @@ class Burst:
     wave_seconds: float = 10.0
     """Time between waves."""
     profile: Profile = HALF
-    """The part of its estimate that each new pod uses."""
+    """Range of the share of its estimate that each new pod uses."""
     noise: float = 0.0
     """How far pods vary around their use."""
     alike: bool = False
     """Whether all pods of a size vary together."""
     deviation: float = 0.0
-    """Percent of ``noise`` that the overlay is told (``usageRisk``)."""
+    """Percent of ``noise`` that the overlay is configured with (``usageRisk``)."""
     missing: float = 0.0
     """Share of nodes without metrics."""
     stale: float = 0.0
@@ -100,7 +101,7 @@ class Burst:
 
 
 def configuration(burst: Burst) -> SchedulerConfiguration:
-    """Return the scheduler's configuration: what the scenario names, and defaults."""
+    """Return the scheduler's configuration: the settings of the scenario, and defaults."""
     thresholds = {"cpu": burst.threshold, "memory": 95}
     risk = {"deviation": {"cpu": burst.deviation}} if burst.deviation else {}
     overlay = {
@@ -117,7 +118,7 @@ def configuration(burst: Burst) -> SchedulerConfiguration:
 
 
 def running_nodes(burst: Burst, names: list[str], rng: np.random.Generator) -> Iterator[dict[str, Any]]:
-    """Yield nodes and the pods that have run on them for long."""
+    """Yield nodes and the pods that already run on them."""
     shape = NodeShape(cpu=str(CORES), memory=f"{CORES * GIB_PER_CORE}Gi")
     request = running_request()
     for name, truth in zip(names, rng.uniform(0.0, 1.0, burst.nodes).tolist(), strict=True):
@@ -134,7 +135,7 @@ def running_nodes(burst: Burst, names: list[str], rng: np.random.Generator) -> I
 
 
 def new_pods(burst: Burst, numbers: range, rng: np.random.Generator) -> Iterator[dict[str, Any]]:
-    """Yield the pods of one wave: four sizes, each using its own share of what is expected of it."""
+    """Yield the pods of a wave: four sizes, each pod using its own share of its expected use."""
     truths = rng.uniform(*burst.profile, len(numbers))
     for number, truth in zip(numbers, truths.tolist(), strict=True):
         request = _request_of(number)
@@ -143,7 +144,7 @@ def new_pods(burst: Burst, numbers: range, rng: np.random.Generator) -> Iterator
 
 
 def running_request() -> int:
-    """Return milli-cores that each of the pods that run already asks for."""
+    """Return the milli-cores that each running pod requests."""
     return round(RUNNING_ESTIMATE * CORES * 1000 / RUNNING_PER_NODE / FACTORS["cpu"])
 
 
@@ -152,12 +153,12 @@ def _request_of(number: int) -> int:
 
 
 def estimate_of(name: str) -> float:
-    """Return milli-cores that are expected of a new pod."""
+    """Return the milli-cores that a new pod is expected to use."""
     return _request_of(int(name.removeprefix("new-"))) * FACTORS["cpu"]
 
 
 def _pod(name: str, request: int, truth: float, noise: Noise, *, scheduler: str) -> dict[str, Any]:
-    """Return a pod that really uses ``truth`` of what is estimated from its request (milli-cores)."""
+    """Return a pod that truly uses the share ``truth`` of the estimate for its request (milli-cores)."""
     used = int(request * FACTORS["cpu"] * truth)
     memory = request * GIB_PER_CORE * 1024 // 1000
     resources = {"requests": {"cpu": f"{request}m", "memory": f"{memory}Mi"}}

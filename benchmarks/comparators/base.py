@@ -1,4 +1,4 @@
-"""What every comparator is given and what it answers."""
+"""Input and output of every comparator."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from firmament.core.snapshot.snapshot import Snapshot
 
 
 class NotMeasuredError(Exception):
-    """A comparator cannot be run on this problem: the text says why, and what it would take."""
+    """A comparator cannot run on this problem; the text says why, and what would be needed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Contest:
-    """One round's snapshot: what is to be placed, and the models with their weights."""
+    """One round's snapshot: the waiting tasks and machines, and the models with their weights."""
 
     snapshot: Snapshot
     models: tuple[WeightedModel, ...]
@@ -35,7 +35,7 @@ class Contest:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A comparator's placement. ``seconds``: of the processor, all it took; ``details``: figures of its own."""
+    """A comparator's placement. ``seconds``: its processor time; ``details``: figures of its own."""
 
     placed: Assignments
     seconds: float
@@ -43,11 +43,11 @@ class Outcome:
 
 
 Comparator = Callable[[Contest], Outcome]
-"""Places the tasks of a contest; raises ``NotMeasuredError``."""
+"""A function that places the tasks of a contest; raises ``NotMeasuredError``."""
 
 
 def judge(name: str, contest: Contest, outcome: Outcome) -> dict[str, Any]:
-    """Return what reports are made of: rate and quality."""
+    """Return rate and quality of an outcome, for reports."""
     quality = placement_quality(contest.problem, outcome.placed)
     return {
         "name": name,
@@ -59,9 +59,7 @@ def judge(name: str, contest: Contest, outcome: Outcome) -> dict[str, Any]:
 
 
 def queue_order(problem: PlacementProblem, seed: int) -> Int64:
-    """Return the class of every waiting task, int64[T], as they stand in a queue: by priority, else in random
-    order.
-    """
+    """Return int64[T]: class of every waiting task, by priority, within a priority in random order."""
     rng = np.random.default_rng(seed)
     classes = np.repeat(np.arange(problem.classes), problem.counts.sum(axis=1))
     classes = rng.permutation(classes)
@@ -69,7 +67,7 @@ def queue_order(problem: PlacementProblem, seed: int) -> Int64:
 
 
 def assignments(classes: Sequence[int], machines: Sequence[int], total: int) -> Assignments:
-    """Return single placements as assignments, each pair once; ``total`` is M."""
+    """Return single placements as assignments with counts per pair; ``total`` is the number of machines M."""
     key = np.asarray(classes, dtype=np.int64) * total + np.asarray(machines, dtype=np.int64)
     pairs, count = np.unique(key, return_counts=True)
     cls, machine = np.divmod(pairs, max(1, total))

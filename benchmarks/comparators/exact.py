@@ -1,4 +1,4 @@
-"""How many tasks can be placed at most: CP-SAT, for instances small enough to be solved to the end."""
+"""Computes the largest number of tasks that can be placed, by CP-SAT, for small instances."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Optimum:
-    """``placed``: the most tasks that any placement has; ``proved``: whether the search came to its end."""
+    """``placed``: the most tasks of any placement found; ``proved``: whether no placement has more."""
 
     placed: int
     proved: bool
 
 
 def most_tasks(problem: PlacementProblem, *, seconds: float, workers: int = 1, seed: int = 0) -> Optimum:
-    """Return the largest number of tasks that fit together: rules, resources and pins, whatever the cost.
+    """Return the largest number of tasks that fit together by rules, resources and pins, whatever the cost.
 
     Priorities and waits do not count: meant for instances of equal priority and age. ``seconds`` are of CP-SAT's
     deterministic clock, about as long as real ones, so that a busy machine changes no result.
@@ -60,7 +60,7 @@ def most_tasks(problem: PlacementProblem, *, seconds: float, workers: int = 1, s
 
 
 FAMILIES: dict[str, tuple[int, int]] = {"typical": (6, 20), "coarse": (3, 6)}
-"""Least and most tasks per machine, on average; the fewer, the coarser they are."""
+"""Range of the mean number of tasks per machine; with fewer tasks, sizes are coarser."""
 
 MOST_TASKS = 60
 

@@ -1,4 +1,4 @@
-"""The flow problem as a linear program for HiGHS, through SciPy; an optional comparator."""
+"""Solves the flow problem as a linear program by HiGHS, through SciPy; an optional comparator."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from firmament.solvers.base import FlowProblem, FlowSolution, SolverError
 
 
 class HighsSolver:
-    """A general solver of linear programs; flows of a network come out whole at its vertices."""
+    """Solves flows by a general solver of linear programs, whose vertices are integral for networks."""
 
     def solve(self, problem: FlowProblem, *, time_limit: float | None = None) -> FlowSolution:
         """Return an optimal flow; raises ``SolverError``."""
         begin = time.perf_counter()
         arcs = np.arange(len(problem.tails))
-        # Conservation at every node: what leaves it, less what enters it, is its supply.
+        # Conservation at every node: outflow minus inflow is the supply.
         rows = np.concatenate([problem.tails, problem.heads])
         values = np.repeat([1.0, -1.0], len(arcs))
         shape = (len(problem.supplies), len(arcs))

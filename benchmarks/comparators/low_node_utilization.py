@@ -2,9 +2,9 @@
 
 Source: the plugin of the descheduler (``pkg/framework/plugins/nodeutilization``), with measured use: nodes above the
 target in some resource are over-utilised, those below the low thresholds in all are under-utilised. From the hottest
-on, removable pods are evicted in the order in which they are listed until a node is at the target, or all that the
-under-utilised nodes have left up to it is spoken for. It does not know where victims land: each goes to the node with
-the most unrequested room (NodeResourcesFit, LeastAllocated), whatever is used there.
+on, removable pods are evicted in listed order until a node is at the target, or the under-utilised nodes' capacity up
+to the target is used up. The plugin does not choose where victims go: kube-scheduler places each on the node with the
+least requests (NodeResourcesFit, LeastAllocated), regardless of use.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 
 class RunningPod(NamedTuple):
-    """Where a pod runs, and milli-CPU that it requests and uses."""
+    """A running pod: its node, and the milli-CPU that it requests and uses."""
 
     node: str
     request: int

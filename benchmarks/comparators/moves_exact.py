@@ -1,4 +1,4 @@
-"""The cheapest placement that so many moves lead to: CP-SAT, which knows of sizes what a flow does not."""
+"""Finds the cheapest placement within a number of moves, by CP-SAT, which respects sizes that a flow ignores."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 def cheapest_with(
     problem: MoveProblem, most_moves: int, *, seconds: float, workers: int = 1
 ) -> tuple[int, int]:
-    """Return what all tasks cost at best after at most so many moves, as far as is found, and a bound: units.
+    """Return the least cost found for all tasks after at most ``most_moves`` moves, and a lower bound, in units.
 
-    Prices of rows do not count.
+    Ignores the prices of rows.
     """
     from ortools.sat.python import cp_model
 
@@ -75,9 +75,7 @@ def cheapest_with(
 def _crowding(
     model: cp_model.CpModel, problem: MoveProblem, machine: int, tasks: cp_model.IntVar, most: int
 ) -> cp_model.IntVar | None:
-    """Return what so many tasks add for one another: the upper envelope of its straight pieces; None for
-    nothing.
-    """
+    """Return the crowding cost of ``tasks`` tasks: the upper envelope of its linear pieces; None if there is none."""
     crowd, step = int(problem.crowd[machine]), problem.step
     if not crowd or not most:
         return None

@@ -1,7 +1,7 @@
-"""Moving tasks with a node per task, as Firmament's networks have it, and the whole of it solved by OR-Tools.
+"""Moves running tasks by a network with a node per task, as Firmament's networks have, solved by OR-Tools.
 
-It is given the pairs of class and machine that turned out to matter: a fraction of the arcs of a full network.
-``grouped``: arcs lead to groups of machines that cost all the same, which Firmament does not have.
+It gets only the pairs of class and machine that proved relevant: a fraction of a full network's
+arcs. ``grouped``: arcs lead to groups of machines with equal costs, which Firmament does not have.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from firmament.solvers.base import FlowProblem, Solver
 
 @dataclass(frozen=True, slots=True)
 class PerTask:
-    """``saved`` units beyond the price of each move, in ``seconds`` with building; the network has so many ``arcs``."""
+    """``saved`` units beyond the price of each move, in ``seconds`` including building; the network has ``arcs``
+    arcs.
+    """
 
     saved: int
     seconds: float
@@ -27,7 +29,7 @@ class PerTask:
 def solve_per_task(
     problem: MoveProblem, columns: MoveColumns, extra_price: int, solver: Solver, *, grouped: bool
 ) -> PerTask:
-    """Build and solve the network of every task that runs: it stays, or goes through its class to a machine."""
+    """Build and solve the network of every running task: it stays, or moves through its class to a machine."""
     began = perf_counter()
     network = _build(problem, columns, extra_price, grouped)
     flows = solver.solve(network).flows

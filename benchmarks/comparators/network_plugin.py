@@ -1,4 +1,4 @@
-"""Pod by pod as kube-scheduler with the NetworkOverhead plugin: one pod at a time, own dependencies, what is placed.
+"""Places pods one by one, as kube-scheduler with the NetworkOverhead plugin: by dependencies on placed pods.
 
 Shares no code with the scheduler: scores are worked out here from the tables of the site. The base policy is
 ``cpu_mem``'s figure as a score of 0 to 100, weight 1; the plugin's normalised score has the weight given.
@@ -13,7 +13,7 @@ from cost_models.interface import Bool, Float64, Int64
 
 
 def place_pod_by_pod(site: Site, application: Application, order: list[str], weight: int) -> Int64:
-    """Return machine of each pod, replicas of a workload side by side in declared order; -1: no place."""
+    """Return the machine of each pod, replicas of a workload side by side in declared order; -1: none."""
     free, between = site.free.copy(), site.get_zone_costs()
     first = np.cumsum(application.replicas) - application.replicas
     machine = np.full(int(application.replicas.sum()), -1, dtype=np.int64)
@@ -37,7 +37,7 @@ def place_pod_by_pod(site: Site, application: Application, order: list[str], wei
 def network_cost(
     site: Site, between: Int64, application: Application, workload: int, on_machine: Int64
 ) -> tuple[Int64, Bool]:
-    """Return the plugin's raw cost of each machine, and whether its majority vote lets the pod in."""
+    """Return the plugin's raw cost of each machine, and whether the plugin's majority vote admits the pod there."""
     cost = np.zeros(len(site.zone), dtype=np.int64)
     excess = np.zeros(len(site.zone), dtype=np.int64)
     zones = len(between)
@@ -52,9 +52,7 @@ def network_cost(
 
 
 def total_cost(site: Site, application: Application, machine: Int64) -> int:
-    """Return what all pairs of a pod and one that it depends on cost together: 0 on one machine, 1 in one
-    zone.
-    """
+    """Return the total cost of all pairs of a pod and a dependency: 0 on one machine, 1 in one zone."""
     between = site.get_zone_costs()
     workload = np.repeat(np.arange(application.workloads), application.replicas)
     total = 0
@@ -69,7 +67,7 @@ def total_cost(site: Site, application: Application, machine: Int64) -> int:
 
 
 def violations(site: Site, application: Application, machine: Int64) -> int:
-    """Return pairs of pods, not in one zone, whose cost exceeds the limit of their dependency."""
+    """Return the number of pairs of pods in different zones whose cost exceeds the limit of their dependency."""
     between = site.get_zone_costs()
     workload = np.repeat(np.arange(application.workloads), application.replicas)
     found = 0
@@ -84,7 +82,7 @@ def violations(site: Site, application: Application, machine: Int64) -> int:
 
 
 def fullest_link(site: Site, application: Application, machine: Int64) -> float:
-    """Load of the fullest link between zones of a region, or regions, as a share of its capacity."""
+    """Return the load of the fullest link between zones of a region or between regions, as a share of its capacity."""
     workload = np.repeat(np.arange(application.workloads), application.replicas)
     load: dict[tuple[str, int, int], int] = {}
     for source, target in application.edges.tolist():
@@ -99,7 +97,7 @@ def fullest_link(site: Site, application: Application, machine: Int64) -> float:
 
 
 def base_score(left: Int64) -> Float64:
-    """Return ``cpu_mem`` as a score: 100 for an empty machine, 0 for a full one whose use is one-sided."""
+    """Return the score of ``cpu_mem``: 100 for an empty machine, 0 for a full one with unbalanced use."""
     cpu, memory = 1.0 - left[:, 1] / CPU, 1.0 - left[:, 2] / MEMORY
     raw = np.floor((np.floor(1000 * cpu) + np.floor(1000 * memory)) / 2)
     raw += np.floor(1000 * ((cpu - memory) / 2) ** 2)

@@ -1,6 +1,6 @@
-"""Whole flow networks: nothing pruned, and one node per task instead of one per class.
+"""Solves whole flow networks: no arcs left out, and optionally one node per task instead of one per class.
 
-A flow is made a placement as in a round: joint admission, and what it refuses is placed greedily.
+A flow becomes a placement as in a round: by joint admission; tasks that it refuses are placed greedily.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from firmament.solvers.base import FlowProblem, FlowSolution, Solver
 from firmament.solvers.ortools_solver import OrToolsSolver
 
 MOST_ARCS = {"ortools": 8_000_000, "networkx": 20_000, "highs": 400_000}
-"""Beyond these a comparator would take minutes or more memory than there is."""
+"""Most arcs that a comparator builds; larger networks would take minutes or too much memory."""
 
 
 def full_network(problem: PlacementProblem) -> Network:
-    """Return the network of all classes, all machines that they fit, and all steps of crowding."""
+    """Return the network of all classes, all machines on which they fit, and all steps of crowding."""
     residual = Residual(problem)
     parts = []
     fits = {shape: np.flatnonzero(residual.fits(shape)) for shape in range(len(problem.requests))}
@@ -48,7 +48,7 @@ def full_network(problem: PlacementProblem) -> Network:
 
 
 def solve_per_class(contest: Contest, solver: Solver, limit: int) -> Outcome:
-    """Return the full network of classes, solved at once."""
+    """Solve the full network of classes at once; return the outcome."""
     problem = contest.problem
     _limit_arcs(problem.classes * problem.machines, limit)
     begin = time.process_time()
@@ -62,7 +62,7 @@ def solve_per_class(contest: Contest, solver: Solver, limit: int) -> Outcome:
 
 
 def solve_per_task(contest: Contest, solver: Solver, limit: int) -> Outcome:
-    """Return the network with a node per task, as schedulers without equivalence classes build it."""
+    """Solve the network with a node per task, as schedulers without classes build it; return the outcome."""
     problem = contest.problem
     tasks = np.repeat(np.arange(problem.classes), problem.counts.sum(axis=1))
     _limit_arcs(len(tasks) * problem.machines, limit)
@@ -76,7 +76,7 @@ def solve_per_task(contest: Contest, solver: Solver, limit: int) -> Outcome:
 
 
 def _task_network(problem: PlacementProblem, tasks: Int64) -> tuple[FlowProblem, Int64, Int64]:
-    """Return the network, and the task and machine of each of its first arcs."""
+    """Return the network, and the task and the machine of each of its first arcs."""
     residual = Residual(problem)
     fits = {shape: np.flatnonzero(residual.fits(shape)) for shape in range(len(problem.requests))}
     allowed = []
@@ -88,7 +88,7 @@ def _task_network(problem: PlacementProblem, tasks: Int64) -> tuple[FlowProblem,
     room = machine_units(residual, residual.active())
     step_machine = np.repeat(np.arange(problem.machines), room)
     nth = np.arange(len(step_machine)) - np.repeat(np.cumsum(room) - room, room)
-    # Tasks of a class are separate here, so each has the penalty of its own wait.
+    # Each task of a class has its own node here, and so the penalty of its own wait.
     bucket = np.concatenate(
         [np.repeat(np.arange(WAIT_BUCKETS), counts) for counts in problem.counts] or [np.empty(0, np.int64)]
     )
@@ -135,7 +135,7 @@ def _limit_arcs(arcs: int, limit: int) -> None:
 
 
 def network_comparators() -> dict[str, Comparator]:
-    """Return comparators by name; SciPy's only where it is installed."""
+    """Return comparators by name; those of SciPy only if it is installed."""
     found: dict[str, Comparator] = {
         "full network per class, OR-Tools": partial(
             solve_per_class, solver=OrToolsSolver(), limit=MOST_ARCS["ortools"]

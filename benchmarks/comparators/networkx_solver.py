@@ -1,4 +1,4 @@
-"""networkx' network simplex: a second, independent solver for small networks, and an oracle for tests."""
+"""Solves small networks by networkx' network simplex: a second, independent solver, and an oracle for tests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from firmament.solvers.base import FlowProblem, FlowSolution, SolverError
 
 
 class NetworkxSolver:
-    """Pure Python; fit for a few thousand arcs. Parallel arcs are split by a node in the middle of each."""
+    """Solves a few thousand arcs in pure Python. Parallel arcs are split by a node in the middle of each."""
 
     def solve(self, problem: FlowProblem, *, time_limit: float | None = None) -> FlowSolution:  # noqa: ARG002 - interface
         """Return an optimal flow; raises ``SolverError`` if none is feasible."""

@@ -1,7 +1,7 @@
-"""The original Firmament service, given its binary: the same machines and tasks, and how long its Schedule() takes.
+"""Measures the original Firmament service, given its binary, on the same machines and tasks: seconds of Schedule().
 
 Seconds are those of the one ``Schedule`` call, in which it updates its graph, solves and decodes. It checks resources
-class by class and can overfill machines; what does not fit is counted, and left out of the placement that is judged.
+class by class and can overfill machines; tasks that do not fit are counted, and left out of the placement.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ CPU_MEM = ("--flow_scheduling_cost_model=10", "--flow_scheduling_solver=cs2", "-
 
 @dataclass(frozen=True, slots=True)
 class OriginalFirmament:
-    """A comparator. ``flags`` go to the binary as they are, after address and port."""
+    """A comparator that runs the binary. ``flags`` are passed to it, after address and port."""
 
     binary: Path
     flags: Sequence[str] = CPU_MEM
 
     def __call__(self, contest: Contest) -> Outcome:
-        """Start it, tell it machines and tasks, schedule once. Raises ``NotMeasuredError``."""
+        """Start the binary, send machines and tasks, schedule once. Raises ``NotMeasuredError``."""
         problem = contest.problem
         resources = contest.snapshot.assessed.machines.resources
         columns = [resources.index(name) for name in ("cpu", "memory", "pods")]
@@ -89,7 +89,7 @@ class _Caller:
 
 @contextmanager
 def _running(what: OriginalFirmament, folder: Path) -> Iterator[grpc.Channel]:
-    """Run the binary on a free port; its output goes to a file of which errors show the end."""
+    """Run the binary on a free port; its output goes to a file, whose end is quoted in errors."""
     (port,) = free_ports(1)
     command = [
         str(what.binary),
@@ -139,9 +139,7 @@ def _await_ready(channel: grpc.Channel, process: subprocess.Popen[bytes], log: P
 
 
 def _machine(row: int, free: Sequence[int]) -> Any:
-    """Return a machine with one processing unit, as Poseidon described a node; what others use is not offered
-    at all.
-    """
+    """Return a machine with one processing unit, as Poseidon described nodes; offers only the amounts that are free."""
     made = wire.messages()
     cpu, memory, pods = (max(0, amount) for amount in free)
     vector = made["ResourceVector"](cpu_cores=cpu, ram_cap=memory // _MEBIBYTE)
@@ -172,7 +170,7 @@ def _machine(row: int, free: Sequence[int]) -> Any:
 
 
 def _submit(call: _Caller, problem: PlacementProblem, columns: Sequence[int]) -> dict[int, int]:
-    """Submit every task, a job per class; returns the class by task uid."""
+    """Submit every task, in a job per class; return the class by task uid."""
     made = wire.messages()
     class_of: dict[int, int] = {}
     for cls, count in enumerate(problem.counts.sum(axis=1).tolist()):

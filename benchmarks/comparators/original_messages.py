@@ -1,4 +1,4 @@
-"""The messages of the original Firmament's gRPC service that a comparison needs, with the field numbers of its wire.
+"""Defines the messages of the original Firmament's gRPC service that a comparison needs, with their field numbers.
 
 Described here field by field instead of in a ``.proto`` file, so that no generated code has to be kept; fields that a
 comparison does not set are left out, which protobuf allows. They live in a pool of their own: names like those of the
@@ -60,7 +60,9 @@ MESSAGES: dict[str, dict[str, tuple[int, str]]] = {
     "TaskDescription": {"task_descriptor": (1, "TaskDescriptor"), "job_descriptor": (2, "JobDescriptor")},
     "Reply": {"type": (1, "int32")},
 }
-"""Number and type of each field by message; ``*``: repeated. ``Reply`` stands for all answers that are one code."""
+"""Number and type of each field by message; ``*``: repeated. ``Reply`` stands for all answers that are a single
+code.
+"""
 
 DELTA_PLACE = 1
 TASK_SUBMITTED_OK, NODE_ADDED_OK = 1, 0
@@ -69,7 +71,7 @@ RESOURCE_IDLE, RESOURCE_PU, RESOURCE_MACHINE = 1, 0, 6
 
 @cache
 def messages() -> dict[str, Any]:
-    """Return message classes by name."""
+    """Return the message classes by name."""
     file = descriptor_pb2.FileDescriptorProto(name="original.proto", package="firmament", syntax="proto3")
     for name, fields in MESSAGES.items():
         message = file.message_type.add(name=name)

@@ -1,4 +1,4 @@
-"""Pod by pod: filter all machines, score those that fit, take the cheapest, next pod.
+"""Places pods one by one: filters all machines, scores those that fit, takes the cheapest, then the next pod.
 
 Three ways, all vectorised over machines:
 
@@ -25,8 +25,8 @@ FORBIDDEN = np.iinfo(np.int64).max
 
 
 def machines_to_find(machines: int) -> int:
-    """Return how many feasible nodes kube-scheduler looks for by default: 50 % - nodes / 125, at least 5 %
-    and 100 nodes.
+    """Return how many feasible nodes kube-scheduler looks for by default: 50 % - nodes / 125, at least 5 % and 100
+    nodes.
 
     Source: ``numFeasibleNodesToFind`` in kubernetes/pkg/scheduler/schedule_one.go.
     """
@@ -36,20 +36,20 @@ def machines_to_find(machines: int) -> int:
 
 
 def place_by_score(contest: Contest) -> Outcome:
-    """Return a sample in which every pod sees every machine; raises ``NotMeasuredError`` for models that look
-    beyond machines and shapes.
+    """Place pods with all machines scored for every pod; raises ``NotMeasuredError`` for models of more than
+    machines and shapes.
     """
     return _one_by_one(contest, contest.problem.machines)
 
 
 def place_by_sample(contest: Contest) -> Outcome:
-    """Return a sample in which every pod sees kube-scheduler's number of feasible machines."""
+    """Place pods with kube-scheduler's number of feasible machines scored for every pod."""
     return _one_by_one(contest, machines_to_find(contest.problem.machines))
 
 
 @dataclass(slots=True)
 class _State:
-    """Machines twice in a row, so that every window around the ring is one slice."""
+    """The machines twice in a row, so that every window around the ring is one slice."""
 
     columns: MachineColumns
     free: Int64
@@ -74,7 +74,7 @@ def _one_by_one(contest: Contest, wanted: int) -> Outcome:
     classes, machines, start, looked = [], [], 0, 0
     for cls in queue_order(problem, contest.seed).tolist():
         shape = int(problem.shape[cls])
-        found, examined = _cheapest(contest, state, shape, batches[shape], start, wanted)
+        found, examined = _find_cheapest(contest, state, shape, batches[shape], start, wanted)
         start = (start + examined) % problem.machines
         looked += examined
         if found >= 0:
@@ -110,7 +110,7 @@ def _single(batch: ShapeBatch, shape: int) -> ShapeBatch:
     return ShapeBatch(batch.requests[shape : shape + 1], one, [batch.rows[shape]], unstated=unstated)
 
 
-def _cheapest(
+def _find_cheapest(
     contest: Contest, state: _State, shape: int, batch: ShapeBatch, start: int, wanted: int
 ) -> tuple[int, int]:
     """Return the cheapest machine with room (-1: none), and how many were examined from ``start`` on."""
@@ -138,7 +138,7 @@ def _cheapest(
 
 
 def _score(contest: Contest, state: _State, shape: int, batch: ShapeBatch, window: slice) -> Float64:
-    """Return units that the models charge on the machines of a window, as they are now."""
+    """Return the units that models charge on the machines of a window in their present state."""
     columns = state.columns
     seen = replace(
         columns,
@@ -164,7 +164,7 @@ def _score(contest: Contest, state: _State, shape: int, batch: ShapeBatch, windo
 
 
 def place_by_kept_rows(contest: Contest) -> Outcome:
-    """Return the round's own costs, kept up to date by one column per placement."""
+    """Place pods by the round's own costs; each placement updates one column."""
     problem = contest.problem
     if problem.joint:
         raise NotMeasuredError("models that share rows are not compared pod by pod")

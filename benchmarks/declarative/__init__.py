@@ -1,1 +1,1 @@
-"""Workloads as data: op lists in YAML over templates that are Kubernetes manifests."""
+"""Workloads as data: lists of ops in YAML, with Kubernetes manifests as templates."""

@@ -1,4 +1,4 @@
-"""Small expressions in workloads: whole numbers, names, + - * // %, and a few functions; nothing else is evaluated.
+"""Evaluates small expressions in workloads: integers, names, + - * // % and a few functions, and no others.
 
 ``rand(low, high)`` is a whole number from ``low`` to ``high - 1`` that depends on the seed, the object's index and the
 place of the call alone, so that a workload is the same at every run.
@@ -25,19 +25,19 @@ _MASK = 2**64 - 1
 
 
 class ExpressionError(ValueError):
-    """An expression that cannot be used: says what is wrong with it and what is allowed."""
+    """An expression that cannot be used; the text says what is wrong and what is allowed."""
 
 
 @dataclass(slots=True)
 class Scope:
-    """What names mean: ``values`` by name, ``node_names`` for ``node(i)`` (taken round robin), the seed."""
+    """The values of names: ``values`` by name, ``node_names`` for ``node(i)`` (round robin), and the seed."""
 
     values: dict[str, Value]
     node_names: list[str] = field(default_factory=list)
     seed: int = 1
 
     def node(self, index: int) -> str:
-        """Return name of a node, round robin; raises ``ExpressionError`` while there is none."""
+        """Return the name of a node, round robin; raises ``ExpressionError`` if there are no nodes yet."""
         if not self.node_names:
             raise ExpressionError("node() is used before any node exists; put createNodes first")
         return self.node_names[index % len(self.node_names)]

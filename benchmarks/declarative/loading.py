@@ -1,4 +1,4 @@
-"""Reads workload files: from the folder of the harness by name, or any file by path."""
+"""Reads workload files: by name from the harness's folder, or by path."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FOLDER = Path(__file__).resolve().parents[1] / "workloads"
 
 
 class WorkloadError(ValueError):
-    """A workload that cannot be used. ``lines``: one per defect, naming file, field, fault and remedy."""
+    """A workload that cannot be used. ``lines``: one per defect, with file, field, fault and remedy."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         self.lines = tuple(lines)
@@ -33,7 +33,7 @@ class WorkloadError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """A workload with its parameters filled in and its templates compiled."""
+    """A workload with its parameters set and its templates compiled."""
 
     file: WorkloadFile
     params: Mapping[str, int]
@@ -46,7 +46,7 @@ class Workload:
         return self.file.name
 
     def amount(self, amount: Amount) -> int:
-        """Return a number that an op states, at least 0."""
+        """Return the number that an op states, at least 0."""
         if isinstance(amount, int):
             return max(0, amount)
         value = _amount_expression(amount, frozenset(self.params))(Scope({"index": 0, **self.params}))
@@ -54,14 +54,14 @@ class Workload:
 
 
 def available() -> list[str]:
-    """Return names of the workloads that come with the harness."""
+    """Return the names of the workloads that come with the harness."""
     return sorted(path.stem for path in FOLDER.glob("*.yaml"))
 
 
 def load_workload(
     name: str, *, size: str | None = None, params: Mapping[str, int] | None = None, seed: int = 1
 ) -> Workload:
-    """Read a workload by name or path and set parameters: its own, then those of ``size``, then ``params``.
+    """Read a workload by name or path and set parameters: its defaults, then those of ``size``, then ``params``.
 
     Raises ``WorkloadError``.
     """
@@ -122,7 +122,7 @@ def _templates(path: Path, file: WorkloadFile) -> tuple[dict[str, Template], lis
 
 
 def _op_defects(path: Path, file: WorkloadFile) -> Iterator[str]:
-    """Yield templates and numbers that ops name and that do not exist."""
+    """Yield faults for templates and numbers that ops name and that do not exist."""
     names = frozenset(file.params)
     for place, op in _flatten(file.ops, "ops"):
         step = op.step
@@ -140,7 +140,7 @@ def _op_defects(path: Path, file: WorkloadFile) -> Iterator[str]:
 
 
 def template_names(given: str | Sequence[str]) -> list[str]:
-    """Return one name or several, as a list."""
+    """Return one or several template names as a list."""
     return [given] if isinstance(given, str) else list(given)
 
 

@@ -1,4 +1,4 @@
-"""Runs an op list on a target."""
+"""Runs the ops of a workload on a target."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from benchmarks.targets.base import Figures, Target, TargetError
 from poseidon.demo.tracker import PodName
 
 CHUNK = 5_000
-"""Objects per call of a target."""
+"""Most objects per call of a target."""
 
 PACE_SECONDS = 0.05
-"""How often pods that are due are created, unless told otherwise."""
+"""Default interval in seconds at which due pods are created."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +41,12 @@ class Measured:
     figures: Figures
 
     def as_json(self) -> dict[str, Any]:
-        """Return what reports are made of."""
+        """Return the figures for reports."""
         return {"name": self.name, **self.figures.as_json()}
 
 
 class Runner:
-    """Carries out the ops of a workload in order."""
+    """Runs the ops of a workload in order."""
 
     def __init__(
         self,
@@ -57,7 +57,9 @@ class Runner:
         timer: Callable[[], float] = time.monotonic,
         pace: float = PACE_SECONDS,
     ) -> None:
-        """``pace``: with a rate, pods that are due are created so often; 0 creates each when it is due."""
+        """Prepare a run. ``pace``: interval in seconds at which due pods are created if they have a rate; 0: each
+        when due.
+        """
         self._workload = workload
         self._target = target
         self._progress = progress
@@ -69,7 +71,7 @@ class Runner:
         self._living: dict[str, deque[PodName]] = defaultdict(deque)
 
     async def run(self) -> list[Measured]:
-        """Run all ops; returns the figures of the measured ones. Raises ``TargetError``."""
+        """Run all ops; return the figures of the measured ones. Raises ``TargetError``."""
         measured: list[Measured] = []
         try:
             for op in self._workload.file.ops:

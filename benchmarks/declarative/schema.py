@@ -1,4 +1,4 @@
-"""The op list's schema: what a workload file may say."""
+"""The schema of workload files."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class DeletePods(_Strict):
 
 
 class Churn(_Strict):
-    """So many times: delete the oldest ``count`` pods of a group, create as many, and wait until all are settled."""
+    """Repeat: delete the oldest ``count`` pods of a group, create as many, and wait until all are settled."""
 
     count: Amount
     times: Amount
@@ -65,11 +65,11 @@ class Churn(_Strict):
 
 
 class Barrier(_Strict):
-    """Wait until every pod is bound or has been told that it fits nowhere."""
+    """Wait until every pod is bound or reported as fitting on no node."""
 
 
 class Measure(_Strict):
-    """Measure the ops within, and a barrier after them, as one figure of this name."""
+    """Measure the ops within, and a barrier after them, as one figure with this name."""
 
     name: str = "measured"
     ops: Annotated[list[Op], Field(min_length=1)]
@@ -97,7 +97,7 @@ class Op(_Strict):
     def step(
         self,
     ) -> CreateNodes | CreateObjects | CreatePods | DeletePods | Churn | Barrier | Measure | None:
-        """What is to be done."""
+        """The op of this step."""
         (name,) = self.model_fields_set
         found = getattr(self, name)
         assert found is None or isinstance(found, _Strict)

@@ -1,4 +1,4 @@
-"""Templates: Kubernetes manifests with ``$name`` and ``${expression}`` in their texts.
+"""Compiles templates: Kubernetes manifests with ``$name`` and ``${expression}`` in their texts.
 
 A scalar that is ``={expression}`` as a whole becomes a number. ``$$`` stands for a dollar sign. A template is compiled
 once, to pieces of JSON text, so that a hundred thousand objects cost a second and not a minute.
@@ -32,11 +32,11 @@ _MARK = re.compile(r'"=\{([^{}"]*)\}"|\$(?:(\$)|\{([^{}"]*)\}|([A-Za-z]\w*))')
 
 
 class TemplateError(ValueError):
-    """A template that cannot be used. The message says what is wrong."""
+    """A template that cannot be used; the message says why."""
 
 
 class Manifest(NamedTuple):
-    """An object to be created; ``raw`` is its JSON. ``namespace`` is empty for cluster-scoped kinds."""
+    """An object to create; ``raw`` is its JSON. ``namespace`` is empty for cluster-scoped kinds."""
 
     kind: str
     namespace: str
@@ -54,8 +54,8 @@ class Template:
     pieces: tuple[str | Evaluator, ...]
 
     def instantiate(self, scope: Scope, *, name: str, namespace: str) -> Manifest:
-        """Return the object in ``scope``, which gains ``name`` and ``namespace``: the manifest's own, else
-        those given.
+        """Return the object in ``scope``, which gains ``name`` and ``namespace``: those of the manifest, else the
+        given ones.
         """
         values = scope.values
         if self.kind in CLUSTER_SCOPED:
@@ -100,7 +100,7 @@ def _quote(text: str) -> str:
 
 
 def _pieces(text: str, names: frozenset[str]) -> tuple[str | Evaluator, ...]:
-    """Cut JSON text at its marks."""
+    """Split JSON text at its expressions; return text and evaluators in turn."""
     pieces: list[str | Evaluator] = []
     end = 0
     for mark in _MARK.finditer(text):

@@ -1,1 +1,1 @@
-"""Bridge and solver killed, again and again, while pods get devices: nobody may get one twice, and none may be lost."""
+"""Kills bridge and solver repeatedly while pods get devices: no device may be given twice or lost."""

@@ -1,4 +1,4 @@
-"""Follows every change of every claim, apart from the scheduler: an oracle of devices, and a driver that is played."""
+"""Follows all changes of claims independently of the scheduler: checks devices, and plays their driver."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _READ_SECONDS = 3600.0
 
 
 def list_results(claim: Object) -> list[Object]:
-    """Return the devices that a claim has."""
+    """Return the devices that are allocated to a claim."""
     allocation = (claim.get("status") or {}).get("allocation") or {}
     return list((allocation.get("devices") or {}).get("results") or ())
 
 
 class ClaimHistory:
-    """Claims, taken in the order in which the API server has stored their changes."""
+    """The claims, updated in the order in which the API server has stored their changes."""
 
     def __init__(self) -> None:
         self._owners: dict[Device, str] = {}
@@ -41,7 +41,7 @@ class ClaimHistory:
         """A line for each device that was given to a claim while another had it."""
 
     def note(self, claim: Object, *, gone: bool = False) -> None:
-        """Take in a claim as it is now, or as it was when it went."""
+        """Record the state of a claim, or its last state if it is ``gone``."""
         name = claim["metadata"]["name"]
         before = {_name(each) for each in list_results(self.claims.get(name, {}))}
         now = {_name(each) for each in ([] if gone else list_results(claim))}
@@ -60,9 +60,9 @@ class ClaimHistory:
 
 
 class ClaimWatch(ClaimHistory):
-    """The claims of an API server, and the driver of their devices, which is played.
+    """Follows the claims of an API server, and plays the driver of their devices.
 
-    ``fail_share``: how often the driver reports that a device cannot be prepared.
+    ``fail_share``: probability that the driver reports a device as failed.
     """
 
     def __init__(self, transport: Transport, random: Random, fail_share: float = 0.1) -> None:
@@ -102,7 +102,7 @@ class ClaimWatch(ClaimHistory):
             task.add_done_callback(self._preparing.discard)
 
     async def _report(self, claim: Object, results: list[Object], condition: str) -> None:
-        """Say of devices that they are prepared, or are not, unless the claim has changed meanwhile."""
+        """Report devices as prepared, or as failed, unless the claim has changed meanwhile."""
         said = {
             "type": condition,
             "status": "True",
@@ -124,7 +124,7 @@ def _name(result: Object) -> Device:
 
 @asynccontextmanager
 async def follow_claims(transport: Transport, random: Random) -> AsyncGenerator[ClaimWatch]:
-    """Provide the claims of an API server, followed until the context ends."""
+    """Provide the claims of an API server, which are followed until the context ends."""
     watch = ClaimWatch(transport, random)
     running = asyncio.create_task(watch.run())
     try:

@@ -1,4 +1,4 @@
-"""A run: batches of pods, in the midst of each of which a process is killed; then what must hold is looked at."""
+"""Runs the measurement: creates batches of pods, kills a process during each, and checks the result."""
 
 from __future__ import annotations
 
@@ -30,14 +30,15 @@ from poseidon.testbed.harness.stack import Stack, StackOptions
 
 _TICK = 0.01
 _LET_IN = 8
-"""So many pods of a batch may still wait when the next one comes."""
+"""Number of pods of a batch that may still wait when the next batch comes."""
 _GOES_EARLY = 2
-"""So many pods of each batch are deleted wherever they are then."""
+"""Number of pods of each batch that are deleted early, whatever their state."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceFailoverOptions:
-    """``claims`` in all, in ``kills`` batches.
+    """``claims`` in all, in ``kills`` batches. ``binaries``: folder of a real control plane; None: simulate the API
+    server. ``timeout``: seconds of each wait.
 
     ``binaries``: of a real control plane; None: the API server is simulated. ``timeout``: seconds of each wait.
     """
@@ -81,7 +82,7 @@ async def _run(options: DeviceFailoverOptions, folder: Path, progress: Callable[
 
 @asynccontextmanager
 async def _open(options: DeviceFailoverOptions, folder: Path) -> AsyncGenerator[Stack]:
-    """Provide the processes, of which those of the cluster run."""
+    """Provide the processes; those of the cluster are started."""
     async with AsyncExitStack() as enter:
         kubeconfig = None
         if options.binaries is not None:
@@ -113,7 +114,7 @@ class _Run:
         self._killed = {"bridge": 0, "solver": 0}
 
     async def measure(self) -> Report:
-        """Kill, and look at what has come of it."""
+        """Kill processes, and return what was found."""
         begun = time.monotonic()
         for number_of_kill in range(self._options.kills):
             await self._add_batch(number_of_kill)
@@ -152,9 +153,9 @@ class _Run:
     # --- pods ------------------------------------------------------------------------------------------------
 
     async def _add_batch(self, batch: int) -> None:
-        """Create the claims of a batch; first, pods go that have been there for long, as many as that takes.
+        """Create the claims of a batch, after deleting as many old pods as needed.
 
-        What has no room even then comes with the next batch.
+        Claims without room even then come with the next batch.
         """
         options = self._options
         due = options.claims * (batch + 1) // options.kills
@@ -173,7 +174,7 @@ class _Run:
             await self._create(each)
 
     async def _create(self, objects: list[Object]) -> None:
-        """Create a claim and its pods, or pods whose claims are made of templates."""
+        """Create a claim and its pods, or pods whose claims are made from templates."""
         pods = [each for each in objects if each["kind"] == "Pod"]
         self._living.append(pods)
         await self._api.create(each for each in objects if each["kind"] != "Pod")
@@ -193,7 +194,7 @@ class _Run:
     # --- kills -----------------------------------------------------------------------------------------------
 
     async def _kill(self, victim: str) -> None:
-        """Kill a process once some claims of the batch have devices, then start it again."""
+        """Kill a process when some claims of the batch have devices, then restart it."""
         seen = self._claims.given + self._random.randrange(self._pods.unbound + 1)
         await self._wait(lambda: self._claims.given >= seen or not self._pods.unbound, "no claim got devices")
         early = [each for each in self._living if self._random.random() < _GOES_EARLY / len(self._living)]
@@ -216,12 +217,12 @@ class _Run:
                     raise each.failure()
             if time.monotonic() > late:
                 raise TimeoutError(
-                    f"{complaint} within {self._options.timeout:g} s: {await self._tell_waiting()}"
+                    f"{complaint} within {self._options.timeout:g} s: {await self._describe_waiting()}"
                 )
             await asyncio.sleep(_TICK)
 
-    async def _tell_waiting(self) -> str:
-        """Return some of the pods that wait, and why."""
+    async def _describe_waiting(self) -> str:
+        """Return some of the waiting pods, with reasons."""
         pods = [each for each in await self._api.list_objects("Pod") if _is_of(each)]
         waiting = [each for each in pods if not each["spec"].get("nodeName")]
         return "; ".join(f"{each['metadata']['name']}: {reason(each)}" for each in waiting[:5])
@@ -229,7 +230,7 @@ class _Run:
     # --- what must hold --------------------------------------------------------------------------------------
 
     async def _wait_for_order(self) -> list[str]:
-        """Wait until pods and claims agree, which controllers bring about; returns what is still wrong then."""
+        """Wait until pods and claims agree, which needs controllers; return the remaining faults."""
         late = time.monotonic() + self._options.timeout
         while True:
             wrong = find_disorder(
@@ -246,7 +247,7 @@ def _is_of(each: Object) -> bool:
 
 
 def find_disorder(pods: list[Object], claims: list[Object]) -> list[str]:
-    """Return a line for each pod without its devices, and for each device that a claim has for nobody who is there."""
+    """Return a line for each pod without its devices, and for each device allocated to a claim without pods."""
     by_uid = {each["metadata"]["uid"]: each for each in pods}
     wrong, served = [], set()
     for claim in claims:
@@ -268,7 +269,7 @@ def find_disorder(pods: list[Object], claims: list[Object]) -> list[str]:
 
 
 def device_failover_sheets(report: Report) -> list[Sheet]:
-    """Return what was done, and what was wrong."""
+    """Return tables of what was done, and of faults."""
     kills = report["kills"]
     rows = [
         ["bridge / solver killed", f"{kills['bridge']} / {kills['solver']}"],

@@ -1,4 +1,4 @@
-"""Nodes with devices of two drivers, and pods with claims of all kinds, for which there are always devices enough."""
+"""Makes nodes with devices of two drivers, and pods with all kinds of claims, for which there are enough devices."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 Object = dict[str, Any]
 
 NAMESPACE = "red"
-"""One of those that the judge's client prepares."""
+"""One of the namespaces that the judge's client creates."""
 PLAIN, SLOW = "plain.devices.example", "slow.devices.example"
-"""Drivers: devices of the second one have to be prepared before a pod is bound."""
+"""The two drivers: devices of the second have to be prepared before a pod is bound."""
 PREPARED, FAILED = "devices.example/prepared", "devices.example/failed"
 """Conditions that the second driver reports."""
 PLAIN_PER_NODE, SLOW_PER_NODE = 8, 2
@@ -20,11 +20,11 @@ _TEMPLATES = {"one": (PLAIN, 1), "two": (PLAIN, 2), "slow": (SLOW, 1)}
 _EXTENDED = "devices.example/plain"
 """The extended resource that devices of the first driver provide."""
 _KINDS = ("one", "one", "two", "two", "slow", "slow", "shared", "extended", "extended")
-"""What pods are drawn from: templates, pairs that share a claim, and pods that ask for an extended resource."""
+"""The kinds from which pods are drawn: with templates, pairs that share a claim, with an extended resource."""
 
 
 def list_scaffold(nodes: int) -> list[Object]:
-    """Return nodes, their slices, classes and templates."""
+    """Return the nodes, their slices, device classes and templates."""
     made = [*map(_make_class, (PLAIN, SLOW)), *map(_make_template, _TEMPLATES)]
     for name in (f"n{index}" for index in range(nodes)):
         made += [_make_node(name), _make_slice(name, PLAIN, PLAIN_PER_NODE)]
@@ -34,26 +34,24 @@ def list_scaffold(nodes: int) -> list[Object]:
 
 @dataclass(slots=True)
 class Draws:
-    """Draws pods. As long as those that live want no more than ``room`` devices of each driver, whatever order they are
-    placed in leaves room for the next: with one device of eight free on average, and one more, some node has two.
-    """
+    """Draws pods while devices are left for them."""
 
     nodes: int
     random: Random
     claims: int = 0
-    """Claims of all pods so far."""
+    """Number of claims of all pods so far."""
     _wanted: dict[str, dict[str, int]] = field(default_factory=dict)
-    """By pod: the devices of each driver that it wants; of those that share a claim, the first one counts."""
+    """Devices of each driver that a pod wants, by pod; for pods that share a claim, the first pod counts."""
     _shared: int = 0
     _pods: int = 0
 
     @property
     def room(self) -> dict[str, int]:
-        """Return how many devices of each driver living pods may want."""
+        """Return how many devices of each driver the present pods may want."""
         return {PLAIN: (PLAIN_PER_NODE - 1) * self.nodes - 1, SLOW: SLOW_PER_NODE * self.nodes}
 
     def count_wanted(self, driver: str) -> int:
-        """Return how many devices of a driver living pods want."""
+        """Return how many devices of a driver the present pods want."""
         return sum(each.get(driver, 0) for each in self._wanted.values())
 
     def draw(self, kind: str = "") -> list[Object]:
@@ -75,17 +73,17 @@ class Draws:
         return [claim, *pair]
 
     def fill(self) -> list[Object]:
-        """Return pods that want all devices of the first driver that nobody wants, one each."""
+        """Return pods, of one device each, that want all free devices of the first driver."""
         left = PLAIN_PER_NODE * self.nodes - self.count_wanted(PLAIN)
         self.claims += left
         return [self._make_pod({PLAIN: 1}, {"resourceClaimTemplateName": "one"}) for _ in range(left)]
 
     def forget(self, name: str) -> None:
-        """Take a pod as gone; of two that share a claim, both go."""
+        """Remove a pod; of two pods that share a claim, both."""
         self._wanted.pop(name, None)
 
     def _make_pod(self, wanted: dict[str, int], claim: Object | None) -> Object:
-        """Return a pod that names a claim, or one that asks for the extended resource."""
+        """Return a pod that names a claim, or one that requests the extended resource."""
         name = f"p{self._pods}"
         self._pods += 1
         self._wanted[name] = wanted

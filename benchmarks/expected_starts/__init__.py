@@ -1,1 +1,1 @@
-"""How good expected starts are: what was expected at moments of simulated clusters beside what came to be."""
+"""Measures how good expected starts are: compares predictions in simulated clusters with the real starts."""

@@ -1,8 +1,8 @@
-"""Asks at moments of a simulated cluster when its pods will start, lets it go on, and compares.
+"""Predicts at moments of a simulated cluster when its pods will start, continues the simulation, and compares.
 
-The question is that of ``poseidon plan --when``, about manifests as the API server would hold them then: nothing in
-them tells what will come, or how long pods will run. A gang counts as one. The error is a part of the whole wait, from
-creation to node.
+The prediction is that of ``poseidon plan --when``, from manifests as the API server would hold them at that moment,
+without future arrivals and run times. A gang counts as one pod. Errors are relative to the whole wait, from creation to
+node.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ class StartOptions:
     workloads: tuple[str, ...]
     """Names of workloads."""
     hours: tuple[int, ...]
-    """Hours after the beginning at which is asked."""
+    """Hours after the beginning at which starts are predicted."""
     seeds: int
-    """Clusters of each workload."""
+    """Seeds: a cluster of each workload per seed."""
     scale: float
-    """A part of the full size."""
+    """Share of the full size."""
     openb: Path | None
-    """The folder with openb's lists."""
+    """Folder with openb's lists."""
 
 
 class _Asked(NamedTuple):
-    """What was asked at one moment."""
+    """The prediction at one moment."""
 
     hour: int
     waiting: Int64
@@ -61,7 +61,7 @@ class _Asked(NamedTuple):
 
 
 def measure_starts(options: StartOptions, progress: Callable[[str], None]) -> Report:
-    """Return, of each moment, what was expected and what came to be."""
+    """Return predicted and real starts for each moment."""
     runs = []
     for name in options.workloads:
         for seed in range(1, options.seeds + 1):
@@ -86,7 +86,7 @@ def _list_nodes(scenario: Scenario, folder: Path) -> Sequence[Node]:
 
 
 def _let_happen(simulation: Simulation, nodes: Sequence[Node], hours: Sequence[int]) -> list[_Asked]:
-    """Return what is asked at each hour at which anything waits; all of it that gets a node has one then."""
+    """Return the predictions at each hour at which tasks wait; by the end, their tasks have nodes or never get one."""
     asked = []
     for hour in sorted(hours):
         simulation.run(until=hour * HOUR)
@@ -100,8 +100,8 @@ def _let_happen(simulation: Simulation, nodes: Sequence[Node], hours: Sequence[i
 
 
 def _compare(asked: _Asked, simulation: Simulation) -> dict[str, Any]:
-    """Return a moment's figures: of each pod that got a node, seconds that it had waited and waited still, and the
-    best, median and worst that were expected (None for none).
+    """Return the figures of a moment: for each pod that got a node, seconds that it had waited and still waited, and
+    the best, median and worst prediction (None for none).
     """
     now = asked.hour * HOUR
     began = time.process_time()
@@ -120,7 +120,7 @@ def _compare(asked: _Asked, simulation: Simulation) -> dict[str, Any]:
 
 
 def expected_starts_sheets(report: Report) -> list[Sheet]:
-    """Return how far expectations were from what came to be, by workload."""
+    """Return tables of the errors of predictions, by workload."""
     rows = []
     for name in report["options"]["workloads"]:
         runs = [run for run in report["runs"] if run["workload"] == name]

@@ -1,4 +1,4 @@
-"""A simulated cluster at one moment, as its API server would describe it, and when what waits then got nodes."""
+"""Describes a simulated cluster at one moment as its API server would, and when its waiting tasks got nodes."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from poseidon.simulate.workloads.columns import ALONE, Float64, Int64
 
 NAMESPACE = "default"
 GANG, GANG_SIZE = "gang.scheduling.koordinator.sh/name", "gang.scheduling.koordinator.sh/min-available"
-"""Annotations by which pods say that they go together."""
+"""Annotations that name a pod's gang and the gang's size."""
 
 
 def find_waiting(simulation: Simulation) -> Int64:
-    """Return the tasks that wait for their first node: int64, one of each gang."""
+    """Return the tasks that wait for their first node: int64; one task per gang."""
     tasks = simulation.tasks
     waiting = tasks.find(TaskProgress.WAITING)
     waiting = waiting[tasks.first_begun[waiting] < 0.0]
@@ -33,12 +33,12 @@ def find_waiting(simulation: Simulation) -> Int64:
 
 
 def name_of(task: int) -> str:
-    """Return what the pod of a task is called."""
+    """Return the name of a task's pod."""
     return f"{NAMESPACE}/t{task}"
 
 
 def describe_cluster(simulation: Simulation, nodes: Sequence[Node]) -> Manifests:
-    """Return the nodes and pods of a simulation now: those that run or wait, and those that ended of late."""
+    """Return the nodes and pods of a simulation now: running and waiting pods, and recently ended ones."""
     tasks, now = simulation.tasks, simulation.now
     ends = tasks.begun + tasks.left
     ended_of_late = (tasks.state == TaskProgress.ENDED) & (ends >= now - MOST_WINDOW)
@@ -78,7 +78,7 @@ def _describe_pods(simulation: Simulation, which: Int64, ends: Float64) -> Itera
 
 
 def _describe_run(begin: float, begun: float, end: float, state: int) -> dict[str, Any]:
-    """Return the status of a pod that runs, or has ended."""
+    """Return the status of a pod that runs or has ended."""
     started = timestamp(begin + begun)
     if state == TaskProgress.RUNNING:
         return {"phase": "Running", "startTime": started}

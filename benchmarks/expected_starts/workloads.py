@@ -1,11 +1,11 @@
-"""The clusters whose waiting times are foretold: drawn work, jobs of a parallel machine, and openb's pods.
+"""The clusters for which starts are predicted: drawn work, jobs of a parallel machine, and openb's pods.
 
-The parallel machine's jobs are drawn after Lublin and Feitelson, "The workload on parallel supercomputers: modeling the
-characteristics of rigid jobs", JPDC 63 (2003), and written in the form SWF: sizes are mostly powers of two, the
-logarithms of run times a mixture of two gamma distributions whose weights follow the size. Users ask for a round time
-of which the job takes an even part, as Mu'alem and Feitelson found (IEEE Transactions on Parallel and Distributed
-Systems 12, 2001). Two things are ours: no job asks for more than a quarter of the machine, and jobs come as a Poisson
-process of a stated load.
+The parallel machine's jobs are drawn after Lublin and Feitelson, "The workload on parallel supercomputers: modeling
+the characteristics of rigid jobs", JPDC 63 (2003), and written in the form SWF: sizes are mostly powers of two, the
+logarithms of run times a mixture of two gamma distributions whose weights follow the size. Users request a round time
+of which the job takes a uniformly distributed share, as Mu'alem and Feitelson found (IEEE Transactions on Parallel and
+Distributed Systems 12, 2001). Our own assumptions: no job requests more than a quarter of the machine, and jobs come
+as a Poisson process of a stated load.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ LEAST_NODES = 2
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How large a cluster is made, and from what."""
+    """Size and sources of a cluster."""
 
     folder: Path
-    """Where files may be written."""
+    """Folder for files."""
     seed: int
-    """Decides what is drawn."""
+    """Seed of the draws."""
     scale: float
-    """A part of the full size."""
+    """Share of the full size."""
     openb: Path | None
-    """The folder with openb's lists."""
+    """Folder with openb's lists."""
 
 
 def draw_generated(size: Size) -> Scenario:
-    """Return services, batch jobs and training jobs on 40 nodes: 97 % of what they have, a tenth more by day."""
+    """Return services, batch jobs and training jobs on 40 nodes: 97 % of their capacity, a tenth more by day."""
     kinds = [
         {
             "name": "service", "share": 0.3, "requests": {"cpu": 2, "memory": "4Gi"}, "priority": 100,
@@ -62,7 +62,7 @@ def draw_generated(size: Size) -> Scenario:
 
 
 def draw_parallel(size: Size) -> Scenario:
-    """Return jobs on 32 nodes of 16 processors: 105 % of what they have, so that more and more wait."""
+    """Return jobs on 32 nodes of 16 processors: 105 % of their capacity, so that the queue grows."""
     random = np.random.default_rng(size.seed)
     nodes = max(LEAST_NODES, round(32 * size.scale))
     jobs = 60 * nodes
@@ -100,17 +100,17 @@ def draw_jobs(
 
 
 LIMITS = 60.0 * np.array([5, 10, 15, 30, 60, 120, 240, 360, 480, 720, 1440])
-"""Run times that users ask for, in seconds."""
+"""Requested run times in seconds: the round numbers among which users choose."""
 
 
 def draw_limits(runs: NDArray[np.float64], random: np.random.Generator) -> NDArray[np.float64]:
-    """Return what users ask for: the round time above the run, divided by a part that is drawn evenly."""
+    """Return requested run times: the round number above the run, divided by a uniformly drawn share."""
     wanted = runs / np.maximum(random.random(len(runs)), 1e-3)
     return np.asarray(LIMITS[np.minimum(np.searchsorted(LIMITS, wanted), len(LIMITS) - 1)])
 
 
 def read_openb(size: Size) -> Scenario:
-    """Return openb's pods as they ran in its last month, ten times as many a day, on a sixteenth of its nodes."""
+    """Return openb's pods of its last month, arriving ten times as fast, on a sixteenth of its nodes."""
     assert size.openb is not None
     nodes = (size.openb / NODES).read_text(encoding="utf-8").splitlines()
     pods = list(csv.DictReader((size.openb / PODS).read_text(encoding="utf-8").splitlines()))
@@ -131,7 +131,7 @@ OPENB_SINCE = 116 * 86400.0
 WORKLOADS: Mapping[str, Callable[[Size], Scenario]] = MappingProxyType(
     {"generated": draw_generated, "parallel": draw_parallel, "openb": read_openb}
 )
-"""By name."""
+"""Functions that draw the work, by name."""
 
 
 def _pool(count: int, cores: int) -> dict[str, Any]:

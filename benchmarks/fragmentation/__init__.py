@@ -1,1 +1,1 @@
-"""GPUs that are shared: how much of them is given away in the end, by different schedulers, on the cluster openb."""
+"""Measures how much of shared GPUs different schedulers allocate in the end, on the cluster openb."""

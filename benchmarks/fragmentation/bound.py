@@ -1,8 +1,9 @@
-"""A bound on how much of the GPUs any scheduler could give away, knowing all pods beforehand: a linear programme.
+"""Bounds by a linear program how much of the GPUs any scheduler could allocate that knows all pods beforehand.
 
-Pods may be cut in pieces, machines of a kind are one large machine, and of a type no more pods are placed than come.
-What holds of whole pods on single GPUs bounds it further: counted by `weigh_part`, the pods on a GPU sum up to no more
-than one (dual feasible functions: Fekete and Schepers, Mathematical Programming 91, 2001).
+In the linear program, pods may be split, all machines of a kind are one large machine, and of each type at most the
+arriving pods are placed. Valid inequalities for whole pods on single GPUs tighten it: weighed by `weigh_part`, the
+pods on a GPU sum up to no more than one (dual feasible functions: Fekete and Schepers, Mathematical Programming 91,
+2001).
 """
 
 from __future__ import annotations
@@ -50,8 +51,8 @@ def bound_given(arrivals: Arrivals) -> float:
 
 
 def weigh_part(pod: PodType, size: int) -> int:
-    """Return what a part counts when all smaller than ``size`` count nothing: one too large to share a GPU with any
-    other that counts is a whole GPU.
+    """Return the weight of a part if parts smaller than ``size`` weigh nothing: parts too large to share a GPU weigh
+    1.
     """
     if pod.milli > MILLI - size:
         return MILLI

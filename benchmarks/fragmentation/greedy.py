@@ -1,9 +1,8 @@
-"""Places pods one by one: best fit, and FGD as its authors describe it, device by device.
+"""Places pods one by one, device by device: by best fit, or by FGD as its authors describe it.
 
-Of machines that are equal for FGD, the one with the least left of its GPUs is taken. Drawn by chance, less is given
-away.
+Among machines that are equal for FGD, the one with the least free GPU amount is chosen; a random choice allocates less.
 
-What each type of pods would cost on each machine is kept in a table; a placement changes one machine's column of it.
+A table holds the cost of each type of pod on each machine; a placement changes one machine's column.
 """
 
 from __future__ import annotations
@@ -17,13 +16,11 @@ from cost_models.interface import Float64, Int64
 
 Policy: TypeAlias = Literal["fgd", "best-fit"]
 _STEP = 40
-"""Costs of FGD are compared in steps of so many thousandths of a GPU: its authors score in whole points, and a point is
-about so much.
-"""
+"""Thousandths of a GPU to which costs of FGD are rounded: its authors score in integers, and one is about this much."""
 
 
 class GreedyCluster:
-    """Machines with what they have left, and the types of pods that come."""
+    """Machines with their free amounts, and the types of pods that come."""
 
     def __init__(self, arrivals: Arrivals, policy: Policy) -> None:
         types = arrivals.types
@@ -47,7 +44,7 @@ class GreedyCluster:
         self.weights = np.stack([self._weigh(number) for number in range(len(models))])
 
     def _weigh(self, model: int) -> Float64:
-        """Return by step of cpu and demand how many of the usual pods there are that so much cpu is enough for."""
+        """Return the share of usual pods, by step of cpu and by GPU demand, for which this cpu is enough."""
         popularity = np.array(self.arrivals.counts) / sum(self.arrivals.counts)
         found = np.zeros((len(self.steps) + 1, len(self.counts)))
         np.add.at(
@@ -58,7 +55,9 @@ class GreedyCluster:
         return found.cumsum(axis=0)
 
     def list_ways(self, machine: int) -> tuple[Int64, Int64]:
-        """Return all ways to serve demands: their demands, ascending, and what the GPUs have left: int64[W, G]."""
+        """Return all ways to serve demands on a machine: the demands, ascending, and the GPUs' free amounts:
+        int64[W, G].
+        """
         left = self.gpus[machine]
         enough = left >= self.millis[:, None]
         served = enough.sum(axis=1) >= self.counts
@@ -73,13 +72,13 @@ class GreedyCluster:
         return all_demands[order], np.concatenate((ways, several))[order]
 
     def sum_usable(self, left: Int64) -> Int64:
-        """Return int64[W, D]: what of the GPUs that ``left`` says pods of each demand could use."""
+        """Return int64[W, D]: the amount of the GPUs ``left`` that pods of each demand could use."""
         enough = left[:, None, :] >= self.millis[:, None]
         usable = (left[:, None, :] * enough).sum(axis=2)
         return np.where(enough.sum(axis=2) >= self.counts, usable, 0)
 
     def judge(self, machine: int) -> Float64:
-        """Return the cost of each type on a machine: float64[P], infinite where there is no room."""
+        """Return the cost of each type of pod on a machine: float64[P], infinite without room."""
         rest = int(self.cpu[machine]) - self.asked_cpu
         room = self.open[:, self.model[machine]] & (rest >= 0)
         room &= self.asked_memory <= self.memory[machine]
@@ -101,7 +100,7 @@ class GreedyCluster:
         return np.where(room, lost, np.inf)
 
     def place(self, machine: int, number: int) -> None:
-        """Let a pod of a type take its room, of the GPUs that the policy chooses."""
+        """Place a pod of a type on a machine, on the GPUs that the policy chooses."""
         demands, ways = self.list_ways(machine)
         own = ways[demands == self.demand[number]]
         self.cpu[machine] -= self.asked_cpu[number]
@@ -116,7 +115,7 @@ class GreedyCluster:
 
 
 def place_greedily(arrivals: Arrivals, policy: Policy) -> float:
-    """Return the share of all GPUs that is given away once all pods have come."""
+    """Return the share of all GPUs that is allocated after all pods have come."""
     cluster = GreedyCluster(arrivals, policy)
     costs = np.stack([cluster.judge(machine) for machine in range(len(cluster.cpu))], axis=1)
     free = cluster.gpus.sum(axis=1)

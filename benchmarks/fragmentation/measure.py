@@ -1,4 +1,4 @@
-"""How much of the cluster's GPUs each way to place gives away, beside a bound on what any could."""
+"""Measures how much of the cluster's GPUs each way to place allocates, beside an upper bound."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchmarks.fragmentation.trace import draw_arrivals, list_variants
 from benchmarks.reports.sheets import Report, Sheet
 
 WAYS = {"bestFit": "best fit", "fgd": "FGD", "rounds": "this scheduler", "bound": "bound"}
-"""Figures of a run, and what tables call them."""
+"""Figures of a run, and their names in tables."""
 PUBLISHED = {
     "default": (93.08, 95.39),
     "cpu050": (93.79, 95.21),
@@ -35,7 +35,7 @@ PUBLISHED = {
     "multigpu40": (95.23, 96.99),
     "multigpu50": (95.74, 97.18),
 }
-"""By variant: percent of GPUs given away by best fit and by FGD, means of ten runs of its authors' simulator."""
+"""Published results by variant: percent of GPUs allocated by best fit and by FGD, means of ten runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,19 +43,19 @@ class FragmentationOptions:
     """What is run."""
 
     variants: tuple[str, ...] = ()
-    """(): all."""
+    """Names of variants; (): all."""
     seeds: int = 1
-    """Orders of arrival, beginning with the first of the published runs, 42."""
+    """Seeds of the order of arrival, beginning with 42, the first of the published runs."""
     batch: int = 20
-    """Pods that come between two rounds."""
+    """Number of pods that come between two rounds."""
     part: int = 1
-    """One of so many machines, and pods for these."""
+    """Divisor of the number of machines of each type; pods are fewer accordingly."""
 
 
 def measure_fragmentation(
     options: FragmentationOptions, *, progress: Callable[[str], None]
 ) -> dict[str, object]:
-    """Let the same pods come to each way to place them."""
+    """Place the same pods in each way."""
     runs = []
     for variant in options.variants or list_variants():
         for seed in range(42, 42 + options.seeds):
@@ -78,7 +78,7 @@ def measure_fragmentation(
 
 
 def fragmentation_sheets(report: Report) -> list[Sheet]:
-    """Return the means of the runs by variant, in percent of all GPUs, beside what FGD's authors published."""
+    """Return tables of means by variant, in percent of all GPUs, beside the published results."""
     rows = []
     whole = report["options"]["part"] == 1
     for variant, figures in _take_means(report).items():
@@ -99,7 +99,7 @@ def fragmentation_sheets(report: Report) -> list[Sheet]:
 
 
 def _take_means(report: Report) -> dict[str, dict[str, float]]:
-    """Return by variant the means of its runs, in hundredths."""
+    """Return means over the runs by variant, in hundredths."""
     found: dict[str, dict[str, float]] = {}
     for variant in dict.fromkeys(run["variant"] for run in report["runs"]):
         runs = [run for run in report["runs"] if run["variant"] == variant]

@@ -1,4 +1,4 @@
-"""Places pods by rounds of this scheduler: batches come, one after another, and nobody knows what comes later."""
+"""Places pods by rounds of this scheduler: in batches, without knowledge of later ones."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ MODEL = "gpu-model"
 
 
 def make_scheduler(overlays: Sequence[tuple[str, int]]) -> Scheduler:
-    """Return a scheduler that goes by overlays (name and weight) alone."""
+    """Return a scheduler whose only models are these overlays (name and weight)."""
     models = [WeightedModel(load_model(name, {"drivers": [DRIVER]}), weight) for name, weight in overlays]
     configuration = CoreConfiguration(policy=WeightedModel(load_model("void", {})), overlays=tuple(models))
     return Scheduler(configuration=configuration, solver=OrToolsSolver(), clock=lambda: 0.0)
 
 
 def describe_node(name: str, node: NodeType) -> list[Event]:
-    """Return what tells of a machine and its GPUs."""
+    """Return the events that describe a machine and its GPUs."""
     devices = [
         {"name": f"gpu-{n}", "allowMultipleAllocations": True, "capacity": {"milli": {"value": str(MILLI)}}}
         for n in range(node.gpus)
@@ -47,7 +47,7 @@ def describe_node(name: str, node: NodeType) -> list[Event]:
 
 
 def describe_pod(pod: PodType) -> TaskClass:
-    """Return what a pod asks for."""
+    """Return the class that describes a pod's requests."""
     claims: tuple[TaskClaim, ...] = ()
     if pod.gpus:
         asked = {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": pod.gpus}
@@ -64,7 +64,7 @@ def place_in_rounds(
     batch: int,
     overlays: Sequence[tuple[str, int]] = (("gpu_fragmentation", 3), ("gpu_packing", 1)),
 ) -> float:
-    """Return the share of all GPUs that is given away once all pods have come, so many at a time."""
+    """Return the share of all GPUs that is allocated after all pods have come, in batches of ``batch``."""
     core = make_scheduler(overlays)
     events: list[Event] = [RecordUpserted(DEVICE_CLASS_RECORD, "gpu", b"{}")]
     number = 0

@@ -1,4 +1,4 @@
-"""Reads the machines and pods of openb, and draws the order in which pods come.
+"""Reads machines and pods of openb, and draws the order in which pods come.
 
 As in the experiments of FGD (USENIX ATC 2023): pods of the variant are drawn once more at random until all together ask
 for a multiple of the cluster's GPUs, then they come in random order, and none ends.
@@ -13,13 +13,13 @@ from random import Random
 
 FOLDER = Path(__file__).parent.parent / "openb"
 ASKED = 1.3
-"""All pods together ask for so many times the cluster's GPUs."""
+"""Requests of all pods together, as a multiple of the cluster's GPUs."""
 MILLI = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class NodeType:
-    """Equal machines."""
+    """A type of equal machines."""
 
     cpu: int
     memory: int
@@ -30,7 +30,7 @@ class NodeType:
 
 @dataclass(frozen=True, slots=True)
 class PodType:
-    """Equal pods: ``gpus`` GPUs, ``milli`` thousandths of each, of one of ``models``; (): of any."""
+    """A type of equal pods: ``gpus`` GPUs, ``milli`` thousandths of each, of one of ``models``; (): any model."""
 
     cpu: int
     memory: int
@@ -40,7 +40,7 @@ class PodType:
 
     @property
     def asks(self) -> int:
-        """Thousandths of GPUs in all."""
+        """Thousandths of GPUs that a pod requests in all."""
         return self.gpus * self.milli
 
 
@@ -51,9 +51,9 @@ class Arrivals:
     nodes: tuple[NodeType, ...]
     types: tuple[PodType, ...]
     counts: tuple[int, ...]
-    """Pods of each type in the variant itself: what usual pods are."""
+    """Number of pods of each type in the variant itself, which define usual pods."""
     order: tuple[int, ...]
-    """The types of the pods that come."""
+    """Types of the pods, in the order of arrival."""
 
     @property
     def total(self) -> int:
@@ -68,7 +68,7 @@ def list_variants() -> list[str]:
 
 
 def draw_arrivals(variant: str, seed: int, part: int = 1) -> Arrivals:
-    """Return the machines and the pods of a variant, in the order of a seed; ``part``: of one in so many machines."""
+    """Return the machines and the pods of a variant, in the order of a seed; ``part``: divisor of the machines."""
     with (FOLDER / "nodes.csv").open(encoding="utf-8", newline="") as file:
         nodes = tuple(
             NodeType(

@@ -1,1 +1,1 @@
-"""Two schedulers in turn on the same pods, beside a client that only binds, with a real API server."""
+"""Compares two schedulers, and a client that only binds, on the same pods with a real API server."""

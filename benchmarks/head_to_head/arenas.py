@@ -1,4 +1,4 @@
-"""The cluster of a run: a control plane of its own, one that is given, or a simulated API server."""
+"""Provides the cluster of a run: a control plane of its own, an existing cluster, or a simulated API server."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmarks.processes.usage import Roots
 from poseidon.testbed.harness.stack import Stack, StackOptions
 
 GATES = ("GenericWorkload=true", "GangScheduling=true")
-"""Feature gates of API server and kube-scheduler, without which neither knows gangs."""
+"""Feature gates of API server and kube-scheduler that gangs need."""
 
 _LEFT_OUT = (
     "node-lifecycle-controller",
@@ -24,15 +24,16 @@ _LEFT_OUT = (
 
 
 def list_controllers() -> str:
-    """Return all controllers but those that look after kubelets, which are not there, and after volumes' claims."""
+    """Return all controllers except those for kubelets, which are not there, and for claims of volumes."""
     return ",".join(("*", *(f"-{name}" for name in _LEFT_OUT)))
 
 
 @dataclass(frozen=True, slots=True)
 class Arena:
-    """``roots`` tells the processes of the cluster; ``scheduler`` is the binary of kube-scheduler, if there is one.
+    """A cluster: ``roots`` returns its processes; ``scheduler`` is the binary of kube-scheduler, if any. If ``own``,
+    the cluster ends with the run, with all of its objects.
 
-    One of its ``own`` ends with the run, and all its objects with it.
+    An ``own`` cluster ends with the run, with all of its objects.
     """
 
     kubeconfig: Path
@@ -43,7 +44,9 @@ class Arena:
 
 @dataclass(frozen=True, slots=True)
 class ArenaOptions:
-    """``binaries``: their folder. ``kubeconfig``: a cluster that is given. ``simulated``: of this project's own."""
+    """``binaries``: folder of a control plane. ``kubeconfig``: an existing cluster. ``simulated``: this project's
+    testbed.
+    """
 
     binaries: Path | None = None
     kubeconfig: Path | None = None

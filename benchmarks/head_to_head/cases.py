@@ -1,4 +1,4 @@
-"""What is measured: a burst of each workload, and arrivals at several rates on one cluster."""
+"""Defines what is measured: a burst of each workload, and arrivals at several rates on one cluster."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BURSTS = (
     *("bound-claims", "many-deployments", "gangs", "preemption", "churn"),
     "device-claims",
 )
-"""Workloads in the order of their runs: those with the same nodes follow each other."""
+"""Workloads in the order of their runs; those with the same nodes follow one another."""
 
 RATES = (1, 10, 50, 100, 200, 300)
 """Pods per second."""
@@ -21,13 +21,13 @@ RATES = (1, 10, 50, 100, 200, 300)
 STEADY = "steady"
 _LEAST_ARRIVALS = 20
 _MOST_PER_NODE = {"anti-affinity": 1, "daemonset": 1, "preemption": 1, "device-claims": 10}
-"""Workloads of which a node takes so many pods."""
+"""Pods per node of workloads that do not use the default number."""
 _GANG, _REPLICAS, _ROUNDS = 20, 5, 5
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One thing that is measured. ``rate``: pods per second, None for a burst."""
+    """A single measurement. ``rate``: pods per second, None for a burst."""
 
     name: str
     workload: Workload
@@ -44,7 +44,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """``pods`` of a burst; ``seconds`` of each rate."""
+    """Sizes: ``pods`` of a burst; ``seconds`` of each rate."""
 
     nodes: int = 5000
     pods: int = 1000
@@ -52,7 +52,7 @@ class Sizes:
 
 
 def make_cases(workloads: Sequence[str], rates: Sequence[int], sizes: Sizes) -> list[Case]:
-    """Return a case per workload, and one of all rates before them. Raises ``WorkloadError``."""
+    """Return one case with all rates, and one per workload. Raises ``WorkloadError``."""
     if unknown := [name for name in workloads if name not in BURSTS]:
         raise WorkloadError([f"{name}: no such burst; known: {', '.join(BURSTS)}" for name in unknown])
     steady = [_make_rate(rate, sizes) for rate in rates]

@@ -15,11 +15,11 @@ PLOT = "head-to-head"
 
 
 class DocumentError(ValueError):
-    """The document has no place for the tables; one line."""
+    """The document has no place for the tables; the text is one line."""
 
 
 def write_document(report: Report, docs: Path = DOCS) -> list[Path]:
-    """Write the tables to ``performance.md`` and the plot below ``pictures``; returns the files.
+    """Write the tables to ``performance.md`` and the plot to ``pictures``; return the files.
 
     Raises ``DocumentError``, ``ResultError`` or ``PlottingUnavailableError``.
     """
@@ -32,7 +32,7 @@ def write_document(report: Report, docs: Path = DOCS) -> list[Path]:
 
 
 def tables(report: Report, *, plot: bool) -> str:
-    """Return what stands between the marks: tables, the machine and the plot."""
+    """Return the text between the marks: tables, the machine and the plot."""
     text = render([{"file": "head-to-head.json", **report}]).partition("\n\n")[2]
     picture = f"\n![Latency over rate](pictures/{PLOT}.svg)\n" if plot else ""
     return f"\n{text}{picture}\n"

@@ -10,7 +10,7 @@ from benchmarks.environment import environment
 
 
 class Results:
-    """What has been measured. With a ``file``, what that holds of the same machine is not measured again."""
+    """Results so far. If ``file`` exists, its results for the same machine are not measured again."""
 
     def __init__(self, file: Path | None = None) -> None:
         self._file = file
@@ -24,7 +24,7 @@ class Results:
             self._environment = saved["environment"]
 
     def has(self, case: str, sizes: dict[str, Any], run: int, scheduler: str) -> bool:
-        """Return whether a run has been measured already. One that failed has not."""
+        """Return whether a run has been measured already; a failed run has not."""
         wanted = (case, sizes, run, scheduler)
         return any(
             (each["case"], each["sizes"], each["run"], each["scheduler"]) == wanted and "failure" not in each
@@ -32,7 +32,7 @@ class Results:
         )
 
     def add(self, result: dict[str, Any]) -> None:
-        """Keep the result of a run, in place of one of the same run, and write all to the file."""
+        """Add the result of a run, replacing one of the same run, and write the file."""
         keys = ("case", "sizes", "run", "scheduler")
         self._results = [each for each in self._results if any(each[key] != result[key] for key in keys)]
         self._results.append(result)
@@ -40,5 +40,5 @@ class Results:
             self._file.write_text(json.dumps(self.report(), indent=1) + "\n", encoding="utf-8")
 
     def report(self) -> dict[str, Any]:
-        """Return what ``report`` renders."""
+        """Return the report for ``report`` to render."""
         return {"kind": "head-to-head", "environment": self._environment, "results": self._results}

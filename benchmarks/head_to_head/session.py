@@ -1,5 +1,4 @@
-"""A whole run: each case by every scheduler in turn. Results are saved as they come, so an interrupted run can go
-on."""
+"""Runs each case by every scheduler in turn. Results are saved as they come, so an interrupted run can continue."""
 
 from __future__ import annotations
 
@@ -37,25 +36,27 @@ class HeadToHeadOptions:
     """What is run, and how often."""
 
     arena: ArenaOptions
-    """The cluster."""
+    """Options of the cluster."""
     cases: Sequence[Case]
-    """What is measured, in this order."""
+    """Cases in the order of measurement."""
     sizes: Sizes
-    """From which the cases were made; results are told apart by it."""
+    """Sizes from which the cases were made; results of other sizes are kept apart."""
     schedulers: Sequence[str] = SCHEDULERS
-    """Names of the schedulers that take turns at each case."""
+    """Names of the schedulers that take turns in each case."""
     runs: int = 1
-    """Turns of each of them per case."""
+    """Turns of each scheduler per case."""
     minutes: float | None = None
-    """After so many no further turn begins; None for no limit."""
+    """Minutes after which no further turn begins; None for no limit."""
     timeout: float = 300.0
-    """Seconds in which all pods that have been created are to be bound; else the turn has failed."""
+    """Seconds in which all created pods must be bound; else the turn has failed."""
     progress: Callable[[str], None] = field(default=lambda _: None)
-    """Takes a line about each turn."""
+    """Receives a line about each turn."""
 
 
 async def run_head_to_head(options: HeadToHeadOptions, results: Results) -> int:
-    """Run what ``results`` lack; returns how many runs are left. Raises ``ControlPlaneError`` or ``ChildDiedError``."""
+    """Run the turns that ``results`` lacks; return how many are left. Raises ``ControlPlaneError`` or
+    ``ChildDiedError``.
+    """
     left = [
         (case, number, name)
         for case in options.cases
@@ -95,7 +96,7 @@ async def run_head_to_head(options: HeadToHeadOptions, results: Results) -> int:
 async def _run_case(
     case: Case, name: str, arena: Arena, cluster: SharedCluster, folder: Path, options: HeadToHeadOptions
 ) -> dict[str, Any]:
-    """Run a case with one scheduler, and take away what it has left."""
+    """Run a case with one scheduler, and remove what it leaves."""
     own = Path(tempfile.mkdtemp(prefix=f"{name.replace(' ', '-')}-", dir=folder))
     stack = Stack(StackOptions(own, kubeconfig=arena.kubeconfig, cluster_name=own.name, log_level="warning"))
     scheduler: SchedulerUnderTest | None = None
@@ -119,7 +120,7 @@ async def _run_case(
                 "startCpuSeconds": {key: round(each, 2) for key, each in target.start_usage.items()},
             }
     except (TargetError, KubeError, ChildDiedError, TimeoutError) as error:
-        # If the API server is gone, this fails as well, and so ends the run: later turns could only fail.
+        # If the API server is gone, this fails as well and ends the run: later turns could only fail.
         await cluster.remove_passing()
         await cluster.forget_victims()
         return {"parts": [], "failure": (str(error) or "no answer in time").splitlines()[0]}

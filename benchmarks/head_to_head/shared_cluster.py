@@ -1,4 +1,4 @@
-"""A cluster that several schedulers use in turn: nodes and what runs on them stay, all else is taken away."""
+"""A cluster that several schedulers use in turn: nodes and their prior pods stay, other objects are removed."""
 
 from __future__ import annotations
 
@@ -35,9 +35,8 @@ Key = tuple[str, str, str]
 class SharedCluster:
     """The objects of an API server that runs of several schedulers share: ``async with``.
 
-    What a run creates before its scheduler starts and no scheduler places, nodes and pods that name theirs, stays for
-    the next run, as far as that asks for the same. In the end all is taken away, unless the cluster ``ends`` with the
-    run.
+    Nodes, and pods that name their node, which a run creates before its scheduler starts, stay for the next run if it
+    asks for the same. In the end all objects are removed, unless the cluster ``ends`` with the run.
     """
 
     def __init__(
@@ -81,11 +80,11 @@ class SharedCluster:
 
     @property
     def nodes(self) -> int:
-        """How many nodes have been created."""
+        """Number of created nodes."""
         return sum(each.kind == "Node" for each in self._kept.values())
 
     async def create(self, manifest: Manifest) -> None:
-        """Create an object, unless it is one that stays and is there already. Raises ``TargetError``."""
+        """Create an object, unless it stays between runs and is there already. Raises ``TargetError``."""
         key = (manifest.kind, manifest.namespace, manifest.name)
         stays = manifest.kind == "Node" or (manifest.kind == "Pod" and has_node(manifest))
         if stays:
@@ -103,13 +102,13 @@ class SharedCluster:
         (self._kept if stays else self._passing)[key] = manifest
 
     async def add_namespaces(self, names: Iterable[str]) -> None:
-        """Create namespaces that are not there yet."""
+        """Create the namespaces that are missing."""
         for name in set(names) - self._namespaces:
             await ensure_empty_namespace(self.transport, name)
             self._namespaces.add(name)
 
     async def drop_unasked(self) -> None:
-        """Remove what earlier runs have left and this one has not asked for."""
+        """Remove objects that earlier runs have left and this run has not asked for."""
         left = {key: each for key, each in self._kept.items() if key not in self._asked}
         await self._remove({key: each for key, each in left.items() if each.kind == "Pod"})
         await self._remove(left)
@@ -117,11 +116,11 @@ class SharedCluster:
             self._kept.pop(key, None)
 
     def begin_run(self) -> None:
-        """Begin a run that has asked for nothing yet."""
+        """Begin a run, which has asked for no objects yet."""
         self._asked.clear()
 
     async def remove_passing(self) -> None:
-        """Remove what does not stay; pods first, as the others are theirs. Victims of the run count as gone."""
+        """Remove objects that do not stay, pods first, as others are used by pods. Evicted pods count as gone."""
         pods = {key: each for key, each in self._passing.items() if key[0] == "Pod"}
         self.watch.forget(PodName(each.namespace, each.name) for each in pods.values())
         await self._remove(pods)

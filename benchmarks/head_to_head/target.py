@@ -1,4 +1,4 @@
-"""One scheduler at work on the shared cluster, as the target of a workload."""
+"""Runs one scheduler on the shared cluster, as the target of a workload."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchmarks.targets.schedulers import SchedulerUnderTest
 from poseidon.demo.tracker import PodName
 
 _FEW = 64
-"""So many objects at a time are arrivals: the next ones do not wait until these have been created."""
+"""Most objects that count as arrivals: later ones do not wait until these are created."""
 
 _TICK_SECONDS, _SAMPLE_SECONDS = 0.05, 0.25
 NAMESPACE = "bench"
@@ -58,7 +58,7 @@ class HeadToHeadTarget:
         self.start_usage: Mapping[str, float] = {}
 
     async def create(self, objects: Sequence[Manifest]) -> None:
-        """Create objects; a few pods that arrive while something is measured are not waited for."""
+        """Create objects; does not wait for the creation of a few pods that arrive during a measurement."""
         await self._cluster.add_namespaces({each.namespace for each in objects if each.namespace})
         if self._figures is None or len(objects) > _FEW:
             await in_parallel(self._cluster.create, objects)
@@ -78,13 +78,13 @@ class HeadToHeadTarget:
         await self._cluster.delete_pods(pods)
 
     async def advance(self, seconds: float) -> None:
-        """Wait; the processes work by themselves."""
+        """Wait; the processes work independently."""
         await asyncio.sleep(seconds)
         if self._clock() >= self._sample_at:
             self._sample()
 
     async def settle(self) -> None:
-        """Wait until every pod is bound: there is room for all, though a scheduler may say otherwise at first."""
+        """Wait until every pod is bound: there is room for all pods, even if a scheduler denies it at first."""
         await self.start()
         watch = self._cluster.watch
         try:
@@ -117,7 +117,7 @@ class HeadToHeadTarget:
         self.start_usage = self._usage.totals()
 
     def begin(self) -> None:
-        """Start to measure. Raises ``TargetError`` where no barrier has had the scheduler start before."""
+        """Start measuring. Raises ``TargetError`` if no barrier has started the scheduler before."""
         if not self._started:
             raise TargetError("the first measure op has no barrier before it; add one")
         watch = self._cluster.watch
@@ -141,6 +141,6 @@ class HeadToHeadTarget:
         return figures
 
     def _sample(self) -> None:
-        # Reading what processes use costs a millisecond, which they would miss if it were done at every change.
+        # Reading the processes' use costs a millisecond, which would slow them down if done at every change.
         self._sample_at = self._clock() + _SAMPLE_SECONDS
         self._usage.sample()

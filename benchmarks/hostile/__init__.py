@@ -1,1 +1,1 @@
-"""How much one tenant's most expensive pods delay those of others."""
+"""Measures how much one tenant's most expensive pods delay the pods of other tenants."""

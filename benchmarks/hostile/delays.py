@@ -1,4 +1,6 @@
-"""How long one tenant's most expensive pods hold up the placement of another tenant's: bridge, wire, core."""
+"""Measures how long one tenant's most expensive pods delay another tenant's placements: in bridge, protocol and
+core.
+"""
 
 from __future__ import annotations
 
@@ -50,15 +52,15 @@ BOUND = 0.5
 """Largest delay, in seconds, that one tenant may cause to the pods of others."""
 _FIRST_CLASS = 1_000_000
 _EACH = 2**15
-"""Bytes of each of many pods of a shape that has no limit; one of them is of the full size."""
+"""Bytes of each hostile pod if a shape has no limit; one pod of the shape has the full size."""
 _MOST_ROUNDS = 20
 _ROUNDS = 20
-"""Rounds in which hostile pods are placed, or found to have no place, before they are all put on machines."""
+"""Rounds in which hostile pods are placed, or found to have no place, before all of them are put on machines."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostileOptions:
-    """A cluster in which ordinary pods come beside hostile ones of another namespace."""
+    """A cluster in which ordinary pods and hostile pods of another namespace come."""
 
     nodes: int = 1_500
     """Nodes."""
@@ -71,15 +73,15 @@ class HostileOptions:
     size: int = 3 * 2**19
     """Bytes of the largest pod that an API server takes."""
     runs: int = 3
-    """Bursts, of which the median or the worst counts."""
+    """Number of bursts, of which the median or the worst counts."""
     workers: int = 2
-    """Processes that measure shapes side by side."""
+    """Number of processes that measure shapes in parallel."""
     shapes: tuple[str, ...] = (*SHAPES, *GROUP_SHAPES)
-    """Kinds of hostile pods and groups."""
+    """Names of shapes of hostile pods and groups."""
 
 
 def run_hostile(options: HostileOptions, progress: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
-    """Measure each shape on a cluster of its own, and against the same bursts without it."""
+    """Measure each shape on a cluster of its own, and compare with the same bursts without it."""
     rows = []
     with ProcessPoolExecutor(options.workers, get_context("spawn")) as pool:
         for row in pool.map(partial(measure_shape, options), options.shapes):
@@ -99,20 +101,20 @@ def run_hostile(options: HostileOptions, progress: Callable[[str], None] = lambd
 
 
 def measure_shape(options: HostileOptions, shape: str) -> dict[str, Any]:
-    """Return the row of one shape."""
+    """Return the figures of one shape."""
     return {"shape": shape, **_Measure(options, shape).measured()}
 
 
 @dataclass(frozen=True, slots=True)
 class _Hostile:
-    """The hostile pods as events: their classes, and tasks of these under names that begin with ``prefix``."""
+    """The hostile pods as events: their classes, and tasks whose names begin with ``prefix``."""
 
     defined: Sequence[Event]
     classes: Sequence[int]
     gang: bool
 
     def tasks(self, prefix: str) -> list[Event]:
-        """Submit all of them."""
+        """Return the events that submit all hostile tasks."""
         job = f"gang-{prefix}" if self.gang else ""
         events: list[Event] = (
             [JobDefined(Job(job, min_members=len(self.classes), namespace=MALLORY))] if job else []
@@ -123,16 +125,16 @@ class _Hostile:
         ]
 
     def uids(self, prefix: str) -> list[str]:
-        """Return names of the tasks."""
+        """Return the names of the tasks."""
         return [f"{prefix}-{at}" for at in range(len(self.classes))]
 
     def job(self, prefix: str, at: int) -> str:  # noqa: ARG002 - asked alike
-        """Return no group: tasks that run are none of a gang here."""
+        """Return no group: running tasks are members of no gang here."""
         return ""
 
 
 class _Measure:
-    """One cluster, and bursts of ordinary pods in it; all times are seconds of the processor."""
+    """A cluster, and bursts of ordinary pods in it; all times are processor seconds."""
 
     def __init__(self, options: HostileOptions, shape: str) -> None:
         self._options, self._shape = options, shape
@@ -143,7 +145,7 @@ class _Measure:
         self._core.run_round()
 
     def measured(self) -> dict[str, Any]:
-        """Return how long a burst takes alone and beside the hostile pods, in each stage of their lives."""
+        """Return how long a burst takes alone, and beside the hostile pods in each stage of their lives."""
         options, core = self._options, self._core
         alone = statistics.median([self._burst() for _ in range(options.runs + 1)][1:])
         hostile: _Hostile | HostileGroups
@@ -166,7 +168,7 @@ class _Measure:
             "",
         )
         waiting = statistics.median([self._burst() for _ in range(options.runs)])
-        running = self._beside_running(hostile) if self._runs else waiting
+        running = self._measure_beside_running(hostile) if self._runs else waiting
         late = max(beside, *behind, waiting, running) - alone + bridge
         return {
             "bridgeSeconds": bridge,
@@ -181,8 +183,8 @@ class _Measure:
             "message": message,
         }
 
-    def _beside_running(self, hostile: _Hostile | HostileGroups) -> float:
-        """Return how long a burst takes when the hostile pods run on the machines."""
+    def _measure_beside_running(self, hostile: _Hostile | HostileGroups) -> float:
+        """Return how long a burst takes while the hostile pods run on the machines."""
         options = self._options
         self._core.apply(
             [
@@ -194,9 +196,10 @@ class _Measure:
         return statistics.median([self._burst() for _ in range(options.runs)])
 
     def _burst(self, hostile: Sequence[Event] = (), *, during: bool = False) -> float:
-        """Return the seconds until all of a burst are placed that comes together with ``hostile``; then it leaves.
+        """Return the seconds until all pods of a burst are placed that comes with ``hostile``; ``during``: as a
+        round has begun.
 
-        ``during``: it comes when a round has just begun.
+        ``during``: the burst comes when a round has just begun.
         """
         self._bursts += 1
         share = self._options.pods // self._options.classes
@@ -236,9 +239,7 @@ def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
 
 
 def _translated(shape: str, options: HostileOptions) -> tuple[_Hostile, float]:
-    """Return the hostile pods through bridge and wire, and the most seconds that one of them takes: at the
-    limit or beyond.
-    """
+    """Return the hostile pods after translation by the bridge, and the longest seconds for one of them."""
     kind = SHAPES[shape]
     table, described = ClassTable(), []
     seconds = [0.0]

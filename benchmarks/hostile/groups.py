@@ -1,4 +1,4 @@
-"""Applications and groups over a tree with too much of one thing each, which one tenant may create."""
+"""Makes excessive applications and groups over a tree, as one tenant may create them."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _LINK = 10**12
 
 @dataclass(frozen=True, slots=True)
 class HostileGroups:
-    """Tasks of applications or groups as events, under names that begin with ``prefix``."""
+    """Tasks of applications or groups as events, with names that begin with ``prefix``."""
 
     defined: Sequence[Event]
-    """What all of them refer to: classes and applications."""
+    """Events that define what the tasks refer to: classes and applications."""
     classes: Sequence[int]
     """The class of each task."""
     sizes: Sequence[int] = ()
-    """Tasks of each group over a tree, in order; none if these are applications."""
+    """Number of tasks of each group over a tree, in order; none for applications."""
     rules: Sequence[Mapping[str, Mapping[str, Any]]] = field(default=({},))
-    """What the groups ask for, in turn."""
+    """Rules of the groups, in turn."""
 
     def job(self, prefix: str, at: int) -> str:
         """Return the group of a task, "" for none."""
@@ -42,7 +42,7 @@ class HostileGroups:
         return ""
 
     def tasks(self, prefix: str) -> list[Event]:
-        """Submit all of them."""
+        """Return the events that submit all tasks."""
         events: list[Event] = []
         for number, size in enumerate(self.sizes):
             name = f"{prefix}-group-{number}"
@@ -55,12 +55,12 @@ class HostileGroups:
         ]
 
     def uids(self, prefix: str) -> list[str]:
-        """Return names of the tasks."""
+        """Return the names of the tasks."""
         return [f"{prefix}-{at}" for at in range(len(self.classes))]
 
 
 class GroupShape(NamedTuple):
-    """``overlay``: the cost model that places them; ``make`` gets how many tasks there are; ``runs``: they may fit."""
+    """``overlay``: the cost model that places the tasks; ``make`` gets their number; ``runs``: whether they may fit."""
 
     overlay: str
     make: Callable[[int], HostileGroups]
@@ -68,7 +68,7 @@ class GroupShape(NamedTuple):
 
 
 def _applications(many: int, dependencies: int, *, copies: int = 1, bandwidth: int = 0) -> GroupShape:
-    """Return so many applications whose workloads depend on so many others each."""
+    """Return ``many`` applications whose workloads depend on ``dependencies`` others each."""
 
     def make(total: int) -> HostileGroups:
         size = max(total // many // copies, 1)
@@ -106,7 +106,7 @@ def _workload(at: int, size: int, dependencies: int, bandwidth: int) -> dict[str
 def _trees(
     many: int, *rules: Mapping[str, Mapping[str, Any]], cpu: int = 500, runs: bool = True
 ) -> GroupShape:
-    """Return so many groups of one size that ask for these rules in turn."""
+    """Return groups of one size, with these rules in turn."""
 
     def make(total: int) -> HostileGroups:
         content = TaskClass((("cpu", cpu), ("memory", GIB // 4)), namespace=MALLORY)
@@ -133,11 +133,11 @@ GROUP_SHAPES: Mapping[str, GroupShape] = MappingProxyType(
         "groups over a tree that fit nowhere": _trees(25, _ONE_RACK, cpu=60_000, runs=False),
     }
 )
-"""What there is too much of, and how so many tasks are made of it."""
+"""Excessive groups by name, with the function that makes their tasks."""
 
 
 def surroundings(overlay: str, machines: Sequence[Machine]) -> Iterator[Event]:
-    """Yield what a model knows of the machines: costs between zones, or the tree that they are leaves of."""
+    """Yield the facts about machines that a model needs: costs between zones, or the tree whose leaves they are."""
     if overlay == "topology":
         tree: dict[str, dict[str, dict[str, dict[str, Any]]]] = {}
         for each in machines:

@@ -1,4 +1,4 @@
-"""Pods with too much of one thing each: what one tenant may create to slow down all the others."""
+"""Makes pods with an excess of one thing each, as one tenant may create them to slow down all others."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Object = dict[str, Any]
 ZONE = "topology.kubernetes.io/zone"
 HOSTNAME = "kubernetes.io/hostname"
 MALLORY = "mallory"
-"""Namespace of those who ask for too much."""
+"""Namespace of the hostile pods."""
 
 
 Fill = Callable[[Object, "Room"], None]
@@ -31,8 +31,8 @@ class Room(NamedTuple):
 
 
 def hostile_pod(shape: str, room: Room, number: int = 0) -> Object:
-    """Return a pod that has as much of one thing, a key of ``SHAPES``, as there is room for; one of its own
-    per ``number``.
+    """Return a pod with as much of one thing, a key of ``SHAPES``, as there is room for; different for each
+    ``number``.
     """
     name = f"hostile-{number}"
     pod: Object = {
@@ -119,7 +119,7 @@ def _tolerations(pod: Object, room: Room) -> None:
 
 
 def _labelled(number: int) -> str:
-    """Return a key that all nodes have; each may be spread over but once."""
+    """Return a label key that all nodes have; each topology key may occur in one spread constraint only."""
     return (HOSTNAME, ZONE, "rack", "generation", *(f"tier-{each}" for each in range(28)))[number % 32]
 
 
@@ -210,19 +210,19 @@ def _disks(pod: Object, room: Room) -> None:
 
 
 def _size(pod: Object, room: Room) -> None:
-    """Fill a pod with nothing special, only a size that no other pod has."""
+    """Fill a pod with nothing special, except a size that no other pod has."""
     requests = {"cpu": f"{room.first % 1_000 + 1}m", "memory": f"{room.first + 1}Mi"}
     pod["spec"]["containers"][0]["resources"] = {"requests": requests}
 
 
 def _too_large(pod: Object, room: Room) -> None:
-    """A size of its own that no node has."""
+    """Give a pod a size of its own that no node has."""
     requests = {"cpu": "2k", "memory": f"{room.first + 1}Mi"}
     pod["spec"]["containers"][0]["resources"] = {"requests": requests}
 
 
 def _few_rules(**rules: Fill) -> Fill:
-    """A size of its own, and some rules that are nothing unusual by themselves."""
+    """Give a pod a size of its own, and some rules that are common by themselves."""
 
     def fill(pod: Object, room: Room) -> None:
         _size(pod, room)
@@ -278,22 +278,22 @@ def _volumes(pod: Object, room: Room) -> None:
 
 
 class Shape(NamedTuple):
-    """What there is too much of, and how many pods there are."""
+    """A kind of excess, and the number of pods."""
 
     fill: Fill
-    """Fills a pod with it."""
+    """Fills a pod with the excess."""
     limit: int | None
-    """Entries up to which the solver takes such a pod for one like any other; None: there is no limit."""
+    """Most entries up to which the solver treats such a pod like any other; None: no limit."""
     copies: bool = False
     """Whether all pods are alike."""
     gang: bool = False
-    """Whether they are members of one gang."""
+    """Whether the pods are members of one gang."""
     times: int = 1
-    """So many times as many pods."""
+    """Factor on the number of pods."""
     runs: bool = True
-    """Whether some node could run them."""
+    """Whether some node could run the pods."""
     most: int = sys.maxsize
-    """Never more pods than that, with which a gang is at its limit."""
+    """Most pods, with which a gang is at its limit."""
 
 
 SHAPES: Mapping[str, Shape] = MappingProxyType(
@@ -370,4 +370,4 @@ SHAPES: Mapping[str, Shape] = MappingProxyType(
         "volumes": Shape(_volumes, None),
     }
 )
-"""What there is too much of, and how a pod is filled with it."""
+"""Kinds of excess by name, each with the function that fills a pod."""

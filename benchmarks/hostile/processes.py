@@ -1,4 +1,6 @@
-"""How long one tenant's most expensive pods hold up another's in running programs: from first seen until seen bound."""
+"""Measures in running programs how long one tenant's most expensive pods delay another's: from first seen until seen
+bound.
+"""
 
 from __future__ import annotations
 
@@ -33,11 +35,11 @@ FEW = (
     "sizes",
     "labels",
 )
-"""Kinds that are measured unless others are named: a sample of what bridge, stream and rounds have work with."""
+"""Shapes that are measured by default: a sample of the work of bridge, stream and rounds."""
 
 _OTHERS = "others"
 _EACH = 2**14
-"""Bytes of each hostile pod, or so many entries as the solver takes: the simulated API server sends all of them."""
+"""Bytes of each hostile pod, or fewer at the shape's limit of entries: the simulated API server sends all pods."""
 _AT_ONCE = 50
 _PATIENCE = 300.0
 
@@ -86,7 +88,7 @@ async def _measure(options: HostileOptions, shape: str) -> dict[str, Any]:
 
 
 class _Burst(NamedTuple):
-    """How long a burst took by the clock, and how many seconds of the processor by kind of process meanwhile."""
+    """Seconds that a burst took by the clock, and processor seconds by kind of process meanwhile."""
 
     seconds: float
     processor: Mapping[str, float]
@@ -95,8 +97,9 @@ class _Burst(NamedTuple):
 class _Measure:
     """Bursts of ordinary pods in one cluster.
 
-    A burst takes from the moment when a watch first shows one of its pods until it shows the last one bound. What the
-    simulated API server and this process do meanwhile counts, as they share the cores; ``processor`` tells it apart.
+    A burst takes from the moment when a watch first shows one of its pods until it shows the last one bound. The
+    time includes the work of the simulated API server and of this process, which share the cores; ``processor`` has
+    the seconds of each.
     """
 
     def __init__(

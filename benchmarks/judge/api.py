@@ -1,4 +1,4 @@
-"""Loads random clusters into an API server and takes them away again."""
+"""Loads random clusters into an API server and removes them again."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _WORKERS = 8
 
 
 class Api:
-    """What the judge does with an API server; ``kubeconfig``: for programs that do more with it."""
+    """The judge's requests to an API server; ``kubeconfig``: for other programs."""
 
     def __init__(self, transport: Transport, kubeconfig: Path | None = None) -> None:
         self._transport = transport
@@ -71,7 +71,7 @@ class Api:
             await self.create([namespace])
 
     async def create(self, objects: Iterable[Object]) -> None:
-        """Create objects, several at a time; what is there already stays. Raises ``ApiError``."""
+        """Create objects, several at a time; existing ones stay. Raises ``ApiError``."""
         rest = iter(objects)
 
         async def work() -> None:
@@ -95,11 +95,11 @@ class Api:
         await self._transport.patch(path, msgspec.json.encode(change), MERGE_PATCH)
 
     async def get(self, each: Object) -> Object:
-        """Return an object as it is now."""
+        """Return the present state of an object."""
         return _decode(await self._transport.get(f"{_folder(each)}/{each['metadata']['name']}"))
 
     async def delete(self, objects: Iterable[Object]) -> None:
-        """Delete objects at once; those that are gone are no error."""
+        """Delete objects at once; objects that are gone are no error."""
         rest = iter(objects)
 
         async def work() -> None:
@@ -120,17 +120,17 @@ class Api:
         return [dict(each, apiVersion=version, kind=kind) for each in found["items"]]
 
     async def everything(self) -> list[Object]:
-        """Return all that a plan reads, as ``kubectl get`` would show it."""
+        """Return all objects that a plan reads, as ``kubectl get`` would print them."""
         return [each for kind in _PLANNED for each in await self.list_objects(kind)]
 
     async def evict(self, pod: Object) -> None:
-        """Ask for a pod to be evicted. Raises ``ApiError`` if a budget forbids it."""
+        """Request a pod's eviction. Raises ``ApiError`` if a budget forbids it."""
         metadata = {key: pod["metadata"][key] for key in ("name", "namespace")}
         body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata}
         await self._transport.post(f"{_folder(pod)}/{metadata['name']}/eviction", msgspec.json.encode(body))
 
     async def wipe(self) -> None:
-        """Take a cluster away, all but namespaces and classes of pods."""
+        """Delete all objects of a cluster except namespaces and priority classes."""
         for kind in _TAKEN_AWAY:
             if "{}" in _FOLDERS[kind]:
                 for namespace in NAMESPACES:

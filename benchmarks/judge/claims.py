@@ -1,4 +1,4 @@
-"""The controllers of claims, as far as the judge needs them: given volumes are bound, asked-for ones provided."""
+"""Plays the controllers of claims as far as the judge needs: binds given volumes, provisions requested ones."""
 
 from __future__ import annotations
 

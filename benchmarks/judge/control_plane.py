@@ -1,4 +1,4 @@
-"""etcd, kube-apiserver and kube-scheduler out of a folder of binaries, on the loopback interface, for one run."""
+"""Runs etcd, kube-apiserver and kube-scheduler from a folder of binaries, on the loopback interface, for one run."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from poseidon.kube.client.settings import load_settings
 from poseidon.kube.client.transport import Transport
 
 VARIABLE = "KUBERNETES_BINARIES"
-"""Environment variable that names the folder of the binaries."""
+"""Environment variable that names the folder of binaries."""
 
 TOKEN = "judge"  # noqa: S105 - of a server that lives for one run on the loopback interface
 _READY_SECONDS, _POLL_SECONDS, _GRACE_SECONDS = 60.0, 0.2, 10.0
 _FEATURES = ("TaintTolerationComparisonOperators=true",)
-"""What is off by default in Kubernetes 1.36 and looked at here."""
+"""Feature gates that are off by default in Kubernetes 1.36 and are tested here."""
 
 _LEFT_OUT = "ServiceAccount,TaintNodesByCondition,DefaultTolerationSeconds,StorageObjectInUseProtection"
-"""Admission that needs controllers: tokens, readiness, claims that wait for the end of their pods."""
+"""Admission plugins that need controllers: tokens, readiness, claims that wait for the end of their pods."""
 _LEFT_OUT_WITH_KUBELETS = "ServiceAccount"
 
 
 class ControlPlaneError(Exception):
-    """A binary is missing or a process has ended; one line."""
+    """A binary is missing, or a process has ended; the text is one line."""
 
 
 def binaries() -> Path | None:
@@ -158,13 +158,13 @@ class ControlPlane:
         self._processes.clear()
 
     async def kill(self, name: str) -> None:
-        """Kill one of the programs, and wait until it is gone."""
+        """Kill a program, and wait until it has ended."""
         process = self._processes.pop(name)
         process.kill()
         await asyncio.to_thread(process.wait)
 
     async def start_again(self, name: str) -> None:
-        """Start a program that was killed, and wait until the API server is ready."""
+        """Start a killed program again, and wait until the API server is ready."""
         self._begin(name)
         await self._wait_until_ready()
 

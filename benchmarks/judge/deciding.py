@@ -1,4 +1,4 @@
-"""Our decisions about the waiting pods of a cluster: by ``poseidon plan``, or by both processes."""
+"""Obtains our decisions about the waiting pods of a cluster: by ``poseidon plan``, or by both processes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Decision:
 
 
 async def plan(api: Api) -> Decision:
-    """Return what a plan over the objects of the API server says."""
+    """Return the decisions of a plan for the objects of the API server."""
     with TemporaryDirectory(prefix="poseidon-judge-") as folder:
         path = Path(folder) / "cluster.json"
         document = {"apiVersion": "v1", "kind": "List", "items": await api.everything()}
@@ -47,16 +47,15 @@ async def plan(api: Api) -> Decision:
 
 
 async def by_processes(api: Api, stack: Stack, waiting: list[Object], before: int) -> Decision:
-    """Return what bridge and solver, which run and log in detail, have done once nothing has changed for a
-    while.
+    """Return the decisions of bridge and solver, once nothing has changed for a while.
 
-    ``before``: so many bytes the bridge had logged before the first of the pods was created.
+    ``before``: size of the bridge's log in bytes before the first of the pods was created.
     """
     found = await stack.guard(_wait_until_settled(api, {key_of(each) for each in waiting}))
     with stack.bridge.log.open("rb") as log:
         log.seek(before)
         placed = _PLACED.findall(log.read().decode("utf-8", "replace"))
-    # Rounds tell of placements in the order of their admission; bindings wait for claims, and go side by side.
+    # Rounds report placements in the order of admission; bindings wait for claims, and run in parallel.
     order = [pod for pod in dict.fromkeys(reversed(placed)) if pod in found.nodes]
     order = [*reversed(order), *(pod for pod in found.nodes if pod not in order)]
     return Decision({pod: found.nodes[pod] for pod in order}, found.messages)

@@ -1,4 +1,4 @@
-"""The scenario with devices: a real controller makes claims and takes them back; drivers are played by slices."""
+"""The scenario with devices: a real controller makes and frees claims; slices stand for drivers."""
 
 from __future__ import annotations
 
@@ -54,7 +54,9 @@ async def devices(api: Api, kubelets: Kubelets) -> str:
 
 
 async def check_devices(api: Api, count: int) -> None:
-    """Raise ``ScenarioError`` unless ``count`` pods have a device each, on their nodes, and no device is had twice."""
+    """Raise ``ScenarioError`` unless ``count`` pods have one device each, on their nodes, and no device is given
+    twice.
+    """
     places = {each["metadata"]["uid"]: each["spec"].get("nodeName") for each in await pods_of(api, "gpu")}
     owners: dict[tuple[str, str], str] = {}
     for claim in await _list_claims(api):
@@ -77,14 +79,14 @@ async def _list_claims(api: Api) -> list[Object]:
 
 
 def make_class() -> Object:
-    """Return the class of all devices of the driver."""
+    """Return the device class of the driver."""
     made = make_object("DeviceClass", "gpu", V1)
     made["spec"] = {"selectors": [{"cel": {"expression": f'device.driver == "{DRIVER}"'}}]}
     return made
 
 
 def make_template() -> Object:
-    """Return a template of claims of one device."""
+    """Return a template of claims for one device."""
     made = make_object("ResourceClaimTemplate", "one-gpu", V1)
     made["metadata"]["namespace"] = NAMESPACE
     made["spec"] = {
@@ -94,7 +96,7 @@ def make_template() -> Object:
 
 
 def make_slice(node: str, count: int = PER_NODE) -> Object:
-    """Return the slice of a node."""
+    """Return the slice of a node with ``count`` devices."""
     made = make_object("ResourceSlice", f"{node}-gpus", V1)
     made["spec"] = {
         "driver": DRIVER,

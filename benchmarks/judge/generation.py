@@ -1,4 +1,4 @@
-"""One random cluster out of one seed."""
+"""Makes a random cluster from a seed."""
 
 from __future__ import annotations
 

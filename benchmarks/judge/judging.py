@@ -1,8 +1,8 @@
-"""kube-scheduler's verdict on placements and on pods that were left pending.
+"""Obtains kube-scheduler's verdict on placements, and on pods that were left pending.
 
-A placement is put to it by nomination: the pod is created behind a scheduling gate, ``status.nominatedNodeName``
-names our node, and the gate is opened. kube-scheduler looks at that node before all others and binds there if all its
-filters agree. (Pinning the pod by ``matchFields`` would change the very rules that are to be judged: spread counts
+A placement is submitted by nomination: the pod is created behind a scheduling gate, ``status.nominatedNodeName``
+names our node, and the gate is opened. kube-scheduler tries that node first, and binds there if all its
+filters accept it. (Pinning the pod by ``matchFields`` would change the very rules that are to be judged: spread counts
 the nodes that the pod's node affinity admits.)
 """
 
@@ -19,9 +19,9 @@ from benchmarks.judge.objects import JUDGE, Object, RandomCluster, expression, k
 from benchmarks.judge.verdicts import Finding, SeedResult, Told
 
 ORDERS = 4
-"""Times that all placements are tried before some count as refused, as a rule that holds in one order is kept ..."""
+"""Attempts to replay all placements before the rest count as refused, as a rule may hold in one order only ..."""
 OWN = 2
-"""... so often in our own order, then in others."""
+"""... the first attempts in our own order, then in others."""
 
 _GATE = "benchmarks/judge"
 _POLL_SECONDS, _ONE_POD_SECONDS, _PENDING_SECONDS, _QUIET_SECONDS = 0.015, 20.0, 60.0, 0.7
@@ -30,7 +30,7 @@ _SEEN_SECONDS = 1.0
 
 @dataclass
 class Judge:
-    """Judges the decisions about one cluster, whose waiting pods are not there any more."""
+    """Judges the decisions about one cluster, whose waiting pods have been deleted."""
 
     api: Api
     cluster: RandomCluster
@@ -42,7 +42,7 @@ class Judge:
         self._pods = {key_of(each): each for each in self.cluster.waiting}
 
     async def judge(self) -> None:
-        """Fill in the result."""
+        """Judge all decisions, and fill in the result."""
         self.result.bound, self.result.pending = len(self.decision.nodes), len(self.decision.messages)
         await self._judge_placements()
         await self._judge_pending()
@@ -54,7 +54,7 @@ class Judge:
         draw = random.Random(self.cluster.seed)  # noqa: S311 - reproducible, not secret
         for attempt in range(ORDERS):
             self.result.orders = attempt + 1
-            left = await self._place(order)
+            left = await self._replay(order)
             if not left:
                 return
             if attempt + 1 < ORDERS:
@@ -64,11 +64,13 @@ class Judge:
                     draw.shuffle(order)
         for key in left:
             node = self.decision.nodes[key]
-            theirs = await self._why_not(key, node)
+            theirs = await self._find_refusal(key, node)
             self.result.findings.append(Finding(self.cluster.seed, "violation", key, node, "", theirs))
 
-    async def _place(self, order: list[str]) -> list[str]:
-        """Put placements to the scheduler one by one, those refused again after each that is not; returns these."""
+    async def _replay(self, order: list[str]) -> list[str]:
+        """Submit placements to the scheduler one by one, refused ones again after each success; return those refused
+        in the end.
+        """
         await asyncio.sleep(_SEEN_SECONDS)  # until it has heard of all that has just been deleted
         refused: list[str] = []
         for key in order:
@@ -94,8 +96,8 @@ class Judge:
         await self._reset_claims_of(pod)
         return False
 
-    async def _why_not(self, key: str, node: str) -> str:
-        """Return what the scheduler says to the pod if it may use that node alone; it is not left there."""
+    async def _find_refusal(self, key: str, node: str) -> str:
+        """Return the scheduler's message for the pod if it may use only that node; the pod is not left there."""
         pod = _prepare_pod(self._pods[key])
         affinity = pod["spec"].setdefault("affinity", {}).setdefault("nodeAffinity", {})
         required = affinity.setdefault(
@@ -112,7 +114,7 @@ class Judge:
         return str(get_scheduled_condition(found).get("message", "no answer"))
 
     async def _outcome(self, pod: Object) -> Object:
-        """Return the pod once it has a node or has been refused one."""
+        """Return the pod when it has a node or has been refused one."""
         clock = asyncio.get_running_loop().time
         end = clock() + _ONE_POD_SECONDS
         while True:
@@ -158,14 +160,14 @@ class Judge:
     # --- claims --------------------------------------------------------------------------------------------------
 
     async def reset_claims(self) -> None:
-        """Put all claims and volumes back to how they were."""
+        """Restore all claims and volumes to their original state."""
         kinds = ("PersistentVolumeClaim", "PersistentVolume")
         for kind in kinds:
             await self.api.delete(await self.api.list_objects(kind))
         await self.api.create([each for each in self.cluster.scaffold if each["kind"] in kinds])
 
     async def _reset_claims_of(self, pod: Object) -> None:
-        """Undo the changes that a rejected placement has made to claims that no other pod uses."""
+        """Undo a rejected placement's changes to claims that no other pod uses."""
         used = {
             each["persistentVolumeClaim"]["claimName"]
             for each in pod["spec"].get("volumes") or ()

@@ -1,4 +1,4 @@
-"""Fake kubelets: nodes that renew their leases, pods that run at once and end in their grace period."""
+"""Plays kubelets: nodes that renew their leases, pods that run at once and end in their grace period."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LOOK_SECONDS, _LEASE_SECONDS, _SHUTDOWN_SECONDS = 0.15, 1.0, 0.3
 
 
 class Kubelets:
-    """One kubelet per node of ``names``. ``silent``: nodes whose kubelet does nothing, as if it were dead."""
+    """A kubelet per node of ``names``. ``silent``: nodes whose kubelet does nothing, as if it were dead."""
 
     def __init__(self, api: Api, names: tuple[str, ...], cpu: str = "4") -> None:
         self._api = api
@@ -33,7 +33,7 @@ class Kubelets:
         await self._api.create([_lease(name) for name in self.names])
 
     async def run(self) -> None:
-        """Be all kubelets until cancelled."""
+        """Run all kubelets until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._keep_leases())
             group.create_task(self._keep_pods())

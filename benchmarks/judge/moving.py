@@ -1,4 +1,4 @@
-"""A scenario of running pods that move: what they cost falls, with a real API server, controllers and a budget."""
+"""A scenario in which running pods move and costs fall, with a real API server, controllers and a budget."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ async def rescheduling(api: Api, kubelets: Kubelets) -> str:
 
 
 async def _reschedule(api: Api, *more: str) -> Counter[str]:
-    """Run the command; how often moves ended how."""
+    """Run the command; return the number of moves by outcome."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "poseidon", "reschedule", "--kubeconfig", str(api.kubeconfig)),
         *("--move-cost", "1", "-o", "json", *more),

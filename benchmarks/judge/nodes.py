@@ -1,4 +1,4 @@
-"""Random nodes: sizes, labels, taints, cordons."""
+"""Makes random nodes: sizes, labels, taints, cordons."""
 
 from __future__ import annotations
 

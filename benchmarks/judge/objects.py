@@ -1,4 +1,4 @@
-"""What the random clusters are made of: plain Kubernetes objects, and the words that their parts share."""
+"""Parts of random clusters: plain Kubernetes objects, and names that several modules share."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NAMESPACES: dict[str, dict[str, str]] = {
     "blue": {"team": "blue", "stage": "production"},
     "green": {"team": "green"},
 }
-"""Namespaces of all clusters, with their labels; they stay when a cluster is taken away."""
+"""Namespaces of all clusters, with their labels; they stay when a cluster is removed."""
 
 APPS = ("web", "db", "cache", "queue")
 TIERS = ("front", "back")
@@ -29,8 +29,8 @@ TIERS = ("front", "back")
 
 @dataclass
 class RandomCluster:
-    """One cluster: ``scaffold`` is all that pods refer to, in order of creation; ``running`` have a node of others'
-    choice, ``waiting`` have none.
+    """A cluster: ``scaffold`` holds objects that pods refer to, in order of creation; ``running`` pods have a node
+    already, ``waiting`` ones have none.
     """
 
     seed: int
@@ -40,12 +40,12 @@ class RandomCluster:
     waiting: list[Object] = field(default_factory=list)
 
     def objects(self) -> list[Object]:
-        """Return everything, in an order in which an API server accepts it."""
+        """Return all objects, in an order in which an API server accepts them."""
         return [*self.nodes, *self.scaffold, *self.running, *self.waiting]
 
 
 def chance(draw: random.Random, share: float) -> bool:
-    """Return whether something of that probability happens."""
+    """Return True with the probability ``share``."""
     return draw.random() < share
 
 

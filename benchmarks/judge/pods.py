@@ -1,4 +1,4 @@
-"""Random pods: what containers ask for, ports, priorities, gates; many replicas of a few templates."""
+"""Makes random pods: requests, ports, priorities, gates; many replicas of a few templates."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from benchmarks.judge.rules import node_rules, pod_rules
 IMAGE = "registry.example/app:1"
 OVERHEAD = {"cpu": "150m", "memory": "120Mi"}
 PRIORITIES = {"lowest": 0, "low": 10, "middle": 100, "high": 1000}
-"""Classes whose pods never preempt: who is important goes first, but nobody has to leave."""
+"""Priority classes whose pods never preempt: priority decides the order only."""
 
 
 def pod_scaffold() -> list[Object]:
-    """Return what pods refer to, beside storage."""
+    """Return the objects that pods refer to, except storage."""
     classes = [
         make_object("PriorityClass", name, "scheduling.k8s.io/v1", value=value, preemptionPolicy="Never")
         for name, value in PRIORITIES.items()
@@ -27,7 +27,7 @@ def pod_scaffold() -> list[Object]:
 
 
 def running_pods(draw: random.Random, nodes: list[Object]) -> list[Object]:
-    """Return pods of other schedulers, up to half of a node; some of them keep others off."""
+    """Return pods of other schedulers, up to half of a node; some of them repel other pods."""
     pods = []
     for node in nodes:
         cpu = int(node["status"]["allocatable"]["cpu"]) * 1000
@@ -47,7 +47,7 @@ def running_pods(draw: random.Random, nodes: list[Object]) -> list[Object]:
 
 
 def _resizing(draw: random.Random, cpu: int) -> Object:
-    """Return what a kubelet says of a pod that is resized in place, on its way up or down."""
+    """Return the kubelet's status of a pod that is being resized in place, up or down."""
     resizable = {"cpu": f"{draw.choice((cpu // 2, cpu, 2 * cpu))}m", "memory": draw.choice(("64Mi", "2Gi"))}
     allocated = {**resizable, "cpu": f"{draw.choice((cpu // 2, cpu, 2 * cpu))}m"}
     main = {

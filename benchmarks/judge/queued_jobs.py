@@ -1,4 +1,4 @@
-"""The scenario with queues: a real controller creates and deletes the pods of Jobs that are resumed and suspended."""
+"""The scenario with queues: a real controller creates and deletes pods of Jobs that are resumed and suspended."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ apiVersion: firmament.io/v1alpha1
 kind: SchedulerConfiguration
 queues: {source: kueue, admission: poseidon}
 """
-"""Of both processes in this scenario."""
+"""Configuration of both processes in this scenario."""
 
 
 async def queued_jobs(api: Api, kubelets: Kubelets) -> str:  # noqa: ARG001 - as the others
-    """Check that suspended Jobs are resumed as far as their queue's quota goes, and make way as a whole."""
+    """Check that suspended Jobs are resumed within their queue's quota, and are suspended as a whole."""
     await api.create(
         [*make_definitions(), make_object("PriorityClass", "urgent", "scheduling.k8s.io/v1", value=1000)]
     )
@@ -48,7 +48,7 @@ async def queued_jobs(api: Api, kubelets: Kubelets) -> str:  # noqa: ARG001 - as
 
 
 async def _check(api: Api, count: int) -> None:
-    """Raise ``ScenarioError`` if other than so many Jobs are resumed, or their pods use more than the quota."""
+    """Raise ``ScenarioError`` unless ``count`` Jobs are resumed and their pods stay within the quota."""
     resumed = await _list_resumed(api)
     alive = [each for each in await api.list_objects("Pod") if "deletionTimestamp" not in each["metadata"]]
     if len(resumed) != count:
@@ -80,7 +80,7 @@ def _conditions_of(found: Object) -> list[Object]:
 
 
 def make_definitions() -> list[Object]:
-    """Return definitions of the objects of Kueue, whatever is in them."""
+    """Return definitions of Kueue's kinds of objects, without schemas."""
     return [
         make_object(
             "CustomResourceDefinition",
@@ -115,7 +115,7 @@ def make_definitions() -> list[Object]:
 
 
 def make_queues() -> list[Object]:
-    """Return a queue with a quota of cores, and what belongs to it."""
+    """Return a queue with a quota of cores, and the objects that it needs."""
     amounts = [{"name": "cpu", "nominalQuota": QUOTA}, {"name": "memory", "nominalQuota": "100Gi"}]
     queue = make_object("ClusterQueue", "team", VERSION)
     queue["spec"] = {
@@ -131,7 +131,7 @@ def make_queues() -> list[Object]:
 
 
 def make_job(name: str, pods: int, **spec: object) -> Object:
-    """Return a suspended Job of pods of one core each."""
+    """Return a suspended Job with pods of one core each."""
     made = make_object("Job", name, "batch/v1")
     made["metadata"] |= {"namespace": NAMESPACE, "labels": {"kueue.x-k8s.io/queue-name": "users"}}
     of_pods = template(name, restartPolicy="Never", **spec)

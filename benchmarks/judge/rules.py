@@ -1,4 +1,4 @@
-"""Random rules: where pods may be, by nodes' labels and taints, and beside which other pods."""
+"""Makes random rules: by nodes' labels and taints, and by other pods."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TOLERATIONS: tuple[Object, ...] = (
 
 
 def node_rules(draw: random.Random, nodes: list[Object]) -> Object:
-    """Return what a pod asks of a node: parts of a pod's spec."""
+    """Return a pod's rules about nodes, as parts of its spec."""
     spec: Object = {}
     if chance(draw, 0.15):
         spec["nodeSelector"] = draw.choice(({"disk": "ssd"}, {"disk": "nvme"}, {ZONE: "a"}, {"rack": "r1"}))
@@ -71,7 +71,7 @@ def _node_term(draw: random.Random, nodes: list[Object]) -> Object:
 
 
 def pod_rules(draw: random.Random, app: str) -> Object:
-    """Return what a pod asks of other pods: parts of its spec."""
+    """Return a pod's rules about other pods, as parts of its spec."""
     affinity: Object = {}
     if chance(draw, 0.15):
         affinity["podAffinity"] = _inter_pod(draw, app, ZONE)

@@ -1,4 +1,4 @@
-"""What scenarios are made of: objects, looks at them, and patience."""
+"""Helpers for scenarios: objects, checks, and waiting."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PATIENCE = [
 
 
 class ScenarioError(Exception):
-    """An expected result has not come about; one line."""
+    """An expected result has not come about; the text is one line."""
 
 
 def template(app: str, **spec: object) -> Object:
@@ -30,7 +30,7 @@ def template(app: str, **spec: object) -> Object:
 
 
 def make_sized_pod(name: str, level: str, scheduler: str, node: str, many: int, ends: int = 0) -> Object:
-    """Return a pod of one in ``many`` parts of a node with 4 cores, and confined to it."""
+    """Return a pod confined to ``node``, which requests one of ``many`` parts of its 4 cores."""
     pod = dict(template(f"{scheduler}-{many}"), apiVersion="v1", kind="Pod")
     pod["metadata"] |= {
         "name": name,
@@ -112,24 +112,24 @@ def is_running(pod: Object) -> bool:
 
 
 def is_available(pod: Object) -> bool:
-    """Return whether a pod runs and is to go on."""
+    """Return whether a pod runs and is not being deleted."""
     return is_running(pod) and "deletionTimestamp" not in pod["metadata"]
 
 
 def reason(pod: Object) -> str:
-    """Return what a pod's condition says of its scheduling."""
+    """Return the message of a pod's scheduling condition."""
     conditions = pod["status"].get("conditions") or ()
     return next((each.get("message", "") for each in conditions if each["type"] == "PodScheduled"), "")
 
 
 async def runs(api: Api, app: str, count: int) -> bool:
-    """Return whether so many pods of an application run, and no others are there."""
+    """Return whether exactly ``count`` pods of an application exist, and all run."""
     pods = await pods_of(api, app)
     return len(pods) == count and all(map(is_available, pods))
 
 
 async def wait_until(what: str, holds: Callable[[], Awaitable[bool]]) -> None:
-    """Wait for something to hold; raises ``ScenarioError`` if it takes too long."""
+    """Wait until ``holds`` is true; raises ``ScenarioError`` if it takes too long."""
     clock = asyncio.get_running_loop().time
     end = clock() + _SECONDS
     while not await holds():

@@ -1,4 +1,4 @@
-"""What controllers and people do to a cluster, with the outcome that must follow: each scenario checks itself."""
+"""Scenarios of what controllers and people do to a cluster; each checks its expected outcome."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ async def preemptors(api: Api, kubelets: Kubelets) -> str:  # noqa: ARG001 - as 
 
 
 async def _preempt(api: Api, scheduler: str, node: str, many: int) -> float:
-    """Return seconds from the last preemptor's creation until all are bound; victims end after 1 and 2 s in
+    """Return the seconds from the last preemptor's creation until all are bound; victims end after 1 and 2 s in
     turn.
     """
     app = f"{scheduler}-{many}"

@@ -1,4 +1,4 @@
-"""A run of the judge: control plane up, one random cluster after another, verdicts together."""
+"""Runs the judge: starts the control plane, judges one random cluster after another, and collects the verdicts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ kind: SchedulerConfiguration
 round: {refreshReasonsAfter: 1}
 announcements: {countsAfter: 1}
 """
-"""Of both processes: messages are compared, so their figures must not be old."""
+"""Configuration of both processes: messages are compared, so their figures must be recent."""
 
 
 KEEPING = """\
@@ -41,15 +41,15 @@ apiVersion: firmament.io/v1alpha1
 kind: SchedulerConfiguration
 moves: {keepPlaces: true}
 """
-"""Of both processes in scenarios."""
+"""Configuration of both processes in scenarios."""
 
 _CONFIGURATIONS = {"queued-jobs": QUEUED}
-"""Of those scenarios that need another one."""
+"""Configurations of scenarios that need another one."""
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeOptions:
-    """``seeds`` are decided by a plan, ``live`` ones by both processes; ``keep``: leave data and logs behind."""
+    """``seeds`` are decided by a plan, ``live`` ones by both processes; ``keep``: keep data and logs."""
 
     binaries: Path
     seeds: Sequence[int]
@@ -101,7 +101,7 @@ async def _prepare(binaries: Path, folder: Path) -> AsyncGenerator[tuple[Api, Pa
 
 
 async def run_scenarios(binaries: Path, names: Sequence[str], progress: Callable[[str], None]) -> bool:
-    """Run scenarios, each in a cluster of its own; returns whether all came out as they should."""
+    """Run scenarios, each in a cluster of its own; return whether all had the expected outcome."""
     good = True
     for name in names:
         folder = Path(tempfile.mkdtemp(prefix="poseidon-judge-"))

@@ -1,4 +1,4 @@
-"""Random storage: bound claims in zones and on nodes, claims that wait for their first consumer, attach limits."""
+"""Makes random storage: bound claims in zones and on nodes, claims that wait for a consumer, attach limits."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from benchmarks.judge.objects import HOSTNAME, ZONE, Object, chance, expression,
 
 DRIVER = "disk.csi.example.com"
 POOL = "pool.csi.example.com"
-"""Another driver, which says how much it can make, and where."""
+"""A driver that publishes how much storage it can provide, and where."""
 
 DRIVERS = {"disk": DRIVER, "zonal": DRIVER, "pool": POOL}
-"""Who makes volumes for pods that wait, by storage class."""
+"""The provisioner of volumes for waiting pods, by storage class."""
 
 BOUND = {"pv.kubernetes.io/bind-completed": "yes", "pv.kubernetes.io/bound-by-controller": "yes"}
 
 
 def storage_scaffold(draw: random.Random, nodes: list[Object]) -> list[Object]:
-    """Return classes, the driver's limits on nodes, and volumes on nodes that anybody may claim."""
+    """Return storage classes, the drivers' limits on nodes, and volumes on nodes that any claim may use."""
     zones = {node["metadata"]["labels"].get(ZONE, "a") for node in nodes}
     allowed = [{"matchLabelExpressions": [{"key": ZONE, "values": sorted(zones)[:2]}]}]
     classes = [
@@ -56,7 +56,7 @@ def _capacity(draw: random.Random, name: str, nodes: list[Object]) -> Object:
 
 
 def add_volumes(draw: random.Random, nodes: list[Object], waiting: list[Object]) -> list[Object]:
-    """Give some of the waiting pods claims; returns claims and their volumes."""
+    """Give some of the waiting pods claims; return the claims and their volumes."""
     made: list[Object] = []
     kinds = (
         _bind_zonal,
@@ -67,7 +67,7 @@ def add_volumes(draw: random.Random, nodes: list[Object], waiting: list[Object])
         _unbound,
         _unbound,
         _exclusive,
-        _odd,
+        _make_unbound,
     )
     families: dict[str, list[Object]] = {}
     for pod in waiting:
@@ -109,7 +109,7 @@ def _unbound(draw: random.Random, nodes: list[Object], pod: Object) -> list[Obje
 
 
 def _exclusive(draw: random.Random, nodes: list[Object], pod: Object) -> list[Object]:
-    """Return one claim for a pod and its next replica, one pod at a time."""
+    """Return one claim, for one pod at a time, that a pod shares with its next replica."""
     stem, _, number = pod["metadata"]["name"].rpartition("-")
     if int(number) % 2:
         _use(pod, f"{stem}-{int(number) - 1}")
@@ -120,8 +120,8 @@ def _exclusive(draw: random.Random, nodes: list[Object], pod: Object) -> list[Ob
     return [claim, volume]
 
 
-def _odd(draw: random.Random, nodes: list[Object], pod: Object) -> list[Object]:  # noqa: ARG001 - as the others
-    """Return a claim that nobody has bound yet, or none at all: the pod has to wait."""
+def _make_unbound(draw: random.Random, nodes: list[Object], pod: Object) -> list[Object]:  # noqa: ARG001 - as the others
+    """Return a claim that is not bound yet, or let the pod name a missing one: it has to wait."""
     if chance(draw, 0.5):
         return [_claim(pod, "at-once", "1Gi")]
     _use(pod, "missing")

@@ -1,4 +1,4 @@
-"""What the judge found, and how pending pods' messages compare with kube-scheduler's."""
+"""Collects the judge's findings, and compares pending pods' messages with kube-scheduler's."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 KNOWN_CAUSES = {"reservation": "reserved for a pod that has waited longer"}
-"""Causes of misses by what our message says."""
+"""Known causes of misses by our message."""
 
 _COUNTS = re.compile(r"^0/(\d+) nodes are available:(.*)$", re.DOTALL)
 _COUNT = re.compile(r"(?:^| )(\d+) (?=[A-Zn])")
@@ -35,7 +35,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """The messages of one pod that both leave pending."""
+    """The messages of both schedulers about one pod that both leave pending."""
 
     pod: str
     ours: str
@@ -43,7 +43,7 @@ class Told:
 
     @property
     def equal(self) -> bool:
-        """Whether ours is kube-scheduler's; more may follow behind it."""
+        """Whether our message is kube-scheduler's; more text may follow it."""
         return self.ours == self.theirs or self.ours.startswith(f"{self.theirs} ")
 
     @property
@@ -82,7 +82,7 @@ def one_reason_per_node(message: str) -> bool:
 
 
 def summary(results: list[SeedResult]) -> dict[str, Any]:
-    """Return all seeds together, as JSON."""
+    """Return a summary of all seeds, as JSON."""
     findings = [each for result in results for each in result.findings]
     told = [each for result in results for each in result.told]
     single = [each for each in told if each.one_reason_per_node]

@@ -1,1 +1,1 @@
-"""Both programs as processes, against an API server."""
+"""Measures both programs as processes, against an API server."""

@@ -1,4 +1,4 @@
-"""Objects of a given cluster: created by plain requests, several at a time, and taken away again without a trace.
+"""Creates objects in a cluster by plain requests, several at a time, and removes them completely.
 
 Nothing here needs a kubelet or a controller: pods are deleted without a grace period, which nobody would end, and a
 namespace that no controller empties is emptied and finalized.
@@ -24,7 +24,7 @@ from poseidon.kube.client.transport import Transport
 T = TypeVar("T")
 
 POSTERS = 64
-"""Requests under way at a time."""
+"""Number of requests under way at a time."""
 
 PATHS = {
     "Node": "/api/v1/nodes",
@@ -41,25 +41,25 @@ PATHS = {
     "ResourceClaimTemplate": "/apis/resource.k8s.io/v1/namespaces/{}/resourceclaimtemplates",
 }
 _STATUS_APART = frozenset({"PersistentVolume", "PersistentVolumeClaim"})
-"""Kinds whose status an API server does not take at their creation."""
+"""Kinds whose status an API server ignores when they are created."""
 
 _AT_ONCE = msgspec.json.encode({"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0})
 _NO_FINALIZERS = msgspec.json.encode({"metadata": {"finalizers": None}})
 _CONTENTS = ("Pod", "PersistentVolumeClaim", "PodGroup", "ResourceClaim", "ResourceClaimTemplate")
-"""Kinds that a namespace of a benchmark holds, besides events."""
+"""Kinds of objects that a benchmark's namespace holds, besides events."""
 
 _EVENTS = "/api/v1/namespaces/{}/events"
 _EMPTYING_SECONDS = 300.0
-"""A collection of many objects takes longer to delete than the answer to one request may take."""
+"""Seconds for one request that deletes a collection: many objects take longer than the usual limit."""
 
 _PATIENCE_SECONDS, _POLL_SECONDS = 3.0, 0.2
-"""A namespace controller writes conditions within moments; without one, nobody ever does."""
+"""Seconds to wait for conditions by a namespace controller, which writes them within moments if there is one."""
 
 
 async def in_parallel(
     work: Callable[[T], Awaitable[None]], items: Iterable[T], posters: int = POSTERS
 ) -> None:
-    """Do ``work`` for all items, ``posters`` at a time; raises what it raises."""
+    """Run ``work`` for all items, ``posters`` at a time; raises the exceptions of ``work``."""
     rest = iter(items)
 
     async def keep_working() -> None:
@@ -70,7 +70,7 @@ async def in_parallel(
 
 
 def path_of(manifest: Manifest) -> str:
-    """Return the path of an object's collection. Raises ``TargetError`` for kinds that the harness does not create."""
+    """Return the path of an object's collection. Raises ``TargetError`` for unsupported kinds."""
     path = PATHS.get(manifest.kind)
     if path is None:
         raise TargetError(
@@ -80,7 +80,7 @@ def path_of(manifest: Manifest) -> str:
 
 
 async def create_object(transport: Transport, manifest: Manifest) -> None:
-    """Create an object, and write its status where that is a request of its own. Raises ``ApiError``."""
+    """Create an object, and write its status if that needs a request of its own. Raises ``ApiError``."""
     path = path_of(manifest)
     await transport.post(path, manifest.raw)
     if manifest.kind in _STATUS_APART:
@@ -91,17 +91,17 @@ async def create_object(transport: Transport, manifest: Manifest) -> None:
 
 
 async def delete_object(transport: Transport, manifest: Manifest) -> None:
-    """Delete an object at once; one that is gone is no error. Raises ``ApiError``."""
+    """Delete an object at once; an object that is gone is no error. Raises ``ApiError``."""
     await _delete(transport, f"{path_of(manifest)}/{manifest.name}")
 
 
 async def delete_pod(transport: Transport, pod: PodName) -> None:
-    """Delete a pod at once; one that is gone is no error. Raises ``ApiError``."""
+    """Delete a pod at once; a pod that is gone is no error. Raises ``ApiError``."""
     await _delete(transport, f"{PATHS['Pod'].format(pod.namespace)}/{pod.name}")
 
 
 async def _delete(transport: Transport, path: str) -> None:
-    """Delete an object; finalizers, which controllers would take away at their leisure, hold it no longer."""
+    """Delete an object and remove its finalizers, which controllers would remove later."""
     try:
         left = json.loads(await transport.delete(path, _AT_ONCE))
         if left.get("metadata", {}).get("deletionTimestamp") and left.get("metadata", {}).get("finalizers"):
@@ -112,7 +112,8 @@ async def _delete(transport: Transport, path: str) -> None:
 
 
 async def remove_namespace(transport: Transport, name: str, at_most: float = 120.0) -> None:
-    """Delete a namespace and wait until it is gone; where no controller does so, empty and finalize it.
+    """Delete a namespace and wait until it is gone; without a controller, empty and finalize it. Raises
+    ``KubeError``, and ``TargetError`` if it is still there after ``at_most`` seconds.
 
     Raises ``KubeError``, and ``TargetError`` if it is still there after ``at_most`` seconds.
     """
@@ -131,7 +132,9 @@ async def remove_namespace(transport: Transport, name: str, at_most: float = 120
 
 
 async def ensure_empty_namespace(transport: Transport, name: str) -> None:
-    """Create a namespace; one that an earlier run has left on its way out is removed first. Raises as above."""
+    """Create a namespace; a former one that is being deleted is removed first. Raises what ``remove_namespace``
+    raises.
+    """
     path = f"{PATHS['Namespace']}/{name}"
     found = await transport.find(path)
     if found is not None and json.loads(found).get("metadata", {}).get("deletionTimestamp"):
@@ -154,7 +157,7 @@ async def _finalize(transport: Transport, name: str, namespace: dict[str, Any]) 
 
 
 async def _empty(transport: Transport, path: str, at_most: float = _EMPTYING_SECONDS) -> None:
-    """Delete all objects of a collection at once; one that the server does not have is empty.
+    """Delete all objects of a collection at once; a collection that the server does not have is empty.
 
     A request that was not answered in time has deleted a part, so it is sent again. Raises ``KubeError``, also if
     none has been answered after ``at_most`` seconds.

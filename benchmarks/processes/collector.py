@@ -1,4 +1,4 @@
-"""A collector of OpenTelemetry's protocol on the loopback interface, which keeps what it is sent."""
+"""Runs a collector of OpenTelemetry's protocol on the loopback interface, which keeps the spans that it receives."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from opentelemetry.proto.collector.trace.v1 import trace_service_pb2_grpc as pb_
 
 
 class Collector(pb_grpc.TraceServiceServicer):
-    """``spans``: service and span, in the order in which they came; ``address`` is what ``--traces`` takes."""
+    """``spans``: service and span, in the order of arrival; ``address``: value for ``--traces``."""
 
     def __init__(self) -> None:
         self.spans: list[tuple[str, Any]] = []
@@ -29,7 +29,7 @@ class Collector(pb_grpc.TraceServiceServicer):
         return pb.ExportTraceServiceResponse()
 
     def list_named(self, name: str) -> list[Any]:
-        """Return the spans of a name."""
+        """Return the spans with a name."""
         return [span for _, span in self.spans if span.name == name]
 
 

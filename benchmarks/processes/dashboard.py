@@ -1,4 +1,4 @@
-"""What the dashboard costs: rounds of both processes with its page open and with none, in turn; and many browsers.
+"""Measures the cost of the dashboard: rounds of both processes with its page open and closed; and many browsers.
 
 The simulated cluster, the solver, the bridge and ``poseidon ui`` run as processes of their own. A browser is played by
 a client that listens for changes and asks for what each view shows, again and again, as the page does.
@@ -42,7 +42,7 @@ _MOST_BYTES = 1 << 28
 
 @dataclass(frozen=True, slots=True)
 class DashboardOptions:
-    """``pairs`` of bursts of ``pods``, each alone on the cluster; ``browsers`` that come at a time in the end."""
+    """``pairs`` of bursts of ``pods``, each alone on the cluster; ``browsers`` that connect at once at the end."""
 
     nodes: int = 10_000
     pods: int = 5_000
@@ -104,7 +104,7 @@ async def _pairs(
     pairs = []
     for number in range(options.pairs):
         progress(f"rounds, pair {number + 1} of {options.pairs}")
-        # Who is first alternates: what else the machine does falls on both alike.
+        # The first of a pair alternates, so that other work of the machine affects both alike.
         if number % 2:
             without = await bursts.seconds()
             async with _browser(page):
@@ -133,7 +133,7 @@ class _Bursts:
         self._last = 0
 
     async def seconds(self) -> float:
-        """Return seconds that the rounds of a burst have taken in all, by the solver's own figures."""
+        """Return the seconds that the rounds of a burst took in all, by the solver's own figures."""
         options = self._options
         load = EndToEndOptions(options.nodes, options.pods, options.classes, seed=options.seed)
         pods = list(pod_objects(load, self._namespace))
@@ -147,7 +147,7 @@ class _Bursts:
         return spent
 
     async def _take_seconds(self) -> float:
-        """Return seconds of the rounds since this was asked last."""
+        """Return the seconds of rounds since the last call."""
         from poseidon.bridge.solver_stream.stream import open_channel
 
         async with open_channel(self._stack.solver_address, _MOST_BYTES, 20.0, None) as channel:
@@ -176,7 +176,7 @@ class _Bursts:
 
 @contextlib.asynccontextmanager
 async def _browser(page: str) -> AsyncIterator[None]:
-    """Provide a client that looks at all views meanwhile."""
+    """Run a client that looks at all views until the context ends."""
     async with aiohttp.ClientSession(page) as session:
         looking = asyncio.create_task(_look(session))
         await asyncio.sleep(_QUIET_SECONDS)
@@ -189,7 +189,7 @@ async def _browser(page: str) -> AsyncIterator[None]:
 
 
 async def _look(session: aiohttp.ClientSession) -> None:
-    """Ask for every view whenever something has changed."""
+    """Request every view whenever something has changed."""
     async with session.get("/api/v1/events", timeout=aiohttp.ClientTimeout(total=None)) as events:
         async for line in events.content:
             if line.startswith(b"data:"):
@@ -199,7 +199,7 @@ async def _look(session: aiohttp.ClientSession) -> None:
 
 
 async def _crowd(page: str, browsers: int) -> dict[str, object]:
-    """Connect many browsers at once; return how many may listen, what the others got, and the seconds."""
+    """Connect many browsers at once; return how many may listen, the status codes of the others, and the seconds."""
     begin = time.monotonic()
     async with aiohttp.ClientSession(page, connector=aiohttp.TCPConnector(limit=0)) as session:
         answers = await asyncio.gather(*(session.get("/api/v1/events") for _ in range(browsers)))

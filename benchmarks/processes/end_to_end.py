@@ -1,4 +1,4 @@
-"""Both processes against an API server: from the creation of pods to their binding, as a watcher sees it."""
+"""Measures both processes against an API server: from the creation of pods to their binding, as a watcher sees it."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ class _EndToEnd:
         counts = await self._solver.wait_for(lambda counts: not counts.assumed)
         figures = self._figures(await read_occupancy(transport), counts.rounds, usage)
         if options.kill != "bridge":
-            # A process that is killed loses what it has not written yet.
+            # A killed process loses the lines that it has not written yet.
             self._progress("waiting for events")
             figures["events"] = await await_scheduled_events(transport, [self._namespace], len(pods))
         return figures
@@ -256,7 +256,7 @@ class _EndToEnd:
 
 
 def _binding_seconds(curve: Sequence[tuple[float, int]]) -> float:
-    """Return the seconds from the last tick without any binding to the last tick."""
+    """Return the seconds from the last moment without any binding to the last moment."""
     begin = max((moment for moment, bound in curve if not bound), default=0.0)
     return curve[-1][0] - begin if curve else 0.0
 
@@ -270,7 +270,7 @@ def node_objects(count: int) -> Iterator[Object]:
 
 
 def pod_objects(options: EndToEndOptions, namespace: str) -> Iterator[Object]:
-    """Yield pods with requests of 50 m .. 1 core and 64 MiB .. 1 GiB, each class with its own, in random order."""
+    """Yield pods with requests of 50 m to 1 core and 64 MiB to 1 GiB, equal within a class, in random order."""
     rng = np.random.default_rng(options.seed)
     cpu = rng.integers(1, 21, options.classes) * 50
     memory = rng.integers(1, 17, options.classes) * 64 * MIB
@@ -279,7 +279,7 @@ def pod_objects(options: EndToEndOptions, namespace: str) -> Iterator[Object]:
         yield {
             "apiVersion": "v1",
             "kind": "Pod",
-            # The label keeps classes apart that happen to draw equal requests.
+            # The label distinguishes classes that happen to draw equal requests.
             "metadata": {
                 "name": f"pod-{index:06d}",
                 "namespace": namespace,

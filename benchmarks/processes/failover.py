@@ -1,7 +1,7 @@
-"""Bridges, solvers and an API server under a steady load, of which one after the other is killed or ended in order.
+"""Kills or ends bridges, solvers and an API server one after another under a steady load.
 
-For each end: how long no pod was bound. At last: whether every pod is bound, none twice, no node overcommitted, and how
-many events there are about a pod.
+Reports for each end how long no pod was bound; finally whether every pod is bound, none twice, no node overcommitted,
+and how many events there are per pod.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ from poseidon.kube.environment import Environment, ReflectorOptions
 _TICK = 0.05
 _COMPETITION = 3
 _SETTLING = 1.0
-"""Seconds between a process's being back and the next end."""
+"""Seconds between the restart of a process and the next end."""
 _API_SERVER = "API server killed"
 _ALONE = ("solver killed", "solver ended", "other solver killed", _API_SERVER)
 _KINDS = ("leader killed", "leader ended", "standby killed", *_ALONE)
 _QUICK = ReflectorOptions(backoff_cap=0.5)
-"""What is measured is soon seen also after an outage."""
+"""Short back-off of the watch, so that bindings are seen soon after an outage."""
 
 
 @dataclass(slots=True)
 class Outage:
-    """One end: of what, and for how many seconds no pod was bound that was created after it."""
+    """An outage: the process that was ended, and the seconds in which no pod created after the end was bound."""
 
     kind: str
     seconds: float
@@ -118,10 +118,10 @@ class _Failover:
             await bridge.start()
         async with following(Environment(transport, reflector=_QUICK), self._tracker):
             load = asyncio.create_task(self._load())
-            tending = asyncio.create_task(self._tend())
+            tending = asyncio.create_task(self._restart_bridges())
             try:
                 await self._wait_until(lambda: self._tracker.bound > 0, "no pod was bound")
-                outages = [await self._end(kind) for kind in self._order()]
+                outages = [await self._end(kind) for kind in self._draw_ends()]
                 self._arriving = False
                 await load  # not cancelled: a pod that is counted has to be created
                 await self._wait_until(lambda: self._tracker.bound == self._tracker.expected, "pods are left")
@@ -132,15 +132,15 @@ class _Failover:
         await asyncio.sleep(_SETTLING)  # events
         return self._figures(outages, await read_occupancy(transport), await self._most_events())
 
-    def _order(self) -> list[str]:
-        """Return kinds, each about as often as the others."""
+    def _draw_ends(self) -> list[str]:
+        """Return the kinds of ends, each about as often as the others, in random order."""
         known = _KINDS if self._options.bridges > 1 else _ALONE
         kinds = [known[index % len(known)] for index in range(self._options.ends)]
         self._random.shuffle(kinds)
         return kinds
 
     async def _load(self) -> None:
-        """Create pods at a steady rate, as long as any are to arrive."""
+        """Create pods at a steady rate until the last end is over."""
         begun, created = time.monotonic(), 0
         there: deque[str] = deque()
         while self._arriving:
@@ -160,7 +160,7 @@ class _Failover:
             await asyncio.sleep(_TICK)
 
     async def _create(self, pod: dict[str, Any]) -> None:
-        """Create a pod, however often that takes."""
+        """Create a pod, with as many attempts as needed."""
         while True:
             try:
                 await self._transport.post(
@@ -176,7 +176,7 @@ class _Failover:
             await asyncio.sleep(_TICK)
 
     async def _delete(self, name: str) -> None:
-        """Delete a pod, however often that takes."""
+        """Delete a pod, with as many attempts as needed."""
         path = f"/api/v1/namespaces/{self._namespace}/pods/{name}"
         while True:
             try:
@@ -190,8 +190,8 @@ class _Failover:
                 return
             await asyncio.sleep(_TICK)
 
-    async def _tend(self) -> None:
-        """Start bridges again that have ended by themselves, as a kubelet does: who loses its Lease ends."""
+    async def _restart_bridges(self) -> None:
+        """Restart bridges that have ended by themselves, as a kubelet does: a bridge that loses its Lease ends."""
         while True:
             await asyncio.sleep(_TICK)
             for bridge in self._bridges:
@@ -202,7 +202,7 @@ class _Failover:
     # --- ends ------------------------------------------------------------------------------------------------
 
     async def _end(self, kind: str) -> Outage:
-        """End a process, wait until pods are bound again, start it anew, and wait until it is ready."""
+        """End a process, wait until pods are bound again, restart the process, and wait until it is ready."""
         await asyncio.sleep(_SETTLING + self._random.random())
         if kind == _API_SERVER:
             return await self._end_api_server(kind)
@@ -227,7 +227,7 @@ class _Failover:
         return outage
 
     async def _end_api_server(self, kind: str) -> Outage:
-        """Kill the API server and start it again; who has lost its Lease meanwhile is back when this returns."""
+        """Kill and restart the API server; bridges that have lost their Lease meanwhile are back when this returns."""
         begun = time.monotonic()
         await self._server.away(self._options.down)
         before = self._tracker.expected

@@ -1,4 +1,4 @@
-"""The processes of a measurement of failover: they are ended, and started anew under the same names and addresses."""
+"""Processes for a measurement of failover: they are ended, and restarted under the same names and addresses."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from benchmarks.judge.control_plane import ControlPlane
 from poseidon.testbed.harness.child import Child
 
 GRACE = 20.0
-"""Seconds for a process to end in order."""
+"""Seconds that a process may take to end in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +27,11 @@ class FailoverOptions:
     nodes: int = 1000
     """Nodes."""
     ends: int = 20
-    """Processes to kill, drawn from ``seed``."""
+    """Number of ends; their kinds are drawn from ``seed``."""
     bridges: int = 2
     """Two bridges that elect a leader, or one without election that must survive everything."""
     down: float = 0.0
-    """Seconds that a killed API server stays away, without its start."""
+    """Seconds that a killed API server stays away, beside its start."""
     rate: int = 50
     """Pods created per second."""
     keep: int = 10_000
@@ -50,7 +50,7 @@ class FailoverOptions:
 
 @dataclass(slots=True)
 class RestartedProcess:
-    """A process that is started anew under the same name, with a log for each of its lives."""
+    """A process that is restarted under the same name, with a log for each of its lives."""
 
     name: str
     module: str
@@ -67,19 +67,19 @@ class RestartedProcess:
         self.child = Child(self.name, self.module, self.arguments, log)
 
     async def start(self) -> None:
-        """Start it, with a log of its own."""
+        """Start the process, with a new log."""
         self.lives += 1
         self._new_child()
         await self.child.start()
 
     def says(self, words: str) -> list[str]:
-        """Return the lines of its present life that hold some words."""
+        """Return the lines of its present log that contain ``words``."""
         log = self.child.log
         return [line for line in log.read_text("utf-8").splitlines() if words in line] if log.exists() else []
 
 
 class SimulatedServer:
-    """A simulated API server that can be killed, with a journal."""
+    """A simulated API server that can be killed; a journal keeps its objects."""
 
     def __init__(self, folder: Path) -> None:
         self.kubeconfig = folder / "kubeconfig"
@@ -103,7 +103,7 @@ class SimulatedServer:
         await self._process.child.stop(GRACE)
 
     async def away(self, seconds: float) -> None:
-        """Kill it, and start it again after a while."""
+        """Kill the server, and restart it after ``seconds``."""
         self._process.child.signal(signal.SIGKILL)
         await self._process.child.wait()
         await asyncio.sleep(seconds)
@@ -115,7 +115,7 @@ class RealServer(ControlPlane):
     """A real API server that can be killed."""
 
     async def away(self, seconds: float) -> None:
-        """Kill it, and start it again after a while."""
+        """Kill the server, and restart it after ``seconds``."""
         await self.kill("kube-apiserver")
         await asyncio.sleep(seconds)
         await self.start_again("kube-apiserver")
@@ -125,7 +125,7 @@ class RealServer(ControlPlane):
 async def run_processes(
     options: FailoverOptions, folder: Path, kubeconfig: Path
 ) -> AsyncIterator[tuple[list[RestartedProcess], list[RestartedProcess]]]:
-    """Provide two solvers at fixed addresses, and bridges that know both and are not started yet."""
+    """Provide two solvers at fixed addresses, and bridges, not started yet, that know both addresses."""
     name = f"failover-{time.time_ns():x}"
     config = folder / "config.yaml"
     election = {

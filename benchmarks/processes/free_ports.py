@@ -1,4 +1,4 @@
-"""Ports on the loopback interface that nothing listens at."""
+"""Finds free ports on the loopback interface."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import socket
 
 
 def free_ports(count: int) -> list[int]:
-    """Return so many ports, all different."""
+    """Return ``count`` different free ports."""
     sockets = [socket.socket() for _ in range(count)]
     try:
         for each in sockets:

@@ -1,4 +1,4 @@
-"""The solver process over gRPC on loopback: first task sent to last delta received."""
+"""Measures the solver process over gRPC on loopback: from the first task sent to the last delta received."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ CLUSTER = "benchmark"
 
 @dataclass(slots=True)
 class GrpcRun:
-    """One run: ``seconds`` from the first task sent to the last delta, ``ingest_seconds`` for the cluster before."""
+    """One run: ``seconds`` from the first task sent to the last delta, ``ingest_seconds`` for the cluster before
+    that.
+    """
 
     seconds: float = 0.0
     ingest_seconds: float = 0.0
@@ -53,10 +55,10 @@ def solver_process(config: Path | None = None, more: Sequence[str] = ()) -> Iter
 
 
 def run_grpc(scenario: Scenario, target: str, number: int, machines: list[Event] | None = None) -> GrpcRun:
-    """Send a scenario to the solver at ``target``, confirm bindings, time its tasks.
+    """Send a scenario to the solver at ``target``, confirm bindings, and time its tasks.
 
-    Each run is the next driver of one cluster, by its ``number``, from 1: its snapshot replaces what the run before has
-    left there, whose memory it uses again, as a run of the core by itself does.
+    Each run, by its ``number`` from 1, is the next driver of one cluster: its snapshot replaces the state of the run
+    before, and reuses its memory, as in runs of the core alone.
     """
     outgoing: queue.SimpleQueue[pb.ClientMessage | None] = queue.SimpleQueue()
     run = GrpcRun()
@@ -103,14 +105,14 @@ def run_grpc(scenario: Scenario, target: str, number: int, machines: list[Event]
 def _send(
     outgoing: queue.SimpleQueue[pb.ClientMessage | None], messages: list[pb.ClientMessage], sequence: int
 ) -> int:
-    """Queue messages; returns the next free sequence number."""
+    """Queue messages; return the next free sequence number."""
     for message in messages:
         outgoing.put(message)
     return sequence + len(messages)
 
 
 def _confirmation(result: pb.RoundResult) -> pb.ClientMessage:
-    """Return all placements of a round, reported as bound."""
+    """Return a report that all placements of a round are bound."""
     reports = [
         pb.BindingReport(task=delta.task, machine=delta.machine, bound=True) for delta in result.deltas
     ]
@@ -118,7 +120,7 @@ def _confirmation(result: pb.RoundResult) -> pb.ClientMessage:
 
 
 def _await_ack(replies: Iterable[pb.ServerMessage], sequence: int) -> None:
-    """Read until every batch up to ``sequence`` has been applied."""
+    """Read until every batch up to ``sequence`` has been acknowledged."""
     for message in replies:
         if message.WhichOneof("body") == "ack" and message.ack.sequence >= sequence:
             return
@@ -126,7 +128,7 @@ def _await_ack(replies: Iterable[pb.ServerMessage], sequence: int) -> None:
 
 @contextmanager
 def _health_checks(channel: grpc.Channel) -> Iterator[list[float]]:
-    """Ask for the solver's health ten times a second meanwhile; yields the seconds that answers took."""
+    """Ask for the solver's health ten times a second until the context ends; yields the list of response times."""
     taken: list[float] = []
     done = threading.Event()
     stub = health_pb2_grpc.HealthStub(channel)

@@ -1,4 +1,4 @@
-"""Where the time of a pod that comes alone goes, from its creation until a watcher sees it bound, by traces."""
+"""Measures by traces how the time of a pod that comes alone is spent, from its creation until it is seen bound."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ class LonePodOptions:
 
 
 class _TimedCluster(SharedCluster):
-    """Notes when the API server has answered the creation of each pod."""
+    """Records when the API server has answered the creation of each pod."""
 
     def __init__(self, kubeconfig: Path) -> None:
         super().__init__(kubeconfig, time.time)
         self.answered: dict[PodName, float] = {}
 
     async def create(self, manifest: Manifest) -> None:
-        """Create an object, and note the time."""
+        """Create an object, and record the time."""
         await super().create(manifest)
         self.answered[PodName(manifest.namespace, manifest.name)] = time.time()
 
@@ -56,7 +56,7 @@ class _TimedCluster(SharedCluster):
 async def measure_lone_pod(
     options: LonePodOptions, arena_options: ArenaOptions, progress: Callable[[str], None]
 ) -> dict[str, Any]:
-    """Let pods arrive one by one; returns what ``-o json`` prints. Raises ``TargetError`` or ``ControlPlaneError``."""
+    """Let pods arrive one by one; return what ``-o json`` prints. Raises ``TargetError`` or ``ControlPlaneError``."""
     folder = Path(tempfile.mkdtemp(prefix="poseidon-lone-"))
     try:
         async with collecting() as collector, open_arena(arena_options, folder) as arena:
@@ -78,7 +78,7 @@ async def measure_lone_pod(
                 runner = Runner(load_workload("steady", params=params), target, progress=progress, pace=0.0)
                 (measured,) = await runner.run()
                 lives = dict(cluster.watch.lives)
-                # Both programs send what they still have before they end.
+                # Both programs send their remaining spans before they end.
                 await stack.stop()
                 parts = _parts(collector, lives, cluster.answered)
     finally:

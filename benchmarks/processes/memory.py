@@ -1,4 +1,4 @@
-"""Whether memory, threads and descriptors of solver and bridge stay flat over thousands of rounds of churn."""
+"""Measures whether memory, threads and descriptors of solver and bridge stay constant over thousands of rounds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmarks.measuring import MeasureOptions, measure_workload
 
 PROCESSES = ("solver", "solver workers", "bridge")
 WARM_UP = 0.2
-"""The first part of the run, in which caches and pools fill, is left out of the comparison."""
+"""Share of the run, at its beginning, that is not compared, as caches and pools fill."""
 
 
 async def measure_memory(
@@ -39,7 +39,7 @@ async def measure_memory(
 
 
 def _find_settled(by_name: Mapping[str, Sequence[int]]) -> dict[str, list[int]]:
-    """Return the most of each kind of process in the first and in the last fifth after the warm-up."""
+    """Return the maximum of each kind of process in the first and in the last fifth after the warm-up."""
     found = {}
     for name in PROCESSES:
         settled = by_name.get(name, ())[int(len(by_name.get(name, ())) * WARM_UP) :]
@@ -50,8 +50,8 @@ def _find_settled(by_name: Mapping[str, Sequence[int]]) -> dict[str, list[int]]:
 
 
 def drift(samples: Sequence[float]) -> float | None:
-    """Return median of the last fifth over that of the first fifth after the warm-up, less 1; None for too
-    few samples.
+    """Return the median of the last fifth divided by that of the first fifth after the warm-up, minus 1; None if
+    there are too few samples.
     """
     settled = samples[int(len(samples) * WARM_UP) :]
     part = len(settled) // 5

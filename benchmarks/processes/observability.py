@@ -1,4 +1,4 @@
-"""What metrics and traces cost: the same run with both and with neither, in turn.
+"""Measures the cost of metrics and traces: the same run with both and with neither, in turn.
 
 With them both programs send traces to a collector on this machine, and their metrics are read once a second. Rounds are
 those of the solver's process over gRPC; end to end is both processes against the simulated cluster.
@@ -65,7 +65,7 @@ def _rounds(options: ObservabilityOptions, url: str, progress: Progress) -> dict
         pairs = []
         for number in range(1, options.pairs + 2):
             progress(f"rounds, pair {number - 1} of {options.pairs}")
-            # Who is first alternates: what else the machine does falls on both alike.
+            # The first of a pair alternates, so that other work of the machine affects both alike.
             if number % 2:
                 pair = run(without, number), run(with_both, number)
             else:
@@ -109,7 +109,7 @@ def _compare(pairs: list[tuple[float, float]]) -> dict[str, object]:
 
 @contextlib.contextmanager
 def _collector() -> Iterator[str]:
-    """Run a collector in a thread of its own; yields its address."""
+    """Run a collector in a thread of its own; yield its address."""
     ready: list[str] = []
     loop = asyncio.new_event_loop()
     stop = asyncio.Event()
@@ -133,7 +133,7 @@ def _collector() -> Iterator[str]:
 
 @contextlib.contextmanager
 def _scraping(ports: list[int]) -> Iterator[None]:
-    """Read the metrics at these ports once a second, from when somebody serves them."""
+    """Read the metrics at these ports once a second, as soon as they are served."""
     done = threading.Event()
 
     def scrape() -> None:

@@ -1,4 +1,6 @@
-"""What a small write costs its client, over plain HTTP and TLS, with the connections for writes and with aiohttp."""
+"""Measures the cost of a small write for its client, over HTTP and TLS, with the connections for writes and with
+aiohttp.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,8 @@ _GRACE_SECONDS = 5.0
 
 
 async def measure_requests(count: int, in_flight: int, runs: int) -> dict[str, Any]:
-    """Return microseconds of this process's processor time per request, the least of ``runs``. Raises ``TargetError``.
+    """Return microseconds of this process's processor time per request, the minimum of ``runs``. Raises
+    ``TargetError``.
 
     ``first`` is the first round of ``in_flight`` requests, each over a new connection.
     """
@@ -74,7 +77,7 @@ async def _measure(
 
 
 async def _time_bindings(post: Post, count: int, in_flight: int) -> float:
-    """Return the seconds of the processor that so many bindings take."""
+    """Return the processor seconds that ``count`` bindings take."""
     indices = iter(range(count))
 
     async def work() -> None:
@@ -109,7 +112,7 @@ async def _full(url: str, tls: ssl.SSLContext | None) -> AsyncIterator[Post]:
 
 
 def _certificate(folder: Path) -> tuple[Path, Path]:
-    """Make a certificate for loopback. Raises ``TargetError`` where openssl is missing."""
+    """Make a certificate for loopback. Raises ``TargetError`` if openssl is missing."""
     openssl = shutil.which("openssl")
     if openssl is None:
         raise TargetError("openssl: no such program; install it, it makes the server's certificate")

@@ -1,4 +1,4 @@
-"""How soon after its binding the event is written that says so."""
+"""Measures how soon after a binding its Scheduled event is written."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from poseidon.kube.client.transport import Transport
 from poseidon.kube.watch.listing import pages
 
 WITHIN_SECONDS = 60.0
-"""Events are to be written by then."""
+"""Seconds within which events should be written."""
 
 _PAGE = 5000
 _POLL_SECONDS = 1.0
 
 
 class Event(KubeStruct, frozen=True):
-    """As much of a core/v1 Event as matters here. ``first_timestamp`` is when the pod was bound."""
+    """The fields of a core/v1 Event that matter here. ``first_timestamp`` is when the pod was bound."""
 
     metadata: ObjectMeta = ObjectMeta()
     reason: str = ""
@@ -28,14 +28,14 @@ class Event(KubeStruct, frozen=True):
 
     @property
     def late(self) -> float:
-        """Seconds from what it tells of until it was written; both are whole seconds."""
+        """Seconds from the binding until the event was written; both times are whole seconds."""
         return (seconds(self.metadata.creation_timestamp) or 0.0) - (seconds(self.first_timestamp) or 0.0)
 
 
 async def await_scheduled_events(
     transport: Transport, namespaces: Collection[str], bound: int
 ) -> dict[str, Any]:
-    """Return how many of the Scheduled events of ``bound`` pods have been written in time, and how late the last was.
+    """Return how many Scheduled events of ``bound`` pods were written in time, and the delay of the last one.
 
     Waits until all are there, but no longer than they may take. Raises ``KubeError``.
     """

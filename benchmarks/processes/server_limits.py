@@ -1,4 +1,4 @@
-"""Limits of the simulated API server, so that it answers no faster than a real one."""
+"""Limits the simulated API server, so that it answers no faster than a real one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ServerLimits:
-    """What the simulated server can take; 0: no limit.
+    """The simulated server's capacity; 0: no limit.
 
     ``binding_rate`` is in writes of any kind per second; a pod costs two, its binding and, behind all bindings, its
     event. ``latency`` is in seconds, on top of the time that a write waits for its turn. Of more than ``in_flight``
@@ -19,7 +19,7 @@ class ServerLimits:
     in_flight: int = 0
 
     def arguments(self) -> tuple[str, ...]:
-        """Return the arguments of the server's command line."""
+        """Return the server's command-line arguments."""
         given = (
             ("--write-rate", self.binding_rate),
             ("--write-latency", self.latency),

@@ -1,4 +1,4 @@
-"""Measures a start: a bridge reads a whole cluster, and passes it to a new solver."""
+"""Measures a start: a bridge reads a whole cluster, and sends it to a new solver."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NAME = "poseidon-bench-start"
 
 @dataclass(frozen=True, slots=True)
 class StartOptions:
-    """A cluster of ``nodes`` and ``pods`` of ``classes``; of the pods ``pending`` wait for a node."""
+    """A cluster of ``nodes`` and ``pods`` of ``classes``; ``pending`` of the pods wait for a node."""
 
     nodes: int = 10_000
     pods: int = 100_000
@@ -42,7 +42,9 @@ class StartOptions:
 
 
 def run_start(options: StartOptions, progress: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
-    """Start, place what waits, restart the solver. Raises ``ChildDiedError``, ``KubeError`` or ``TimeoutError``."""
+    """Start, place the waiting pods, restart the solver. Raises ``ChildDiedError``, ``KubeError`` or
+    ``TimeoutError``.
+    """
     folder = Path(tempfile.mkdtemp(prefix="poseidon-bench-"))
     try:
         return asyncio.run(_run(options, folder, progress))
@@ -77,7 +79,7 @@ async def _run(options: StartOptions, folder: Path, progress: Callable[[str], No
             replay = await _phase(stack, solver, _nothing, is_settled)
     objects = options.nodes + options.pods
     for phase, reader in ((start, "bridge"), (replay, "solver")):
-        # Other processes share the cores: what the reader could do with one of its own.
+        # Other processes share the cores; this is the rate of the reader alone.
         phase["objectsPerSecond"] = round(objects / phase["usage"][reader]["cpuSeconds"])
     return {
         "kind": "start",
@@ -96,7 +98,9 @@ async def _phase(
     begin: Callable[[], Awaitable[None]],
     done: Callable[[pb.ListStateResponse], bool],
 ) -> dict[str, Any]:
-    """Return seconds from ``begin`` until the solver's counts are as wanted, and what processes used meanwhile."""
+    """Return the seconds from ``begin`` until the solver's counts satisfy ``done``, and the processes' use
+    meanwhile.
+    """
     usage = UsageSampler(stack_roots(stack))
     usage.begin()
     begun = time.monotonic()
@@ -112,7 +116,7 @@ async def _nothing() -> None:
 
 
 def _pods(options: StartOptions) -> Iterator[Object]:
-    """Yield pods, all but the last of which run, on the nodes in turn."""
+    """Yield pods on the nodes in turn; the last ones wait."""
     running = options.pods - options.pending
     shape = EndToEndOptions(pods=options.pods, classes=options.classes, seed=options.seed)
     for index, pod in enumerate(pod_objects(shape, "default")):

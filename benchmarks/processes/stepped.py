@@ -1,7 +1,7 @@
-"""The simulated cluster, the bridge's state and the solver in one process and in one simulated time.
+"""Runs the simulated cluster, the bridge's state and the solver in one process and in one simulated time.
 
-Nothing waits here: whoever drives it moves the clock. Objects pass between the parts as they do over HTTP and gRPC,
-encoded by the cluster, decoded by the bridge, told to the solver in the protocol's messages.
+No part waits: the caller moves the clock. Objects pass between the parts in the same form as over HTTP and gRPC:
+encoded by the cluster, decoded by the bridge, sent to the solver as the protocol's messages.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _HISTORY = 200_000
 
 
 class SteppedCluster:
-    """Moves through simulated time, from ``start`` (seconds since the epoch), by ``advance``."""
+    """A cluster in simulated time, which ``advance`` moves on from ``start`` (seconds since the epoch)."""
 
     def __init__(self, configuration: Document, reports: ReportOptions, *, start: float, seed: int) -> None:
         self.now = start
@@ -68,7 +68,7 @@ class SteppedCluster:
         self._nodes, self._pods, self._reports = (Follower(store.collection(name)) for name in names)
 
     def advance(self, seconds: float) -> None:
-        """Let time pass, and everything happen that is due: reports, rounds, bindings, pods that start to run."""
+        """Advance the time, and do all work that is due: reports, rounds, bindings, starts of pods."""
         self.now += seconds
         self._koordlets.advance(self.now)
         self.schedule()
@@ -76,7 +76,7 @@ class SteppedCluster:
         self.use.refresh()
 
     def schedule(self) -> None:
-        """Tell the solver what there is, and run rounds until nothing can be placed."""
+        """Send the cluster's state to the solver, and run rounds until no further pod can be placed."""
         self._look()
         self._scheduler.apply(self.state.take_events())
         while self._scheduler.has_work():
@@ -91,13 +91,13 @@ class SteppedCluster:
             self._scheduler.apply(self.state.take_events())
 
     def _look(self) -> None:
-        """Let the bridge see what has changed in the cluster."""
+        """Pass changes in the cluster to the bridge."""
         self.state.nodes_changed(_changes(self._nodes, Node))
         self.state.pods_changed(_changes(self._pods, Pod))
         self._metrics.take_changes(_changes(self._reports, NodeMetric))
 
     def _bind(self) -> int:
-        """Carry out the bindings that the bridge asks for; returns how many."""
+        """Carry out the bindings that the bridge requests; return their number."""
         wanted = [action for action in self.state.take_actions() if isinstance(action, Bind)]
         for action in wanted:
             pod = action.pod

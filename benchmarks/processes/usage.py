@@ -1,4 +1,4 @@
-"""Processor time, memory, threads and descriptors of the processes of a run."""
+"""Measures processor time, memory, threads and descriptors of the processes of a run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import psutil
 from poseidon.testbed.harness.stack import Stack
 
 Roots: TypeAlias = Callable[[], Mapping[str, int]]
-"""Tells process ids by name."""
+"""A function that returns process ids by name."""
 
 
 class _Figures(NamedTuple):
@@ -32,7 +32,7 @@ class UsageSampler:
     """
 
     def __init__(self, roots: Roots) -> None:
-        """``roots``: the processes as they are now, by name; their children count as workers."""
+        """Prepare a sampler. ``roots``: returns the present processes by name; their children count as workers."""
         self._roots = roots
         self._peak: dict[str, int] = {}
         self._before: dict[int, float] = {}
@@ -40,14 +40,14 @@ class UsageSampler:
         self._counts: dict[str, dict[str, list[int]]] = {"threads": {}, "descriptors": {}}
 
     def begin(self) -> None:
-        """Measure from here on."""
+        """Start measuring."""
         self._series.clear()
         for counted in self._counts.values():
             counted.clear()
         self._before = {each.pid: each.seconds for each in self._read()}
 
     def sample(self) -> None:
-        """Note how much memory is used now."""
+        """Record the present use of memory."""
         used: Counter[str] = Counter()
         counts = {kind: Counter[str]() for kind in self._counts}
         for each in self._read():
@@ -86,7 +86,7 @@ class UsageSampler:
         }
 
     def totals(self) -> dict[str, float]:
-        """Return the processor seconds of each kind of process since its start, of those that run now."""
+        """Return the processor seconds of each kind of process since its start, for running processes."""
         seconds: defaultdict[str, float] = defaultdict(float)
         for each in self._read():
             seconds[each.name] += each.seconds
@@ -100,7 +100,7 @@ class UsageSampler:
 
 
 def stack_roots(stack: Stack) -> Roots:
-    """Return what tells the process ids of a stack's programs that run."""
+    """Return a function that returns the process ids of a stack's running programs."""
 
     def roots() -> dict[str, int]:
         children = {"cluster": stack.cluster, "solver": stack.solver, "bridge": stack.bridge}

@@ -1,1 +1,1 @@
-"""How good placements are, beside what other ways of placing reach."""
+"""Measures how good placements are, compared with other ways to place."""

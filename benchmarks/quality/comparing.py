@@ -1,4 +1,4 @@
-"""One round of a workload, placed by the core and by every comparator, on the same snapshot."""
+"""Places one round of a workload by the core and by every comparator, on the same snapshot."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def comparators() -> dict[str, Comparator]:
 
 
 class LargestRound:
-    """Keeps the snapshot of the round that placed most, and how long the whole round took."""
+    """Keeps the snapshot of the round with most placements, and the duration of that round."""
 
     def __init__(self) -> None:
         self.snapshot: Snapshot | None = None
@@ -38,7 +38,7 @@ class LargestRound:
         self.seconds = 0.0
 
     def __call__(self, opened: OpenRound, placement: Placement, seconds: float) -> None:
-        """Take one round."""
+        """Compare a round with the largest so far."""
         count = int(placement.assignments.count.sum())
         if opened.snapshot is not None and (
             self.placement is None or count > int(self.placement.assignments.count.sum())
@@ -90,7 +90,7 @@ async def compare(
 
 
 def _relate(results: list[dict[str, Any]]) -> None:
-    """Return how many times faster the core is than each, and how much each placement costs beside the
+    """Return how many times faster the core is than each comparator, and each placement's cost relative to the
     core's.
     """
     ours = results[0]

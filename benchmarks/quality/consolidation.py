@@ -1,7 +1,7 @@
-"""Which machines could be emptied, beside a search of prefixes: random clusters, equal numbers of moves.
+"""Compares the machines that the core empties with a search of prefixes: random clusters, equal numbers of moves.
 
-The comparator sorts machines by what their disruption costs and looks for the longest prefix that can be emptied, as
-Karpenter's consolidation of several nodes does; whether machines can be emptied both ask the same trials.
+The comparator sorts machines by disruption cost and searches the longest prefix that can be emptied, as Karpenter's
+multi-node consolidation does. Both use the same trials of whether machines can be emptied.
 """
 
 from __future__ import annotations
@@ -25,14 +25,16 @@ Amounts = tuple[int, int]
 
 @dataclass(frozen=True)
 class Running:
-    """Machines with CPU and memory, and what each task takes; ``pools``: tasks stay in that of their machine."""
+    """Machines with CPU and memory, and the requests of each task; with ``pools``, tasks stay in that of their
+    machine.
+    """
 
     machines: Mapping[str, Amounts]
     tasks: Mapping[str, tuple[str, Amounts]]
     pools: Mapping[str, str] = field(default_factory=dict)
 
     def events(self) -> list[Event]:
-        """Return what tells a scheduler of them."""
+        """Return the events that describe the cluster to a scheduler."""
         made: list[Event] = [
             MachineUpserted(
                 Machine(
@@ -62,7 +64,7 @@ class Running:
         return [uid for uid, (where, _) in self.tasks.items() if where == machine]
 
     def holds(self, moves: Mapping[str, str], without: Sequence[str]) -> bool:
-        """Return whether the moves overcommit nothing, and leave nothing behind on machines that go."""
+        """Return whether the moves overcommit no machine, and leave no task on the emptied ones."""
         left = {name: list(amounts) for name, amounts in self.machines.items()}
         for uid, (machine, amounts) in self.tasks.items():
             target = moves.get(uid, machine)
@@ -76,7 +78,7 @@ class Running:
 def random_cluster(
     random: Random, machines: int, *, fill: float, most: int = 1000, pools: int = 0
 ) -> Running:
-    """Return machines of a few sizes, each filled by itself to about a share, with at most so many tasks.
+    """Return machines of a few sizes, each filled to about a share of its own, with at most ``most`` tasks.
 
     With ``pools`` each machine is in one of these, whose share is drawn between 0.2 and 1.
     """
@@ -102,22 +104,21 @@ def random_cluster(
 
 
 def trials_of(running: Running) -> Trials:
-    """Return what tries moves in a cluster."""
+    """Return the trials of moves for a cluster."""
     scheduler = Scheduler(configuration=CoreConfiguration(), solver=OrToolsSolver(), clock=lambda: 0.0)
     return Trials(scheduler, running.events())
 
 
 def search(running: Running, tries: int = 1000, budget: int = UNLIMITED) -> Consolidation:
-    """Return what is found here."""
+    """Return the machines that the core's search empties."""
     trials = trials_of(running)
     return consolidate(trials, list(trials.machines), tries=tries, budget=budget)
 
 
 def by_prefix(running: Running, lifetimes: Mapping[str, float]) -> tuple[str, ...]:
-    """Return what is found by trying prefixes of the machines, in order of what their disruption costs.
+    """Return the machines emptied by a search of prefixes, in order of disruption cost.
 
-    So does Karpenter: the cost is that of the pods, here one each, times the share of the machine's lifetime that is
-    left.
+    As in Karpenter, this cost is that of the pods, here 1 each, times the remaining share of the machine's lifetime.
     """
     trials = trials_of(running)
     ordered = sorted(

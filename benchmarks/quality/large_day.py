@@ -1,4 +1,4 @@
-"""A simulated day of a large cluster, several times: time, memory, and whether all reports are the same bytes."""
+"""Simulates a day of a large cluster several times: time, memory, and whether all reports are equal byte by byte."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ KINDS = [
         "duration": {"mean": "4h"},
     },
 ]  # fmt: skip
-"""What runs: 160,000 tasks at 90 % of 12,500 nodes."""
+"""Kinds of work: 160,000 tasks at 90 % of 12,500 nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +44,15 @@ class DayOptions:
     nodes: int = 12_500
     """Nodes of 32 cores."""
     load: float = 0.9
-    """Work, as a part of the nodes' CPU."""
+    """Work, as a share of the nodes' CPU."""
     hours: float = 24.0
-    """Hours that are simulated."""
+    """Number of simulated hours."""
     runs: int = 2
-    """Times that the same day is run, each in a process of its own."""
+    """Number of runs of the same day, each in a process of its own."""
 
 
 def measure_day(options: DayOptions, *, progress: Callable[[str], None]) -> Report:
-    """Run the day as often as asked by the command ``poseidon simulate``.
+    """Run the day ``runs`` times by the command ``poseidon simulate``. Raises ``RuntimeError`` if the command fails.
 
     Raises ``RuntimeError`` where the command fails.
     """
@@ -79,7 +79,7 @@ def _describe_day(options: DayOptions) -> dict[str, Any]:
 
 
 def _run(scenario: Path, output: Path) -> dict[str, Any]:
-    """Return one run's figures, and the digest of all in its report that is the same in every run."""
+    """Return one run's figures, and the digest of its report without the parts that differ between runs."""
     command = [sys.executable, "-m", "poseidon", "simulate", str(scenario), "-o", "json"]
     with output.open("wb") as file:
         child = subprocess.Popen(command, stdout=file)
@@ -102,7 +102,7 @@ def _run(scenario: Path, output: Path) -> dict[str, Any]:
 
 
 def day_sheets(report: Report) -> list[Sheet]:
-    """Return a row per run, and whether their reports are equal."""
+    """Return a table with a row per run, and whether their reports are equal."""
     options, runs = report["options"], report["runs"]
     rows = [
         [

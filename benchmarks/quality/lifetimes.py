@@ -1,4 +1,4 @@
-"""How many nodes stay empty, simulated: with the overlay ``lifetimes``, without it, and with run times that are wrong.
+"""Simulates how many nodes stay empty with the overlay ``lifetimes``, without it, and with wrong run times.
 
 The work is that of the guide to simulations (examples/16-simulate): services of a lognormal run time, exponential batch
 jobs, and training jobs of four workers.
@@ -28,9 +28,9 @@ FILLING = {
     "kind": "SchedulerConfiguration",
     "policy": {"name": "most_allocated"},
 }
-"""Without the overlay."""
+"""Configuration without the overlay."""
 WARM = 1 / 3
-"""Part of the time that is not counted: at the beginning all that would be running comes at once."""
+"""Share of the time that is not counted: at the beginning, all running work arrives at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,19 +38,19 @@ class LifetimesOptions:
     """What is run."""
 
     loads: tuple[float, ...] = (0.5, 0.6, 0.7, 0.8)
-    """Work, as a part of the nodes' CPU."""
+    """Work, as shares of the nodes' CPU."""
     seeds: int = 2
-    """Draws of the work for each load."""
+    """Number of draws of the work for each load."""
     nodes: int = 120
     """Nodes of 32 cores."""
     days: float = 3.0
-    """Days that are simulated."""
+    """Number of simulated days."""
     weight: int = 10
-    """Of the overlay; the policy has 1."""
+    """Weight of the overlay; the policy has 1."""
 
 
 def measure_lifetimes(options: LifetimesOptions, *, progress: Callable[[str], None]) -> dict[str, object]:
-    """Let the same work come to a cluster three times."""
+    """Run the same work on a cluster in three ways."""
     runs = []
     overlay = {"costModels": [{"name": "lifetimes", "weight": options.weight}]}
     ways: dict[str, tuple[dict[str, Any], str]] = {
@@ -73,7 +73,7 @@ def measure_lifetimes(options: LifetimesOptions, *, progress: Callable[[str], No
 def _measure_empty(
     options: LifetimesOptions, configuration: dict[str, Any], told: str, load: float, seed: int
 ) -> float:
-    """Return the part of the nodes on which nothing runs, as a mean over time."""
+    """Return the share of nodes without running tasks, as a mean over time."""
     document = yaml.safe_load(EXAMPLE.read_text(encoding="utf-8"))
     (pool,) = document["cluster"]["pools"]
     pool["count"] = options.nodes
@@ -91,7 +91,7 @@ def _measure_empty(
 
 
 def lifetimes_sheets(report: Report) -> list[Sheet]:
-    """Return by load the percent of nodes that are empty, and how many points more or less that is than without."""
+    """Return tables of the percent of empty nodes by load, and the difference to the run without overlay."""
     rows = []
     for load in dict.fromkeys(run["load"] for run in report["runs"]):
         runs = [run for run in report["runs"] if run["load"] == load]

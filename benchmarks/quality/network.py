@@ -1,4 +1,4 @@
-"""What joint placement of applications is worth, and how fast it is.
+"""Measures how good and how fast the joint placement of applications is.
 
 * *quality*: random applications, each on a half-full cluster of its own. The total network cost of one round, against
   the NetworkOverhead plugin pod by pod in each of the proposal's six orders, with the same base policy and weights;
@@ -88,7 +88,9 @@ def measure_network(options: NetworkOptions, *, progress: Callable[[str], None])
 
 @dataclass(frozen=True, slots=True)
 class Contest:
-    """Total network cost of one application: joint, and pod by pod per order; pods that found no place in each."""
+    """Total network costs of one application: joint, and pod by pod per order; and the number of unplaced pods in
+    each.
+    """
 
     joint: int
     joint_pending: int
@@ -97,7 +99,7 @@ class Contest:
 
     @property
     def cheapest(self) -> int:
-        """The cheapest of the orders that place as many pods as any."""
+        """The cost of the cheapest of the orders that place the most pods."""
         fewest = min(self.pending.values())
         return min(cost for name, cost in self.by_order.items() if self.pending[name] == fewest)
 
@@ -114,9 +116,7 @@ def _contest(site: Site, application: Application, weight: int) -> Contest:
 def place_jointly(
     site: Site, application: Application, weight: int, solver: Solver | None = None, **args: Any
 ) -> Int64:
-    """Return machine of each pod after rounds of the core, as `place_pod_by_pod` returns them; ``args`` of
-    the overlay.
-    """
+    """Return the machine of each pod after rounds of the core, as `place_pod_by_pod` does; ``args`` of the overlay."""
     scheduler = Scheduler(
         configuration=CoreConfiguration(
             overlays=(WeightedModel(load_model("network_overhead", args), weight),)
@@ -137,9 +137,7 @@ def place_jointly(
 
 
 def _quality(contests: list[Contest]) -> dict[str, object]:
-    """Return figures over all contests; shares are of the comparator's cost, those that cost nothing either
-    way left out.
-    """
+    """Return figures over all contests; shares of the comparator's cost, without contests in which both cost 0."""
     against_best = [each.joint / each.cheapest for each in contests if each.cheapest]
     against_default = [each.joint / each.by_order[KAHN_SORT] for each in contests if each.by_order[KAHN_SORT]]
     return {
@@ -159,7 +157,7 @@ def _quality(contests: list[Contest]) -> dict[str, object]:
 
 
 def _strict(rng: np.random.Generator, weight: int) -> dict[str, float]:
-    """Return one application whose limit most pairs of regions, and some of zones, exceed."""
+    """Return the result for an application with a limit that most pairs of regions, and some of zones, exceed."""
     site, application = random_site(rng), random_application(rng, limit=int(rng.integers(2, 30)))
     machine = place_jointly(site, application, weight, strictMaxNetworkCost=True)
     return {
@@ -171,7 +169,7 @@ def _strict(rng: np.random.Generator, weight: int) -> dict[str, float]:
 
 
 def _narrow(rng: np.random.Generator, weight: int) -> dict[str, float]:
-    """Return one application on links that bear few of its pairs."""
+    """Return the result for an application on links that carry only a few of its pairs."""
     site = random_site(rng, capacity=1_000 * int(rng.integers(5, 200)))
     application = random_application(rng, bandwidth=1_000)
     machine = place_jointly(site, application, weight, enforceBandwidth=True)
@@ -193,7 +191,7 @@ def _sum_runs(runs: list[dict[str, float]]) -> dict[str, float]:
 
 
 def _throughput(options: NetworkOptions) -> dict[str, object]:
-    """Return whole rounds of the core; the first run warms up."""
+    """Return the figures of whole rounds of the core; the first run warms up."""
     application = boutique()
     positions = {name: at for at, name in enumerate(ALGORITHMS[KAHN_SORT](application.graph()), 1)}
     cluster = large_site_events(options.nodes)

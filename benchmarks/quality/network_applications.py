@@ -1,4 +1,4 @@
-"""Random applications on random clusters of regions and zones, as data and as events of the core."""
+"""Makes random applications on random clusters of regions and zones, as data and as events for the core."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Application:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Machines in zones: ``region``, ``zone``: int64[M]; ``used``: int64[M, 3] of pods, cpu and memory.
+    """A cluster of M machines in R regions with Z zones.
 
     ``zone_cost``: int64[Z, Z] within a region, ``region_cost``: int64[R, R]. ``capacity``: of each link, 0: no limit.
     """
@@ -67,7 +67,7 @@ class Site:
 
     @property
     def free(self) -> Int64:
-        """int64[M, 3]: what is left of each machine."""
+        """int64[M, 3]: free amounts of each machine."""
         return np.array([PODS, CPU, MEMORY]) - self.used
 
     def get_zone_costs(self) -> Int64:
@@ -101,7 +101,7 @@ def random_site(rng: np.random.Generator, *, capacity: int = 0) -> Site:
 
 
 def random_application(rng: np.random.Generator, *, limit: int = 10_000, bandwidth: int = 0) -> Application:
-    """Return 5 to 40 workloads with 1 to 5 replicas; each but the first has one to three that depend on it."""
+    """Return 5 to 40 workloads with 1 to 5 replicas; one to three others depend on each but the first."""
     count = int(rng.integers(5, 41))
     edges = {
         (int(parent), child)
@@ -126,7 +126,7 @@ def _symmetric(matrix: Int64) -> Int64:
 
 
 def site_events(site: Site) -> list[Event]:
-    """Return machines with what runs on them, and their NetworkTopology."""
+    """Return the events of the machines with their running tasks, and their NetworkTopology."""
     events: list[Event] = []
     for row in range(len(site.zone)):
         labels = {
@@ -191,7 +191,7 @@ def application_events(
 
 
 def boutique() -> Application:
-    """Return Online Boutique as the proposal draws it: eleven workloads of one pod each."""
+    """Return Online Boutique as in the proposal: eleven workloads of one pod each."""
     edges = [(1, child) for child in (2, 3, 4, 6, 8, 9, 10)]
     edges += [(2, 11), *((8, child) for child in (2, 3, 4, 5, 6, 7)), (9, 3)]
     return Application(

@@ -1,4 +1,4 @@
-"""How many tasks the core places of those that can be placed, summed over many small instances with too much work."""
+"""Compares the tasks that the core places with the most that can be placed, over many small overloaded instances."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ def measure_optimum(
 
 
 def first_fit(problem: PlacementProblem, queue: Int64) -> Assignments:
-    """Return tasks of the classes in ``queue``, each on the first machine that takes it: what happens without
-    any thought.
+    """Return the number of tasks placed in the order of ``queue``, each on the first machine with room: the
+    baseline.
     """
     residual = Residual(problem)
     classes, machines = [], []
@@ -95,7 +95,7 @@ def first_fit(problem: PlacementProblem, queue: Int64) -> Assignments:
 
 
 def size_of(problem: PlacementProblem) -> Float64:
-    """Return size of a task of each class: its shares of all room, summed over the resources: float64[C]."""
+    """Return float64[C]: size of a task of each class, the sum of its shares of all capacity over the resources."""
     room = np.maximum(problem.free, 0).sum(axis=0).astype(np.float64)
     shares = np.divide(problem.requests, room, out=np.zeros(problem.requests.shape), where=room > 0)
     return shares.sum(axis=1)[problem.shape]

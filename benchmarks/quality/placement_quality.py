@@ -1,4 +1,4 @@
-"""How good a placement is, beside how fast it was found: what it costs, how many machines it uses, how evenly."""
+"""Measures how good a placement is: its cost, how many machines it uses, and how evenly."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ RESOURCES = ("cpu", "memory")
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """``utilisation``: share of all that machines offer that is taken, the mean over cpu and memory.
+    """``utilisation``: taken share of what all machines offer, mean over cpu and memory. ``imbalance``: standard
+    deviation of that share over machines. ``fullest``: the largest share of any resource.
 
     ``imbalance``: standard deviation of that share over machines. ``fullest``: the largest share of any resource.
     """
@@ -35,7 +36,7 @@ class Quality:
 
 
 def cluster_quality(states: Iterable[MachineState]) -> Quality:
-    """Return the figures of a whole cluster, with everything that runs on it."""
+    """Return the figures of a whole cluster, with all running tasks."""
     listed = list(states)
     offered = np.array([[state.allocatable.get(name, 0) for name in RESOURCES] for state in listed])
     free = np.array([[state.free.get(name, 0) for name in RESOURCES] for state in listed])
@@ -54,7 +55,7 @@ def _quality(offered: Float64, taken: Float64, used: int) -> Quality:
 
 @dataclass(frozen=True, slots=True)
 class PlacementQuality:
-    """Of one placement of one problem; costs are in units. ``cost`` counts what stays unplaced, ``placed_cost`` not.
+    """Figures of a placement; costs are in units.
 
     ``machines_used``: machines that got a task. ``imbalance``: standard deviation over machines of the tasks they got.
     """
@@ -72,7 +73,9 @@ class PlacementQuality:
 
 
 def placement_quality(problem: PlacementProblem, placed: Assignments) -> PlacementQuality:
-    """Judge a placement by the core's own definition of cost; raises ``ValueError`` if it overfills a machine."""
+    """Return the figures of a placement by the core's definition of cost; raises ``ValueError`` if it overfills a
+    machine.
+    """
     check_fits(problem, placed)
     on_machine = np.bincount(placed.machine, weights=placed.count, minlength=problem.machines)
     count = int(placed.count.sum())
@@ -87,7 +90,7 @@ def placement_quality(problem: PlacementProblem, placed: Assignments) -> Placeme
 
 
 def check_fits(problem: PlacementProblem, placed: Assignments) -> None:
-    """Raise ``ValueError`` if a placement goes where it may not, or asks for more than there is."""
+    """Raise ``ValueError`` if a placement uses forbidden machines or overfills one."""
     shapes = problem.shape[placed.cls]
     if not problem.feasible[shapes, placed.machine].all():
         raise ValueError("a task is on a machine that it may not use")
@@ -101,7 +104,7 @@ def check_fits(problem: PlacementProblem, placed: Assignments) -> None:
 
 
 class CostObserver:
-    """Adds up ``placement_cost`` over the rounds of a measurement; an ``Observer`` of the algorithm's target."""
+    """Sums up ``placement_cost`` over the rounds of a measurement; an ``Observer`` of the algorithm's target."""
 
     def __init__(self) -> None:
         self.cost = 0
@@ -109,7 +112,7 @@ class CostObserver:
         """The problem of the round that placed most, its placement and its seconds."""
 
     def __call__(self, opened: OpenRound, placement: Placement, seconds: float) -> None:
-        """Take one round."""
+        """Add the cost of one round."""
         if opened.snapshot is None:
             return
         problem = opened.snapshot.problem

@@ -1,4 +1,4 @@
-"""Hot machines relieved, beside evictions as the descheduler makes them: who stays hot, after how many moves."""
+"""Compares moves off hot machines with evictions by the descheduler: hot machines that remain, and number of moves."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ REQUESTS = (500, 1_000, 2_000, 4_000)
 
 @dataclass(frozen=True, slots=True)
 class ReliefOptions:
-    """``hot`` and ``low``: percent of use. Machines are filled with requests to ``fill`` of what they offer."""
+    """``hot`` and ``low``: percent of use. Requests fill machines to ``fill`` of what they offer."""
 
     machines: int = 100
     seeds: int = 20
@@ -33,9 +33,7 @@ class ReliefOptions:
 
 
 def draw_crowded(random: Random, options: ReliefOptions) -> dict[str, RunningPod]:
-    """Return pods that were placed by requests; most use between a fifth and all of their requests, some up to 2.5
-    times as much.
-    """
+    """Return pods placed by requests; most use a fifth to all of their requests, some up to 2.5 times as much."""
     pods: dict[str, RunningPod] = {}
     for index in range(options.machines):
         left = int(CPU * options.fill * random.uniform(0.7, 1.3))
@@ -47,7 +45,7 @@ def draw_crowded(random: Random, options: ReliefOptions) -> dict[str, RunningPod
 
 
 def measure_relief(options: ReliefOptions, *, progress: Callable[[str], None]) -> dict[str, object]:
-    """Relieve clusters of as many seeds in both ways."""
+    """Relieve a cluster per seed in both ways."""
     clusters = []
     for seed in range(options.seeds):
         progress(f"cluster {seed + 1} of {options.seeds}")

@@ -1,7 +1,7 @@
-"""Moves that lower costs: a round of everything beside a network with a node per task, and beside CP-SAT.
+"""Compares moves that lower costs, found in a round of all tasks, with a network per task and with CP-SAT.
 
-The cluster has been placed by the scheduler in ten rounds. Since then a part of the machines has become of another kind
-than tasks prefer, and tasks have come and gone: that is what moves can mend.
+The cluster has been placed by the scheduler in ten rounds. Since then some machines have changed to
+kinds that tasks do not prefer, and tasks have come and gone; moves can repair that.
 """
 
 from __future__ import annotations
@@ -49,15 +49,15 @@ class Drifted:
     """A cluster that was placed well and has changed since."""
 
     machines: int = 12_500
-    """Machines."""
+    """Number of machines."""
     tasks: int = 150_000
-    """Tasks."""
+    """Number of tasks."""
     classes: int = 1_500
-    """Classes of tasks."""
+    """Number of classes of tasks."""
     changed: float = 0.05
-    """Share of machines that are of another kind now."""
+    """Share of machines whose kind has changed."""
     left: float = 0.1
-    """Share of tasks that are others now."""
+    """Share of tasks that have been replaced by others."""
     sizes: bool = False
     """Whether tasks differ in size; else each takes one slot of its machine."""
     seed: int = 1
@@ -65,7 +65,7 @@ class Drifted:
 
 
 def build_drifted(scenario: Drifted) -> tuple[Scheduler, list[str]]:
-    """Place the cluster, let it drift, and return its scheduler and the uids of all tasks that run."""
+    """Place the cluster, let it drift, and return its scheduler and the uids of all running tasks."""
     rng = np.random.default_rng(scenario.seed)
     scheduler = Scheduler(configuration=CoreConfiguration(), solver=OrToolsSolver(), clock=lambda: 0.0)
     scheduler.apply([_machine(index, rng) for index in range(scenario.machines)])
@@ -93,7 +93,7 @@ def _machine(index: int, rng: np.random.Generator) -> Event:
 
 
 def _class(number: int, scenario: Drifted, rng: np.random.Generator) -> TaskClass:
-    """Return costs by which tasks of a class prefer machines of three kinds, more or less."""
+    """Return a class with different preferences for machines of three kinds."""
     preferred = tuple(
         PreferredTerm(
             int(rng.integers(10, 100)), NodeSelectorTerm((Requirement("kind", "In", (f"kind-{kind}",)),))
@@ -111,7 +111,7 @@ def _class(number: int, scenario: Drifted, rng: np.random.Generator) -> TaskClas
 
 
 def _arrive(scheduler: Scheduler, running: dict[str, int], classes: Any, prefix: str) -> None:
-    """Let tasks come and be bound."""
+    """Submit tasks, place and bind them."""
     uids: dict[int, list[str]] = {}
     for index, number in enumerate(classes.tolist()):
         uids.setdefault(number, []).append(f"{prefix}-{index}")
@@ -136,11 +136,11 @@ class ReschedulingOptions:
     runs: int = 3
     """Runs of each measurement, alternating."""
     small: int = 3
-    """Small clusters that CP-SAT solves, too."""
+    """Number of small clusters that CP-SAT solves as well."""
     seconds: float = 600.0
     """Seconds for each search of CP-SAT, 0 for none."""
     beside: int = 24
-    """Pairs of rounds, alone and beside a plan."""
+    """Pairs of rounds, alone and beside a process that plans moves."""
     seed: int = 1
     """Seed of the draws."""
 
@@ -148,7 +148,7 @@ class ReschedulingOptions:
 def measure_rescheduling(
     options: ReschedulingOptions, *, progress: Callable[[str], None]
 ) -> dict[str, object]:
-    """Measure a round of everything, its frontier and the networks per task; then small clusters beside CP-SAT."""
+    """Measure a round of all tasks, its frontier, and the networks per task; then small clusters beside CP-SAT."""
     progress("placing the cluster")
     scheduler, uids = build_drifted(
         Drifted(options.machines, options.tasks, options.classes, seed=options.seed)
@@ -216,7 +216,7 @@ def _frontier(problem: MoveProblem) -> dict[str, object]:
 
 
 def _compare_with_cp_sat(seed: int, seconds: float, progress: Callable[[str], None]) -> dict[str, float]:
-    """Return 300 machines, 2,000 tasks of all sizes, of which 3 % may move."""
+    """Return the comparison on 300 machines with 2,000 tasks of all sizes, of which 3 % may move."""
     progress(f"CP-SAT: cluster {seed + 1}")
     scheduler, uids = build_drifted(Drifted(300, 2_000, 60, sizes=True, seed=seed + 1))
     most = len(uids) * 3 // 100

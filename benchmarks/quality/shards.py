@@ -1,7 +1,7 @@
-"""What is lost where several solvers share a cluster: nodes and tasks are dealt to them by hashes of their names.
+"""Measures the loss if several solvers share a cluster: nodes and tasks are assigned by hashes of their names.
 
-Each solver sees its own nodes and tasks alone. What it cannot place goes on to the next one, until all have been asked.
-Costs are those that rounds state for what they place, summed up, beside those of one solver for all.
+Each solver sees its own nodes and tasks alone. Tasks that it cannot place go to the next solver, until all have been
+asked. Costs are the sum of the placements' costs that rounds state, relative to those of one solver for all tasks.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from firmament.core.scheduler import Scheduler
 from firmament.solvers.ortools_solver import OrToolsSolver
 
 LEAST_FREE = 0.05
-"""Machines have this part of a shape to all of it, evenly, each resource by itself."""
+"""Least free share of a machine; free shares are drawn uniformly from there to 1, for each resource."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +36,17 @@ class ShardsOptions:
     nodes: int = 100_000
     """Machines."""
     loads: tuple[float, ...] = (0.2,)
-    """CPU that tasks ask for, as a part of what the machines have."""
+    """Requested CPU, as shares of the machines' CPU."""
     shards: tuple[int, ...] = (2, 4, 8, 16)
-    """Numbers of solvers, beside one."""
+    """Numbers of solvers, compared with one."""
     classes: int = 100
     """Kinds of tasks."""
     seed: int = 1
-    """Of all that is drawn."""
+    """Seed of all draws."""
 
 
 class _Work:
-    """Machines, classes and tasks: ``kind``: int64[T], the class of each task."""
+    """Machines, classes and tasks: ``kind``: int64[T], class of each task."""
 
     def __init__(self, options: ShardsOptions, load: float) -> None:
         random = np.random.default_rng(options.seed)
@@ -78,12 +78,12 @@ class _Work:
 
 
 def _hash(name: str) -> int:
-    """Return a number of a name; crc32 alone depends too evenly on digits at the end."""
+    """Return a hash of a name; crc32 alone is too regular for names that end in digits."""
     return crc32(f"{crc32(name.encode())}".encode()) >> 4
 
 
 class _Shard:
-    """One solver and its machines."""
+    """A solver and its machines."""
 
     def __init__(self, work: _Work, machines: Sequence[Machine]) -> None:
         self.cost = self.placed = 0
@@ -97,7 +97,7 @@ class _Shard:
         self._scheduler.apply([*(MachineUpserted(machine) for machine in machines), *work.classes])
 
     def place(self, tasks: Int64) -> Int64:
-        """Place tasks in rounds; returns those that stay without a machine, which it forgets."""
+        """Place tasks in rounds; return the tasks without a machine, which the solver forgets."""
         kinds = self._work.kind[tasks]
         for number in np.unique(kinds).tolist():
             uids = [f"task-{task}" for task in tasks[kinds == number].tolist()]
@@ -122,7 +122,7 @@ class _Shard:
 
 
 def measure_shards(options: ShardsOptions, *, progress: Callable[[str], None]) -> Report:
-    """Let the same tasks be placed by one solver, and by several."""
+    """Place the same tasks by one solver, and by several."""
     runs = []
     for load in options.loads:
         work = _Work(options, load)
@@ -133,7 +133,7 @@ def measure_shards(options: ShardsOptions, *, progress: Callable[[str], None]) -
 
 
 def _place(work: _Work, count: int) -> dict[str, Any]:
-    """Place all tasks by so many solvers; returns their sums, and the processor seconds of the slowest."""
+    """Place all tasks by ``count`` solvers; return sums, and the processor seconds of the slowest."""
     machines, tasks = work.deal(count)
     shards, seconds = [], [0.0] * count
     for number in range(count):
@@ -161,9 +161,9 @@ def _place(work: _Work, count: int) -> dict[str, Any]:
 
 
 def find_losses(report: Report) -> dict[float, dict[int, float]]:
-    """Return by load and number of solvers how much more their placements cost than those of one, in percent.
+    """Return in percent, by load and number of solvers, how much more placements cost than with one solver.
 
-    Only where all have placed as many.
+    Only where all numbers of solvers have placed equally many tasks.
     """
     found: dict[float, dict[int, float]] = {}
     for run in report["runs"]:
@@ -174,7 +174,7 @@ def find_losses(report: Report) -> dict[float, dict[int, float]]:
 
 
 def shards_sheets(report: Report) -> list[Sheet]:
-    """Return a row per load and number of solvers."""
+    """Return a table with a row per load and number of solvers."""
     losses = find_losses(report)
     rows = []
     for run in report["runs"]:

@@ -1,4 +1,5 @@
-"""Whether placements obey the rules of their pods, read from the manifests alone: no figure may hide a broken rule.
+"""Checks by the manifests alone whether placements obey the rules of their pods, so that no figure hides a broken
+rule.
 
 Looks at the end of a run, one rule after another: node selectors and required node affinity, zones of bound volumes,
 required pod affinity and anti-affinity, and DoNotSchedule spread. It shares no code with the scheduler. Terms with
@@ -38,7 +39,7 @@ class _Check:
             metadata = each["metadata"]
             match each["kind"]:
                 case "Node":
-                    # The name joins the labels, to be matched by matchFields.
+                    # The name is added to the labels, so that matchFields can be checked in the same way.
                     self.labels[metadata["name"]] = {**_labels(each), "": metadata["name"]}
                 case "Pod":
                     self.pods[f"{metadata['namespace']}/{metadata['name']}"] = each
@@ -63,11 +64,11 @@ class _Check:
         if not all(self._reachable(pod, volume, node) for volume in spec.get("volumes", ())):
             yield "volume"
         for term in _list_required(affinity, "podAffinity"):
-            others, anywhere, own = self._others(pod, term, node)
+            others, anywhere, own = self._find_others(pod, term, node)
             if not others and not (own and not anywhere):
                 yield "affinity"
         for term in _list_required(affinity, "podAntiAffinity"):
-            others, _, _ = self._others(pod, term, node)
+            others, _, _ = self._find_others(pod, term, node)
             if others and term["topologyKey"] in node:
                 yield "anti-affinity"
         for constraint in spec.get("topologySpreadConstraints", ()):
@@ -93,9 +94,9 @@ class _Check:
         affinity = self._volumes[name]["spec"].get("nodeAffinity")
         return affinity is None or _any_term(affinity["required"], node)
 
-    def _others(self, pod: Object, term: Object, node: Labels) -> tuple[int, int, bool]:
-        """Return other pods that a term selects in the node's domain, anywhere, and whether it selects the
-        pod itself.
+    def _find_others(self, pod: Object, term: Object, node: Labels) -> tuple[int, int, bool]:
+        """Return other pods that a term selects, in the node's domain and anywhere, and whether it selects the pod
+        itself.
         """
         counts = self._domain_counts(pod, term)
         own = _matches(term.get("labelSelector", {}), _labels(pod))
@@ -137,7 +138,7 @@ class _Check:
         return self._counts[text]
 
     def _candidates(self, selector: Object) -> Iterable[tuple[str, str]]:
-        """Return groups of pods that may match: those with one of the labels asked for, or all."""
+        """Return groups of pods that may match: pods with one of the required labels, or all pods."""
         for pair in selector.get("matchLabels", {}).items():
             return self._groups_with[pair]
         return self._groups

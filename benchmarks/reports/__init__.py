@@ -1,1 +1,1 @@
-"""Results as tables, pages and plots."""
+"""Shows results as tables, pages and plots."""

@@ -1,4 +1,4 @@
-"""What saved results allow to be drawn, as charts that a page and matplotlib both draw."""
+"""Makes charts of saved results, which a page and matplotlib both draw."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from poseidon.ui.report import BarChart, Chart, LineChart, Section, StackChart
 _PERCENT = [float(each) for each in range(101)]
 
 Part = tuple[dict[str, Any], dict[str, Any]]
-"""A result of a workload, and one of what was measured for it."""
+"""A result of a workload, and one of its measured parts."""
 
 
 def sections(reports: Sequence[Report]) -> dict[str, Section]:
-    """Return by name what can be drawn; nothing for what the results say nothing about."""
+    """Return the charts by name, without those for which there are no results."""
     parts = [
         (result, part)
         for report in reports
@@ -44,7 +44,7 @@ def sections(reports: Sequence[Report]) -> dict[str, Section]:
 
 
 def _arrivals(reports: Sequence[Report]) -> Chart | None:
-    """Draw two lines per scheduler: what half and nearly all pods wait for their node at each rate."""
+    """Return charts with two lines per scheduler: median and 99th percentile of pods' waits at each rate."""
     lines: dict[str, dict[float, float]] = defaultdict(dict)
     for result in (
         each for report in reports if report["kind"] == "head-to-head" for each in report["results"]
@@ -60,7 +60,7 @@ def _arrivals(reports: Sequence[Report]) -> Chart | None:
 
 
 def _losses(reports: Sequence[Report]) -> Chart | None:
-    """Draw a line per size of a cluster and load."""
+    """Return a chart with a line per cluster size and load."""
     lines = {
         f"{report['options']['nodes']:,} nodes, {100 * load:.0f} % load": losses
         for report in reports
@@ -73,7 +73,7 @@ def _losses(reports: Sequence[Report]) -> Chart | None:
 
 
 def _throughput(parts: Sequence[Part]) -> Chart | None:
-    """Draw a line per workload, stage and number of pods that was measured at two sizes at least."""
+    """Return a chart with a line per workload, stage and number of pods that was measured at two sizes at least."""
     lines: dict[str, dict[int, float]] = defaultdict(dict)
     for result, part in parts:
         nodes = result["params"].get("nodes")
@@ -88,7 +88,7 @@ def _throughput(parts: Sequence[Part]) -> Chart | None:
 
 
 def _latency(parts: Sequence[Part]) -> Chart | None:
-    """Draw the latencies of what arrived over time or was bound end to end."""
+    """Return charts of the latencies of pods that arrived over time or were bound end to end."""
     series: dict[str, list[float]] = {}
     for result, part in parts:
         curve = part.get("latencyCurve") or []
@@ -100,7 +100,7 @@ def _latency(parts: Sequence[Part]) -> Chart | None:
 
 
 def _stages(parts: Sequence[Part]) -> Chart | None:
-    """Draw the shares of the stages, in the core alone."""
+    """Return a chart of the shares of the stages, in the core alone."""
     items = [
         (
             f"{result['workload']}, {result['params'].get('nodes', 0):,} nodes, {part['bound']:,} pods",

@@ -1,4 +1,4 @@
-"""Tables of what the core does with plain tasks: throughput, policies, workloads, comparison, optimum, growth, sizes.
+"""Tables of the core with plain tasks: throughput, policies, workloads, comparison, optimum, growth, sizes.
 
 Each function takes a saved report of its kind and returns the tables of it.
 """
@@ -129,7 +129,7 @@ def comparison_sheets(report: Report) -> list[Sheet]:
 
 
 def optimum_sheets(report: Report) -> list[Sheet]:
-    """Return tasks placed, by whom."""
+    """Return a table of the tasks that each solver placed."""
     rows = [
         ("CP-SAT", number(report["optimum"]), "100 %"),
         ("this scheduler", number(report["placed"]), f"{report['share']:.1%}"),
@@ -163,12 +163,12 @@ def growth_sheets(report: Report) -> list[Sheet]:
 
 
 def growth_memory_headings(report: Report) -> list[str]:
-    """Return headings of what ``growth_memory`` returns."""
+    """Return the headings for the cells that ``growth_memory`` returns."""
     return [f"{process}, MiB (exponent)" for process in report.get("memoryMiB", {}).get("base", {})]
 
 
 def growth_memory(report: Report, name: str) -> list[str]:
-    """Return what each process takes at a size, with the exponent of the last step; nothing if it was not measured."""
+    """Return the memory of each process at a size, with the exponent of the last step; nothing if not measured."""
     exponents = report.get("memoryExponents", {}).get(name, {})
     used = report.get("memoryMiB", {}).get(name, {})
     return [
@@ -206,7 +206,7 @@ def hostile_sheets(report: Report) -> list[Sheet]:
 
 
 def sweep_sheets(report: Report) -> list[Sheet]:
-    """Return a table per series: a line per size, with what time per task is beside that of the size before."""
+    """Return a table per series: a row per size, with time per task relative to the size before."""
     sheets = []
     for result in report["results"]:
         rows = [

@@ -1,4 +1,4 @@
-"""Tables of both schedulers in turn with a real API server: bursts, arrivals, and what the processes use."""
+"""Tables of several schedulers with a real API server: bursts, arrivals, and the processes' use."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from benchmarks.reports.sheets import NOTHING, Report, Sheet, number
 OURS, KUBE, CLIENT = "poseidon", "kube-scheduler", "bindings only"
 STEADY = "steady"
 _PROGRAMS = {OURS: ("solver", "solver workers", "bridge"), KUBE: ("kube-scheduler",), CLIENT: ("client",)}
-"""The processes of each scheduler. What else runs belongs to the cluster, or is the client that creates pods."""
+"""Processes of each scheduler. Other processes belong to the cluster, or to the client that creates pods."""
 
 _MILLI = 1000.0
 
 Runs = list[dict[str, Any]]
 Cell = Callable[[Runs], str]
 Found = dict[tuple[str, str], Runs]
-"""Parts by their name and their scheduler, one per run."""
+"""Measured parts by name and scheduler, one per run."""
 
 
 def head_to_head_sheets(report: Report) -> list[Sheet]:
-    """Return a table of bursts, one of arrivals, one of the start and one of memory, as far as there are figures."""
+    """Return tables of bursts, arrivals, starts and memory, as far as there are figures."""
     results = report["results"]
     sizes = [(each["sizes"]["nodes"], each["sizes"]["pods"], each["sizes"]["seconds"]) for each in results]
     sheets: list[Sheet] = []
@@ -131,7 +131,7 @@ def _per_hundred(runs: Runs) -> str:
 
 
 def _broken(found: Found) -> list[str]:
-    """Return what a reader must know about a row: pods that wait, nodes that hold more than they have."""
+    """Return remarks on a row: pods that wait, overcommitted nodes."""
     notes = []
     for (name, who), runs in found.items():
         waiting = max(run["waiting"] for run in runs)
@@ -144,7 +144,7 @@ def _broken(found: Found) -> list[str]:
 
 
 def _process_sheet(results: Sequence[dict[str, Any]], nodes: int) -> Iterator[Sheet]:
-    """Yield the start and the memory of every process: the most that was seen in any run."""
+    """Yield tables of start and memory of every process: the maximum over runs."""
     rows: dict[tuple[str, str], list[float]] = {}
     for result in results:
         started = result.get("startCpuSeconds", {})

@@ -1,4 +1,4 @@
-"""Tables of what cost models and groups of tasks cost and reach: load, bursts, gangs, preemption, network, NUMA, trees.
+"""Tables of cost models and groups of tasks: load, bursts, gangs, preemption, network, NUMA, trees.
 
 Each function takes a saved report of its kind and returns the tables of it.
 """
@@ -22,11 +22,11 @@ _BURST_COLUMNS = {
     "/ by requests": ("against_requests", "{:.2f}"),
     "/ default": ("against_default", "{:.2f}"),
 }
-"""Heading: the figure below it, and its format."""
+"""Columns: heading, name of the figure, and its format."""
 
 
 def load_sheets(report: Report) -> list[Sheet]:
-    """Return what the overlay adds to a round, and what a stream of reports costs."""
+    """Return tables of what the overlay adds to a round, and of the cost of a stream of reports."""
     overlay, stream = report["overlay"], report["stream"]
     rows = [
         _pair(
@@ -54,7 +54,7 @@ def _pair(name: str, without: float, with_: float, ratio: float) -> list[str]:
 
 
 def burst_sheets(report: Report) -> list[Sheet]:
-    """Return one line per burst: what is really used, as median / worst of its runs."""
+    """Return a table with a row per burst: true use, as median / worst over its runs."""
     size = report["bursts"][0]["burst"]
     caption = (
         f"{size['pods']:,} pods on {size['nodes']:,} nodes, metrics {size['lag']:.0f} s late, threshold "
@@ -74,7 +74,7 @@ def _both(values: dict[str, float] | None, form: str) -> str:
 
 
 def gangs_sheets(report: Report) -> list[Sheet]:
-    """Return a line for the cluster with room for all gangs, and one for that with room for some."""
+    """Return a table with a row for the cluster with room for all gangs, and one for that with room for some."""
     size = report["options"]
     parts = {"room for all": report["room_for_all"], f"room for {size['room']:,}": report["room_for_some"]}
     rows = [
@@ -96,7 +96,7 @@ def gangs_sheets(report: Report) -> list[Sheet]:
 
 
 def queues_sheets(report: Report) -> list[Sheet]:
-    """Return a line for each shape, and the ratio of rounds beside quotas to rounds without."""
+    """Return a row for each shape, and the ratio of rounds with quotas to rounds without."""
     shapes = {name: part for name, part in report.items() if isinstance(part, dict) and "waiting" in part}
     rows = [
         [name, number(part["seconds"], 3), *(number(part[each]) for each in ("placed", "victims", "waiting"))]
@@ -112,7 +112,9 @@ def queues_sheets(report: Report) -> list[Sheet]:
 
 
 def consolidation_sheets(report: Report) -> list[Sheet]:
-    """Return sums over all clusters, and in how many of them fewer machines were found than by prefixes."""
+    """Return sums over all clusters, and in how many of them the core found fewer machines than the search of
+    prefixes.
+    """
     size, clusters = report["options"], report["clusters"]
 
     def total(figure: str) -> float:
@@ -141,7 +143,7 @@ def consolidation_sheets(report: Report) -> list[Sheet]:
 
 
 def relief_sheets(report: Report) -> list[Sheet]:
-    """Return hot machines before and after, beside evictions by LowNodeUtilization."""
+    """Return hot machines before and after, compared with evictions by LowNodeUtilization."""
     size, clusters = report["options"], report["clusters"]
 
     def total(figure: str) -> float:
@@ -158,7 +160,7 @@ def relief_sheets(report: Report) -> list[Sheet]:
 
 
 def rescheduling_sheets(report: Report) -> list[Sheet]:
-    """Return a round of everything beside networks per task; its frontier; small clusters beside CP-SAT."""
+    """Return tables of a round of all tasks and networks per task, its frontier, and small clusters beside CP-SAT."""
     size, rounds = report["options"], report["rounds"]
 
     def median(*figures: str) -> float:
@@ -216,7 +218,7 @@ def rescheduling_sheets(report: Report) -> list[Sheet]:
 
 
 def preemption_sheets(report: Report) -> list[Sheet]:
-    """Return a line per kind of victims; what preemption costs where nobody can be evicted."""
+    """Return a row per kind of victims, and the cost of preemption without victims."""
     size = report["options"]
     rows = [
         [
@@ -237,7 +239,7 @@ def preemption_sheets(report: Report) -> list[Sheet]:
 
 
 def network_sheets(report: Report) -> list[Sheet]:
-    """Return costs beside those of placing pod by pod, limits that must hold, and speed if that was measured."""
+    """Return costs relative to placing pod by pod, limits that must hold, and speed if measured."""
     quality, strict, links = report["quality"], report["strict"], report["links"]
     against = Sheet(
         f"{quality['applications']:,} random applications, weight {report['options']['weight']}, "
@@ -285,7 +287,7 @@ def _network_speed(speed: Report) -> Sheet:
 
 
 def numa_sheets(report: Report) -> list[Sheet]:
-    """Return rounds with and without the overlay; what it costs where no zones are known."""
+    """Return rounds with and without the overlay, and its cost where no zones are known."""
     zones, size, ratio = report["zones"], report["scenario"], report["no_records"]["ratio"]
     rows = [
         [
@@ -307,7 +309,7 @@ def numa_sheets(report: Report) -> list[Sheet]:
 
 
 def topology_sheets(report: Report) -> list[Sheet]:
-    """Return the solver by rules and trees, a line per case; then whole rounds."""
+    """Return the solver's time by rules and trees, a row per case; then whole rounds."""
     cases = [
         [
             each["name"],

@@ -1,4 +1,4 @@
-"""Saved results as pictures; needs matplotlib, which the extra ``bench`` installs."""
+"""Draws saved results as pictures; needs matplotlib, which the extra ``bench`` installs."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class PlottingUnavailableError(Exception):
 
 
 def draw_all(reports: Sequence[dict[str, Any]], folder: Path, kind: str = "svg") -> list[Path]:
-    """Draw what the results allow into ``folder``; returns the files. Raises ``PlottingUnavailableError``."""
+    """Draw all charts that the results allow into ``folder``; return the files. Raises ``PlottingUnavailableError``."""
     try:
         import matplotlib as mpl
 
         mpl.use("Agg")
-        # Equal results give equal files.
+        # Makes equal results give equal files.
         mpl.rcParams["svg.hashsalt"] = "benchmarks"
         import matplotlib.pyplot as plt
     except ImportError:
@@ -82,7 +82,9 @@ def _bars(axes: Axes, chart: BarChart) -> None:
 
 
 def _write_numbers_plainly(axis: Axis) -> None:
-    """Write 20 and 2,000 at a logarithmic axis, and not powers of ten; between powers at 2 and 5 times them alone."""
+    """Label a logarithmic axis with 20 and 2,000 instead of powers of ten; between powers only at 2 and 5 times
+    them.
+    """
     from matplotlib.ticker import FuncFormatter, LogLocator
 
     axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))

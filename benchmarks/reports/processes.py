@@ -1,4 +1,4 @@
-"""Tables of what whole processes do: end to end, starts, memory, small requests, verdicts on their placements.
+"""Tables of whole processes: end to end, starts, memory, small requests, verdicts on their placements.
 
 Each function takes a saved report of its kind and returns the tables of it.
 """
@@ -86,7 +86,7 @@ def hostile_sheets(report: Report) -> list[Sheet]:
 
 
 def _sum_used(processor: Mapping[str, float], process: str) -> float:
-    """Return the seconds of the processor of a process and its workers."""
+    """Return the processor seconds of a process and its workers."""
     return sum(seconds for kind, seconds in processor.items() if kind.partition(" ")[0] == process)
 
 
@@ -130,7 +130,7 @@ def observability_sheets(report: Report) -> list[Sheet]:
 
 
 def dashboard_sheets(report: Report) -> list[Sheet]:
-    """Return seconds of a burst's rounds without and with the page, and what became of many browsers."""
+    """Return seconds of a burst's rounds with and without the page, and the results of many browsers."""
     size, crowd = report["options"], report["browsers"]
     rows = [
         [
@@ -188,7 +188,7 @@ def requests_sheets(report: Report) -> list[Sheet]:
 
 
 def judge_sheets(report: Report) -> list[Sheet]:
-    """Return what a real kube-scheduler says of placements and of pods left pending."""
+    """Return a real kube-scheduler's verdict on placements and on pods left pending."""
     rows = [
         ["bindings judged", number(report["bindings"])],
         ["pending pods judged", number(report["pending"])],
@@ -205,7 +205,7 @@ def judge_sheets(report: Report) -> list[Sheet]:
 
 
 def _share(part: Report) -> str:
-    """Return a share and what it is of."""
+    """Return a share, and the number that it is a share of."""
     if part["share"] is None:
         return NOTHING
     return f"{part['share']:.2%} of {part['compared']:,}"

@@ -1,4 +1,4 @@
-"""Saved results as Markdown, for documents: tables of every kind of result, and the machine they were seen on."""
+"""Renders saved results as Markdown, for documents: tables of every kind of result, and the machine they are from."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from poseidon.ui.report import PageReport, Section, Table, report_page
 
 
 class ResultError(ValueError):
-    """A file that is no result of this harness: names the file and what is wrong."""
+    """A file that is no result of this harness; the text names the file and the fault."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of result: its heading, and what makes tables of one."""
+    """A kind of result: its heading, and the function that makes its tables."""
 
     title: str
     sheets: Callable[[Report], list[Sheet]]
@@ -80,7 +80,7 @@ KINDS: dict[str, Kind] = {
 
 
 def load_results(paths: Iterable[Path]) -> list[Report]:
-    """Read result files, and all ``*.json`` of folders, in order of name. Raises ``ResultError``."""
+    """Return results from files, and from all ``*.json`` of folders, sorted by name. Raises ``ResultError``."""
     files: list[Path] = []
     for path in paths:
         files.extend(sorted(path.glob("*.json")) if path.is_dir() else [path])
@@ -100,7 +100,7 @@ def load_results(paths: Iterable[Path]) -> list[Report]:
 
 
 def render(reports: Sequence[Report]) -> str:
-    """Return markdown for results of known kinds; for the others see ``unknown``. Raises ``ResultError``."""
+    """Return Markdown for results of known kinds; see ``unknown`` for others. Raises ``ResultError``."""
     sections = []
     for name, kind in KINDS.items():
         found = _merge([report for report in reports if report["kind"] == name])
@@ -110,7 +110,7 @@ def render(reports: Sequence[Report]) -> str:
 
 
 def as_page(reports: Sequence[Report]) -> str:
-    """Return a web page of pictures and tables, which needs no other file. Raises ``ResultError``."""
+    """Return a self-contained web page of pictures and tables. Raises ``ResultError``."""
     shown = [*sections(reports).values()]
     for name, kind in KINDS.items():
         for each in _merge([report for report in reports if report["kind"] == name]):
@@ -127,7 +127,7 @@ def _section(title: str, sheet: Sheet, machine: str) -> Section:
 
 
 def unknown(reports: Iterable[Report]) -> list[str]:
-    """Return one line for each result of a kind that has no table."""
+    """Return one line for each result of a kind without tables."""
     return [
         f"{report['file']}: results of kind {report['kind']!r} are not known; use the version that saved it"
         for report in reports
@@ -136,9 +136,7 @@ def unknown(reports: Iterable[Report]) -> list[str]:
 
 
 def _merge(reports: Sequence[Report]) -> list[Report]:
-    """Return reports of one kind; those that consist of a list of results are put together if they share a
-    machine.
-    """
+    """Return one report per kind and machine: reports that are lists of results are joined."""
     merged: list[Report] = []
     for report in reports:
         same = next((each for each in merged if each["environment"] == report["environment"]), None)
@@ -151,7 +149,7 @@ def _merge(reports: Sequence[Report]) -> list[Report]:
 
 
 def _write(report: Report, kind: Kind) -> str:
-    """Return the tables, and below them the machine."""
+    """Return the tables, followed by the machine."""
     with _complete(report):
         return f"{markdown(kind.sheets(report))}\n\n{_machine(report)}"
 
@@ -167,7 +165,7 @@ def _machine(report: Report) -> str:
 
 @contextmanager
 def _complete(report: Report) -> Iterator[None]:
-    """Raise ``ResultError`` where a result lacks what its kind has."""
+    """Raise ``ResultError`` if a result lacks a field that its kind needs."""
     try:
         yield
     except KeyError as error:

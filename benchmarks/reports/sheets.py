@@ -1,4 +1,4 @@
-"""Tables of results, written once and shown twice: in a terminal, and as Markdown."""
+"""Tables of results, which are shown in a terminal or as Markdown."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from rich.markup import escape
 from rich.table import Table
 
 Report = dict[str, Any]
-"""What a command measured, as its JSON says it."""
+"""A measured report, as parsed JSON."""
 
 NOTHING = "-"
-"""What stands in a cell for which there is no figure."""
+"""Text of a cell without a figure."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """One table. Its first column is text, the others are figures; ``notes`` are sentences below it."""
+    """A table. Its first column is text, the others are figures; ``notes`` are sentences below it."""
 
     caption: str
     headings: Sequence[str]
@@ -28,7 +28,7 @@ class Sheet:
 
 
 def print_sheets(sheets: Iterable[Sheet], console: Console) -> None:
-    """Show tables in a terminal."""
+    """Print tables in a terminal."""
     for sheet in sheets:
         table = Table(title=escape(sheet.caption) or None)
         for number, heading in enumerate(sheet.headings):
@@ -41,7 +41,7 @@ def print_sheets(sheets: Iterable[Sheet], console: Console) -> None:
 
 
 def markdown(sheets: Iterable[Sheet]) -> str:
-    """Return tables as Markdown, each between its caption and its notes."""
+    """Return tables as Markdown, each with its caption above and its notes below."""
     blocks = []
     for sheet in sheets:
         if sheet.caption:
@@ -53,9 +53,7 @@ def markdown(sheets: Iterable[Sheet]) -> str:
 
 
 def markdown_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table whose first column is text and whose others are figures; a bar in a cell does not end
-    it.
-    """
+    """Return a table whose first column is text and whose others are figures; bars in cells are escaped."""
     lines = [_line(headings), "|---|" + "---:|" * (len(headings) - 1)]
     return "\n".join([*lines, *map(_line, rows)])
 
@@ -65,5 +63,5 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def number(value: float | None, digits: int = 0) -> str:
-    """Return a figure with its thousands apart, ``NOTHING`` for None."""
+    """Return a figure with separated thousands, ``NOTHING`` for None."""
     return NOTHING if value is None else f"{value:,.{digits}f}"

@@ -1,4 +1,4 @@
-"""Results as tables for people."""
+"""Prints results as tables for people."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ def print_workloads(report: dict[str, Any], console: Console) -> None:
                 _format_broken(part.get("brokenRules")),
             )
     console.print(table)
-    for line in _shares_of_bindings_only(report["results"]):
+    for line in _iter_shares(report["results"]):
         console.print(line, highlight=False)
     print_environment(report["environment"], console)
 
 
-def _shares_of_bindings_only(results: list[dict[str, Any]]) -> Iterator[str]:
-    """Yield lines per part that was also bound by a client that does nothing else: the n-th run of each is a pair."""
+def _iter_shares(results: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield lines per part that a binding-only client has bound as well: the n-th runs of both are a pair."""
     best = {
         (str(result["workload"]), str(result["params"]), part["name"]): part
         for result in results
@@ -88,7 +88,7 @@ def _shares_of_bindings_only(results: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def compute_paired_shares(rates: Sequence[float | None], others: Sequence[float | None]) -> list[float]:
-    """Return what share each of ``rates`` is of its counterpart among ``others``, sorted; None is left out."""
+    """Return for each of ``rates`` its share of its counterpart among ``others``, sorted; None is left out."""
     return sorted(
         rate / other for rate, other in zip(rates, others, strict=True) if rate is not None and other
     )
@@ -202,7 +202,7 @@ def print_memory(report: dict[str, Any], console: Console) -> None:
 
 
 def print_environment(machine: dict[str, Any], console: Console) -> None:
-    """Return where it was measured, in a line."""
+    """Print in one line on which machine the results were measured."""
     console.print(
         f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gib']} GiB, Python {machine['python']}, "
         f"OR-Tools {machine['packages']['ortools']}"

@@ -1,4 +1,4 @@
-"""The table of what trees of groups cost."""
+"""The table of rounds with trees of groups."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from benchmarks.reports.sheets import Report, Sheet, number
 
 
 def trees_sheets(report: Report) -> list[Sheet]:
-    """Return a line for each shape."""
+    """Return a table with a row for each shape."""
     size = report["options"]
     rows = [
         [

@@ -1,1 +1,1 @@
-"""Whole rounds of the core by themselves: how long they take, by what is in them."""
+"""Measures whole rounds of the core alone, by their content."""

@@ -1,8 +1,8 @@
-"""What the solver alone would take: the networks of a round, recorded on their way to it and solved as they are.
+"""Measures the solver alone: records the networks of a round, and solves them from nothing.
 
 A round hands its solver less than its networks: costs relative to expected prices, and after the first solve only the
-part that has to change. ``FlowProblem.stated`` says which network that stands for. Solving those, from nothing and at
-their true costs, is what a user of the solver would do who had been handed the same columns.
+part that has to change. ``FlowProblem.stated`` is the full network behind it. Solving these networks from nothing,
+at their true costs, is what any user of the solver would have to do with the same columns.
 """
 
 from __future__ import annotations
@@ -14,13 +14,15 @@ from firmament.solvers.base import FlowProblem, FlowSolution, Solver
 
 
 class RecordingSolver:
-    """Solves by another solver; remembers which networks it was about, and the processor time that it took.
+    """Solves by another solver, and records the networks that it was asked for and its processor time.
 
-    A network that is solved twice, in one form and then in another, counts once.
+    A network that is solved twice, in two forms, counts once.
     """
 
     def __init__(self, solver: Solver, timer: Callable[[], float] = time.process_time) -> None:
-        """``timer``: seconds; those of the processor by default, so that other work on the machine spoils no ratio."""
+        """Wrap a solver. ``timer``: seconds; by default processor time, so that other work of the machine spoils no
+        ratio.
+        """
         self._solver = solver
         self._timer = timer
         self._networks: list[FlowProblem] = []
@@ -38,7 +40,7 @@ class RecordingSolver:
             self._seconds += self._timer() - begin
 
     def take_networks(self) -> tuple[list[FlowProblem], float]:
-        """Return networks and seconds since the last call, in order of their first solve."""
+        """Return the networks and seconds since the last call, in order of their first solve."""
         taken = self._networks, self._seconds
         self._networks, self._seconds = [], 0.0
         return taken
@@ -47,7 +49,9 @@ class RecordingSolver:
 def bare_seconds(
     networks: Iterable[FlowProblem], solver: Solver, timer: Callable[[], float] = time.process_time
 ) -> float:
-    """Return seconds of ``solver`` for all of ``networks``, each solved from nothing; raises what it raises."""
+    """Return the seconds of ``solver`` for all ``networks``, each solved from nothing; raises what the solver
+    raises.
+    """
     begin = timer()
     for network in networks:
         solver.solve(network)

@@ -1,4 +1,4 @@
-"""Rounds for tasks that wait, alone and beside another process that plans moves of everything that runs, in turn.
+"""Measures rounds of waiting tasks in turn alone and beside a process that plans moves of all running tasks.
 
 ``python -m benchmarks.rounds.beside MACHINES TASKS CLASSES`` is that process: it says when it is ready, and then plans
 for ever.
@@ -26,7 +26,7 @@ _PAUSE = 0.05
 
 
 def measure_beside(machines: int, tasks: int, classes: int, pairs: int) -> dict[str, float]:
-    """Return medians of seconds of a round of 500 tasks, and of the ratio of each pair."""
+    """Return the median seconds of a round of 500 tasks, and the median ratio of pairs."""
     scheduler, _ = build_drifted(Drifted(machines, tasks, classes))
     words = [sys.executable, "-m", "benchmarks.rounds.beside", str(machines), str(tasks), str(classes)]
     with subprocess.Popen(words, stdout=subprocess.PIPE) as planner:
@@ -55,7 +55,7 @@ def measure_beside(machines: int, tasks: int, classes: int, pairs: int) -> dict[
 
 
 def _round(scheduler: Scheduler, number: int, classes: int) -> float:
-    """Return seconds of a round for tasks that come; they are gone afterwards."""
+    """Return the seconds of a round for new tasks, which are removed afterwards."""
     rng = np.random.default_rng(number)
     coming = rng.integers(1, classes + 1, _WAITING).tolist()
     scheduler.apply([TasksSubmitted(cls, (f"r{number}-{index}",)) for index, cls in enumerate(coming)])

@@ -1,4 +1,4 @@
-"""Whole rounds beside those of an earlier commit, in alternation: small steps that each stay within a bar add up.
+"""Compares whole rounds with those of an earlier commit, in alternation: small losses add up unseen otherwise.
 
 Both trees run in processes of their own, which live as long as a scenario; they use the same interpreter and packages.
 The earlier tree is a worktree of git. What is compared is processor seconds. Each release adds a file of results
@@ -25,7 +25,7 @@ from benchmarks.reports.sheets import Report, Sheet, number
 ROOT = Path(__file__).resolve().parents[2]
 
 BASE = "b583532b"
-"""The commit that rounds are compared with: the fastest for plain tasks when the record began."""
+"""Commit that rounds are compared with: the fastest for plain tasks when the record began."""
 
 ROUND = """
 import json, sys, time
@@ -53,11 +53,11 @@ for _ in sys.stdin:
         plain.solve(network)
     print(json.dumps([run.processor_seconds, time.process_time() - begin, run.placed]), flush=True)
 """
-"""What each tree runs: a round per line that it reads. It names only what trees have had for long."""
+"""Program that each tree runs: one round per line of input. It uses only names that old trees have as well."""
 
 
 class DriftError(Exception):
-    """The earlier tree cannot be had, or does not run; one line."""
+    """The earlier tree cannot be checked out, or does not run; the text is one line."""
 
 
 def measure_drift(
@@ -119,7 +119,7 @@ def drift_sheets(report: Report) -> list[Sheet]:
 def _run_pairs(
     trees: tuple[Path, Path], scenario: dict[str, int], pairs: int
 ) -> tuple[list[list[float]], list[list[float]]]:
-    """Rounds of both trees, in turn, and every other time in the other order; the first pair warms up."""
+    """Run rounds of both trees in turn, with alternating order; the first pair warms up."""
     found: tuple[list[list[float]], list[list[float]]] = ([], [])
     with ExitStack() as stack:
         ask = [stack.enter_context(_rounds(tree, scenario)) for tree in trees]
@@ -133,7 +133,7 @@ def _run_pairs(
 
 @contextmanager
 def _rounds(tree: Path, scenario: dict[str, int]) -> Iterator[Callable[[], list[float]]]:
-    """Start a process in a tree; yields what runs a round there."""
+    """Start a process in a tree; yield a function that runs a round there."""
     command = [sys.executable, "-c", ROUND, json.dumps(scenario)]
     with subprocess.Popen(
         command, cwd=tree, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -159,7 +159,7 @@ def _rounds(tree: Path, scenario: dict[str, int]) -> Iterator[Callable[[], list[
 
 @contextmanager
 def _worktree(commit: str) -> Iterator[Path]:
-    """Check a commit out beside this tree, with the entry points that it had; it is removed afterwards."""
+    """Check out a commit beside this tree, with its entry points, and remove it afterwards."""
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder) / "tree"
         git = ["git", "-C", str(ROOT), "worktree"]
@@ -179,7 +179,7 @@ def _worktree(commit: str) -> Iterator[Path]:
 
 
 def _write_entry_points(tree: Path) -> None:
-    """Let the tree's own cost models be found: what is installed names those of another tree."""
+    """Write the tree's entry points, so that its own cost models are found instead of the installed ones."""
     project = tomllib.loads((tree / "pyproject.toml").read_text())["project"]
     info = tree / f"{project['name'].replace('-', '_')}.egg-info"
     info.mkdir()

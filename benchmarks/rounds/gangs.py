@@ -1,7 +1,7 @@
-"""Gangs in one round: room for all of them, and room for some.
+"""Measures rounds with gangs: with room for all of them, and with room for some.
 
-Whole rounds of the core, snapshot to deltas. Where there is not room for all, the gangs that get places are counted,
-and whether any got some but not all.
+Whole rounds of the core, snapshot to deltas. With room for some only, the gangs that get places are counted,
+and any gangs that are placed only in part.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ class GangOptions:
     kinds: int = 10
     """Classes of tasks."""
     room: int = 400
-    """Gangs that fit in the second measurement."""
+    """Number of gangs that fit in the second measurement."""
     rule: str = "none"
-    """Rule between the tasks of a gang, which then has all kinds; without one, each gang has one kind."""
+    """Rule between the tasks of a gang, which then has tasks of all classes; without a rule, of one class."""
     runs: int = 5
     """Runs of each measurement."""
     seed: int = 1
@@ -54,7 +54,7 @@ class GangOptions:
 
 
 def measure_gangs(options: GangOptions, *, progress: Callable[[str], None]) -> dict[str, object]:
-    """Measure both; returns what ``-o json`` prints."""
+    """Measure both cases; return what ``-o json`` prints."""
     with contextlib.closing(ProcessSolver()) as solver:
         progress("room for all gangs")
         plenty = _measure(solver, options, draw_mixed_cluster(options))
@@ -70,7 +70,7 @@ def measure_gangs(options: GangOptions, *, progress: Callable[[str], None]) -> d
 
 
 def draw_mixed_cluster(options: GangOptions) -> list[Event]:
-    """Return machines that are half full, no two alike."""
+    """Return half-full machines, no two alike."""
     rng = np.random.default_rng(options.seed)
     events: list[Event] = [ClassDefined(FILLER, TaskClass(requests=(("cpu", 100), ("memory", GIB // 4))))]
     for index in range(options.nodes):
@@ -83,7 +83,7 @@ def draw_mixed_cluster(options: GangOptions) -> list[Event]:
 
 
 def exact_cluster(options: GangOptions) -> list[Event]:
-    """Return machines with as many cores in all as ``room`` gangs take, of tasks with one core each."""
+    """Return machines with as many cores as ``room`` gangs of one-core tasks need."""
     cores, rest = divmod(options.room * options.size, options.nodes)
     return [
         MachineUpserted(_machine(f"node-{index:05d}", 1000 * (cores + (index < rest))))
@@ -97,13 +97,13 @@ def _machine(name: str, cpu: int) -> Machine:
 
 
 def gang_events(options: GangOptions) -> list[Event]:
-    """Return the gangs; a task takes one core."""
+    """Return the events that submit the gangs; a task takes one core."""
     return _plain_gangs(options) if options.rule == "none" else _draw_ruled_gangs(options)
 
 
 def _draw_ruled_gangs(options: GangOptions) -> list[Event]:
-    """Return gangs in one zone, with each task of a kind on a machine of its own, or with each kind spread
-    over zones.
+    """Return gangs within one zone, with tasks of a class on different machines, or with each class spread over
+    zones.
     """
     events: list[Event] = []
     numbers = itertools.count(1)
@@ -130,7 +130,7 @@ def _selector(key: str, value: str) -> TaskSelector:
 
 
 def _plain_gangs(options: GangOptions) -> list[Event]:
-    """Return gangs of one kind of task each."""
+    """Return gangs of one class of task each."""
     events: list[Event] = []
     for kind in range(options.kinds):
         requests = (("cpu", 1000), ("memory", (kind + 1) * GIB // 4))
@@ -144,7 +144,7 @@ def _plain_gangs(options: GangOptions) -> list[Event]:
 
 
 def _measure(solver: Solver, options: GangOptions, cluster: list[Event]) -> dict[str, object]:
-    """Return one round per run on a fresh scheduler; the first run warms up."""
+    """Return a round per run on a fresh scheduler; the first run warms up."""
     seconds, result = [], None
     for number in range(options.runs + 1):
         scheduler = Scheduler(

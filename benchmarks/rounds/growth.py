@@ -1,4 +1,4 @@
-"""How a round grows: ten times the nodes, ten times the tasks, ten times the classes."""
+"""Measures how a round's time grows with ten times the nodes, ten times the tasks, ten times the classes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ async def measure_growth(
     """Return processor seconds of a burst at ``params`` (nodes, pods, classes of the basic workload), and with each
     tenfold, ``steps`` times.
 
-    Exponents say how much steeper than the size the seconds grow from one step to the next: 1 is in proportion.
+    Exponents say how the seconds grow with the size from one step to the next: 1 is proportional growth.
 
     Each size is translated once; each run takes it into a core of its own and places the burst. Runs alternate between
     the sizes, so that a machine that becomes slower meanwhile spoils no ratio.
@@ -91,7 +91,7 @@ def measure_memory_growth(
 
 
 def _find_exponents(found: Mapping[str, float], ways: Iterable[Sequence[str]]) -> dict[str, float]:
-    """Return how much steeper than the size a figure grows, from each step of each way to the next."""
+    """Return exponents by which a figure grows with the size, for each step in each direction."""
     return {
         after: math.log(found[after] / found[before], FACTOR)
         for way in ways
@@ -101,7 +101,7 @@ def _find_exponents(found: Mapping[str, float], ways: Iterable[Sequence[str]]) -
 
 
 def name_step(name: str, step: int) -> str:
-    """Return how a size is called that differs from the base by so many steps in one thing."""
+    """Return the name of a size that differs from the base by ``step`` steps in ``name``."""
     return name if step == 1 else f"{name}, {step} times"
 
 

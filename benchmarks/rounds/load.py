@@ -1,4 +1,5 @@
-"""What measured use costs: the ``load_threshold`` overlay in a round, and a stream of reports in the solver.
+"""Measures the cost of measured use: the ``load_threshold`` overlay in a round, and a stream of reports in the
+solver.
 
 Two measurements, each of pairs that follow each other so that a busy machine slows both:
 
@@ -33,10 +34,10 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 
 CLASS = "koord-prod"
 RUNNING_SECONDS = 3600.0
-"""For how long tasks have run: reports show all of them."""
+"""Seconds that tasks have run: long enough for reports to show all of them."""
 
 BATCH = 200
-"""Reports per message: a bridge sends what has come within a few milliseconds."""
+"""Reports per message: those that a bridge receives within a few milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ class LoadOptions:
 
 
 def measure_load(options: LoadOptions, *, progress: Callable[[str], None]) -> dict[str, object]:
-    """Measure both; returns what ``-o json`` prints."""
+    """Measure both; return what ``-o json`` prints."""
     progress("preparing")
     cluster = [_add_usage_facts(event) for event in machine_events(options.scenario)]
     waiting = [_add_usage_facts(event) for event in task_events(options.scenario)]
@@ -70,9 +71,7 @@ def measure_load(options: LoadOptions, *, progress: Callable[[str], None]) -> di
 
 
 def _add_usage_facts(event: Event) -> Event:
-    """Return the event as a bridge tells it to models that look at use: when tasks came, and what classes may
-    use.
-    """
+    """Return the event with the facts that models of use need: creation of tasks, and classes' limits."""
     if isinstance(event, TasksBound):
         return replace(event, assigned=(time.time() - RUNNING_SECONDS,) * len(event.uids))
     if not isinstance(event, ClassDefined):
@@ -93,14 +92,14 @@ def _configuration(*, overlay: bool) -> CoreConfiguration:
 def _overlay(
     cluster: list[Event], waiting: list[Event], solver: ProcessSolver, options: LoadOptions
 ) -> dict[str, object]:
-    """Return rounds on a cluster about which everything is reported, with and without the overlay in turn."""
+    """Return rounds on a cluster with reports for all machines, with and without the overlay in turn."""
     runs: dict[bool, list[float]] = {False: [], True: []}
     placed = {}
     for pair in range(options.pairs + 1):
-        # Anew for each pair: on a busy machine those of the first would be too old for the last.
+        # Reports are made anew for each pair: on a busy machine those of the first pair would be too old for the last.
         batches = report_batches(cluster, time.time())
         reports = [event for batch in batches for event in events_from_proto(batch)]
-        # In turn also within pairs: what the first round leaves of memory and caches is not to favour one side.
+        # Alternates within pairs too, so that memory and caches of the first round favour neither.
         for overlay in (False, True) if pair % 2 else (True, False):
             run = run_events([*cluster, *reports], waiting, solver, _configuration(overlay=overlay))
             placed[overlay] = run.placed
@@ -121,9 +120,9 @@ def _overlay(
 
 
 def report_batches(cluster: list[Event], now: float) -> list[list[pb.Event]]:
-    """Return one report about each machine, its tasks included, in messages of ``BATCH``.
+    """Return one report per machine, with its tasks, in messages of ``BATCH`` reports.
 
-    Every task uses some part of what it requests, so that machines that are fuller are used more, though not in step.
+    Every task uses a random share of its requests, so that fuller machines are used more, but not proportionally.
     """
     rng = np.random.default_rng(7)
     requested: dict[int, dict[str, int]] = {}
@@ -207,14 +206,14 @@ def _stream(
 
 
 def _ingest(scheduler: Scheduler, lock: threading.Lock, message: bytes) -> None:
-    """Return what the server does with a batch: parse, check, and apply it under the lock."""
+    """Do what the server does with a batch: parse, check, and apply it under the lock."""
     events = events_from_proto(pb.EventBatch.FromString(message).events)
     with lock:
         scheduler.apply(events)
 
 
 def _round(scheduler: Scheduler, lock: threading.Lock, waiting: list[Event]) -> float:
-    """Place the waiting tasks in rounds, as the server does, and take them away again; returns the rounds' seconds."""
+    """Place the waiting tasks in rounds, as the server does, and remove them; return the rounds' seconds."""
     with lock:
         scheduler.apply(waiting)
     seconds, placed = 0.0, []
@@ -244,7 +243,7 @@ def _uids(events: list[Event]) -> Iterator[str]:
 
 
 class _Stream:
-    """A thread that sends ``messages`` again and again, all of them within ``interval`` seconds; None: none."""
+    """A thread that sends ``messages`` again and again, all of them once per ``interval`` seconds; None: never."""
 
     def __init__(
         self, scheduler: Scheduler, lock: threading.Lock, messages: list[bytes], interval: float | None

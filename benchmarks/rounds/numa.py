@@ -1,4 +1,4 @@
-"""What NUMA fit costs: a round on machines with zones, and on machines without any record.
+"""Measures the cost of the overlay NUMA fit: rounds on machines with zones, and on machines without records.
 
 Two measurements:
 
@@ -40,10 +40,10 @@ DEVICE = "example.com/gpu"
 KIND = "NodeResourceTopology"
 
 ZONE = {"cpu": 16_000, "memory": 64 * GIB, DEVICE: 4}
-"""What a zone has."""
+"""Amounts that a zone offers."""
 
 RESIDENTS = ((1_000, 2 * GIB, 0), (2_000, 8 * GIB, 0), (4_000, 16 * GIB, 1), (6_000, 30 * GIB, 0))
-"""Pods that run already, by what they have of each resource of ``ZONE``."""
+"""Requests of pods that run already, for each resource of ``ZONE``."""
 
 MOST_RESIDENTS = 6
 FIRST_RESIDENT = 1_000_000
@@ -64,7 +64,7 @@ class NumaOptions:
 
 
 def measure_numa(options: NumaOptions, *, progress: Callable[[str], None]) -> dict[str, object]:
-    """Measure both; returns what ``-o json`` prints."""
+    """Measure both; return what ``-o json`` prints."""
     with contextlib.closing(ProcessSolver()) as solver:
         progress("zones: rounds with and without the overlay")
         zones = _zones(solver, options)
@@ -82,9 +82,7 @@ def measure_numa(options: NumaOptions, *, progress: Callable[[str], None]) -> di
 
 
 def draw_zoned_cluster(scenario: Scenario) -> list[Event]:
-    """Return machines of 2 to 8 zones, each zone filled to a level of its own by pods that run there, as
-    their records say.
-    """
+    """Return machines of 2 to 8 zones, each zone filled to a level of its own by running pods, as their records say."""
     rng = np.random.default_rng(scenario.seed)
     events: list[Event] = [
         ClassDefined(FIRST_RESIDENT + number, _alone(_requests(*kind)))
@@ -123,9 +121,7 @@ def draw_zoned_cluster(scenario: Scenario) -> list[Event]:
 
 
 def _residents(rng: np.random.Generator) -> Int64:
-    """Return how many pods of each of ``RESIDENTS`` run in a zone: as many as stay below a level drawn for
-    it.
-    """
+    """Return how many pods of each of ``RESIDENTS`` run in a zone: as many as stay below a drawn level."""
     limit = np.array(list(ZONE.values())) * rng.random()
     there, used = np.zeros(len(RESIDENTS), dtype=np.int64), np.zeros(len(ZONE))
     for kind in rng.integers(0, len(RESIDENTS), size=MOST_RESIDENTS).tolist():
@@ -147,8 +143,8 @@ def _alone(asked: dict[str, int]) -> TaskClass:
 
 
 def draw_guaranteed_pods(scenario: Scenario, containers: int) -> list[Event]:
-    """Return pods of classes that differ in what 1 to ``containers`` containers ask for; every fourth class
-    wants a device.
+    """Return pods of classes that differ in the requests of 1 to ``containers`` containers; every fourth wants a
+    device.
     """
     rng = np.random.default_rng(scenario.seed + 1)
     events: list[Event] = []
@@ -180,9 +176,7 @@ def _configuration(strategy: str | None) -> CoreConfiguration:
 
 
 def _zones(solver: ProcessSolver, options: NumaOptions) -> dict[str, object]:
-    """Return rounds on machines with zones, with the overlay and without it in turn; the first of each warms
-    up.
-    """
+    """Return rounds on machines with zones, with and without the overlay in turn; the first of each warms up."""
     cluster = draw_zoned_cluster(options.scenario)
     waiting = draw_guaranteed_pods(options.scenario, options.containers)
     configurations = {"with": _configuration(options.strategy), "without": _configuration(None)}
@@ -208,13 +202,13 @@ def _zones(solver: ProcessSolver, options: NumaOptions) -> dict[str, object]:
 
 
 def _measure_without_records(solver: ProcessSolver, options: NumaOptions) -> dict[str, object]:
-    """Return rounds on a half full cluster of which no zones are known, with and without the overlay."""
+    """Return rounds on a half-full cluster without records of zones, with and without the overlay."""
     scenario = replace(options.scenario, fill="0.5")
     cluster, waiting = machine_events(scenario), task_events(scenario)
     plain, overlay = _configuration(None), _configuration(options.strategy)
     ratios = []
     for pair in range(options.pairs + 1):
-        # In turn, so that neither is always the one that follows a rest.
+        # Alternates, so that neither is always the one that follows a pause.
         order = (plain, overlay) if pair % 2 else (overlay, plain)
         took = {id(each): run_events(cluster, waiting, solver, each).seconds for each in order}
         if pair:

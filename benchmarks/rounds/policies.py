@@ -1,4 +1,4 @@
-"""Tasks placed per second under each base policy, on a cluster that has what policies look at.
+"""Measures tasks placed per second under each base policy, on a cluster with all inputs that policies use.
 
 The rate counts whole rounds, from the snapshot of the cluster to the last delta; taking in the submitted tasks comes
 before and is given as ``ingest_seconds``. Machines have racks, types and bandwidth; tasks have inputs, programs, kinds
@@ -55,7 +55,7 @@ def measure_policies(
 
 
 def _measure(policy: str, cluster: list[Event], waiting: list[Event], runs: int) -> dict[str, object]:
-    """Return medians over ``runs``; stages are those of the round that places most."""
+    """Return medians over ``runs``; stages are those of the round that places the most tasks."""
     configuration = CoreConfiguration(policy=WeightedModel(load_model(policy, {})))
     solver = OrToolsSolver()
     done: list[AlgorithmRun] = [run_events(cluster, waiting, solver, configuration) for _ in range(runs + 1)]
@@ -75,7 +75,7 @@ def _measure(policy: str, cluster: list[Event], waiting: list[Event], runs: int)
 
 
 def policy_events(scenario: Scenario) -> tuple[list[Event], list[Event]]:
-    """Return the scenario's cluster and waiting tasks, with what policies look at."""
+    """Return the scenario's cluster and waiting tasks, with the inputs of all policies."""
     rng = np.random.default_rng(scenario.seed + 2)
     cluster: list[Event] = []
     names: list[str] = []
@@ -104,7 +104,7 @@ def _equip(event: MachineUpserted, row: int) -> MachineUpserted:
 
 
 def _describe(event: Event, machines: Sequence[str], rng: np.random.Generator) -> Event:
-    """Return the event, with a kind, a program, inputs and a bandwidth request if it defines a class."""
+    """Return a class event with a kind, a program, inputs and a bandwidth request; other events unchanged."""
     if not isinstance(event, ClassDefined):
         return event
     blocks = [

@@ -1,4 +1,4 @@
-"""Preemption in one round, and what it costs rounds in which nobody could evict anybody.
+"""Measures preemption in one round, and its cost in rounds without possible victims.
 
 * *equal*: kube-scheduler's PreemptionBasic: 4 running pods of 900 milli-cores on each machine of 4 cores, and pods of 3
   cores for whom three of them have to go;
@@ -40,7 +40,7 @@ class PreemptionOptions:
     running: int = 4
     """Running pods per machine."""
     preemptors: int = 5000
-    """Pods that preempt."""
+    """Number of pods that preempt."""
     classes: int = 20
     """Classes of preemptors, if they are mixed."""
     runs: int = 3
@@ -52,7 +52,7 @@ class PreemptionOptions:
 
 
 def measure_preemption(options: PreemptionOptions, *, progress: Callable[[str], None]) -> dict[str, object]:
-    """Measure all three; returns what ``-o json`` prints."""
+    """Measure all three cases; return what ``-o json`` prints."""
     with contextlib.closing(ProcessSolver()) as solver:
         progress("equal victims, one class of preemptors")
         equal = _measure(solver, options, [*equal_cluster(options), *_preemptors(options, [3000])])
@@ -120,7 +120,7 @@ def _class(number: int, cpu: int) -> ClassDefined:
 
 
 def _round(solver: Solver, events: list[Event], *, preemption: bool = True) -> tuple[float, RoundResult]:
-    """Return seconds of one round on a fresh scheduler, and its result."""
+    """Return the seconds of a round on a fresh scheduler, and its result."""
     configuration = CoreConfiguration(options=RoundOptions(preemption=preemption))
     scheduler = Scheduler(
         configuration=configuration, solver=solver, clock=time.time, timer=time.perf_counter
@@ -134,7 +134,7 @@ def _round(solver: Solver, events: list[Event], *, preemption: bool = True) -> t
 
 
 def _measure(solver: Solver, options: PreemptionOptions, events: list[Event]) -> dict[str, object]:
-    """Return one round per run; the first warms up."""
+    """Return a round per run; the first warms up."""
     runs = [_round(solver, events) for _ in range(options.runs + 1)][1:]
     seconds = statistics.median(each for each, _ in runs)
     result = runs[-1][1]
@@ -150,7 +150,7 @@ def _measure(solver: Solver, options: PreemptionOptions, events: list[Event]) ->
 
 
 def _idle(solver: Solver, options: PreemptionOptions) -> dict[str, object]:
-    """Return the ratio of the time of rounds that may preempt, without any victim, to that of rounds that may not."""
+    """Return the time of rounds that may preempt but have no victims, relative to rounds that may not preempt."""
     events = [*equal_cluster(options), _class(2, 100), TasksSubmitted(2, tuple(f"t{n}" for n in range(5000)))]
     ratios = []
     for pair in range(options.pairs + 1):

@@ -1,4 +1,4 @@
-"""Rounds with queues, by the core alone.
+"""Measures rounds with queues, by the core alone.
 
 * *deep*: 10,000 queues in 100 cohorts, each of a namespace of its own, with 100,000 pods that wait, and quota for some;
 * *wide*: 1,300 machines with 8 GPUs, 536 gangs that wait, and room for part of them;
@@ -51,9 +51,9 @@ class QueueOptions:
     """A measurement of queues."""
 
     shapes: tuple[str, ...] = ()
-    """Which of the shapes; none: all."""
+    """Names of shapes; none: all."""
     scale: float = 1.0
-    """Part of the sizes above."""
+    """Share of the full sizes."""
     runs: int = 3
     """Runs of each measurement, after one that warms up."""
     pairs: int = 10
@@ -63,7 +63,7 @@ class QueueOptions:
 
 
 def measure_queues(options: QueueOptions, *, progress: Callable[[str], None]) -> dict[str, object]:
-    """Measure the shapes; returns what ``-o json`` prints."""
+    """Measure the shapes; return what ``-o json`` prints."""
     shapes: dict[str, Callable[[QueueOptions], list[Event]]] = {
         "deep": draw_deep_queues,
         "wide": draw_wide_cluster,
@@ -84,7 +84,7 @@ def measure_queues(options: QueueOptions, *, progress: Callable[[str], None]) ->
 
 
 def draw_deep_queues(options: QueueOptions) -> list[Event]:
-    """Return many queues in cohorts, of which each has pods that wait for quota and for room."""
+    """Return many queues in cohorts, each with pods that wait for quota and for room."""
     rng = np.random.default_rng(options.seed)
     queues, cohorts = _scaled(options, 10_000), _scaled(options, 100)
     machines = _scaled(options, 2_000)
@@ -142,7 +142,7 @@ def draw_broken_cluster(options: QueueOptions) -> list[Event]:
 
 
 def draw_borrowed_cluster(options: QueueOptions) -> list[Event]:
-    """Return machines full of pods of a queue that has borrowed all, and as many of the one that it is due to."""
+    """Return machines full of pods of a queue that has borrowed everything, and as many pods of the lending queue."""
     machines = _scaled(options, 500)
     events = [*_machines(machines, gpus=8), _flavor(), _quota("all")]
     events += [
@@ -156,7 +156,7 @@ def draw_borrowed_cluster(options: QueueOptions) -> list[Event]:
 
 
 def draw_scattered_cluster(options: QueueOptions) -> list[Event]:
-    """Return machines with two unimportant pods of two GPUs each, and gangs that need whole ones."""
+    """Return machines with two unimportant pods of two GPUs each, and gangs that need whole machines."""
     machines, gangs = _scaled(options, 500), _scaled(options, 41)
     quota = {"any": {GPU: machines * 8}}
     events = [*_machines(machines, gpus=8), _flavor(), _quota("queue", quota, preemption=RECLAIM)]
@@ -203,7 +203,7 @@ def _gang(name: str, size: int, number: int) -> list[Event]:
 
 
 def _round(events: list[Event]) -> tuple[float, RoundResult]:
-    """Return processor seconds of one round on a fresh scheduler, and its result."""
+    """Return the processor seconds of a round on a fresh scheduler, and its result."""
     scheduler = Scheduler(
         configuration=CoreConfiguration(), solver=OrToolsSolver(), clock=time.time, timer=time.perf_counter
     )
@@ -216,7 +216,7 @@ def _round(events: list[Event]) -> tuple[float, RoundResult]:
 
 
 def _measure(options: QueueOptions, events: list[Event]) -> dict[str, object]:
-    """Return one round per run; the first warms up."""
+    """Return a round per run; the first warms up."""
     runs = [_round(events) for _ in range(options.runs + 1)][1:]
     result = runs[-1][1]
     return {
@@ -229,7 +229,7 @@ def _measure(options: QueueOptions, events: list[Event]) -> dict[str, object]:
 
 
 def _measure_idle(options: QueueOptions) -> dict[str, object]:
-    """Return ratio of rounds of pods that draw on no quota, where there are quotas, to rounds where there are none."""
+    """Return the time of rounds of pods without a queue in a cluster with quotas, relative to one without quotas."""
     plain: list[Event] = [*_machines(_scaled(options, 2_000)), ClassDefined(1, _pod())]
     pods = TasksSubmitted(1, tuple(f"pod-{n}" for n in range(_scaled(options, 5_000))))
     quotas = [_flavor(), *(_quota(f"queue-{n}", {"any": {"cpu": 1000}}) for n in range(20))]

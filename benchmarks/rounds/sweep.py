@@ -1,4 +1,5 @@
-"""How the time of a round grows across the edges at which algorithms change: no size should fall off a cliff.
+"""Measures how a round's time grows across sizes at which algorithms change: no size may be much slower than the
+next.
 
 Each series varies one size. Its points are those edges, stated by the tuning objects, the sizes next to them, and more
 between, so that neighbours are at most a factor of 1.5 apart.
@@ -23,15 +24,15 @@ from firmament.core.rules.default_spread import SYSTEM_DEFAULTS
 from firmament.solvers.ortools_solver import OrToolsSolver
 
 FACTOR = 1.5
-"""Neighbours are at most this far apart."""
+"""Largest ratio of neighbouring sizes."""
 
 BOUND = 1.5
-"""What the time per task may grow by from one size to the next, and differ by in either direction across an edge."""
+"""Largest ratio of the time per task between neighbouring sizes; across an edge, in either direction."""
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """``scenario``: what is placed at a size; ``edges``: the last sizes before something changes, within the range."""
+    """``scenario``: the work at a size; ``edges``: the last sizes before an algorithm changes, within the range."""
 
     name: str
     what: str
@@ -42,7 +43,7 @@ class Series:
 
 
 def series() -> tuple[Series, ...]:
-    """Return all that is swept, with the edges that the tuning objects state."""
+    """Return all series, with the edges that the tuning objects state."""
     tuning, nodes = PlacementTuning(), 10_000
     return (*_series_of_flow(tuning, nodes), *_series_of_searches(tuning, nodes))
 
@@ -101,7 +102,7 @@ def _series_of_flow(tuning: PlacementTuning, nodes: int) -> tuple[Series, ...]:
 
 
 def _series_of_searches(tuning: PlacementTuning, nodes: int) -> tuple[Series, ...]:
-    """Return the series with edges of the searches that follow the flow."""
+    """Return the series with edges of the searches after the flow."""
     spread = tuning.spread
     return (
         Series(
@@ -132,8 +133,8 @@ def _series_of_searches(tuning: PlacementTuning, nodes: int) -> tuple[Series, ..
 
 
 def sizes(low: int, high: int, edges: Iterable[int]) -> list[int]:
-    """Return ``low``, ``high``, the edges and what follows them, and more between where two are further than
-    ``FACTOR`` apart.
+    """Return ``low``, ``high``, the edges and the sizes after them, and more so that neighbours are within
+    ``FACTOR``.
     """
     fixed = sorted({low, high, *(size for edge in edges for size in (edge, edge + 1) if low <= size <= high)})
     found = fixed[:1]
@@ -170,7 +171,7 @@ def measure_sweep(
 
 
 def _clusters() -> Callable[[Scenario], list[Event]]:
-    """Return machines of scenarios, made once for all that have the same; events are never written to."""
+    """Return a function that returns the machines of a scenario, made once for equal ones; events are never changed."""
     made: dict[Scenario, list[Event]] = {}
 
     def cluster(scenario: Scenario) -> list[Event]:
@@ -183,7 +184,7 @@ def _clusters() -> Callable[[Scenario], list[Event]]:
 
 
 def _seconds(scenario: Scenario, cluster: Callable[[Scenario], list[Event]]) -> float:
-    """Return processor seconds of a first round."""
+    """Return the processor seconds of a first round."""
     configuration = CoreConfiguration(spread=SYSTEM_DEFAULTS if scenario.owners else ())
     run = run_events(cluster(scenario), task_events(scenario), OrToolsSolver(), configuration)
     return run.processor_seconds

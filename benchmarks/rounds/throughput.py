@@ -1,4 +1,4 @@
-"""Placements per second, stage by stage, over several runs; medians are what to quote."""
+"""Measures placements per second, stage by stage, over several runs; quote the medians."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class ThroughputOptions:
-    """``runs`` after a warm-up; ``bursts``: how many each run places, one after another; ``grpc``: that stage too."""
+    """``runs`` after a warm-up; ``bursts``: how many each run places, one after another; ``grpc``: whether to
+    measure it too.
+    """
 
     runs: int = 5
     bursts: int = 1
@@ -32,7 +34,7 @@ class ThroughputOptions:
 
 @dataclass(frozen=True, slots=True)
 class BurstRun:
-    """A burst, how many networks it solved, and processor seconds: of the solver within, and of the solver alone."""
+    """A burst: its number of networks, and processor seconds of the solver within it and of the solver alone."""
 
     run: AlgorithmRun
     networks: int
@@ -62,7 +64,7 @@ def _scenario(scenario: Scenario, options: ThroughputOptions) -> dict[str, objec
 
 
 def _algorithm(scenario: Scenario, cluster: list[Event], options: ThroughputOptions) -> dict[str, object]:
-    """Return ``algorithm``: the first bursts of all runs; ``warm``: those after them, if there are any."""
+    """Return ``algorithm``: figures of the first bursts of all runs; ``warm``: of later bursts, if any."""
     runs = [_run(scenario, cluster, options.bursts) for _ in range(options.runs + 1)][1:]
     figures: dict[str, object] = {"algorithm": _figures([bursts[0] for bursts in runs])}
     if options.bursts > 1:
@@ -71,7 +73,9 @@ def _algorithm(scenario: Scenario, cluster: list[Event], options: ThroughputOpti
 
 
 def _run(scenario: Scenario, cluster: list[Event], bursts: int) -> list[BurstRun]:
-    """Place the scenario's tasks, and ``bursts`` - 1 times as many again of the same classes; then the solver alone."""
+    """Place the scenario's tasks, and ``bursts`` - 1 times as many again of the same classes; then run the solver
+    alone.
+    """
     plain = OrToolsSolver()
     solver = RecordingSolver(plain)
     events = (next_burst(scenario, number) if number else task_events(scenario) for number in range(bursts))
@@ -115,7 +119,7 @@ def _figures(bursts: Sequence[BurstRun]) -> dict[str, object]:
 
 
 def _ratio(runs: Sequence[AlgorithmRun], seconds: Sequence[float]) -> float | None:
-    """Return median of what whole rounds take beside ``seconds``, burst by burst."""
+    """Return the median ratio of whole rounds to ``seconds``, burst by burst."""
     pairs = zip(runs, seconds, strict=True)
     ratios = [run.processor_seconds / each for run, each in pairs if each > 0]
     return statistics.median(ratios) if ratios else None

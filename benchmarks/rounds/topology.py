@@ -1,4 +1,4 @@
-"""How long the solver of groups on trees takes for one group, by its rules and the shape of the tree; and rounds."""
+"""Measures the solver of groups on trees: time of one group by its rules and the shape of the tree; and rounds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from firmament.core.tree_solver.tree import Rule, Shortage, Tree, build_tree
 PACK, SPREAD = Rule("pack"), Rule("spread")
 LEVELS = ("zone", "row", "rack", "server")
 DEGREES = (10, 10, 20)
-"""Rows of a zone, racks of a row, servers of a rack; there are as many zones as it takes."""
+"""Rows per zone, racks per row, servers per rack; there are as many zones as needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +30,11 @@ class TopologyOptions:
     nodes: int = 10_000
     """Nodes of the large tree, approximately."""
     pods: int = 1000
-    """Pods of the group."""
+    """Number of pods of the group."""
     runs: int = 5
-    """Runs per case, after one to warm up."""
+    """Number of runs per case, after a warm-up."""
     room: int = 8
-    """Most pods per server; each gets a random number from 0 on."""
+    """Most pods per server; each server gets a random number from 0 on."""
     groups: int = 200
     """Groups in measured rounds, see `RoundOptions`."""
     others: int = 5000
@@ -52,15 +52,15 @@ class Problem:
     tree: Tree
     """The tree."""
     slots: Int64
-    """int64, pods that each server can take."""
+    """int64: pods that each server can take."""
     size: int
-    """Pods of the group."""
+    """Number of pods of the group."""
     rules: Sequence[Rule]
     """Rules by level."""
     cost: Int64
     """int64, cost of a pod on each server."""
     held: Int64
-    """int64, pods of the group that are there already."""
+    """int64: pods of the group on each server already."""
 
 
 def measure_topology(options: TopologyOptions, *, progress: Callable[[str], None]) -> dict[str, object]:
@@ -136,7 +136,7 @@ def _problems(options: TopologyOptions) -> Iterator[Problem]:
 
 
 def _replacement(problem: Problem) -> Problem:
-    """Return the same group when all its pods run but one."""
+    """Return the problem when all pods of the group run except one."""
     answer = ExactSolver().place(
         problem.tree, problem.slots, problem.size, problem.rules, problem.cost, problem.held
     )

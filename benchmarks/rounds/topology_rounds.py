@@ -1,7 +1,7 @@
-"""How long whole rounds with groups on a tree take: one large group, many groups, many groups beside other tasks.
+"""Measures whole rounds with groups on a tree: one large group, many groups, many groups beside other tasks.
 
 Rounds of the core, snapshot to deltas, on machines that are partly taken, with the policy `cpu_mem` and the overlay
-`topology`. It is counted which groups got all their places, and whether any got only some.
+`topology`. Groups that are placed completely, and groups that are placed only in part, are counted.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ RULES: tuple[dict[str, dict[str, object]], ...] = (
     {"row": {"type": "spread", "partitions": 2}},
     {"server": {"type": "spread", "min": 1, "max": 2}},
 )
-"""What the groups of a case ask for, in turn."""
+"""Rules of the groups of a case, in turn."""
 LARGE: dict[str, dict[str, object]] = {
     "row": {"type": "spread", "partitions": 2},
     "server": {"type": "spread", "min": 2, "max": 4},
@@ -65,7 +65,7 @@ class RoundOptions:
 
 
 def measure_rounds(options: RoundOptions, *, progress: Callable[[str], None]) -> list[dict[str, object]]:
-    """Measure each case: seconds of a round, how many groups are whole, and how many are split."""
+    """Measure each case: seconds of a round, how many groups are placed completely, and how many only in part."""
     rng = np.random.default_rng(options.seed)
     cluster = list(_cluster(options, rng))
     large = list(_group("large", options.pods, LARGE))
@@ -89,7 +89,7 @@ def measure_rounds(options: RoundOptions, *, progress: Callable[[str], None]) ->
 
 
 def _cluster(options: RoundOptions, rng: np.random.Generator) -> Iterator[Event]:
-    """Yield machines of which some of the cores are taken, and their tree."""
+    """Yield partly taken machines, and their tree."""
     yield ClassDefined(MEMBER, TaskClass(requests=(("cpu", 1000), ("memory", 2 * GIB))))
     yield ClassDefined(FILLER, TaskClass(requests=(("cpu", 1000), ("memory", GIB))))
     tree: dict[str, dict[str, dict[str, dict[str, dict[str, object]]]]] = {}
@@ -117,7 +117,7 @@ def _group(name: str, size: int, constraints: dict[str, dict[str, object]]) -> I
 
 
 def _measure(solver: Solver, cluster: list[Event], events: list[Event], runs: int) -> dict[str, object]:
-    """Return one round per run on a fresh scheduler; the first run warms up."""
+    """Return a round per run on a fresh scheduler; the first run warms up."""
     configuration = CoreConfiguration(
         overlays=(WeightedModel(load_model("topology", {})),),
         options=core_options.RoundOptions(namespace_looks=2**40),  # one namespace's groups in one round

@@ -1,4 +1,4 @@
-"""Trees of groups in one round: whole rounds of the core, snapshot to deltas.
+"""Measures whole rounds with trees of groups.
 
 Each tree is a group of groups; of each group all pods share a rack, of each tree all share a zone. The shapes are those
 of kube-scheduler's own performance tests of composite groups.
@@ -39,7 +39,7 @@ class TreeOptions:
     zone: int = 25
     """Racks of a zone."""
     scale: float = 1.0
-    """Share of the shapes' trees or, where their groups are large, of the pods of these."""
+    """Share of the shapes' trees or, for large groups, of the groups' pods."""
     runs: int = 3
     """Runs of each shape."""
 
@@ -93,7 +93,7 @@ def list_trees(trees: int, groups: int, pods: int) -> list[Event]:
 
 
 def _measure(solver: Solver, options: TreeOptions, trees: int, groups: int, pods: int) -> dict[str, object]:
-    """Return one round per run on a fresh scheduler; the first run warms up."""
+    """Return a round per run on a fresh scheduler; the first run warms up."""
     seconds, processor, result = [], [], None
     for number in range(options.runs + 1):
         scheduler = Scheduler(

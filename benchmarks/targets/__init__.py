@@ -1,1 +1,1 @@
-"""What a workload can be run on: the core by itself, the solver process over gRPC, all processes over HTTP."""
+"""Targets of workloads: the core alone, the solver process over gRPC, all processes over HTTP."""

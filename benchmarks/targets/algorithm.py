@@ -1,4 +1,4 @@
-"""The core by itself, in this process: rates refer to its rounds alone, other work is given beside them."""
+"""Runs workloads on the core alone, in this process: rates count its rounds only, other work is listed separately."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from poseidon.demo.tracker import PodName
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 Observer = Callable[[OpenRound, Placement, float], None]
-"""Sees every round that is measured: the snapshot, the decisions, and the seconds of the whole round."""
+"""A function that gets every measured round: the snapshot, the decisions, and the seconds of the whole round."""
 
 
 class AlgorithmTarget:
-    """Manifests through the bridge's translation and the protocol's messages into the core, rounds in this process."""
+    """Passes manifests through the bridge's translation and the protocol's messages to the core, and runs rounds."""
 
     stage = "algorithm"
 
@@ -51,13 +51,13 @@ class AlgorithmTarget:
         keep_freed_memory()
 
     async def create(self, objects: Sequence[Manifest]) -> None:
-        """Translate and apply."""
+        """Translate objects and apply their events."""
         begin = self._timer()
         self._books.create(objects)
         self._tell(begin)
 
     async def delete(self, pods: Iterable[PodName]) -> None:
-        """Translate and apply."""
+        """Remove pods: translate and apply the events."""
         begin = self._timer()
         self._books.delete(pods)
         self._tell(begin)
@@ -70,12 +70,12 @@ class AlgorithmTarget:
         await asyncio.sleep(max(0.0, seconds - (self._timer() - begin)))
 
     async def settle(self) -> None:
-        """Run rounds until there is nothing left to try."""
+        """Run rounds until no further pod can be placed."""
         while self._scheduler.next_round_in() == 0.0:
             self._round()
 
     def begin(self) -> None:
-        """Start to measure."""
+        """Start measuring."""
         self._books.latencies.clear()
         self._bound_before = self._books.placed
         self._figures = Figures()
@@ -91,11 +91,11 @@ class AlgorithmTarget:
         return figures
 
     def machine_states(self) -> Iterable[MachineState]:
-        """Return all machines and what is free on them."""
+        """Return all machines and their free amounts."""
         return self._scheduler.machine_states()
 
     def count_broken_rules(self) -> dict[str, int]:
-        """Return how many pods break which rule, by their manifests."""
+        """Return the number of pods that break each rule, by their manifests."""
         return self._books.count_broken_rules()
 
     def _tell(self, begin: float) -> None:

@@ -1,4 +1,4 @@
-"""What a workload's runner asks of a target, and the figures that come back."""
+"""The interface of targets, and the figures that they return."""
 
 from __future__ import annotations
 
@@ -15,25 +15,23 @@ PERCENTS = (50, 90, 99)
 
 
 class TargetError(RuntimeError):
-    """A workload cannot go on: says what the target cannot do, or for what it waited in vain."""
+    """A workload cannot continue; the text says what the target cannot do, or what did not happen in time."""
 
 
 RoundFigures: TypeAlias = RoundStats | pb.RoundStats
-"""The figures of a round, as the core and the protocol both name them."""
+"""Figures of a round, by the names that core and protocol share."""
 
 
 @dataclass(slots=True)
 class Figures:
-    """Results between ``begin`` and ``end`` of a target."""
+    """Figures between ``begin`` and ``end`` of a target."""
 
     seconds: float = 0.0
-    """Seconds for rates: of rounds only if the core runs by itself, else from the first object sent to the
-    last pod settled.
-    """
+    """Seconds for rates: of rounds if the core runs alone, else from the first object sent to the last pod settled."""
     bound: int = 0
-    """Pods bound."""
+    """Number of bound pods."""
     waiting: int = 0
-    """Pods that still wait."""
+    """Number of pods that still wait."""
     rounds: list[RoundFigures] = field(default_factory=list)
     """Figures of each round."""
     parts: dict[str, float] = field(default_factory=dict)
@@ -41,7 +39,7 @@ class Figures:
     latencies: list[float] = field(default_factory=list)
     """Seconds per bound pod from creation to placement, sorted."""
     curve: list[tuple[float, int]] = field(default_factory=list)
-    """Pairs of second and pods bound so far."""
+    """Pairs of second and number of pods bound so far."""
     extra: dict[str, Any] = field(default_factory=dict)
     """Further figures by name."""
 
@@ -50,19 +48,17 @@ class Figures:
         self.parts[part] = self.parts.get(part, 0.0) + seconds
 
     def _times_bare_solve(self) -> float | None:
-        """Return how many times the solver's own seconds the rounds took; None where rounds are not timed by
-        themselves.
-        """
+        """Return the rounds' seconds relative to the solver's within them; None if rounds are not timed separately."""
         inside = sum(each.solve_seconds for each in self.rounds)
         return self.parts["rounds"] / inside if inside and "rounds" in self.parts else None
 
     @property
     def pods_per_second(self) -> float | None:
-        """The rate at which pods were bound; None if none was."""
+        """Bound pods per second; None if none was bound."""
         return self.bound / self.seconds if self.seconds and self.bound else None
 
     def as_json(self) -> dict[str, Any]:
-        """Return what reports are made of."""
+        """Return the figures for reports."""
         return {
             "seconds": self.seconds,
             "bound": self.bound,
@@ -79,7 +75,7 @@ class Figures:
 
 
 def round_summary(rounds: Sequence[RoundFigures]) -> dict[str, Any]:
-    """Return sums and extremes over rounds; those in which nothing was tried do not count."""
+    """Return sums and extremes over rounds, without rounds in which nothing was tried."""
     tried = [each for each in rounds if each.tasks]
     main = max(tried, key=lambda each: each.placed, default=None)
     return {
@@ -99,21 +95,21 @@ def round_summary(rounds: Sequence[RoundFigures]) -> dict[str, Any]:
 
 
 def thin(ordered: Sequence[float], points: int = 101) -> list[float]:
-    """Return at most ``points`` of sorted values, evenly spaced in rank, the first and the last among them."""
+    """Return at most ``points`` of sorted values, evenly spaced in rank, including the first and the last."""
     if len(ordered) <= points:
         return list(ordered)
     return [ordered[round(number * (len(ordered) - 1) / (points - 1))] for number in range(points)]
 
 
 def thin_curve(curve: Sequence[tuple[float, int]], points: int = 200) -> list[tuple[float, int]]:
-    """Return at most ``points`` of a curve, the last among them."""
+    """Return at most ``points`` of a curve, including the last."""
     if len(curve) <= points:
         return list(curve)
     return [curve[round(number * (len(curve) - 1) / (points - 1))] for number in range(points)]
 
 
 class Target(Protocol):
-    """Something that schedules pods. The methods are called one after another."""
+    """A system that schedules pods. Its methods are called one after another."""
 
     stage: str
 
@@ -126,15 +122,15 @@ class Target(Protocol):
         ...
 
     async def advance(self, seconds: float) -> None:
-        """Let at least so much time pass, and do the work that is due in it."""
+        """Let at least ``seconds`` pass, and do the work that is due meanwhile."""
         ...
 
     async def settle(self) -> None:
-        """Wait until every pod is bound or has been told that it fits nowhere; raises ``TargetError``."""
+        """Wait until every pod is bound or reported as fitting on no node; raises ``TargetError``."""
         ...
 
     def begin(self) -> None:
-        """Start to measure."""
+        """Start measuring."""
         ...
 
     def end(self) -> Figures:

@@ -1,4 +1,4 @@
-"""A client that binds every pod to some node, nodes in turn: the API server's own rate of bindings.
+"""A client that binds every pod to some node, nodes in turn: measures the API server's own rate of bindings.
 
 Run as a process of its own. It says "listening on -" once it has read the nodes.
 """
@@ -30,7 +30,7 @@ _PAGE = 1000
 
 
 class _BindAll:
-    """Takes what a reflector tells, and asks for a binding of every pod without a node, once."""
+    """Requests a binding for every pod without a node, once, as a reflector reports the pods."""
 
     def __init__(self, binder: Binder, nodes: Sequence[str]) -> None:
         self._binder = binder
@@ -38,7 +38,7 @@ class _BindAll:
         self._seen: set[str] = set()
 
     def take_changes(self, changes: Sequence[Change[Pod]]) -> None:
-        """Bind what is new."""
+        """Bind new pods."""
         for change in changes:
             pod = change.object
             if pod is None or pod.spec.node_name or change.uid in self._seen:
@@ -52,7 +52,7 @@ class _BindAll:
 @click.option("--kubeconfig", required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 def main(kubeconfig: Path) -> None:
     """Bind every pod to some node, until SIGTERM."""
-    # The same event loop as the bridge's, so that only the rest of the bridge makes a difference.
+    # Uses the bridge's event loop, so that the figures differ only by the rest of the bridge.
     event_loop.run(_run(kubeconfig))
 
 
@@ -77,7 +77,7 @@ async def _run(kubeconfig: Path) -> None:
 
 
 def _ignore(_: BindOutcome) -> None:
-    """Ignore the outcome: the benchmark's own watcher sees what was bound."""
+    """Ignore the outcome: the benchmark's own watcher sees which pods are bound."""
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The bridge's own state machine as the source of events, so that manifests are translated as in production."""
+"""Uses the bridge's own state as the source of events, so that manifests are translated as in production."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _STRUCTS: dict[str, type[KubeStruct]] = {
 
 
 class Books:
-    """What a bridge would know, told of manifests instead of watch events; bindings succeed at once.
+    """The bridge's state, fed with manifests instead of watch events; bindings succeed at once.
 
     Objects have ``namespace/name`` as their uid; namespaces appear with their first object. ``needs``: what
     the solver's models look at, by which pods are told apart.
@@ -62,7 +62,7 @@ class Books:
     def __init__(self, needs: Sequence[str], timer: Callable[[], float] = time.perf_counter) -> None:
         self._state = BridgeState(needs=needs)
         state = self._state
-        # What pods refer to comes first.
+        # Objects that pods refer to come first.
         self._take: dict[str, Callable[[Sequence[Change[Any]]], None]] = {
             "Namespace": state.takers[kinds.NAMESPACE],
             "PriorityClass": state.takers[kinds.PRIORITY_CLASS],
@@ -87,16 +87,16 @@ class Books:
 
     @property
     def waiting(self) -> int:
-        """Pods that have been told that they fit nowhere."""
+        """Pods that have been reported as fitting on no node."""
         return len(self._unplaced)
 
     @property
     def unsettled(self) -> int:
-        """Pods that neither have a node nor have been told that they fit nowhere."""
+        """Pods that neither have a node nor have been reported as fitting on no node."""
         return len(self._created.keys() - self._unplaced)
 
     def create(self, objects: Sequence[Manifest]) -> None:
-        """Take objects as if watches had shown them."""
+        """Add objects as if watches had shown them."""
         now = self._timer()
         changes: dict[str, list[Change[Any]]] = {kind: [] for kind in self._take}
         self._add_namespaces({manifest.namespace for manifest in objects if manifest.namespace})
@@ -114,7 +114,7 @@ class Books:
                 self._created[change.uid] = now
 
     def delete(self, names: Iterable[PodName]) -> None:
-        """Take pods away."""
+        """Remove pods."""
         uids = [f"{namespace}/{name}" for namespace, name in names]
         self._state.pods_changed([Change(uid, None) for uid in uids])
         for uid in uids:
@@ -124,16 +124,16 @@ class Books:
             self._manifests.pop(("Pod", uid), None)
 
     def count_broken_rules(self) -> dict[str, int]:
-        """Return how many of the pods that have been placed break which rule."""
+        """Return how many placed pods break each rule."""
         objects = [msgspec.json.decode(raw) for raw in self._manifests.values()]
         return count_broken_rules(objects, self._node_of)
 
     def take_events(self) -> list[pb.Event]:
-        """Return what the solver has to be told, once."""
+        """Return the events for the solver since the last call."""
         return self._state.take_events()
 
     def take_reports(self) -> list[pb.BindingReport]:
-        """Return what has become of placements, once."""
+        """Return the reports of placements since the last call."""
         return self._state.take_reports()
 
     def on_round(self, result: pb.RoundResult) -> None:
@@ -158,7 +158,7 @@ class Books:
         self._state.binding_ended(BindOutcome(request, BindResult.BOUND))
 
     def _add_namespaces(self, names: set[str]) -> None:
-        """Add the label that every namespace has to those without an object of their own."""
+        """Give namespaces without an object of their own the label that every namespace has."""
         for name in sorted(names - self._namespaces):
             labels = {"kubernetes.io/metadata.name": name}
             self._state.takers[kinds.NAMESPACE](

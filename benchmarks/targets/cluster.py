@@ -1,4 +1,4 @@
-"""All processes over HTTP: pods are created in an API server, and count as bound when a watcher sees it."""
+"""Runs workloads on all processes over HTTP: pods are created in an API server, and count as bound when seen bound."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _TICK_SECONDS = 0.05
 
 
 class ClusterTarget:
-    """Processes of a stack, and a scheduler among them: ``async with``.
+    """The processes of a stack, with a scheduler among them: ``async with``.
 
     The scheduler starts when the first pods are to be placed, that is at the first ``settle`` or ``begin``; before, the
     cluster is filled. Of a cluster that is given (``own`` False) the nodes are used as they are: Node manifests are
@@ -88,8 +88,8 @@ class ClusterTarget:
             await self._resources.aclose()
 
     async def _clean_up(self) -> None:
-        """Take away what was created in a cluster that is not simulated."""
-        # Those that come last refer to the others: pods to claims, claims to volumes.
+        """Delete the objects that were created in a cluster that is not simulated."""
+        # Objects that come last refer to earlier ones: pods to claims, claims to volumes.
         for each in reversed(self._created):
             await delete_object(self._transport, each)
         for name in self._namespaces:
@@ -98,7 +98,7 @@ class ClusterTarget:
     # --- what a runner asks ------------------------------------------------------------------------------------
 
     async def create(self, objects: Sequence[Manifest]) -> None:
-        """Create objects, pods counting from here on."""
+        """Create objects; pods are followed from here on."""
         if not self._own:
             objects = [each for each in objects if each.kind != "Node"]
         else:
@@ -124,7 +124,7 @@ class ClusterTarget:
         await in_parallel(partial(delete_pod, self._transport), names)
 
     async def advance(self, seconds: float) -> None:
-        """Wait; the processes work by themselves."""
+        """Wait; the processes work independently."""
         await self._start()
         await asyncio.sleep(seconds)
         self._sample()
@@ -147,7 +147,7 @@ class ClusterTarget:
             ) from None
 
     def begin(self) -> None:
-        """Start to measure."""
+        """Start measuring."""
         self._figures = Figures()
         self._bound_before = self._watch.bound
         self._watch.latencies.clear()
@@ -215,7 +215,7 @@ class ClusterTarget:
         )
 
     def _sample(self) -> None:
-        # Reading what processes use costs a millisecond, which they would miss if it were done at every change.
+        # Reading the processes' use costs a millisecond, which would slow them down if done at every change.
         self._sample_at = self._clock() + _TICK_SECONDS
         self._usage.sample()
         self._note()

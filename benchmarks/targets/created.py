@@ -1,4 +1,4 @@
-"""A server that answers every request with 201 and as little work as possible, so that only its client is measured.
+"""A server that answers every request with 201 and minimal work, so that only its client is measured.
 
 Run as a process of its own. It says "listening on URL".
 """

@@ -1,4 +1,4 @@
-"""``firmament serve`` over one gRPC stream on loopback; the bridge's translation and books in this process."""
+"""Runs workloads on ``firmament serve`` over one gRPC stream, with the bridge's translation in this process."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _OPTIONS = [
 
 
 class GrpcTarget:
-    """A driver of one cluster at a solver: ``async with``. Bindings succeed as soon as they are asked for.
+    """The driver of one cluster at a solver: ``async with``.
 
     Seconds run from the first object translated to the last delta. ``timeout`` bounds each wait, in seconds.
     """
@@ -75,28 +75,28 @@ class GrpcTarget:
     # --- what a runner asks ------------------------------------------------------------------------------------
 
     async def create(self, objects: Sequence[Manifest]) -> None:
-        """Translate and send; what the solver has not applied yet is bounded by the stream's flow control."""
+        """Translate and send objects; the stream's flow control limits the events that are not applied yet."""
         begin = self._timer()
         self._books.create(objects)
         self._objects += len(objects)
         await self._send(begin)
 
     async def delete(self, pods: Iterable[PodName]) -> None:
-        """Translate and send."""
+        """Remove pods: translate and send the events."""
         begin = self._timer()
         self._books.delete(pods)
         await self._send(begin)
 
     async def advance(self, seconds: float) -> None:
-        """Wait; the solver works by itself."""
+        """Wait; the solver works independently."""
         await asyncio.sleep(seconds)
 
     async def settle(self) -> None:
-        """Wait until everything sent is acknowledged and every pod has been decided about."""
+        """Wait until all messages are acknowledged and every pod has been decided."""
         await self._wait_until(lambda: self._acknowledged >= self._sequence and not self._books.unsettled)
 
     def begin(self) -> None:
-        """Start to measure."""
+        """Start measuring."""
         self._books.latencies.clear()
         self._bound_before = self._books.placed
         self._figures = Figures()

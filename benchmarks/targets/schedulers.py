@@ -1,4 +1,4 @@
-"""Who binds the pods in an end-to-end run: our two processes, kube-scheduler, or a client that does nothing else."""
+"""The schedulers of an end-to-end run: our two processes, kube-scheduler, or a client that only binds."""
 
 from __future__ import annotations
 
@@ -22,17 +22,19 @@ _TAIL_LINES = 8
 
 
 class SchedulerUnderTest(Protocol):
-    """Starts once the cluster has been filled, and is ended by ``stop``. ``tells``: it writes Scheduled events."""
+    """A scheduler that is started after the cluster is filled, and ended by ``stop``. ``tells``: it writes Scheduled
+    events.
+    """
 
     name: str
     tells: bool
 
     def roots(self) -> dict[str, int]:
-        """Return the process ids of its programs that run, by name."""
+        """Return the process ids of its running programs, by name."""
         ...
 
     async def start(self, nodes: int) -> None:
-        """Start, and wait until it knows ``nodes`` nodes if that can be known."""
+        """Start it, and wait until it knows ``nodes`` nodes if that can be known."""
         ...
 
     def check(self) -> None:
@@ -40,7 +42,7 @@ class SchedulerUnderTest(Protocol):
         ...
 
     async def rounds(self) -> int | None:
-        """Return how many rounds it has run since its start; None if it has none, or does not say."""
+        """Return its number of rounds since its start; None if unknown."""
         ...
 
     async def stop(self) -> None:
@@ -89,7 +91,7 @@ async def _wait_until_known(solver: SolverClient, nodes: int) -> None:
 
 
 class BindingsOnly:
-    """Posts a binding for every pod, nodes in turn, as fast as it can: what the API server allows at best."""
+    """Posts a binding for every pod, nodes in turn, as fast as possible: the most that the API server allows."""
 
     name = "bindings only"
     tells = False
@@ -117,7 +119,7 @@ class BindingsOnly:
             raise TargetError(f"{self._child.failure()}: {self._child.tail()}")
 
     async def rounds(self) -> int | None:
-        """Return None: it decides nothing."""
+        """Return None: it has no rounds."""
         return None
 
     async def stop(self) -> None:
@@ -135,7 +137,7 @@ class KubeScheduler:
     tells = True
 
     def __init__(self, binary: Path, kubeconfig: Path, folder: Path, features: Sequence[str] = ()) -> None:
-        """``features``: feature gates that are switched on."""
+        """Prepare the process. ``features``: feature gates that are switched on."""
         self._binary = binary
         self._features = tuple(features)
         self._kubeconfig = kubeconfig
@@ -147,7 +149,7 @@ class KubeScheduler:
         """Start it; it schedules as soon as its informers have synced."""
         config = self._folder / "kube-scheduler.yaml"
         config.write_text(yaml.safe_dump(kube_scheduler_configuration(self._kubeconfig)))
-        # The ports are chosen by the system, so that nothing collides on a machine that runs one already.
+        # The system chooses the ports, so that they do not collide with another kube-scheduler's.
         arguments = ["--config", str(config), "--secure-port", "0", "--v", "1"]
         if self._features:
             arguments.append(f"--feature-gates={','.join(self._features)}")

@@ -14,7 +14,7 @@ from poseidon.demo.tracker import PodName
 
 
 class ToldEvents:
-    """Manifests through the bridge's translation and the protocol's messages; nothing is scheduled.
+    """Records manifests as events, through the bridge's translation; nothing is scheduled.
 
     ``cluster``: the events before the first ``measure`` op; ``burst``: those within it.
     """
@@ -28,12 +28,12 @@ class ToldEvents:
         self._taken = self.cluster
 
     async def create(self, objects: Sequence[Manifest]) -> None:
-        """Translate."""
+        """Translate objects and record the events."""
         self._books.create(objects)
         self._taken += events_from_proto(self._books.take_events())
 
     async def delete(self, pods: Iterable[PodName]) -> None:  # noqa: ARG002 - interface
-        """Refuse to: what is deleted depends on what was scheduled before."""
+        """Refuse deletion: which pods go depends on what was scheduled before."""
         raise TargetError("pods are deleted; only workloads that create everything can be told in advance")
 
     async def advance(self, seconds: float) -> None:
@@ -43,7 +43,7 @@ class ToldEvents:
         """Do nothing: nothing is scheduled."""
 
     def begin(self) -> None:
-        """Count events as part of the burst from now on."""
+        """Record events as part of the burst from now on."""
         self._taken = self.burst
 
     def end(self) -> Figures:

@@ -1,4 +1,4 @@
-"""Watches pods of a cluster from creation to binding, apart from whatever schedules them."""
+"""Watches pods of a cluster from creation to binding, independently of the scheduler."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from poseidon.kube.watch.reflector import Reflector
 
 
 class PodWatch:
-    """A reflector's handler that notes when announced pods are bound or said to fit nowhere.
+    """A reflector's handler that records when announced pods are bound or reported as fitting on no node.
 
     ``clock`` gives seconds. Pods are counted once, at their first binding; ``bound_twice`` counts changes of node.
     ``first_bound`` and ``longest_pause``, between two moments in which pods were bound, count from ``restart_pauses``.
@@ -41,7 +41,7 @@ class PodWatch:
 
     @property
     def waiting(self) -> int:
-        """Pods that have been said to fit nowhere."""
+        """Pods that have been reported as fitting on no node."""
         return len(self._refused)
 
     @property
@@ -51,7 +51,7 @@ class PodWatch:
 
     @property
     def unsettled(self) -> int:
-        """Pods that are neither bound nor said to fit nowhere."""
+        """Pods that are neither bound nor reported as fitting on no node."""
         return len(self._unbound) - len(self._refused)
 
     def announce(self, names: Iterable[PodName]) -> None:
@@ -60,7 +60,7 @@ class PodWatch:
         self._unbound.update((name, now) for name in names)
 
     def forget(self, names: Iterable[PodName]) -> None:
-        """Follow pods no more: they are being deleted."""
+        """Stop following pods: they are being deleted."""
         for name in names:
             self._unbound.pop(name, None)
             self._refused.discard(name)
@@ -69,7 +69,7 @@ class PodWatch:
             self.shown.pop(name, None)
 
     def take_changes(self, changes: Sequence[Change[Pod]]) -> None:
-        """Take pods as they are now."""
+        """Take the present state of changed pods."""
         now = self._clock()
         for change in changes:
             pod = change.object
@@ -97,7 +97,7 @@ class PodWatch:
         self._changed.set()
 
     def restart_pauses(self) -> None:
-        """Return what is bound from here on is another part of the run."""
+        """Start another part of the run: pauses and bindings are counted from here on."""
         self.first_bound = self.last_bound = self.longest_pause = 0.0
 
     def _note_pause(self, now: float) -> None:
@@ -108,7 +108,7 @@ class PodWatch:
         self.last_bound = now
 
     async def wait_for_change(self, at_most: float) -> None:
-        """Wait until something has changed since the last call, at most so many seconds."""
+        """Wait until a pod has changed since the last call, at most ``at_most`` seconds."""
         with suppress(TimeoutError):
             async with asyncio.timeout(at_most):
                 await self._changed.wait()
@@ -119,7 +119,7 @@ class PodWatch:
 async def watching(
     transport: Transport, clock: Callable[[], float], namespace: str = ""
 ) -> AsyncIterator[PodWatch]:
-    """Watch the pods of a namespace, all pods if none is given; the watch is up to date on entry."""
+    """Watch the pods of a namespace, or all pods; the watch is up to date on entry."""
     watch = PodWatch(clock)
     pods = replace(PODS, path=f"/api/v1/namespaces/{namespace}/pods") if namespace else PODS
     reflector = Reflector(Environment(transport, clock=clock), pods, watch.take_changes)

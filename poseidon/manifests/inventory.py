@@ -107,7 +107,7 @@ def take_inventory(documents: Iterable[Document], defects: list[str], warnings: 
                 warnings.append(f"{identity(document)}: {problem}; the object is left out")
             elif found is not None and not kind.left_out:
                 with quarantine.attempt(document.kind, identity(document)) as attempt:
-                    warnings.extend(_what_is_odd(document, found, [*validator.defects(found)]))
+                    warnings.extend(_list_oddities(document, found, [*validator.defects(found)]))
                 found = None if attempt.failed else found
         else:
             faults = [f"{problem}; correct it"] if problem else []
@@ -127,7 +127,7 @@ def take_inventory(documents: Iterable[Document], defects: list[str], warnings: 
     return inventory
 
 
-def _what_is_odd(document: Document, found: KubeStruct, faults: Sequence[Defect]) -> Iterator[str]:
+def _list_oddities(document: Document, found: KubeStruct, faults: Sequence[Defect]) -> Iterator[str]:
     """Yield a warning if an object that a live cluster holds has faults."""
     if not faults:
         return

@@ -125,7 +125,7 @@ def _complete(
     devices, pods = play_claim_controller(inventory.devices, tuple(admission.pods))
     refused = admission.refused
     admitted = [pod for pod in pods if pod.metadata.uid not in refused] if refused else pods
-    warnings.extend(_not_due(inventory.cron_jobs))
+    warnings.extend(_warn_of_cron_jobs(inventory.cron_jobs))
     warnings.extend(admission.warnings)
     claims = ClaimAdmission(inventory.limit_ranges, inventory.quotas)
     storage = play_volume_controllers((*inventory.storage, *expansion.claims), admitted, claims.admit)
@@ -152,7 +152,7 @@ def _complete(
     )
 
 
-def _not_due(cron_jobs: Sequence[CronJob]) -> Iterator[str]:
+def _warn_of_cron_jobs(cron_jobs: Sequence[CronJob]) -> Iterator[str]:
     """Yield a warning if there are CronJobs: they start pods at times of their own, and a plan is for the present
     moment.
     """

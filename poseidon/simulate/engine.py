@@ -120,7 +120,7 @@ class Simulation:
         After each round ``note`` gets the time, and the run ends early if ``stop`` returns True.
         """
         end = self.horizon if until is None else min(until, self.horizon)
-        while (moment := self._next_moment()) is not None and moment <= end:
+        while (moment := self._find_next_round()) is not None and moment <= end:
             self.record.sample_until(moment, self.tasks, self.machines)
             self.clock.now = moment
             self._happen()
@@ -145,7 +145,7 @@ class Simulation:
         self.script = None
         self.record.every = math.inf
 
-    def _next_moment(self) -> float | None:
+    def _find_next_round(self) -> float | None:
         """Return the time of the next round: the end of the interval of the next event; None if no event follows."""
         arrival = self.tasks.work.arrival
         candidates = [

@@ -78,7 +78,7 @@ def forecast_starts(
         kept = to_bytes(simulation)
         for _ in range(draws):
             future = from_bytes(kept)
-            futures.append(_play(future, run_times, past, waiting, horizon, random, work // draws))
+            futures.append(_simulate_future(future, run_times, past, waiting, horizon, random, work // draws))
     if not futures:
         return Forecast(waiting, np.zeros(0), np.zeros(0), np.zeros(0), horizon)
     starts = np.array([each.starts for each in futures])
@@ -87,7 +87,7 @@ def forecast_starts(
     return Forecast(waiting, starts[(draws - 1) // 2], starts[0], starts[-1], ahead)
 
 
-def _play(
+def _simulate_future(
     future: Simulation,
     run_times: RunTimes,
     past: PastArrivals,
@@ -109,7 +109,7 @@ def _play(
     over = tasks.state == TaskProgress.ENDED
     spent = rounds = 0
 
-    def look_up(moment: float) -> None:
+    def note_progress(moment: float) -> None:
         """Note which tasks have begun, and double the interval of rounds as the simulated time grows
         (`ROUNDS_PER_DOUBLING`).
         """
@@ -127,7 +127,7 @@ def _play(
         doublings = math.log2(max((moment - now) / (ROUNDS_PER_DOUBLING * finest), 1.0))
         future.round_every = finest * 2.0 ** math.floor(doublings)
 
-    future.run(note=look_up, stop=lambda: spent > work or not np.isinf(starts).any())
+    future.run(note=note_progress, stop=lambda: spent > work or not np.isinf(starts).any())
     if not np.isinf(starts).any():
         return _Future(starts, np.inf)
     return _Future(starts, future.now - now if spent > work else until)

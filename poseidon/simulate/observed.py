@@ -87,14 +87,14 @@ def learn_run_times(
     for workload, family in families.iter_workloads():
         for runs in (by_family.get(family, ()), by_workload.get(workload, ())):
             if any(run.over for run in runs):
-                learnt[family] = _learn(runs)
+                learnt[family] = _collect_runs(runs)
                 break
     return RunTimes(
         families_of_mine, np.array([_find_stated(pod) for pod in mine]), _number_gangs(mine), learnt
     )
 
 
-def _learn(runs: Sequence[_Run]) -> PastRuns:
+def _collect_runs(runs: Sequence[_Run]) -> PastRuns:
     """Return the run times of one family, from its pods that run or have ended."""
     columns = zip(*runs, strict=True)
     begun, until, over = (np.array(column) for column in columns)

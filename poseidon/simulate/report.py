@@ -150,7 +150,7 @@ def make_report(simulation: ReportSource) -> SimulationReport:
         fragmentation=_mean(record.fragmented),
         nodes=_mean(record.nodes),
         empty=_mean(record.empty),
-        waits=tuple(_waits(simulation)),
+        waits=tuple(_measure_waits(simulation)),
         makespan=makespan,
         rounds=record.rounds,
         uncertified=record.uncertified,
@@ -174,7 +174,7 @@ def make_report(simulation: ReportSource) -> SimulationReport:
     )
 
 
-def _waits(simulation: ReportSource) -> list[WaitingTimes]:
+def _measure_waits(simulation: ReportSource) -> list[WaitingTimes]:
     """Return waiting times by kind, and of all tasks at the end."""
     tasks, arrived = simulation.tasks, simulation.arrived
     kind = tasks.work.template[:arrived]
@@ -190,7 +190,7 @@ def _waits(simulation: ReportSource) -> list[WaitingTimes]:
     for name, mine in (*groups, ("all", np.ones(arrived, dtype=np.bool_))):
         if not mine.any():
             continue
-        p50, p90, p99, longest = _percentiles(waited[mine & placed])
+        p50, p90, p99, longest = _find_percentiles(waited[mine & placed])
         found.append(
             WaitingTimes(
                 name, int(mine.sum()), int((mine & placed).sum()), int((mine & waiting).sum()),
@@ -200,7 +200,7 @@ def _waits(simulation: ReportSource) -> list[WaitingTimes]:
     return found
 
 
-def _percentiles(waited: Float64) -> tuple[float | None, ...]:
+def _find_percentiles(waited: Float64) -> tuple[float | None, ...]:
     """Return the percentiles of waiting times, rounded to milliseconds; None if there are no times."""
     if not len(waited):
         return (None,) * len(PERCENTILES)

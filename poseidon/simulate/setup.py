@@ -90,14 +90,14 @@ def assemble(
     if generator is None:
         work = recorded.come_before(scenario.horizon)
     else:
-        work = _draw(generator, scenario, machines, kinds, random)
+        work = _draw_work(generator, scenario, machines, kinds, random)
     work, kinds, standing = _add_standing(cluster, work, kinds, machines)
     tasks = TaskColumns(work)
     counts = np.bincount(work.template, minlength=len(kinds.names)).astype(np.float64)
     record = Record(scenario.sample_every, kinds, counts / max(counts.sum(), 1.0))
     pools = {pool.name: pool for pool in scenario.cluster.pools}
     events = NodeEvents(
-        pools, _members(pools, machines), scenario.cluster.failures, scenario.cluster.drains, random
+        pools, _find_members(pools, machines), scenario.cluster.failures, scenario.cluster.drains, random
     )
     reads_runs = HISTORY in cluster.state.classes.visibility.records
     simulation = Simulation(
@@ -132,7 +132,7 @@ def _describe_cluster(scenario: Scenario, folder: Path, recorded: Recorded) -> M
     return found
 
 
-def _draw(
+def _draw_work(
     generator: Generator,
     scenario: Scenario,
     machines: SimulatedMachines,
@@ -199,7 +199,7 @@ def _add_standing(
     return whole, found, standing
 
 
-def _members(pools: Mapping[str, NodePool], machines: SimulatedMachines) -> dict[str, list[int]]:
+def _find_members(pools: Mapping[str, NodePool], machines: SimulatedMachines) -> dict[str, list[int]]:
     """Return the machines of each pool, by number."""
     return {
         name: [machines.number[f"{name}-{place}"] for place in range(pool.count)]

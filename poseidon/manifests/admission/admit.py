@@ -52,7 +52,7 @@ def play_admission(
     found = list(pods)
     book = QuotaBook(quotas, [pod for pod in found if _is_admitted(pod)])
     done.pods = [pod if _is_admitted(pod) else _admit(pod, classes, ranges, book, done) for pod in found]
-    done.warnings.extend(book.not_looked_at())
+    done.warnings.extend(book.warn_of_unknown_scopes())
     _name_missing(done, classes)
     return done
 

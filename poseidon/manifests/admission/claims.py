@@ -48,7 +48,7 @@ class ClaimAdmission:
         for each in claims:
             if _key(each) in held:
                 self._count(each)
-        self._count_what_quotas_tell()
+        self._raise_usage_to_status()
         admitted = []
         for each in claims:
             problem = "" if _key(each) in held else self._refusal(each)
@@ -88,7 +88,7 @@ class ClaimAdmission:
             for name, amount in _usage(claim).items():
                 used[name] = used.get(name, 0) + amount
 
-    def _count_what_quotas_tell(self) -> None:
+    def _raise_usage_to_status(self) -> None:
         """Raise the usage of each quota to that in its status where this is higher."""
         for quota in (each for quotas in self._quotas.values() for each in quotas):
             used = self._used[get_qualified_name(quota.metadata)]

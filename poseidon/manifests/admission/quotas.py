@@ -74,7 +74,7 @@ class QuotaBook:
             self._add(quota, usage)
         return ""
 
-    def not_looked_at(self) -> Iterator[str]:
+    def warn_of_unknown_scopes(self) -> Iterator[str]:
         """Yield a warning if quotas have unknown scopes."""
         users: dict[str, None] = {}
         entries: dict[str, None] = {}

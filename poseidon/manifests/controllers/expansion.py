@@ -43,7 +43,7 @@ def expand(inventory: Inventory) -> Expansion:
     """
     expander = _Expander(inventory)
     pods = tuple(expander.pods())
-    return Expansion(pods, tuple(expander.claims), tuple(expander.list_list_suspended_pods()))
+    return Expansion(pods, tuple(expander.claims), tuple(expander.list_suspended_pods()))
 
 
 def list_scaled_owners(
@@ -96,7 +96,7 @@ class _Expander:
                 missing = self._missing_replicas(kind, workload)
                 yield from self._name_pods(kind, workload, workload.spec.template, missing)
 
-    def list_list_suspended_pods(self) -> Iterator[Pod]:
+    def list_suspended_pods(self) -> Iterator[Pod]:
         """Yield the pods that suspended Jobs in queues would create if resumed."""
         for kind, job in self._workloads:
             if isinstance(job, Job) and job.spec.suspend and read_kueue_queue(job.metadata):

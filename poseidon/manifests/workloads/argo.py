@@ -105,15 +105,17 @@ class _Workflow:
             [each if isinstance(each, list) else [each] for each in steps] if isinstance(steps, list) else []
         )
         stages: list[list[Value]] = [[each for each in group if isinstance(each, dict)] for group in groups]
-        stages += _stages(items(template, "dag", "tasks"))
-        pods = max((self._together(stage, depth) for stage in stages), key=Counter.total, default=Counter())
+        stages += _list_stages(items(template, "dag", "tasks"))
+        pods = max(
+            (self._count_together(stage, depth) for stage in stages), key=Counter.total, default=Counter()
+        )
         return _cap(pods, number(template, "parallelism", default=MAX_PODS))
 
-    def _together(self, calls: list[Value], depth: int) -> Counter[str]:
+    def _count_together(self, calls: list[Value], depth: int) -> Counter[str]:
         """Return how many pods of each template run at the same time for ``calls``."""
         pods: Counter[str] = Counter()
         for call in calls:
-            times = _times(call)
+            times = _count_copies(call)
             for name, count in self._count_call(call, depth).items():
                 pods[name] += count * times
         return _cap(pods, MAX_PODS)
@@ -141,7 +143,7 @@ def _cap(pods: Counter[str], most: int) -> Counter[str]:
     return capped
 
 
-def _times(call: Value) -> int:
+def _count_copies(call: Value) -> int:
     """Return in how many copies a step runs at the same time; 1 if only a run of the workflow determines it."""
     each = find(call, "withItems")
     if isinstance(each, list):
@@ -164,7 +166,7 @@ def _whole(value: Any) -> int | None:
     return int(written) if written.isascii() and written.isdecimal() and len(written) < 20 else None
 
 
-def _stages(tasks: list[Value]) -> list[list[Value]]:
+def _list_stages(tasks: list[Value]) -> list[list[Value]]:
     """Return the tasks of a graph by stage: those with equally long chains of dependencies before them."""
     by_name = {text(each, "name"): each for each in tasks}
     levels: dict[str, int] = {}

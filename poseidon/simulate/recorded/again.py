@@ -136,7 +136,7 @@ def decide_again(
     for entry in entries:
         body = entry.WhichOneof("body")
         if body == "stream":
-            stream = _follow(stream, entry.stream, configuration, found)
+            stream = _continue_stream(stream, entry.stream, configuration, found)
         elif stream is None:
             continue
         elif body == "sent":
@@ -151,7 +151,7 @@ def decide_again(
     return found
 
 
-def _follow(
+def _continue_stream(
     stream: _Stream | None, begins: pb.RecordedStream, given: Document | None, found: DecidedAgain
 ) -> _Stream:
     """Return the stream that a file continues: ``stream`` if nothing is missing between the files, else a new one."""
@@ -174,7 +174,7 @@ def read_configuration(stream: pb.RecordedStream) -> Document:
 
 def _compare(was: pb.RoundResult, now: pb.RoundResult, found: DecidedAgain) -> None:
     found.rounds += 1
-    before, after = _decisions(was), _decisions(now)
+    before, after = _list_decisions(was), _list_decisions(now)
     found.decisions += len(before)
     for task, decision in before.items():
         same = after.get(task) == decision
@@ -186,7 +186,7 @@ def _compare(was: pb.RoundResult, now: pb.RoundResult, found: DecidedAgain) -> N
             found.first.append(Difference(was.round, task, "", decision))
 
 
-def _decisions(result: pb.RoundResult) -> dict[str, str]:
+def _list_decisions(result: pb.RoundResult) -> dict[str, str]:
     """Return the decision of a round about each task, in words."""
     found = {}
     for delta in result.deltas:

@@ -154,7 +154,7 @@ class _HistoryReader:
             self._end(event.task_removed, now)
         elif body in ("tasks", "bound"):
             for uid in event.tasks.uids if body == "tasks" else event.bound.uids:
-                self._meet(uid, now)
+                self._record_task(uid, now)
 
     def _end_snapshot(self, now: float) -> None:
         """Apply a snapshot at its end: machines and tasks that it does not contain are gone."""
@@ -169,7 +169,7 @@ class _HistoryReader:
             if task.ended is None and uid not in self._standing.tasks:
                 self._end(uid, now)
         for uid in self._standing.tasks:
-            self._meet(uid, now)
+            self._record_task(uid, now)
         self.whole = True
 
     def _add_fact(self, event: pb.Event, now: float) -> None:
@@ -182,7 +182,7 @@ class _HistoryReader:
             self._machines.pop(event.machine_removed, None)
         self.found.script.append((now, event))
 
-    def _meet(self, uid: str, now: float) -> None:
+    def _record_task(self, uid: str, now: float) -> None:
         """Record where a task is, by the present state of the stream."""
         standing = self._standing.tasks[uid]
         task = self.found.tasks.get(uid)

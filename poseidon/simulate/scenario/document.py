@@ -225,13 +225,13 @@ def check_scenario(document: Mapping[str, Any], where: str) -> Scenario:
     header = (("apiVersion", API_VERSION), ("kind", KIND))
     faults += [f"{key}: is missing; write {key}: {value}" for key, value in header if key not in document]
     if scenario is not None:
-        faults += list(_contradictions(scenario))
+        faults += list(_find_contradictions(scenario))
     if faults or scenario is None:
         raise ConfigurationError(f"{where}: {fault}" for fault in faults)
     return scenario
 
 
-def _contradictions(scenario: Scenario) -> list[str]:
+def _find_contradictions(scenario: Scenario) -> list[str]:
     """Return faults that appear only when several fields are compared."""
     names = [pool.name for pool in scenario.cluster.pools]
     found = [
@@ -239,7 +239,7 @@ def _contradictions(scenario: Scenario) -> list[str]:
         for name in sorted({*names})
         if names.count(name) > 1
     ]
-    found += _too_often(scenario)
+    found += _find_too_frequent(scenario)
     for index, drain in enumerate(scenario.cluster.drains):
         if drain.pool not in names:
             found.append(
@@ -265,7 +265,7 @@ MOST_EVENTS = 5_000_000
 """Most failures, and most checks of autoscaling, in one simulation: with more, it would not end within a day."""
 
 
-def _too_often(scenario: Scenario) -> list[str]:
+def _find_too_frequent(scenario: Scenario) -> list[str]:
     """Return faults for events that would come too often within the horizon for the simulation to end."""
     pools = scenario.cluster.pools
     asked = [("sampleEvery", scenario.sample_every, 1, MOST_SAMPLES)]

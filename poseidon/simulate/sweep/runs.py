@@ -114,7 +114,7 @@ def run_sweep(
         missing = [run for run in plan.runs if run.number not in rows]
         if not missing:
             break
-        for row in _until_lost(run_some(missing, plan.folder)):
+        for row in _iter_until_lost(run_some(missing, plan.folder)):
             kept.keep(row)
             rows[row["run"]] = row
             note(len(rows))
@@ -126,7 +126,7 @@ def run_sweep(
     return [rows[run.number] for run in plan.runs]
 
 
-def _until_lost(rows: Rows) -> Rows:
+def _iter_until_lost(rows: Rows) -> Rows:
     """Yield rows until a worker dies."""
     try:
         yield from rows

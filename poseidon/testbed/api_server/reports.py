@@ -106,7 +106,7 @@ class KoordletSimulation:
     def advance(self, now: float) -> float | None:
         """Measure and report as due at ``now`` (seconds since the epoch); return when work is due next."""
         self._use.refresh()
-        self._meet_nodes(now)
+        self._update_nodes(now)
         for time, node in self._measuring.due(now):
             if node not in self._known:
                 continue
@@ -119,7 +119,7 @@ class KoordletSimulation:
         dues = (self._measuring.next, self._arriving.next)
         return min((due for due in dues if due is not None), default=None)
 
-    def _meet_nodes(self, now: float) -> None:
+    def _update_nodes(self, now: float) -> None:
         """Start to measure new nodes, spread over the interval, and stop for nodes that are gone."""
         nodes = set(self._use.nodes) - self._options.missing
         fresh = sorted(nodes - self._known)

@@ -130,7 +130,7 @@ class SimulatedCluster:
             user = self.accounts.user_of(request.headers.get("Authorization", ""))
             fault = self.faults.strike(request.method, request.path)
             if fault is not None:
-                return await self._suffer(request, user, fault)
+                return await self._answer_with_fault(request, user, fault)
             return await self._answer(request, user)
         except errors.ApiError as error:
             return _refusal(error)
@@ -149,7 +149,9 @@ class SimulatedCluster:
                 return await self._router.answer(request)
         return await self._router.answer(request)
 
-    async def _suffer(self, request: web.BaseRequest, user: str, fault: Fault) -> web.StreamResponse:
+    async def _answer_with_fault(
+        self, request: web.BaseRequest, user: str, fault: Fault
+    ) -> web.StreamResponse:
         """Answer a request as a fault demands."""
         await fault.delay_request()
         response = await self._answer(request, user) if fault.after or not (fault.cut or fault.code) else None

@@ -53,7 +53,7 @@ class ClaimSimulation:
         for key in sorted(self._waiting) if templates else ():
             self._make_claims(key)
         for key in concerned:
-            self._settle(key)
+            self._update_claim(key)
         return bool(pods or claims or templates)
 
     def _make_claims(self, key: str) -> None:
@@ -113,7 +113,7 @@ class ClaimSimulation:
             if each.get("resourceClaimName"):
                 yield f"{namespace}/{each['resourceClaimName']}"
 
-    def _settle(self, key: str) -> None:
+    def _update_claim(self, key: str) -> None:
         """Remove ended pods from a claim; delete the claim if its pod is gone and no finalizer holds it."""
         record = self._claims.get(key)
         if record is None:
