@@ -18,7 +18,7 @@ def is_object(given: Any) -> bool:
     return isinstance(given, Mapping) or _is_model(given) or callable(getattr(given, "to_dict", None))
 
 
-def is_held(given: Any) -> bool:
+def is_from_cluster(given: Any) -> bool:
     """Return whether an object, or a List, was read from a cluster with a client: then it has a resource version."""
     metadata = getattr(given, "metadata", None) if _is_model(given) else None
     return bool(getattr(metadata, "resource_version", None))

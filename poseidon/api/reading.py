@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from poseidon.api.client_objects import as_plain, is_held, is_object
+from poseidon.api.client_objects import as_plain, is_from_cluster, is_object
 from poseidon.api.errors import InputError
 from poseidon.api.models import UseModel, add_models, check_answers, name_classes
 from poseidon.configuration.document import BridgeConfiguration
@@ -134,7 +134,7 @@ def _list_given(objects: Iterable[Any], where: str) -> Iterator[Given]:
         elif isinstance(each, Path):
             yield str(each)
         elif is_object(each):
-            yield GivenObject(place, _read_object(each, place), held=is_held(each))
+            yield GivenObject(place, _read_object(each, place), held=is_from_cluster(each))
         elif isinstance(each, Iterable):
             yield from _list_given(each, place)
         else:

@@ -33,7 +33,7 @@ def is_counted(budget: DisruptionBudget) -> bool:
     return budget.status is not None and budget.status.observed_generation >= budget.metadata.generation
 
 
-def selector_of(budget: DisruptionBudget) -> tuple[Condition, ...] | None:
+def parse_selector(budget: DisruptionBudget) -> tuple[Condition, ...] | None:
     """Return the conditions on labels that select a budget's pods.
 
     Returns None for a budget that selects no pod: it has no selector, or a malformed one.
@@ -51,7 +51,7 @@ class BudgetAnswers:
     def __init__(self, budgets: Iterable[DisruptionBudget]) -> None:
         self._in_namespace: dict[str, list[tuple[DisruptionBudget, tuple[Condition, ...]]]] = {}
         for budget in budgets:
-            selector = selector_of(budget)
+            selector = parse_selector(budget)
             if selector is not None:
                 namespace = budget.metadata.namespace or "default"
                 self._in_namespace.setdefault(namespace, []).append((budget, selector))

@@ -26,7 +26,7 @@ from poseidon.kube.api.resource import Resource
 from poseidon.kube.client.errors import ApiError, KubeError
 from poseidon.kube.client.transport import Transport
 from poseidon.live.redaction import keep
-from poseidon.live.solver import NoAnswerError, state_of
+from poseidon.live.solver import NoAnswerError, read_state
 from poseidon.manifests.documents import HELD_LIST
 from protos.conventions.logs import one_line
 from protos.conventions.secrets import redact_credentials, redact_urls
@@ -141,7 +141,7 @@ async def solver_part(targets: Sequence[str], cluster: str, seconds: float, tls:
     """Return the file with the tasks and machines that a running solver knows."""
 
     async def state() -> bytes:
-        return _json(await state_of(targets, cluster, seconds, tls))
+        return _json(await read_state(targets, cluster, seconds, tls))
 
     return await _attempt("solver/state.json", state)
 

@@ -52,7 +52,7 @@ class Observation(NamedTuple):
         return max(self.cost - self.best_cost, 0.0)
 
 
-def observation(pod: str, node: str, found: Mapping[str, Verdict]) -> Observation | None:
+def compare_with_cheapest(pod: str, node: str, found: Mapping[str, Verdict]) -> Observation | None:
     """Compare a pod's ``node`` with the cheapest node of the verdicts; None if the solver does not know ``node``.
 
     Of several cheapest nodes, ``node`` itself is preferred, then the first by name.
@@ -89,14 +89,14 @@ class Report:
             "cheaperElsewhere": len(elsewhere),
             "wouldNotHaveBeenPlacedThere": len(against),
             "saving": sum(each.saving for each in elsewhere),
-            "savingByModel": by_model(elsewhere),
+            "savingByModel": sum_savings_by_model(elsewhere),
             "pods": [
                 _as_json(each) for each in sorted(self.observed, key=lambda each: (-each.saving, each.pod))
             ],
         }
 
 
-def by_model(observed: Iterable[Observation]) -> dict[str, float]:
+def sum_savings_by_model(observed: Iterable[Observation]) -> dict[str, float]:
     """Return by model the points that the cheapest nodes would have saved; negative if the model charges more there."""
     found: dict[str, float] = {}
     for each in observed:
@@ -183,7 +183,7 @@ class Shadow:
                     self._targets, self._cluster, pod.metadata.uid, _KNOWN_WITHIN, self._tls
                 )
             if explanation is not None and explanation.machine == pod.spec.node_name:
-                found = observation(name, pod.spec.node_name, read_verdicts(explanation))
+                found = compare_with_cheapest(name, pod.spec.node_name, read_verdicts(explanation))
                 break
             await asyncio.sleep(_RETRY)
         if found is None:

@@ -58,7 +58,7 @@ async def list_clusters(targets: Sequence[str], seconds: float, tls: TlsFiles | 
     return names
 
 
-async def state_of(
+async def read_state(
     targets: Sequence[str], cluster: str, seconds: float, tls: TlsFiles | None = None
 ) -> dict[str, Any]:
     """Return the state of ``cluster``, as the protocol's JSON, from the first solver that serves it.

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
-from poseidon.disruption_budgets.evictions import is_known_unready, selector_of
+from poseidon.disruption_budgets.evictions import is_known_unready, parse_selector
 from poseidon.kube.api.metadata import Number
 from poseidon.kube.api.pod_groups import DisruptionBudget, DisruptionBudgetStatus
 from poseidon.kube.api.pods import Pod
@@ -62,7 +62,7 @@ def _count(budget: DisruptionBudget, pods: Sequence[Pod]) -> DisruptionBudget:
 
 def _list_covered(budget: DisruptionBudget, pods: Iterable[Pod]) -> list[Pod]:
     """Return the pods that a budget selects and that have not ended."""
-    selector = selector_of(budget)
+    selector = parse_selector(budget)
     if selector is None:
         return []
     namespace = budget.metadata.namespace or "default"

@@ -27,7 +27,7 @@ from poseidon.offline.quota_changes import (
     find_request_change,
     list_lacks,
 )
-from poseidon.offline.waiting_workloads import main_cause
+from poseidon.offline.waiting_workloads import find_main_cause
 from poseidon.pods.resources import effective_requests
 from poseidon.pods.tasks import workload_of
 from poseidon.queues.book import QueueBook
@@ -151,7 +151,7 @@ def explain_workload(
         plan,
         position=place + 1,
         behind=len(order) - place - 1 if place >= 0 else 0,
-        reason=main_cause(reason),
+        reason=find_main_cause(reason),
         lacks=lacks,
         changes=changes,
         cures=tuple(map(describe_cure, cures)),

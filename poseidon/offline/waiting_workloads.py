@@ -48,7 +48,7 @@ def waiting_workloads(pending: Iterable[Pending], workloads: Mapping[str, str]) 
     causes: dict[str, Counter[str]] = {}
     for each in pending:
         found = causes.setdefault(workloads.get(each.pod, each.pod), Counter())
-        found[main_cause(each.reason)] += 1
+        found[find_main_cause(each.reason)] += 1
     rows = []
     for name, counts in sorted(causes.items()):
         (cause, most), *_ = counts.most_common(1)
@@ -56,7 +56,7 @@ def waiting_workloads(pending: Iterable[Pending], workloads: Mapping[str, str]) 
     return rows
 
 
-def main_cause(message: str) -> str:
+def find_main_cause(message: str) -> str:
     """Return a message in short: its causes with their numbers of nodes, first of the nodes that came nearest.
 
     ``0/4 nodes are available: 1 node(s) were unschedulable, 3 Insufficient cpu. ...`` becomes ``Insufficient cpu (3 of

@@ -16,9 +16,10 @@ Values = Sequence[float | None]
 
 
 class LineChart(msgspec.Struct, frozen=True, tag="lines"):
-    """Values over ``at``, by name, None where there is none; ``across`` and ``unit`` say what the axes are.
+    """A chart of lines.
 
-    ``logarithmic``: both axes; what is not above 0 is then not shown.
+    ``at``: positions on the horizontal axis; ``series``: values by name of the line, None for missing ones; ``across``
+    and ``unit``: titles of the axes; ``logarithmic``: of both axes, which shows only values above 0.
     """
 
     across: str

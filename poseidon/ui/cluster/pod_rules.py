@@ -24,7 +24,10 @@ _MOST_VALUES = 20
 
 
 class PodRules(NamedTuple):
-    """``selectors``: node selector, affinities and spread constraints; ``tolerations`` as ``kubectl`` writes them."""
+    """A pod's rules about nodes.
+
+    ``selectors``: node selector, affinities and spread constraints; ``tolerations``: as ``kubectl`` writes them.
+    """
 
     selectors: tuple[str, ...] = ()
     tolerations: tuple[str, ...] = ()

@@ -102,7 +102,7 @@ class FileSource:
         await asyncio.Event().wait()
 
     async def flow(self, number: int) -> pb.RoundFlow | None:
-        """Return the flow of a round, of the newest for 0; None if there is none."""
+        """Return the flow of a round (0: the newest), None if there is none."""
         book = self.known.rounds
         wanted = number or max(self._saved, default=0)
         async with self._deciding:

@@ -11,8 +11,8 @@ from click.testing import CliRunner
 from poseidon.bridge.solver_stream.stream import greet, hello_of, open_channel
 from poseidon.cli import main
 from poseidon.explanations import Charge, Verdict
-from poseidon.live.shadow import observation
-from poseidon.live.solver import NoAnswerError, explain_task, state_of
+from poseidon.live.shadow import compare_with_cheapest
+from poseidon.live.solver import NoAnswerError, explain_task, read_state
 from poseidon.testbed.api_server.bulk import create_object
 from poseidon.testbed.harness.child import Child
 from poseidon.testbed.kubeconfig import write_kubeconfig
@@ -90,13 +90,13 @@ def verdict(cost: float, *reasons: str) -> Verdict:
     ],
 )
 def test_the_cheapest_node_is_the_own_one_among_equals(found, best, saving):
-    judged = observation("p", "b", found)
+    judged = compare_with_cheapest("p", "b", found)
     assert judged is not None
     assert (judged.best, judged.saving) == (best, saving)
 
 
 def test_a_node_that_the_solver_does_not_know():
-    assert observation("p", "gone", {"a": verdict(3)}) is None
+    assert compare_with_cheapest("p", "gone", {"a": verdict(3)}) is None
 
 
 async def test_it_ends_after_its_time_with_a_table(tmp_path):
@@ -120,7 +120,7 @@ async def test_a_solver_that_is_still_being_told_of_the_cluster_answers(tmp_path
             await greet(call, solver, hello_of(name, "a driver that is slow"), SECONDS)
             assert await explain_task([solver], name, "", SECONDS) is None
             with pytest.raises(NoAnswerError, match="still being told of it"):
-                await state_of([solver], name, SECONDS)
+                await read_state([solver], name, SECONDS)
             s.stack.solver_address = solver
             result = await asyncio.to_thread(CliRunner().invoke, main, arguments(s, "--for", "1ms"))
             call.cancel()

@@ -1,5 +1,4 @@
-"""A round as a picture: classes, the groups of machines that their tasks went to, the reasons that keep tasks waiting,
-and the results.
+"""Draws the flow of a round: classes, the groups of machines that tasks went to, and the reasons why others wait.
 
 Placed tasks flow from their class to machines; waiting tasks flow to the reasons that keep them waiting.
 """
